@@ -36,24 +36,8 @@ WHERE = {
     "submit": "submitting",
     "submit_many": "submitting",
 }
-__all__ = [
-    "Assigned",
-    "Consumer",
-    "Done",
-    "GivenBack",
-    "NewTask",
-    "Rebuilt",
-    "RunningTask",
-    "Stream",
-    "Submitted",
-    "Task",
-    "TaskBucket",
-    "TaskDispenser",
-    "TaskPool",
-    "TaskRouter",
-    "handler",
-    "submit",
-    "submit_many",
-]
+__all__ = ["Assigned", "Consumer", "Done", "GivenBack", "NewTask", "Rebuilt"]
+__all__ += ["RunningTask", "Stream", "Submitted", "Task", "TaskBucket", "TaskDispenser"]
+__all__ += ["TaskPool", "TaskRouter", "handler", "submit", "submit_many"]
 
 __getattr__ = lazily(__name__, WHERE)

@@ -3,7 +3,6 @@
 import datetime
 import json
 from collections.abc import Mapping
-from functools import partial
 
 from django.conf import settings
 from django.utils import timezone
@@ -17,7 +16,15 @@ MAX_NAME = 200  # characters
 MAX_JSON = 65_536  # bytes
 EARLIEST, LATEST = 1900, 9998  # years that every database has, in every time zone
 
-name = partial(options.name, most=MAX_NAME)
+
+def name(option: str, value: object, *, most: int = MAX_NAME) -> str:
+    """Return ``value`` if it is a line of 1 to ``most`` characters without spaces at its ends; raises BadOption."""
+    text = options.text(option, value, most=most)
+    if text != text.strip():  # MariaDB takes no notice of spaces at the end
+        raise BadOption(
+            option, value, Sentence(_("one line of text that neither begins nor ends with a space"))
+        )
+    return text
 
 
 def json_object(option: str, value: object) -> str:

@@ -20,11 +20,11 @@ from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue import attempts, handlers
+from resourcepool.taskqueue.abstract import about, counted
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.order import Head, choose
 from resourcepool.taskqueue.policy import End, Policy, Verdict, after_death, after_failure, deaths_left
 from resourcepool.taskqueue.running import Result, RunningTask
-from resourcepool.taskqueue.abstract import about, counted
 from resourcepool.taskqueue.turning import GIVEN_BACK, Turns
 
 logger = logging.getLogger(__name__)

@@ -15,9 +15,9 @@ from resourcepool.events import say
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.leases.short_transactions import locked_row
 from resourcepool.signals import What
+from resourcepool.taskqueue.abstract import changed
 from resourcepool.taskqueue.dispenser import given, statements
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
-from resourcepool.taskqueue.abstract import changed
 from resourcepool.waiting.request import callers_blocks
 
 TRIES = 8  # made anew after it has expired in the hands of the one who asks for it

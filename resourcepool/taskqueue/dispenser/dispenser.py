@@ -195,4 +195,3 @@ class TaskDispenser:
 
     def _bucket(self, worker: str) -> TaskBucket:
         return TaskBucket(checking.name("worker", worker), self._ttl, pool=self.name)
-

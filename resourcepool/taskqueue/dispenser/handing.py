@@ -19,6 +19,8 @@ from resourcepool.taskqueue.dispenser.buckets import (
 from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
 from resourcepool.taskqueue.dispenser.statements import Row, Seen
 
+Send = Callable[[Seen, int], list[Row] | None]
+
 
 def fill(using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: float) -> list[Row]:
     """Have a bucket hold exactly ``limit`` tasks, if there are; return them in order.
@@ -46,7 +48,7 @@ def _fill(
 
 
 def in_bucket(
-    using: str, dispenser: str, name: str, holder: str, ttl: float, send: Callable[[Seen, int], list[Row] | None]
+    using: str, dispenser: str, name: str, holder: str, ttl: float, send: Send
 ) -> tuple[Seen, list[Row]]:
     """Have ``send`` write to the live bucket of this name; made anew when ``send`` finds it expired (None)."""
     for _ in range(TRIES):

@@ -11,7 +11,8 @@ from resourcepool.taskqueue.dispenser import statements
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.table import BATCH, insert
 
-Key, Value = TypeVar("Key"), TypeVar("Value")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 State = DispenserTask.State
 COLUMNS = ("key", "pk", "state", "fence", "score", "finished_at")
 

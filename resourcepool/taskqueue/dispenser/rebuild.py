@@ -116,4 +116,3 @@ def _send(using: str, dispenser: str, scores: Mapping[str, float], as_of: dateti
             there = known(connection, dispenser, chunk)
             told += put(connection, dispenser, chunk, there, is_new_work)
         return Rebuilt(*told, retired)
-

@@ -3,6 +3,8 @@
 import contextlib
 import logging
 import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 
 from django.db import connections
@@ -14,7 +16,7 @@ from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue.running import Result
 from resourcepool.taskqueue.timers import claiming, handling
-from resourcepool.taskqueue.timers.claiming import Due, Ended
+from resourcepool.taskqueue.timers.claiming import Claimed, Due, Ended
 from resourcepool.taskqueue.timers.gate import Rate, Rule, may_handle
 from resourcepool.taskqueue.timers.nodes import Node
 from resourcepool.taskqueue.timers.running import RunningTimer
@@ -25,6 +27,13 @@ logger = logging.getLogger(__name__)
 RULES_READ = 2.5  # seconds after which a change of a topic counts
 SOONEST, LATEST = 0.02, 1.0  # seconds between two looks
 AHEAD, MOST_AHEAD = 0.05, 64  # seconds of work for each thread that are claimed at once, and timers
+PAUSE = 1.0  # seconds after the broker was found away
+
+Send = Callable[[int, int, float | None], object]
+"""Sends the primary key and the fence of a timer, and the seconds for which its handler may run (None: any time)."""
+
+HandOver = Callable[[], AbstractContextManager[Send]]
+"""Returns a context that raises at its start while nothing can be sent."""
 
 
 class Batches(Turns[RunningTimer, Ended]):
@@ -138,3 +147,56 @@ class Batches(Turns[RunningTimer, Ended]):
         self._asked_for.update({one.pk: (one, self._rules[one.topic]) for one in due})
         asked_for = self._asked_for.values()
         return [one for one, _ in asked_for], {rule.name: rule for _, rule in asked_for}
+
+
+class Handing(Batches):
+    """The turns of such a node.
+
+    Each timer is first set aside in the database, under a new fence, and then sent. What gets lost on the way, or is
+    taken by nobody, is handed over again; a message that comes late finds another fence.
+    """
+
+    def __init__(
+        self, using: str, node: Node, threads: int, late_rate: float, wakeup: Wakeup, by: HandOver
+    ) -> None:
+        super().__init__(using, node, threads, late_rate, wakeup)
+        self._by, self._paused_until = by, 0.0
+
+    def _room(self) -> int:
+        return MOST_AHEAD if monotonic() >= self._paused_until else 0
+
+    def _exchange(self, due: list[Due]) -> int:
+        """Hand over what is due; while the broker is away, nothing in the database is changed."""
+        with ExitStack() as stack:
+            try:
+                send = stack.enter_context(self._by())
+            except Exception as error:  # noqa: BLE001 (any of any broker)
+                logger.warning("timers: cannot be handed over: %s: %s", type(error).__name__, error)
+                self._paused_until = monotonic() + PAUSE
+                return len(due)  # no reason to look again at once
+            handed = self._set_aside(due)
+            for number, one in enumerate(handed):
+                try:
+                    self._send(send, one)
+                except Exception as error:  # noqa: BLE001
+                    left, why = len(handed) - number, f"{type(error).__name__}: {error}"
+                    logger.warning("timers: %d wait to be handed over again: %s", left, why)
+                    self._paused_until = monotonic() + PAUSE
+                    break
+        if len(due) >= MOST_AHEAD:
+            self._wakeup.ring()  # there may be more
+        return len(handed)
+
+    def _set_aside(self, due: list[Due]) -> list[Claimed]:
+        asked_for, rules = self._ask_for(due)
+        set_aside = partial(claiming.hand_over, self._using, asked_for, rules, self._holder)
+        handed = retrying(connections[self._using], set_aside)
+        self._holder, self._asked_for = default_holder(), {}
+        late = {one.pk for one in asked_for if one.is_late}
+        self._rate.take(sum(one.pk in late for one in handed))
+        return handed
+
+    @staticmethod
+    def _send(send: Send, one: Claimed) -> None:
+        handler = handling.find(one.rule.name)
+        send(one.pk, one.fence, None if handler is None else handler.max_runtime)

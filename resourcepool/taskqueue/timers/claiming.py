@@ -11,7 +11,7 @@ from django.db.models import F, Q
 
 from resourcepool import dialect
 from resourcepool.database.clock import monotonic
-from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction, from_columns, in_columns
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction, from_columns
 from resourcepool.events import say
 from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue.abstract import about
@@ -57,8 +57,9 @@ class Claimed(NamedTuple):
     due_at: datetime.datetime
     now: datetime.datetime  # of the database, at the claim
     schedule: str
-    next_at: datetime.datetime | None
+    fires: bool  # see Occurrence
     missed: int
+    next_at: datetime.datetime | None
     attempt: int
     failures: int
     previous_end: str
@@ -168,29 +169,27 @@ def _claim(
     sent_at, claimed, not_taken = monotonic(), list[Claimed](), 0
     groups: dict[tuple[float, bool, bool, str], list[int]] = defaultdict(list)
     for row in found:
-        rule = rules[row["topic_id"]]
+        rule, is_new = rules[row["topic_id"]], row["holder"] != holder
         row |= {key: from_columns(row[key], connections[using]) for key in ("due_at", "now")}
-        if row["holder"] == holder:  # by a try whose answer was lost
-            until = DbLater(HANDED_FOR if is_handed else rule.ttl)
-            Timer.objects.using(using).filter(pk=row["pk"]).update(busy_before=until)
-            claimed.append(_claimed(row, rule, holder, sent_at, row["fence"], row["attempts"]))
-            continue
-        has_died = row["state"] == State.RUNNING and row["holder"] != ""
-        is_untaken = is_handed and row["state"] == State.PENDING and row["holder"] != ""
+        is_running, has_holder = row["state"] == State.RUNNING, row["holder"] != ""
+        has_died = is_new and is_running and has_holder
+        is_untaken = is_new and is_handed and row["state"] == State.PENDING and has_holder
         not_taken += is_untaken
-        is_revoked = row["state"] == State.RUNNING and not has_died  # given back by a process at its end
-        if has_died or is_revoked:
-            row["previous_end"] = (End.EXPIRED if has_died else End.REVOKED).value
         row["deaths"] += has_died
-        one = _claimed(row, rule, holder, sent_at, row["fence"] + 1, row["attempts"] + 1)
-        if has_died and row["deaths"] >= rule.most_deaths:
-            _finish(
-                using, [one], State.DEAD, say("timer_process_died", count=row["deaths"]), deaths=row["deaths"]
-            )
-        elif not _fires(row):
+        if is_new and is_running:  # without a holder it was given back by a process at its end
+            row["previous_end"] = (End.EXPIRED if has_died else End.REVOKED).value
+        one = _claimed(row, rule, holder, sent_at, is_new=is_new)
+        if not is_new:  # by a try whose answer was lost
+            until = DbLater(HANDED_FOR if is_handed else rule.ttl)
+            Timer.objects.using(using).filter(pk=one.pk).update(busy_before=until)
+            claimed.append(one)
+        elif has_died and row["deaths"] >= rule.most_deaths:
+            said = say("timer_process_died", count=row["deaths"])
+            _finish(using, [one], State.DEAD, said, deaths=row["deaths"])
+        elif not one.fires:
             _again(using, one)
         else:
-            groups[rule.ttl, has_died, is_untaken, row["previous_end"]].append(row["pk"])
+            groups[rule.ttl, has_died, is_untaken, row["previous_end"]].append(one.pk)
             claimed.append(one)
     if not_taken:
         logger.warning("%d timers were handed over, and nobody took them within %g s", not_taken, HANDED_FOR)
@@ -198,33 +197,27 @@ def _claim(
         attempt = {"state": State.RUNNING, "busy_before": DbLater(ttl), "attempts": F("attempts") + 1}
         if is_handed:
             attempt = {"state": State.PENDING, "busy_before": DbLater(HANDED_FOR)}
-        Timer.objects.using(using).filter(pk__in=pks).update(
-            **attempt,
-            holder=holder,
-            fence=F("fence") + 1,
-            deaths=F("deaths") + int(has_died),
-            previous_end=previous_end,
-            started_at=F("started_at") if is_untaken else DbNow(),  # since when it has waited to be taken
-        )
+        # Since when it has waited to be taken.
+        started_at = F("started_at") if is_untaken else DbNow()
+        deaths = F("deaths") + int(has_died)
+        told = {"previous_end": previous_end, "started_at": started_at, "deaths": deaths}
+        _change(using, pks, holder=holder, **attempt, **told)
     return claimed
 
 
-def _occurrence(row: Mapping[str, Any]) -> occurrences.Occurrence:
+def _claimed(row: Mapping[str, Any], rule: Rule, holder: str, sent_at: float, *, is_new: bool) -> Claimed:
     schedule, is_retry = occurrences.read(row["schedule"]), row["attempts"] > 0
-    return occurrences.occurrence(schedule, row["catch_up"], row["due_at"], row["now"], is_retry=is_retry)
-
-
-def _fires(row: Mapping[str, Any]) -> bool:
-    return not row["schedule"] or _occurrence(row).fires
-
-
-def _claimed(
-    row: Mapping[str, Any], rule: Rule, holder: str, sent_at: float, fence: int, attempt: int
-) -> Claimed:
-    seen = _occurrence(row)
+    seen = occurrences.occurrence(schedule, row["catch_up"], row["due_at"], row["now"], is_retry=is_retry)
+    told = {key: row[key] for key in ("pk", "name", "payload", "due_at", "now", "schedule", "failures")}
     return Claimed(
-        *(row["pk"], fence, holder, sent_at, rule, row["name"], row["payload"], row["due_at"], row["now"]),
-        *(row["schedule"], seen.next_at, seen.missed, attempt, row["failures"], row["previous_end"]),
+        **told,
+        **seen._asdict(),
+        fence=row["fence"] + is_new,
+        attempt=row["attempts"] + is_new,
+        previous_end=row["previous_end"],
+        holder=holder,
+        sent_at=sent_at,
+        rule=rule,
     )
 
 
@@ -242,14 +235,12 @@ def _write(using: str, ends: Collection[Ended]) -> set[int]:
             claimed = claimed._replace(next_at=None)  # cancelled meanwhile
         if end.is_lost:
             continue  # whoever claims it next counts a death
-        if end.is_given_back:
-            _give_back(using, claimed, end)
-        elif end.error is None:
+        if end.error is None and not end.is_given_back:
             done[claimed.rule.done_kept, end.outcome].append(claimed)
-        elif claimed.failures + 1 <= claimed.rule.retries:
+        elif end.is_given_back or claimed.failures + 1 <= claimed.rule.retries:
             _try_again(using, claimed, end)
         else:
-            _finish(using, [claimed], State.DEAD, end.error, failures=claimed.failures + 1)
+            _finish(using, [claimed], State.DEAD, end.error or "", failures=claimed.failures + 1)
     for (kept, outcome), group in done.items():
         _finish(using, group, State.DONE, outcome, kept=kept)
     missing = {end.claimed.pk: end.claimed.fence for end in ends if end.claimed.pk not in found}
@@ -271,40 +262,33 @@ def _finish(
         if one.next_at is not None:
             _again(using, one, outcome)
     over = [one.pk for one in group if one.next_at is None]
-    rows = Timer.objects.using(using).filter(pk__in=over)
     if over and not kept:
-        rows.delete()
+        Timer.objects.using(using).filter(pk__in=over).delete()
     elif over:
-        ended = {"state": state, "outcome": outcome, "finished_at": DbNow(), **Timer.nobodys(), **counts}
-        rows.update(fence=F("fence") + 1, **ended)
+        ended = {"state": state, "outcome": outcome, "finished_at": DbNow()}
+        _change(using, over, **ended, **Timer.nobodys(), **counts)
 
 
 def _again(using: str, one: Claimed, outcome: str = "") -> None:
     assert one.next_at is not None  # noqa: S101 (for the type checker)
-    due_at = in_columns(one.next_at, connections[using])
-    waits = {"state": State.PENDING, "due_at": due_at, "busy_before": due_at, "holder": ""}
-    anew = {"attempts": 0, "failures": 0, "deaths": 0, "previous_end": End.NONE, "outcome": outcome}
-    Timer.objects.using(using).filter(pk=one.pk).update(fence=F("fence") + 1, **waits, **anew)
+    _change(using, [one.pk], **{**Timer.anew(using, one.next_at), "outcome": outcome})
 
 
 def _try_again(using: str, one: Claimed, end: Ended) -> None:
-    failures = one.failures + 1
-    Timer.objects.using(using).filter(pk=one.pk).update(
-        state=State.PENDING,
-        fence=F("fence") + 1,
-        holder="",
-        busy_before=DbLater(retry_delay(one.rule.retry_delay, failures)),
-        failures=failures,
-        previous_end=End.REVOKED if end.is_cut_off else End.CLEAN,
-        outcome=end.error or "",
-    )
+    changes: dict[str, Any] = {"outcome": end.outcome, "busy_before": DbLater(end.delay)}
+    if not end.is_given_back:
+        delay = DbLater(retry_delay(one.rule.retry_delay, one.failures + 1))
+        changes = {"outcome": end.error, "busy_before": delay, "failures": one.failures + 1}
+    if not end.has_begun:
+        changes["attempts"] = F("attempts") - 1
+    else:
+        is_clean = not end.is_given_back and not end.is_cut_off
+        changes["previous_end"] = End.CLEAN if is_clean else End.REVOKED
+    _change(using, [one.pk], state=State.PENDING, holder="", **changes)
 
 
-def _give_back(using: str, one: Claimed, end: Ended) -> None:
-    anew = {"previous_end": End.REVOKED} if end.has_begun else {"attempts": F("attempts") - 1}
-    later = {"busy_before": DbLater(end.delay), "holder": "", "outcome": end.outcome}
-    rows = Timer.objects.using(using).filter(pk=one.pk)
-    rows.update(state=State.PENDING, fence=F("fence") + 1, **later, **anew)
+def _change(using: str, pks: Collection[int], **changes: Any) -> None:
+    Timer.objects.using(using).filter(pk__in=pks).update(fence=F("fence") + 1, **changes)
 
 
 def _unlocked(using: str, rows: Any) -> Any:

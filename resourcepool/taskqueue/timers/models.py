@@ -1,15 +1,16 @@
 """Timers, their topics, and the nodes that handle them (document 004: R4.8-R4.9)."""
 
+import datetime
 from typing import Any, ClassVar, Self
 
 from django.core.validators import MinLengthValidator
-from django.db import models, transaction
+from django.db import connections, models, transaction
 from django.db.models import Case, F, Q, When
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import seconds, whole
-from resourcepool.dialect import DbLater, DbNow, KeyField
+from resourcepool.dialect import DbLater, DbNow, KeyField, in_columns
 from resourcepool.events import say
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
@@ -173,9 +174,7 @@ class Timer(AbstractLease, AbstractWork):
     discardable_states = (State.PENDING, State.DEAD)
     as_if_not_failed: ClassVar[dict[str, Any]] = {"failures": 0, "deaths": 0}
 
-    topic = models.ForeignKey(
-        Topic, models.PROTECT, related_name="timers", verbose_name=_("topic"), **BARE_KEY
-    )
+    topic = models.ForeignKey(Topic, models.PROTECT, related_name="timers", verbose_name=_("topic"), **BARE_KEY)
     name = KeyField(_("name"), max_length=MAX_NAME)
     payload = models.TextField(_("payload"), default="{}", help_text=_("A JSON object."))
     due_at = models.DateTimeField(_("due at"))
@@ -220,6 +219,13 @@ class Timer(AbstractLease, AbstractWork):
     def nobodys(cls) -> dict[str, Any]:
         """Return what to write so that nobody handles it, and it may begin at once."""
         return {"busy_before": DbNow(), "holder": ""}
+
+    @classmethod
+    def anew(cls, using: str, due_at: datetime.datetime) -> dict[str, Any]:
+        """Return what to write so that it waits for this moment, as if it had never been tried."""
+        counts, moment = {"attempts": 0, "failures": 0, "deaths": 0}, in_columns(due_at, connections[using])
+        waits = {"due_at": moment, "busy_before": moment, "holder": "", "finished_at": None, "outcome": ""}
+        return {"state": cls.State.PENDING, **waits, **counts, "previous_end": cls.End.NONE}
 
 
 class TimerNode(AbstractLease):

@@ -11,8 +11,7 @@ from resourcepool.conf import setting
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
-from resourcepool.taskqueue.timers.batches import Batches
-from resourcepool.taskqueue.timers.handing import Handing, HandOver
+from resourcepool.taskqueue.timers.batches import Batches, Handing, HandOver
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.taskqueue.timers.nodes import Node
 from resourcepool.taskqueue.turning import DRAIN_WITHIN, PAUSE_AFTER_FAILURE, Runner, end_process

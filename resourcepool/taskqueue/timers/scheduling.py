@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns
+from resourcepool.dialect import DbNow, aware, for_project, from_columns
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable
 from resourcepool.taskqueue import checking
@@ -122,7 +122,7 @@ def schedule(
         due_at = when.due_at(now)
         is_soon = due_at - now < SOON
         tried.append(due_at)
-        return _put(using, name, topic, {**values, **_fresh(using, due_at)}, mode, tried)
+        return _put(using, name, topic, {**values, **Timer.anew(using, due_at)}, mode, tried)
 
     made = retrying(connections[using], send)
     if is_soon:
@@ -170,7 +170,7 @@ def reschedule(
     """
     when = _when(after, at, every, cron, tz, start)
     kept = {} if when.schedule is None else {"schedule": when.schedule.text()}
-    changes = lambda using, now: {**_fresh(using, when.due_at(now)), **kept}  # noqa: E731
+    changes = lambda using, now: {**Timer.anew(using, when.due_at(now)), **kept}  # noqa: E731
     return _change(name, topic, Outcome.RESCHEDULED, changes)
 
 
@@ -191,13 +191,6 @@ def _when(after: object, at: object, every: object, cron: object, tz: object, st
     if at is not None:
         return _When(None, aware(checking.moment("at", at)), None)
     return _When(options.seconds("after", after, most=MOST_AHEAD), None, None)
-
-
-def _fresh(using: str, due_at: datetime.datetime) -> dict[str, Any]:
-    """Return what is written to a timer so that it waits for this moment, as if it had never been tried."""
-    counts, moment = {"attempts": 0, "failures": 0, "deaths": 0}, in_columns(due_at, connections[using])
-    waits = {"due_at": moment, "busy_before": moment, "holder": "", "finished_at": None, "outcome": ""}
-    return {"state": State.PENDING, **waits, **counts, "previous_end": Timer.End.NONE}
 
 
 def _now(using: str, topic: str) -> datetime.datetime:
