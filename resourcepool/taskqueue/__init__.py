@@ -6,12 +6,11 @@ from resourcepool.lazy import lazily
 
 if TYPE_CHECKING:
     from resourcepool.taskqueue.consumer import Consumer
-    from resourcepool.taskqueue.dispenser.bucket import TaskBucket
+    from resourcepool.taskqueue.dispenser.bucket import TaskBucket, TaskRouter
     from resourcepool.taskqueue.dispenser.dispenser import Done, TaskDispenser
     from resourcepool.taskqueue.dispenser.given import Assigned
     from resourcepool.taskqueue.dispenser.pool import TaskPool
     from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
-    from resourcepool.taskqueue.dispenser.router import TaskRouter
     from resourcepool.taskqueue.handlers import handler
     from resourcepool.taskqueue.models import Stream, Task
     from resourcepool.taskqueue.running import GivenBack, RunningTask
@@ -31,7 +30,7 @@ WHERE = {
     "TaskBucket": "dispenser.bucket",
     "TaskDispenser": "dispenser.dispenser",
     "TaskPool": "dispenser.pool",
-    "TaskRouter": "dispenser.router",
+    "TaskRouter": "dispenser.bucket",
     "handler": "handlers",
     "submit": "submitting",
     "submit_many": "submitting",

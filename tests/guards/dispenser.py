@@ -3,7 +3,7 @@
 from tests.guards.mutation import Mutation
 
 STATEMENTS, BUCKETS = "taskqueue/dispenser/statements.py", "taskqueue/dispenser/buckets.py"
-HANDING, PUTTING = "taskqueue/dispenser/handing.py", "taskqueue/dispenser/putting.py"
+PUTTING = "taskqueue/dispenser/putting.py"
 REBUILD = "taskqueue/dispenser/rebuild.py"
 GIVEN = "taskqueue/dispenser/given.py"
 
@@ -46,22 +46,22 @@ DISPENSERS = (
     ),
     Mutation(
         "dispenser: what a worker has counts",
-        HANDING,
+        BUCKETS,
         "rows = statements.held(connection, bucket)",
         "rows: list[Row] = []",
         HANDS_OUT,
     ),
     Mutation(
         "dispenser: the tail goes back",
-        HANDING,
+        BUCKETS,
         "            statements.give_back(connection, bucket, rows[limit:])\n",
         "",
         HANDS_OUT,
     ),
-    Mutation("dispenser: paused", HANDING, "or seen.is_paused:", "or False:", HANDS_OUT),
+    Mutation("dispenser: paused", BUCKETS, "or seen.is_paused:", "or False:", HANDS_OUT),
     Mutation(
         "dispenser: not inside a transaction",
-        HANDING,
+        BUCKETS,
         "    refuse_open_transaction(connections[using])\n",
         "",
         HANDS_OUT,
@@ -82,7 +82,7 @@ DISPENSERS = (
     ),
     Mutation(
         "dispenser: what a rebuild has put before the first that was seen",
-        HANDING,
+        BUCKETS,
         "head = None if after_rebuild else seen.head",
         "head = seen.head",
         HANDS_OUT,
@@ -150,14 +150,14 @@ DISPENSERS = (
     ),
     Mutation(
         "dispenser: a prefix by which all workers have one bucket",
-        "taskqueue/dispenser/router.py",
+        "taskqueue/dispenser/bucket.py",
         'if self.make_task_name("one") == self.make_task_name("another"):',
         "if False:",
         ("tests/taskqueue/dispenser/test_buckets.py",),
     ),
     Mutation(
         "dispenser: no bucket is made inside a transaction",
-        "taskqueue/dispenser/router.py",
+        "taskqueue/dispenser/bucket.py",
         "        buckets.refuse_open_transaction(connections[self._using])\n",
         "",
         ("tests/taskqueue/dispenser/surroundings/test_transactions.py",),

@@ -14,7 +14,7 @@ from resourcepool.database.open_transaction import limit_silence
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, for_project
 from resourcepool.taskqueue import checking
-from resourcepool.taskqueue.dispenser import buckets, given, handing, statements
+from resourcepool.taskqueue.dispenser import buckets, given, statements
 from resourcepool.taskqueue.dispenser.bucket import TaskBucket
 from resourcepool.taskqueue.dispenser.given import Assigned
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
@@ -123,7 +123,7 @@ class TaskDispenser:
         most = options.whole("limit", limit, least=0, most=MOST)
         name = checking.name("worker", worker)
         while True:
-            rows = handing.fill(self._using, self.name, name, name, most, self._ttl)
+            rows = buckets.fill(self._using, self.name, name, name, most, self._ttl)
             told, refused = given.assigned(rows, self.pool.factory)
             if not refused:
                 return told

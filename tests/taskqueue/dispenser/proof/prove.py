@@ -16,7 +16,7 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     ): (TWICE, NOBODYS),
     Mutation(
         "what a worker has counts towards its limit",
-        FOLDER + "handing.py",
+        FOLDER + "buckets.py",
         "rows = statements.held(connection, bucket)",
         "rows: list[Row] = []",
     ): (OVER,),
