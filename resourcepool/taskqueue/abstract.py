@@ -1,7 +1,7 @@
-"""What a task of a stream, a task of a dispenser and a timer have in common: a unit of work that ends.
+"""A unit of work: what tasks of streams, tasks of dispensers and timers have in common.
 
-The history is told what operators do, and what is given up (docs/history.md); not what ends well or is tried again by
-itself: there is too much of it.
+The history records what operators do and what is given up (docs/history.md). Success and automatic retries are too
+many to record.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from resourcepool.events import Sentence, SentenceField, say
 from resourcepool.signals import Fact, What, tell
 
 MAX_OUTCOME = 2_000
-NAMED = 5  # of those that there are, in an error
+NAMED = 5  # existing names in an error
 CHUNK = 1_000  # rows in a statement
 # Of the column that says where work belongs: a constraint would have each insertion lock the row it refers to, such as
 # a stream's, which its leader writes; the index is the first part of another one.
@@ -36,12 +36,12 @@ def counted(tasks: int) -> str:
 
 
 def about(name: str, why: str) -> str:
-    """Return the reason of an event of a unit of work: which one it is, and ``why``."""
+    """Return the reason of an event: which unit of work it is about, and ``why``."""
     return say("about", name=name, why=why) if why else name
 
 
 def changed(rows: Any, what: What, actor: str, why: str, /, **changes: Any) -> int:
-    """Make ``changes`` to these rows, which no longer match then, and tell of each; returns how many."""
+    """Update these rows, which must no longer match afterwards, and record an event for each; return how many."""
     rows._for_write = True
     using = rows.db
     if not what.is_heard(rows.model):
@@ -61,29 +61,29 @@ def changed(rows: Any, what: What, actor: str, why: str, /, **changes: Any) -> i
 
 
 def _changed(rows: Any, pks: Sequence[Any], changes: dict[str, Any]) -> list[Any]:
-    """Change those of the rows with these keys that still match; return their keys."""
+    """Update the rows with these keys that still match; return their keys."""
     try:
         with transaction.atomic(using=rows.db):
             if rows.filter(pk__in=pks).update(**changes) != len(pks):
                 raise _NotAll  # noqa: TRY301 (it rolls the block back)
-    except _NotAll:  # somebody was faster with some of them: one by one it is known with which
+    except _NotAll:  # others changed some of them: one by one, to know which
         return [pk for pk in pks if rows.filter(pk=pk).update(**changes)]
     return list(pks)
 
 
 class PausableQuerySet(models.QuerySet[Any]):
-    """What an operator does to streams, dispensers and topics."""
+    """Pausing of streams, dispensers and topics."""
 
     def paused(self) -> Self:
-        """Those of which nothing begins until somebody resumes them."""
+        """Paused ones: none of their work begins."""
         return self.filter(is_paused=True)
 
     def pause(self, actor: str = "") -> int:
-        """Have no more of their work begun, within 3 s; returns how many were not paused."""
+        """Stop beginning their work, within 3 s; return how many were not paused before."""
         return changed(self.filter(is_paused=False), What.PAUSED, actor, "", is_paused=True)
 
     def resume(self, actor: str = "") -> int:
-        """End a pause; returns how many were paused."""
+        """End a pause; return how many were paused."""
         return changed(self.paused(), What.RESUMED, actor, "", is_paused=False)
 
 
@@ -95,19 +95,19 @@ class WorkQuerySet(models.QuerySet[Any]):
         return self.filter(**dict(zip(self.model.named_by, (place, name), strict=True)))
 
     def unfinished(self) -> Self:
-        """Those that are not over."""
+        """Work that is not over."""
         return self.filter(finished_at=None)
 
     def failed(self) -> Self:
-        """Those that do not run unless somebody retries them."""
+        """Work that does not run again unless an operator retries it."""
         return self.filter(state__in=self.model.failed_states)
 
     def discardable(self) -> Self:
-        """Those that are not running, and neither done nor discarded."""
+        """Work that is not running, done or discarded."""
         return self.filter(state__in=self.model.discardable_states)
 
     def retry(self, actor: str = "", reason: str = "") -> int:
-        """Make failed ones ready again, each in its old place, as if they had not failed; returns how many."""
+        """Make failed work ready again, in its old place, with its counts at 0; return how much."""
         return changed(
             *(self.failed(), What.RETRIED, actor, reason),
             state=self.model.ready_state,
@@ -119,7 +119,7 @@ class WorkQuerySet(models.QuerySet[Any]):
         )
 
     def discard(self, actor: str = "", reason: str = "") -> int:
-        """Finish them without running them; returns how many. Running ones are left alone."""
+        """Finish work without running it, except what is running; return how much."""
         return changed(
             *(self.discardable(), What.DISCARDED, actor, reason),
             state="discarded",
@@ -134,7 +134,9 @@ class AbstractWork(models.Model):
     """Columns of a unit of work. Its ``fence`` goes up with every attempt, and with everything done to it."""
 
     acts_are_told: ClassVar[bool] = True
-    named_by: ClassVar[tuple[str, str]]  # the columns that tell where it belongs, and which one it is there
+    named_by: ClassVar[
+        tuple[str, str]
+    ]  # the columns of its place (stream, dispenser, topic) and of its name there
     ready_state: ClassVar[str]
     failed_states: ClassVar[tuple[str, ...]]
     discardable_states: ClassVar[tuple[str, ...]]
@@ -169,12 +171,12 @@ class AbstractWork(models.Model):
 
     @classmethod
     def nobodys(cls) -> dict[str, Any]:
-        """Return what to write so that nobody has it."""
+        """Return the column values of work without a holder."""
         return {}
 
 
 def operated_models() -> list[Any]:
-    """Return the models, besides elections, of which the history tells what operators do and what is given up."""
+    """Return the models, besides elections, whose operator actions and failures the history records."""
     return [model for model in apps.get_models() if getattr(model, "acts_are_told", False)]
 
 
@@ -184,7 +186,7 @@ def work_models() -> list[Any]:
 
 
 def names_of(model: Any, using: str) -> Sentence:
-    """Return what to say to somebody who has named a stream, a dispenser or a topic that does not exist."""
+    """Return the end of an error about an unknown stream, dispenser or topic: some names that exist."""
     rows = model.objects.using(using).order_by("pk").values_list("pk", flat=True)[: NAMED + 1]
     names = retrying(connections[using], lambda: list(rows))
     if not names:

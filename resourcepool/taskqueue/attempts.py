@@ -77,11 +77,10 @@ def policy_of(using: str, stream: str) -> Policy | None:
 def heads(
     using: str, stream: str, without: Collection[str], most: int, *, only_due: bool = False
 ) -> list[Head]:
-    """Return the first ``most`` unfinished tasks in order, but for those of the lanes ``without``.
+    """Return the first ``most`` unfinished tasks in order, except in the lanes ``without``.
 
     Args:
-        only_due: leave out each lane whose first task may not begin now, and all but the first task of the others. This
-            reads all unfinished tasks.
+        only_due: only the first task of each lane, and only if it may begin now. This reads all unfinished tasks.
     """
     if only_due:
         tasks = Task.objects.using(using).filter(stream_id=stream).in_line()
@@ -106,7 +105,7 @@ def _first_and_due(rows: Any) -> Any:
 
 
 def take_over(using: str, stream: str, term: int) -> int:
-    """Make the tasks ready that a former leader was running; its late writes find another fence."""
+    """Make the tasks that a former leader was running ready again; its late writes no longer match their fences."""
     tasks = Task.objects.using(using).filter(stream_id=stream).unfinished()
     left = tasks.filter(state=State.RUNNING).exclude(term=term)
     return int(
@@ -117,9 +116,9 @@ def take_over(using: str, stream: str, term: int) -> int:
 
 
 def begin(using: str, heads: Sequence[Head], term: int, holder: str) -> list[Head]:
-    """Begin an attempt at each of these tasks under ``head.fence + 1``; returns those of which no operator was faster.
+    """Begin an attempt at each of these tasks, under ``head.fence + 1``; return the tasks that had not changed.
 
-    Within a transaction; ``heads`` as the leader saw them after whatever it began before.
+    Call it within a transaction, with ``heads`` read after everything that this leader began before.
     """
     connection = connections[using]
     changes = [State.RUNNING.value, holder, micros(DAY), term]
@@ -134,7 +133,7 @@ def begin(using: str, heads: Sequence[Head], term: int, holder: str) -> list[Hea
 
 
 def end(using: str, attempts: Sequence[Attempt], how: End) -> int:
-    """End these attempts, all in the same way; returns how many were still their tasks' attempts."""
+    """End these attempts, all in the same way; return how many were still current."""
     connection = connections[using]
     texts = texts_of(connection)
     if how.verdict is None:
@@ -149,7 +148,7 @@ def end(using: str, attempts: Sequence[Attempt], how: End) -> int:
 def _change(
     connection: BaseDatabaseWrapper, sql: str, changes: Sequence[Any], attempts: Sequence[Attempt]
 ) -> int:
-    """Change those of the tasks of which these are still the attempts, and that are not finished."""
+    """Change the unfinished tasks whose current attempts these are; return how many."""
     texts, keys = texts_of(connection), [pk for pk, _ in attempts]
     if len(attempts) == 1:
         match = f"{texts.pk} = %s AND {texts.fence} = %s AND {texts.unfinished}"

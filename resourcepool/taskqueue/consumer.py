@@ -1,4 +1,4 @@
-"""A consumer: it campaigns for a stream, and runs its tasks in order while it leads."""
+"""The consumer of a stream: it campaigns, and runs the tasks in order while it leads."""
 
 import logging
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from resourcepool.taskqueue.turning import DRAIN_WITHIN, PAUSE_AFTER_FAILURE, Ru
 
 logger = logging.getLogger(__name__)
 
-SETTINGS_READ = 2.5  # seconds between two looks whether wrong settings were mended
+SETTINGS_READ = 2.5  # seconds between two looks at wrong settings
 MOST_COUNTED = 10_000  # tasks
 
 
@@ -29,9 +29,9 @@ class Consumer(Runner):
 
         Consumer("oracle").run()
 
-    A task is begun, and what came of it is written, in one transaction with the check that this process still leads.
-    So no task is lost, none is out of order within its lane, and one is run again only when its consumer died, or was
-    stopped for longer than its term lasts. Then the first attempt's ``task.guard()`` fails.
+    A task is begun and ended in transactions that also check that this process still leads. So no task is lost or out
+    of order within its lane, and a task is run again only when its consumer died, or was stopped for longer than its
+    term lasts; then the first attempt's ``task.guard()`` fails.
 
     Not promised: that a handler which does not use ``guard`` has no effect after its process has lost the lead.
 
@@ -97,7 +97,7 @@ class Consumer(Runner):
             self.term = None
 
     def _may_serve(self, row: Stream) -> bool:
-        """Tell whether the settings can be served; if not, say so once, and wait a moment for somebody to mend them."""
+        """Return whether the settings are valid; if not, log it once, and pause."""
         with translation.override("en"):
             wrong = row.wrong_settings()
         if wrong and wrong != self._wrong:
@@ -108,7 +108,7 @@ class Consumer(Runner):
         return not wrong
 
     def _waiting(self, term: Term) -> str:
-        """Return how many tasks wait, for the log; where nobody reads that, nobody counts."""
+        """Return how many tasks wait, if that is logged at all."""
         if not logger.isEnabledFor(logging.INFO):
             return ""
         rows = Task.objects.using(term.using).filter(stream_id=self.stream).unfinished()[:MOST_COUNTED]

@@ -1,4 +1,4 @@
-"""What a consumer does while it leads a stream: it begins tasks, and writes down how they ended."""
+"""The turns of a consumer that leads a stream: begin tasks, and write down how they ended."""
 
 import contextlib
 import logging
@@ -83,7 +83,7 @@ class Leading(Turns[RunningTask, Result]):
     def renew_if_due(self) -> None:
         """Renew the term after a turn that failed: the keeper could not while its transaction was open.
 
-        A task's row may be locked by somebody else for longer than a term lasts.
+        A task's row may have been locked for longer than a term lasts.
 
         Raises:
             LeaseLost: this process does not lead any more.
@@ -109,7 +109,7 @@ class Leading(Turns[RunningTask, Result]):
         self._waits.clear()  # an operator may have retried what blocked them
 
     def _served(self, policy: Policy) -> Policy:
-        """Return it, or where it is wrong, the last one that was right: tasks run that must not be broken off."""
+        """Return it, or the last valid one: running tasks must not be broken off for wrong settings."""
         with translation.override("en"):
             wrong = Stream(**asdict(policy)).wrong_settings()
         is_new, self._wrong = wrong != self._wrong, wrong
@@ -123,7 +123,7 @@ class Leading(Turns[RunningTask, Result]):
         return replace(self._policy, is_paused=policy.is_paused)
 
     def _look(self, policy: Policy, free: int) -> list[Head]:
-        """Return the tasks that may begin now, and take note of the lanes that have to wait."""
+        """Return the tasks that may begin now, and note the lanes that have to wait."""
         by_lane, now = policy.lanes > 1, monotonic()
         most = LOOKED_AT * policy.lanes if by_lane else 1
         only_due = len(self._waits) >= MOST_WAITS
@@ -151,10 +151,10 @@ class Leading(Turns[RunningTask, Result]):
 
     def _send(self, policy: Policy, free: int) -> list[RunningTask]:
         self._end(policy)
-        # What was just seen may begin as long as its fence matches; where this is sent again, that is over.
+        # The tasks that were just seen may begin; when the transaction is sent again, look again.
         heads, self._due = self._due, []
         if free <= 0:
-            return []  # what was seen in an earlier turn, and could not be begun then, is not begun any more
+            return []  # tasks seen in an earlier turn are not begun now
         return self._begin(policy, heads or self._look(policy, free))
 
     def _begin(self, policy: Policy, heads: list[Head]) -> list[RunningTask]:
@@ -213,7 +213,7 @@ class Leading(Turns[RunningTask, Result]):
 
 
 def _without_failure(policy: Policy, task: RunningTask, result: Result) -> End:
-    if result is GIVEN_BACK:  # cut off: no word about its death
+    if result is GIVEN_BACK:  # cut off: its deaths stay as they are
         return End(Verdict(Task.State.READY), "")
     if result.is_given_back:  # by its handler, which ended without killing its process
         counts = task.failures, deaths_left(policy, task.deaths)

@@ -26,14 +26,14 @@ SETTINGS = (
 
 
 class StreamQuerySet(LeaseQuerySet, PausableQuerySet):  # type: ignore[override]  # as_manager of both
-    """Filters over streams, and what an operator does to them."""
+    """Filters over streams, and what operators do with them."""
 
     def blocked(self) -> Self:
         """Streams whose first unfinished task is blocked."""
         return self.annotate(first_state=self._first("state")).filter(first_state=Task.State.BLOCKED)
 
     def without_consumer(self) -> Self:
-        """Streams with unfinished tasks that nobody leads."""
+        """Streams with unfinished tasks and without a leader."""
         return self.busy().filter(Q(holder="") | Q(busy_before__lte=DbNow()))
 
     def busy(self) -> Self:
@@ -111,7 +111,7 @@ class Stream(AbstractElection):
         default_permissions = ("add", "change", "delete", "view", "operate")
 
     def wrong_settings(self) -> str:
-        """Return which settings have values that no form takes, written past it by ``update`` or SQL; "": none."""
+        """Return the settings whose values no form would take, written by ``update`` or SQL; "": none."""
         try:
             self.clean_fields(exclude={field.name for field in self._meta.fields}.difference(SETTINGS))
         except ValidationError as error:
@@ -121,7 +121,7 @@ class Stream(AbstractElection):
 
 
 class TaskQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both
-    """Filters over tasks, and what an operator does to them."""
+    """Filters over tasks, and what operators do with them."""
 
     def in_order(self) -> Self:
         """The order in which the tasks of a stream are run."""

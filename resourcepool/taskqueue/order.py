@@ -8,7 +8,7 @@ from resourcepool.taskqueue.models import Task
 
 
 class Head(NamedTuple):
-    """An unfinished task as it was seen; ``due_in``: microseconds until it may begin, not above 0 when that is now."""
+    """An unfinished task as it was seen; ``due_in``: microseconds until it may begin; 0 or less: now."""
 
     pk: int
     fence: int
@@ -25,7 +25,7 @@ class Head(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """``begin``: the tasks that may begin; ``waits``: the lanes of which none may, with the seconds until then."""
+    """``begin``: the tasks that may begin; ``waits``: lanes in which none may, with the seconds until then."""
 
     begin: list[Head]
     waits: dict[str, float]
@@ -36,9 +36,9 @@ def choose(
 ) -> Choice:
     """Choose up to ``free`` of these tasks, of each lane only the first one.
 
-    A task whose process has died runs alone: it waits until none is in hand, those after it wait for it, and nothing
-    begins beside it. So one that kills its process does so to no other, and one that does not is known to be innocent.
-    None waits for one that is not run again, because its process has died ``most_deaths`` times.
+    A task whose process has died runs alone: it waits until no task is in hand, and nothing begins beside it. So a
+    task that kills its process harms no other, and one that does not is known to be innocent. No task waits for one
+    that is not run again because its process has died ``most_deaths`` times.
 
     Args:
         heads: unfinished tasks in order.

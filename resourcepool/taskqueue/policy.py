@@ -1,4 +1,4 @@
-"""What becomes of a task that was not done: pure decisions."""
+"""What happens to a task that was not done: pure decisions."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -41,7 +41,7 @@ class Verdict(NamedTuple):
 
 
 class End(NamedTuple):
-    """How an attempt ends: ``verdict`` None: its task is deleted; ``counts``: failures and deaths, if they change."""
+    """How an attempt ends; ``verdict`` None: the task is deleted; ``counts``: new failures and deaths, if changed."""
 
     verdict: Verdict | None
     outcome: str

@@ -1,4 +1,4 @@
-"""The shape of a process that has handlers run: turn after turn it writes ends down and begins what is due."""
+"""A process that runs handlers: turn after turn it writes down what has ended and begins what is due."""
 
 import contextlib
 import logging
@@ -33,16 +33,16 @@ class MustEnd(Exception):
 
 
 class Turns(Generic[Work, Ended]):
-    """What a loop has run. All statements are those of the thread that calls ``turn``.
+    """The attempts of one process. Only the thread that calls ``turn`` sends statements.
 
     Attributes:
-        in_hand: what runs, and what has ended and is not written down yet; by primary key.
+        in_hand: attempts that run, or whose end is not written down yet; by primary key.
     """
 
     overdue_text: ClassVar[str]  # about an attempt, {0}, that ran longer than its max_runtime
 
     def __init__(self, wakeup: Wakeup) -> None:
-        """Begin; ``wakeup`` is rung when a handler has ended."""
+        """Prepare; ``wakeup`` is rung when a handler has ended."""
         self._wakeup = wakeup
         self._ended: SimpleQueue[tuple[Work, Result]] = SimpleQueue()
         self._workers: Workers[Work] = Workers(self._note_end)
@@ -75,7 +75,7 @@ class Turns(Generic[Work, Ended]):
             work.stop()
 
     def cut_off(self, why: str) -> Never:
-        """Give back what runs, which no thread can be stopped in, for the process to end. Raises MustEnd."""
+        """Give running attempts back, because threads cannot be stopped and the process must end. Raises MustEnd."""
         self._collect()
         for work in self._running:
             self._unwritten[work] = self._end_of(work, GIVEN_BACK, is_cut_off=True)
@@ -88,7 +88,7 @@ class Turns(Generic[Work, Ended]):
         self._workers.close()
 
     def _end_of(self, work: Work, result: Result, *, is_cut_off: bool = False) -> Ended:
-        """Return what is to be written down of an attempt that came to this result."""
+        """Return the end of an attempt as it is to be written down."""
         raise NotImplementedError
 
     def _write_ends(self) -> None:
@@ -147,11 +147,11 @@ class Runner:
         """Turn until ``stop``; end the process if a handler would go on without this loop."""
         try:
             self._turn_until_stopped(name, turns)
-        except MustEnd as error:  # nothing is lost by a moment for what is to be written down
+        except MustEnd as error:  # leave a moment for the history to be written
             for say_last in last_words:
                 say_last(LAST_WORDS)
             self._die(str(error))
-        except BaseException as error:  # also the second Ctrl-C: nobody may lead while the tasks run on
+        except BaseException as error:  # also the second Ctrl-C: the lead is not given up while handlers run on
             if turns.in_hand:
                 self._die(f"{str(error) or type(error).__name__}, while {_handlers(turns)} ran")
             raise

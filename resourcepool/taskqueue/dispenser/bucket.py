@@ -53,9 +53,9 @@ class TaskBucket:
         self._using: str = buckets.database()
 
     def add(self, tasks: Iterable[Any]) -> list[given.Assigned]:
-        """Put these keys into the bucket, in the pool or not; returns those it got: not what other workers have.
+        """Put these keys into the bucket, whether in the pool or new; return them, except what other workers have.
 
-        Those that ``factory`` refuses are failed, as by ``TaskDispenser.assign_tasks``.
+        Keys that ``factory`` refuses are failed, as by ``TaskDispenser.assign_tasks``.
 
         Raises:
             BadOption: a key is not allowed.
@@ -128,7 +128,7 @@ class TaskBucket:
         return retrying(connection, once)
 
     def peek_all(self) -> list[Any]:
-        """Return its keys in order, but those that ``factory`` refuses; none when it has expired, or there is none."""
+        """Return its keys in order, except what ``factory`` refuses; [] if it has expired or does not exist."""
         bucket, connection = self._live(), connections[self._using]
         if bucket is None:
             return []
@@ -153,7 +153,7 @@ class TaskRouter:
 
         Args:
             prefix: makes a bucket's name of a worker's, where it has ``{}``.
-            exp: how long a bucket lasts that nobody puts anything into: seconds or a timedelta, up to a day.
+            exp: how long a bucket lasts without an ``add``: seconds or a timedelta, up to a day.
         """
         self._key, self._prefix = checking.name("key", key), prefix
         self._ttl, self._using = options.seconds("exp", exp, least=0.1), buckets.database()

@@ -22,10 +22,8 @@ from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, Dispenser
 from resourcepool.taskqueue.dispenser.statements import Row, Seen
 from resourcepool.waiting.request import callers_blocks
 
-TRIES = 8  # made anew after it has expired in the hands of the one who asks for it
-WAIT = (
-    10  # whole seconds that a statement waits for a locked row: more than a process that stands still keeps it
-)
+TRIES = 8  # if the bucket expires while it is being filled
+WAIT = 10  # whole seconds that a statement waits for a locked row: longer than a suspended process keeps it
 WHOLE_REBUILD = 60  # the same, where a rebuild may have the pool locked
 AT_ONCE = 3  # of these: the dispenser may have to be made, and then the bucket; pauses follow
 State = DispenserTask.State
@@ -51,10 +49,7 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper) -> None:
 
 
 def limited(using: str, *, wait: int = WAIT) -> AbstractContextManager[None]:
-    """Open a transaction whose process keeps others waiting for seconds at most when it stands still or is cut off.
-
-    MariaDB and PostgreSQL end it after 5 s of silence.
-    """
+    """Open a transaction that MariaDB and PostgreSQL end after 5 s of silence, so that a dead process blocks no one."""
     return brief_transaction(connections[using], wait=wait)
 
 
@@ -65,10 +60,10 @@ def make_dispenser(using: str, name: str) -> None:
 
 
 def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> Seen:
-    """Take back the dispenser's expired buckets, and see to it that there is a live one of this name.
+    """Take back the dispenser's expired buckets, and make a live one of this name if there is none.
 
     Raises:
-        RowLocked: a process that stands still keeps the old one locked.
+        RowLocked: a suspended process keeps the old one locked.
     """
     connection = connections[using]
     for turn in range(TRIES):
@@ -89,10 +84,10 @@ def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> Se
 
 
 def take_back(using: str, bucket: int, most_expirations: int) -> int:
-    """Return the tasks of an expired bucket to the pool, but for those that have expired too often; returns how many.
+    """Return the tasks of an expired bucket to the pool, or fail them if they expired too often; return how many.
 
-    A bucket that has been touched since, or that another process is just taking back, is left alone. One in which tasks
-    are locked stays, expired.
+    A bucket that was touched since, or that another process is taking back, is left alone. A bucket with locked tasks
+    stays, expired.
     """
     connection = connections[using]
     skips = connection.features.has_select_for_update_skip_locked
@@ -101,11 +96,11 @@ def take_back(using: str, bucket: int, most_expirations: int) -> int:
     def once() -> int:
         with limited(using):
             if skips and not expired.select_for_update(skip_locked=True).values_list("pk"):
-                return 0  # its worker may stand still in the middle of an assignment: nobody waits for that
+                return 0  # its worker may be suspended in the middle of an assignment: do not wait for it
             if not expired.update(fence=F("fence") + 1):
                 return 0
             tasks = DispenserTask.objects.using(using).filter(bucket_id=bucket, state=State.ASSIGNED)
-            # What a worker is finishing in a transaction of its own is left until that ends: nobody waits for it.
+            # Do not wait for tasks that a worker is finishing in a transaction of its own.
             free = tasks.select_for_update(skip_locked=True) if skips else tasks
             # By primary key, in the order in which everybody locks them.
             had = dict(free.order_by("pk").values_list("pk", "expirations"))
@@ -125,7 +120,7 @@ def take_back(using: str, bucket: int, most_expirations: int) -> int:
 
 
 def fail_unreadable(using: str, refused: given.Refused) -> None:
-    """Fail tasks whose keys a factory has refused, unless somebody else has them by now."""
+    """Fail tasks whose keys a factory has refused, unless another worker has them by now."""
     for row, error in refused:
         it = DispenserTask.objects.using(using).filter(pk=row.pk, fence=row.fence)
         said = say("key_unreadable", error=f"{type(error).__name__}: {error}"[:200])
@@ -140,7 +135,7 @@ def live(using: str, dispenser: str, name: str) -> int | None:
 
 
 def emptied(using: str, bucket: int, *, is_removed: bool = False) -> int:
-    """Return all that a bucket has to the pool, and remove it if wanted; returns how many tasks it had."""
+    """Return all tasks of a bucket to the pool, and remove it if wanted; return how many tasks it had."""
     connection = connections[using]
     row = Bucket.objects.using(using).filter(pk=bucket)
 

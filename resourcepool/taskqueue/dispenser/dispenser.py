@@ -26,10 +26,10 @@ SHORTEST = 0.1  # seconds that a bucket lasts
 
 
 class Done(StrEnum):
-    """What ``tasks_done`` says of a task."""
+    """What ``tasks_done`` says about a task."""
 
     DONE = "done"
-    STALE = "stale"  # assigned to somebody else since, back in the pool, or finished otherwise
+    STALE = "stale"  # assigned again since, back in the pool, or finished otherwise
     UNKNOWN = "unknown"  # there is no such task (any more)
 
 
@@ -106,14 +106,14 @@ class TaskDispenser:
     def assign_tasks(self, limit: int, worker: str) -> list[Assigned]:
         """Have this worker hold exactly ``limit`` tasks, if there are; return them, lowest score first.
 
-        It keeps those that it has, and gets the first of the pool; if it has more, its last ones go back at once. While
-        the dispenser is paused it gets none. Its bucket expires ``bucket_ttl`` from now. A task whose key ``factory``
-        refuses with a ValueError, a TypeError or an ArithmeticError, or of which it makes another key (7 of "007"), is
-        failed, and no worker is held up by it.
+        It keeps the tasks that it has and gets the first of the pool; if it has more, the last ones go back at once.
+        While the dispenser is paused it gets none. Its bucket expires ``bucket_ttl`` from now. A task whose key
+        ``factory`` refuses with a ValueError, a TypeError or an ArithmeticError, or turns into another key (7 of
+        "007"), is failed, and no worker is held up by it.
 
         Args:
             limit: 0 to 10,000.
-            worker: who it is, a line of text; whoever says the same name has the same bucket.
+            worker: its name, a line of text; processes that use the same name share a bucket.
 
         Raises:
             BadOption: a value is not allowed.
@@ -170,7 +170,7 @@ class TaskDispenser:
     def _finish(self, worker: str, fences: dict[str, int]) -> dict[str, Done]:
         if statements.done(connections[self._using], self.name, worker, fences) == len(fences):
             return dict.fromkeys(fences, Done.DONE)
-        # Done under the next fence: nobody else can have done that, so it was this call, or an earlier one like it.
+        # Done under the next fence: by this call, or by an earlier one like it.
         rows = DispenserTask.objects.using(self._using).filter(dispenser_id=self.name, key__in=list(fences))
         there = {key: (state, fence) for key, state, fence in rows.values_list("key", "state", "fence")}
         told = {key: Done.STALE if key in there else Done.UNKNOWN for key in fences}

@@ -62,7 +62,7 @@ class Dispenser(models.Model):
 
 
 class BucketQuerySet(LeaseQuerySet):
-    """What an operator does to buckets."""
+    """What operators do with buckets."""
 
     def free(self, actor: str = "") -> int:
         """Return their tasks to the pool under new fences, and end them; returns how many buckets there were.
@@ -70,10 +70,10 @@ class BucketQuerySet(LeaseQuerySet):
         A worker that goes on with its tasks is told that they are stale; it gets a new bucket when it asks for more.
 
         Raises:
-            RowLocked: a bucket, or a task in it, is locked by somebody's transaction; those before it are free.
+            RowLocked: a transaction has a bucket, or a task in it, locked; the buckets before it are free.
         """
         self._for_write = True  # what decides is not asked of a replica
-        # One transaction each: a worker that is being handed tasks is waited for, and has no other one locked.
+        # One transaction each: it may wait for a worker that is getting tasks, with no other bucket locked.
         found = self.order_by("pk").values_list("pk", "dispenser_id", "name")
         return sum(_freed(self.db, pk, dispenser, worker, actor) for pk, dispenser, worker in found)
 
@@ -129,7 +129,7 @@ class DispenserTaskQuerySet(WorkQuerySet):
         return self.order_by("score", "pk")
 
     def fail(self, outcome: str) -> int:
-        """Take them out of buckets and pool, for an operator to look at; returns how many."""
+        """Take tasks out of buckets and pool, for an operator to look at; return how many."""
         failed = {"state": DispenserTask.State.FAILED, "bucket": None, "finished_at": DbNow()}
         return changed(self, What.FAILED, "", outcome, fence=F("fence") + 1, outcome=outcome, **failed)
 

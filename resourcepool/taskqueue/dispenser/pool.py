@@ -23,7 +23,7 @@ class TaskPool:
         pool = TaskPool("reviews")
         pool.add("film-101", 5.0)
 
-    A ``TaskDispenser`` of the same name hands them out so that none is lost; ``assign`` here does not promise that.
+    A ``TaskDispenser`` of the same name hands them out without losing any; ``assign`` here does not promise that.
     """
 
     def __init__(self, key: str, *, factory: Callable[[str], Any] = str) -> None:

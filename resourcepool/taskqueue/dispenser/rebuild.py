@@ -94,7 +94,7 @@ def _send(using: str, dispenser: str, scores: Mapping[str, float], as_of: dateti
 
     with brief_transaction(connection, idle=SILENCE):
         row = Dispenser.objects.using(using).filter(pk=dispenser)
-        # Locks it: one rebuild after the other, and none that knows less than the last one.
+        # Locks it: rebuilds run one after the other, and an older mapping is refused.
         moment = in_columns(for_project(as_of), connection) if as_of else None
         latest = row.filter(Q(as_of=None) | Q(as_of__lte=moment)) if as_of else row
         if not latest.update(rebuilt_at=DbNow(), **({"as_of": moment} if as_of else {})):

@@ -1,4 +1,4 @@
-"""What a node does in each turn: it writes down how handlers ended, claims what is due, and has it run."""
+"""The turns of a node: write down how handlers ended, claim due timers, and run them or hand them over."""
 
 import contextlib
 import logging
@@ -47,13 +47,13 @@ class Batches(Turns[RunningTimer, Ended]):
         self._rate = Rate(late_rate)
         self._rules: dict[str, Rule] = {}
         self._rules_at = -math.inf
-        # Under ``_holder``, without an answer; by rules of which some may have been replaced since.
+        # Asked for under ``_holder``, without an answer yet, with the rules of that moment.
         self._asked_for: dict[int, tuple[Due, Rule]] = {}
         self._holder = default_holder()
         self._took = AHEAD  # seconds that a handler takes, as far as known
 
     def start(self) -> None:
-        """Be known as a node. Raises DatabaseUnavailable."""
+        """Register the node. Raises DatabaseUnavailable."""
         self._read_rules(monotonic())
 
     def turn(self, *, may_begin: bool) -> float:
@@ -66,12 +66,12 @@ class Batches(Turns[RunningTimer, Ended]):
         room = self._room() if may_begin else 0
         due, look_at = self._look(room) if room > 0 else ([], now + LATEST)
         if self._unwritten or due or self._asked_for:
-            # One that goes on, or is tried again, may be due by then.
+            # A recurring or failed timer may be due again by then.
             goes_on = any(end.claimed.schedule or end.error is not None for end in self._unwritten.values())
             begun = self._exchange(due)
             if goes_on:
                 look_at = monotonic()
-            elif due and not begun:  # others were faster, or have them locked
+            elif due and not begun:  # others claimed or locked them
                 look_at = monotonic() + SOONEST
         return min([look_at, *(timer.overdue_at for timer in self._running)])
 
@@ -92,7 +92,7 @@ class Batches(Turns[RunningTimer, Ended]):
         self._exchange([])
 
     def _room(self) -> int:
-        """Return how many more may be claimed: what the threads do in a moment, for they begin in order."""
+        """Return how many more may be claimed: what the threads can do in the next ``AHEAD`` seconds."""
         ahead = min(MOST_AHEAD, max(1, int(AHEAD / max(self._took, 1e-6))))
         return self._threads * ahead - len(self.in_hand) + len(self._unwritten)
 
@@ -108,7 +108,7 @@ class Batches(Turns[RunningTimer, Ended]):
         self._node.renew(self._rules)
 
     def _look(self, room: int) -> tuple[list[Due], float]:
-        """Return what may begin now, in time before late, and when to look again."""
+        """Return the timers that may begin now, punctual ones first, and when to look again."""
         topics = [name for name, rule in self._rules.items() if not rule.is_paused]
         late_room = min(room, self._rate.left(monotonic()))
         look = partial(claiming.look, self._using, topics, room + 1, late_room)
@@ -122,7 +122,7 @@ class Batches(Turns[RunningTimer, Ended]):
         return chosen, seen_at + min(following, LATEST)
 
     def _exchange(self, due: list[Due]) -> int:
-        """Write, claim, and have run what was claimed; return how many these are."""
+        """Write ends down, claim, and run the claimed timers; return how many."""
         asked_for, rules = self._ask_for(due)
         for timer in self._unwritten:
             timer.lease.let_go()  # no renewal finds another fence
@@ -143,17 +143,17 @@ class Batches(Turns[RunningTimer, Ended]):
         return len(begun)
 
     def _ask_for(self, due: list[Due]) -> tuple[list[Due], dict[str, Rule]]:
-        """Return what to claim, with what was asked for without an answer, and the rules for that."""
+        """Return what to claim, including what is still without an answer, and the rules for it."""
         self._asked_for.update({one.pk: (one, self._rules[one.topic]) for one in due})
         asked_for = self._asked_for.values()
         return [one for one, _ in asked_for], {rule.name: rule for _, rule in asked_for}
 
 
 class Handing(Batches):
-    """The turns of such a node.
+    """A node that runs no handlers itself: it hands each due timer to another process, such as a Celery worker.
 
-    Each timer is first set aside in the database, under a new fence, and then sent. What gets lost on the way, or is
-    taken by nobody, is handed over again; a message that comes late finds another fence.
+    A timer is first set aside in the database, under a new fence, and then sent. If the message is lost or not taken,
+    the timer is handed over again; a message that arrives late no longer matches the fence.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Handing(Batches):
         return MOST_AHEAD if monotonic() >= self._paused_until else 0
 
     def _exchange(self, due: list[Due]) -> int:
-        """Hand over what is due; while the broker is away, nothing in the database is changed."""
+        """Hand due timers over; while the broker is away, nothing in the database changes."""
         with ExitStack() as stack:
             try:
                 send = stack.enter_context(self._by())

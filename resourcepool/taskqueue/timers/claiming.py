@@ -1,4 +1,4 @@
-"""The statements of a node: what is due, who gets it, and what came of it. Each batch is one transaction."""
+"""The statements of a node: look for due timers, claim them, write their ends. Each batch is one transaction."""
 
 import datetime
 import logging
@@ -25,15 +25,15 @@ State, End = Timer.State, Timer.End
 HANDED_FOR = (
     60.0  # seconds within which one that was handed over is to be claimed, before it is handed over again
 )
-LATE = 60.0  # seconds after which a timer is late, and waits for those that are in time
+LATE = 60.0  # seconds after which a timer is late, and lets punctual ones go first
 TOPICS_AT_ONCE = 200  # SQLite unites 500 queries at most; there are two for each topic
-ANY = "\0"  # stands for a topic: none has such a name
+ANY = "\0"  # stands for a topic; no topic has such a name
 READ = ("pk", "name", "topic_id", "payload", "due_at", "schedule", "catch_up", "state", "holder")
 COUNTS = ("fence", "attempts", "failures", "deaths", "previous_end")
 
 
 class Due(NamedTuple):
-    """A timer as it was seen; ``due_in``: microseconds until something is to be done about it."""
+    """A timer as it was seen; ``due_in``: microseconds until it may be claimed."""
 
     pk: int
     topic: str
@@ -45,7 +45,7 @@ class Due(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """A timer that this node has now, for one attempt under ``fence``."""
+    """A timer that this node holds for one attempt, under ``fence``."""
 
     pk: int
     fence: int
@@ -66,9 +66,9 @@ class Claimed(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """What came of an attempt; ``error`` None: it was handled; ``is_given_back``: it was not tried to its end.
+    """How an attempt ended; ``error`` None: it was handled, unless ``is_given_back``.
 
-    ``delay``: seconds until one that was given back may begin again. ``is_lost``: it failed after its lease ran out.
+    ``delay``: seconds until a timer that was given back may begin again; ``is_lost``: it failed after its lease ended.
     """
 
     claimed: Claimed
@@ -82,7 +82,7 @@ class Ended(NamedTuple):
 
     @property
     def how(self) -> str:
-        """What came of it, in a word for logs."""
+        """The same in a word, for logs."""
         if self.is_given_back:
             return "given back"
         if self.error is None:
@@ -91,13 +91,13 @@ class Ended(NamedTuple):
 
 
 def rules(using: str, topics: Collection[str]) -> dict[str, Rule]:
-    """Return what is asked for by those of these topics that are there."""
+    """Return the rules of these topics, as far as they exist."""
     rows = Topic.objects.using(using).filter(pk__in=topics).values_list(*Rule._fields)
     return {row[0]: Rule(*row) for row in rows}
 
 
 def look(using: str, topics: Sequence[str], most: int, late: int) -> list[Due]:
-    """Return up to ``most`` timers of each topic that are due or will be next, and up to ``late`` that are late."""
+    """Return up to ``most`` timers of each topic that are due or next, and up to ``late`` late ones, by due moment."""
     groups = [topics[first : first + TOPICS_AT_ONCE] for first in range(0, len(topics), TOPICS_AT_ONCE)]
     found = [due for group in groups for due in _look(using, group, most, late)]
     return sorted(found, key=lambda due: due.due_in)
@@ -125,13 +125,13 @@ def _heads(using: str, topic: str, most: int, late: int) -> Iterable[Any]:
 def exchange(
     using: str, ends: Collection[Ended], due: Collection[Due], rules: Mapping[str, Rule], holder: str
 ) -> tuple[list[Claimed], set[int]]:
-    """Write down what has ended, and claim what is due, in one transaction that may be sent again.
+    """Write ends down and claim due timers, in one transaction that may be sent again.
 
     Args:
-        holder: a name that no other call uses: by it a claim is recognised whose answer was lost.
+        holder: a name that no other call uses; it identifies a claim whose answer was lost.
 
     Returns:
-        What was claimed, and the primary keys of those ends that are still to be written: somebody has locked them.
+        The claimed timers, and the primary keys of the ends that could not be written because their rows are locked.
     """
     with brief_transaction(connections[using]):
         locked = _write(using, ends)
@@ -139,17 +139,17 @@ def exchange(
 
 
 def hand_over(using: str, due: Collection[Due], rules: Mapping[str, Rule], holder: str) -> list[Claimed]:
-    """Set aside what is due for those who ``take`` it by the fences that are returned; see ``exchange``.
+    """Set due timers aside for processes that ``take`` them by the fences that this returns; see ``exchange``.
 
-    It stays pending, so that it can be cancelled, and is due again after ``HANDED_FOR``. Its ``started_at`` is when it
-    was first handed over.
+    A timer stays pending, so that it can be cancelled, and is due again after ``HANDED_FOR``. Its ``started_at`` is
+    the moment at which it was first handed over.
     """
     with brief_transaction(connections[using]):
         return _claim(using, _due(using, due, holder), rules, holder, is_handed=True)
 
 
 def take(using: str, pk: int, fence: int, rule: Rule, holder: str) -> Claimed | None:
-    """Claim a timer that was handed over under this fence; None: it is not to be had. See ``exchange``."""
+    """Claim a timer that was handed over under this fence; None: the fence is outdated. See ``exchange``."""
     rows = Timer.objects.using(using).filter(pk=pk, topic_id=rule.name).unfinished()
     wanted = rows.filter(Q(fence=fence, state=State.PENDING) | Q(holder=holder))
     with brief_transaction(connections[using]):
@@ -197,8 +197,7 @@ def _claim(
         attempt = {"state": State.RUNNING, "busy_before": DbLater(ttl), "attempts": F("attempts") + 1}
         if is_handed:
             attempt = {"state": State.PENDING, "busy_before": DbLater(HANDED_FOR)}
-        # Since when it has waited to be taken.
-        started_at = F("started_at") if is_untaken else DbNow()
+        started_at = F("started_at") if is_untaken else DbNow()  # since when it waits to be taken
         deaths = F("deaths") + int(has_died)
         told = {"previous_end": previous_end, "started_at": started_at, "deaths": deaths}
         _change(using, pks, holder=holder, **attempt, **told)
@@ -222,7 +221,7 @@ def _claimed(row: Mapping[str, Any], rule: Rule, holder: str, sent_at: float, *,
 
 
 def _write(using: str, ends: Collection[Ended]) -> set[int]:
-    """Write the ends of attempts that are still the current ones; return those whose rows are locked."""
+    """Write the ends of current attempts down; return the keys of rows that are locked."""
     if not ends:
         return set()
     rows = Timer.objects.using(using).filter(pk__in=[end.claimed.pk for end in ends]).unfinished()
@@ -234,7 +233,7 @@ def _write(using: str, ends: Collection[Ended]) -> set[int]:
         if found[claimed.pk][1] != claimed.schedule:
             claimed = claimed._replace(next_at=None)  # cancelled meanwhile
         if end.is_lost:
-            continue  # whoever claims it next counts a death
+            continue  # the next claim counts a death
         if end.error is None and not end.is_given_back:
             done[claimed.rule.done_kept, end.outcome].append(claimed)
         elif end.is_given_back or claimed.failures + 1 <= claimed.rule.retries:
@@ -253,7 +252,7 @@ def _write(using: str, ends: Collection[Ended]) -> set[int]:
 def _finish(
     using: str, group: list[Claimed], state: Timer.State, outcome: str, *, kept: float = 1.0, **counts: Any
 ) -> None:
-    """Let these be over; recurring ones go on with their next occurrence."""
+    """Finish these timers; recurring ones wait for their next occurrence."""
     for one in group:
         if state == State.DEAD:
             what = What.DEAD if one.next_at is None else What.FAILED

@@ -1,4 +1,4 @@
-"""Handles one timer that another process has handed over: in a Celery worker, say."""
+"""Handles one timer that a node handed over to this process, such as a Celery worker."""
 
 import logging
 import os
@@ -27,21 +27,21 @@ from resourcepool.taskqueue.workers import tidied
 logger = logging.getLogger(__name__)
 
 AGAIN = 0.1  # seconds between two tries to write an end
-MARGIN = 0.5  # seconds by which whoever keeps an eye on max_runtime may have begun to count before us
+MARGIN = 0.5  # seconds by which the watcher of max_runtime may have started before us
 
 
 def handle(
     pk: int, fence: int, ends_process: Callable[[BaseException], bool] = lambda _error: False
 ) -> str | None:
-    """Claim the timer, run its handler in this thread, write down what came of it; return a line about it.
+    """Claim the timer, run its handler in this thread, and write its end down; return a line about it.
 
     Args:
-        ends_process: whether an exception that comes out of the handler says that this process is told to end. It is
-            raised, when the timer is given back; one that has run for its max_runtime by then has failed, as on a node.
+        ends_process: whether an exception of the handler means that this process is told to end. It is raised again
+            after the timer was given back; if the timer had used up its max_runtime, it has failed, as on a node.
 
     Returns:
-        None: it was not to be had under this fence (taken, cancelled, handed over again), or this process may not
-            handle its topic; then it is handed over again.
+        None: this fence is outdated (the timer was taken, cancelled or handed over again), or this process may not
+            handle the topic; then the timer is handed over again.
 
     Raises:
         ClaimInTransaction: a transaction is open.

@@ -56,8 +56,8 @@ class TimerRunner(Runner):
                 handled. None: RESOURCEPOOL["NODE_LABELS"].
             version: of the code on this node, such as "2.10"; None: RESOURCEPOOL["NODE_VERSION"].
             drain_within: seconds or timedelta for which ``stop`` lets the handlers finish.
-            late_rate: how many timers a second that are late by more than a minute it begins, so that those of an
-                outage do not come all at once.
+            late_rate: how many timers a second it begins of those that are late by more than a minute, so that a
+                backlog after an outage does not come all at once.
             by: what hands a timer to another process, which calls ``handed.handle``; None: this process's own threads.
             die: see ``Consumer``.
 

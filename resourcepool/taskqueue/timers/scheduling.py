@@ -23,7 +23,7 @@ State = Timer.State
 IF_EXISTS = ("replace", "keep", "error")
 MOST_AHEAD = 36_500 * options.DAY  # seconds
 SOON = datetime.timedelta(seconds=1.5)  # nodes look by themselves before that
-LOOKS = 5  # at a row that others change at the same time
+LOOKS = 5  # tries at a row that others change at the same time
 NAMED = 5  # topics in an error
 
 
@@ -37,20 +37,20 @@ class Scheduled(NamedTuple):
 
 
 class Outcome(enum.StrEnum):
-    """What has come of ``cancel`` or ``reschedule``."""
+    """The outcome of ``cancel`` or ``reschedule``."""
 
     CANCELLED = "cancelled"  # it does not fire, or not again
     RESCHEDULED = "rescheduled"
     RUNNING = "running"  # too late: a handler has it
     FIRED = "fired"  # too late: it is over
-    UNKNOWN = "unknown"  # there is none of this name
+    UNKNOWN = "unknown"  # no timer has this name
 
 
 _Changes = Callable[[str, datetime.datetime], dict[str, Any]]  # of the database and its now
 
 
 class _When(NamedTuple):
-    """What a caller said about the time, checked."""
+    """The time that a caller asked for, checked."""
 
     after: float | None
     at: datetime.datetime | None
@@ -96,7 +96,7 @@ def schedule(
         cron: five fields, as in a crontab, in the time zone ``tz``: "30 2 * * 1-5".
         start: with ``every``: when it fires for the first time.
         payload: what the handler gets; a JSON object of at most 64 KiB.
-        catch_up: of a recurring one, what becomes of occurrences for which nobody was alive: "once", "all" or "skip".
+        catch_up: what a recurring timer does about occurrences that no node was alive for: "once", "all" or "skip".
         if_exists: "replace" a timer of this name that is not over (its handler, if it runs, loses it), "keep" it, or
             "error".
 
@@ -194,7 +194,7 @@ def _when(after: object, at: object, every: object, cron: object, tz: object, st
 
 
 def _now(using: str, topic: str) -> datetime.datetime:
-    """Return the database's now; the topic is there afterwards."""
+    """Return the database's now; add the topic if it is new."""
     topics = Topic.objects.using(using)
     wanted = topics.filter(pk=topic).values_list(DbNow(), flat=True)
     if (now := wanted.first()) is None:
@@ -243,7 +243,7 @@ def _change_once(rows: Any, done: Outcome, changes: _Changes) -> Outcome:
         found = list(columns[: NAMED + 1])
         if not found:
             return Outcome.UNKNOWN
-        if len(found) > 1:  # those that are over do not count
+        if len(found) > 1:  # finished ones do not count
             found = [one for one in found if one["finished_at"] is None] or found[:1]
         if len(found) > 1:
             names = ", ".join(sorted(row["topic_id"] for row in found))
@@ -253,7 +253,7 @@ def _change_once(rows: Any, done: Outcome, changes: _Changes) -> Outcome:
             is_same = row["state"] in (State.CANCELLED, State.DISCARDED)
             return done if is_same and is_cancel else Outcome.FIRED
         mine = rows.filter(pk=row["pk"], fence=row["fence"]).unfinished()
-        # One whose handler's process has died is nobody's: it would fire again.
+        # A timer whose handler's process has died can be cancelled: it would fire again.
         nobodys = mine.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
         values = changes(rows.db, from_columns(row["now"], connections[rows.db]))
         if nobodys.update(**values, fence=F("fence") + 1):
