@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Never
 
 from django.db import connections, router
@@ -89,7 +90,8 @@ class Consumer(Runner):
             return  # it is to stop
         try:
             with term:
-                self._tell_address(term)
+                mine = Stream.objects.using(term.using).filter(pk=self.stream, fence=term.fence)
+                retrying(connections[term.using], partial(mine.update, address=hints.address()))
                 self.term = term
                 logger.info("stream %s: leads, term %d; waiting: %s", row, term.fence, self._waiting(term))
                 self._serve(f"stream {self.stream}", Leading(self.stream, term, self._wakeup))
@@ -127,7 +129,3 @@ class Consumer(Runner):
         if row is None:
             raise BadOption("stream", self.stream, names_of(Stream, using))
         return row
-
-    def _tell_address(self, term: Term) -> None:
-        mine = Stream.objects.using(term.using).filter(pk=self.stream, fence=term.fence)
-        retrying(connections[term.using], lambda: mine.update(address=hints.address()))

@@ -73,7 +73,7 @@ def test_only_one_consumer_runs_tasks_and_the_next_follows_when_it_stops() -> No
             gate.may_end.set()
             finished(2)
     one, other = gate.tasks
-    assert one._term.fence < other._term.fence
+    assert one.lease.fence < other.lease.fence
 
 
 def test_a_failed_task_blocks_its_stream_until_it_is_retried() -> None:

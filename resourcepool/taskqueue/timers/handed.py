@@ -13,14 +13,14 @@ from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.events import say
-from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
+from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue.running import Result
 from resourcepool.taskqueue.timers import claiming, handling
 from resourcepool.taskqueue.timers.claiming import Claimed, Ended
 from resourcepool.taskqueue.timers.gate import may_handle
 from resourcepool.taskqueue.timers.models import Timer
-from resourcepool.taskqueue.timers.runner import node_labels, node_version
+from resourcepool.taskqueue.timers.runner import node_labels, node_version, refuse_transaction
 from resourcepool.taskqueue.timers.running import RunningTimer
 from resourcepool.taskqueue.workers import tidied
 
@@ -48,8 +48,7 @@ def handle(
         DatabaseUnavailable: it is handed over again, after its ttl if it was claimed.
     """
     using, began_at = router.db_for_write(Timer), monotonic()
-    if connections[using].in_atomic_block:
-        raise ClaimInTransaction(f"timers are handled outside a transaction; one is open on {using!r}")
+    refuse_transaction(using)
     handling.discover()
     with answer_timeout():
         claimed = retrying(connections[using], partial(_claim, using, pk, fence, default_holder()))

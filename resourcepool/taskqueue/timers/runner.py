@@ -83,8 +83,7 @@ class TimerRunner(Runner):
             ClaimInTransaction: a transaction is open.
         """
         using = router.db_for_write(Timer)
-        if connections[using].in_atomic_block:
-            raise ClaimInTransaction(f"timers are handled outside a transaction; one is open on {using!r}")
+        refuse_transaction(using)
         hints.listen(self._wakeup.ring)
         node = Node(using, self.labels, self.version)
         while not self._is_stopping:
@@ -95,6 +94,12 @@ class TimerRunner(Runner):
             except DatabaseUnavailable as error:  # at its start
                 logger.warning("timers: %s", error)
                 self._pause(PAUSE_AFTER_FAILURE)
+
+
+def refuse_transaction(using: str) -> None:
+    """Raise ClaimInTransaction if a transaction is open."""
+    if connections[using].in_atomic_block:
+        raise ClaimInTransaction(f"timers are handled outside a transaction; one is open on {using!r}")
 
 
 def node_labels() -> dict[str, str]:
