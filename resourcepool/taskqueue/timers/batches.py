@@ -16,7 +16,7 @@ from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue.running import Result
 from resourcepool.taskqueue.timers import claiming, handling
-from resourcepool.taskqueue.timers.claiming import Claimed, Due, Ended
+from resourcepool.taskqueue.timers.claiming import Due, Ended
 from resourcepool.taskqueue.timers.gate import Rate, Rule, may_handle
 from resourcepool.taskqueue.timers.nodes import Node
 from resourcepool.taskqueue.timers.running import RunningTimer
@@ -123,30 +123,30 @@ class Batches(Turns[RunningTimer, Ended]):
 
     def _exchange(self, due: list[Due]) -> int:
         """Write ends down, claim, and run the claimed timers; return how many."""
-        asked_for, rules = self._ask_for(due)
         for timer in self._unwritten:
             timer.lease.let_go()  # no renewal finds another fence
         ends = list(self._unwritten.values())
-        send = partial(claiming.exchange, self._using, ends, asked_for, rules, self._holder)
-        claimed, locked = retrying(connections[self._using], send)
-        late = {one.pk for one in asked_for if one.is_late}
-        self._holder, self._asked_for = default_holder(), {}
+        claimed, locked = self._ask_for(due, partial(claiming.exchange, self._using, ends))
         for timer in [one for one in self._unwritten if one.claimed.pk not in locked]:
             timer.lease.was_released()
             del self._unwritten[timer]
             if self.in_hand.get(timer.claimed.pk) is timer:
                 del self.in_hand[timer.claimed.pk]
         begun = [RunningTimer(self._using, one, handling.find(one.rule.name)) for one in claimed]
-        self._rate.take(sum(one.pk in late for one in claimed))
         self.in_hand.update({one.claimed.pk: one for one in begun})
         self._workers.run(begun, self._threads)
         return len(begun)
 
-    def _ask_for(self, due: list[Due]) -> tuple[list[Due], dict[str, Rule]]:
-        """Return what to claim, including what is still without an answer, and the rules for it."""
+    def _ask_for(self, due: list[Due], send: Callable[..., claiming.Answer]) -> claiming.Answer:
+        """Have these timers claimed, and those that were asked for without an answer, by the rules of that moment."""
         self._asked_for.update({one.pk: (one, self._rules[one.topic]) for one in due})
         asked_for = self._asked_for.values()
-        return [one for one, _ in asked_for], {rule.name: rule for _, rule in asked_for}
+        timers, rules = [one for one, _ in asked_for], {rule.name: rule for _, rule in asked_for}
+        claimed, locked = retrying(connections[self._using], partial(send, timers, rules, self._holder))
+        late = {one.pk for one in timers if one.is_late}
+        self._rate.take(sum(one.pk in late for one in claimed))
+        self._holder, self._asked_for = default_holder(), {}
+        return claimed, locked
 
 
 class Handing(Batches):
@@ -174,10 +174,11 @@ class Handing(Batches):
                 logger.warning("timers: cannot be handed over: %s: %s", type(error).__name__, error)
                 self._paused_until = monotonic() + PAUSE
                 return len(due)  # no reason to look again at once
-            handed = self._set_aside(due)
+            handed, _ = self._ask_for(due, partial(claiming.hand_over, self._using))
             for number, one in enumerate(handed):
+                handler = handling.find(one.rule.name)
                 try:
-                    self._send(send, one)
+                    send(one.pk, one.fence, None if handler is None else handler.max_runtime)
                 except Exception as error:  # noqa: BLE001
                     left, why = len(handed) - number, f"{type(error).__name__}: {error}"
                     logger.warning("timers: %d wait to be handed over again: %s", left, why)
@@ -186,17 +187,3 @@ class Handing(Batches):
         if len(due) >= MOST_AHEAD:
             self._wakeup.ring()  # there may be more
         return len(handed)
-
-    def _set_aside(self, due: list[Due]) -> list[Claimed]:
-        asked_for, rules = self._ask_for(due)
-        set_aside = partial(claiming.hand_over, self._using, asked_for, rules, self._holder)
-        handed = retrying(connections[self._using], set_aside)
-        self._holder, self._asked_for = default_holder(), {}
-        late = {one.pk for one in asked_for if one.is_late}
-        self._rate.take(sum(one.pk in late for one in handed))
-        return handed
-
-    @staticmethod
-    def _send(send: Send, one: Claimed) -> None:
-        handler = handling.find(one.rule.name)
-        send(one.pk, one.fence, None if handler is None else handler.max_runtime)

@@ -90,6 +90,9 @@ class Ended(NamedTuple):
         return "lost its lease" if self.is_lost else "failed"
 
 
+Answer = tuple[list[Claimed], set[int]]
+
+
 def rules(using: str, topics: Collection[str]) -> dict[str, Rule]:
     """Return the rules of these topics, as far as they exist."""
     rows = Topic.objects.using(using).filter(pk__in=topics).values_list(*Rule._fields)
@@ -124,7 +127,7 @@ def _heads(using: str, topic: str, most: int, late: int) -> Iterable[Any]:
 
 def exchange(
     using: str, ends: Collection[Ended], due: Collection[Due], rules: Mapping[str, Rule], holder: str
-) -> tuple[list[Claimed], set[int]]:
+) -> Answer:
     """Write ends down and claim due timers, in one transaction that may be sent again.
 
     Args:
@@ -138,14 +141,14 @@ def exchange(
         return _claim(using, _due(using, due, holder), rules, holder) if due else [], locked
 
 
-def hand_over(using: str, due: Collection[Due], rules: Mapping[str, Rule], holder: str) -> list[Claimed]:
+def hand_over(using: str, due: Collection[Due], rules: Mapping[str, Rule], holder: str) -> Answer:
     """Set due timers aside for processes that ``take`` them by the fences that this returns; see ``exchange``.
 
     A timer stays pending, so that it can be cancelled, and is due again after ``HANDED_FOR``. Its ``started_at`` is
     the moment at which it was first handed over.
     """
     with brief_transaction(connections[using]):
-        return _claim(using, _due(using, due, holder), rules, holder, is_handed=True)
+        return _claim(using, _due(using, due, holder), rules, holder, is_handed=True), set()
 
 
 def take(using: str, pk: int, fence: int, rule: Rule, holder: str) -> Claimed | None:
