@@ -14,18 +14,12 @@ find = of_timers.find
 
 
 def on(topic: str, *, max_runtime: object = None) -> Callable[[Run], Run]:
-    """Register a function for the timers of one topic.
+    """Register a function for the timers of one topic; see ``taskqueue.handler`` for its results and ``max_runtime``.
 
         @timers.on("order.timeout")
         def expire(timer): ...
 
-    It is called with a ``RunningTimer``. The timer has been handled when it returns, and has failed when it returns
-    False or raises. What else it returns is kept as the result, if that is JSON of at most 2,000 characters.
-
-    Args:
-        topic: a line of 1 to 100 characters. A node without a handler for a topic leaves its timers alone.
-        max_runtime: seconds or timedelta, up to a day, after which the attempt has failed and the process ends at once:
-            a thread cannot be stopped.
+    It is called with a ``RunningTimer``. A node without a handler for a topic leaves its timers alone.
 
     Raises:
         BadOption: the topic has another handler already, or a value is not allowed.
