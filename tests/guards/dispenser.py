@@ -129,9 +129,9 @@ DISPENSERS = (
     Mutation(
         "dispenser: what a factory cannot read is not taken for good",
         "taskqueue/dispenser/pool.py",
-        "                    made, refused = given.read(rows, self.factory)\n",
-        "                    statements.remove(connection, rows)\n"
-        "                    made, refused = given.read(rows, self.factory)\n",
+        "                made, refused = given.read(rows, self.factory)\n",
+        "                statements.remove(connection, rows)\n"
+        "                made, refused = given.read(rows, self.factory)\n",
         FACTORIES,
     ),
     Mutation(

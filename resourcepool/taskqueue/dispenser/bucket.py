@@ -79,7 +79,7 @@ class TaskBucket:
                     return None
                 there = known(connection, self._pool, wanted)
                 gone = {key: 0.0 for key in wanted if key not in there or there[key].finished_at}
-                put(connection, self._pool, gone, there, is_new_work=lambda _: True)
+                put(connection, self._pool, gone, there)
                 rows = DispenserTask.objects.using(self._using).filter(
                     dispenser_id=self._pool, state="ready", key__in=list(wanted)
                 )
@@ -112,20 +112,19 @@ class TaskBucket:
         if bucket is None:
             return None
 
-        def once() -> Any:
-            with buckets.limited(self._using):
-                if not statements.touch(connection, bucket, self._ttl):
-                    return None
-                rows = statements.held(connection, bucket)
-                for row in reversed(rows) if reverse else rows:
-                    made, refused = given.read([row], self._factory)
-                    buckets.fail_unreadable(self._using, refused)
-                    # By its fence: tasks_done locks only the task.
-                    if made and statements.retire(connection, {row.pk: row.fence}, "assigned"):
-                        return made[0][1]
+        def send() -> Any:
+            if not statements.touch(connection, bucket, self._ttl):
                 return None
+            rows = statements.held(connection, bucket)
+            for row in reversed(rows) if reverse else rows:
+                made, refused = given.read([row], self._factory)
+                buckets.fail_unreadable(self._using, refused)
+                # By its fence: tasks_done locks only the task.
+                if made and statements.retire(connection, {row.pk: row.fence}, "assigned"):
+                    return made[0][1]
+            return None
 
-        return retrying(connection, once)
+        return buckets.in_transaction(self._using, send)
 
     def peek_all(self) -> list[Any]:
         """Return its keys in order, except what ``factory`` refuses; [] if it has expired or does not exist."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import TypeVar
 
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -28,6 +29,7 @@ WHOLE_REBUILD = 60  # the same, where a rebuild may have the pool locked
 AT_ONCE = 3  # of these: the dispenser may have to be made, and then the bucket; pauses follow
 State = DispenserTask.State
 Send = Callable[[Seen, int], list[Row] | None]
+Answer = TypeVar("Answer")
 
 
 def database() -> str:
@@ -51,6 +53,16 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper) -> None:
 def limited(using: str, *, wait: int = WAIT) -> AbstractContextManager[None]:
     """Open a transaction that MariaDB and PostgreSQL end after 5 s of silence, so that a dead process blocks no one."""
     return brief_transaction(connections[using], wait=wait)
+
+
+def in_transaction(using: str, send: Callable[[], Answer]) -> Answer:
+    """Run ``send`` in such a transaction, and again after a transient error."""
+
+    def once() -> Answer:
+        with limited(using):
+            return send()
+
+    return retrying(connections[using], once)
 
 
 def make_dispenser(using: str, name: str) -> None:
@@ -93,30 +105,29 @@ def take_back(using: str, bucket: int, most_expirations: int) -> int:
     skips = connection.features.has_select_for_update_skip_locked
     expired = Bucket.objects.using(using).filter(pk=bucket, busy_before__lte=DbNow())
 
-    def once() -> int:
-        with limited(using):
-            if skips and not expired.select_for_update(skip_locked=True).values_list("pk"):
-                return 0  # its worker may be suspended in the middle of an assignment: do not wait for it
-            if not expired.update(fence=F("fence") + 1):
-                return 0
-            tasks = DispenserTask.objects.using(using).filter(bucket_id=bucket, state=State.ASSIGNED)
-            # Do not wait for tasks that a worker is finishing in a transaction of its own.
-            free = tasks.select_for_update(skip_locked=True) if skips else tasks
-            # By primary key, in the order in which everybody locks them.
-            had = dict(free.order_by("pk").values_list("pk", "expirations"))
-            mine, failed = tasks.filter(pk__in=list(had)), 0
-            back = {"bucket": None, "fence": F("fence") + 1, "expirations": F("expirations") + 1}
-            if max(had.values(), default=0) >= most_expirations - 1:
-                poison = mine.filter(expirations__gte=most_expirations - 1)
-                said = say("bucket_expired", count=most_expirations)
-                over = {"state": State.FAILED, "finished_at": DbNow(), "outcome": said}
-                failed = changed(poison, What.FAILED, "", said, **over, **back)
-            returned = mine.update(state=State.READY, **back)
-            if not tasks.exists():
-                Bucket.objects.using(using).filter(pk=bucket)._raw_delete(using)
-            return int(failed + returned)
+    def send() -> int:
+        if skips and not expired.select_for_update(skip_locked=True).values_list("pk"):
+            return 0  # its worker may be suspended in the middle of an assignment: do not wait for it
+        if not expired.update(fence=F("fence") + 1):
+            return 0
+        tasks = DispenserTask.objects.using(using).filter(bucket_id=bucket, state=State.ASSIGNED)
+        # Do not wait for tasks that a worker is finishing in a transaction of its own.
+        free = tasks.select_for_update(skip_locked=True) if skips else tasks
+        # By primary key, in the order in which everybody locks them.
+        had = dict(free.order_by("pk").values_list("pk", "expirations"))
+        mine, failed = tasks.filter(pk__in=list(had)), 0
+        back = {"bucket": None, "fence": F("fence") + 1, "expirations": F("expirations") + 1}
+        if max(had.values(), default=0) >= most_expirations - 1:
+            poison = mine.filter(expirations__gte=most_expirations - 1)
+            said = say("bucket_expired", count=most_expirations)
+            over = {"state": State.FAILED, "finished_at": DbNow(), "outcome": said}
+            failed = changed(poison, What.FAILED, "", said, **over, **back)
+        returned = mine.update(state=State.READY, **back)
+        if not tasks.exists():
+            Bucket.objects.using(using).filter(pk=bucket)._raw_delete(using)
+        return int(failed + returned)
 
-    return retrying(connection, once)
+    return in_transaction(using, send)
 
 
 def fail_unreadable(using: str, refused: given.Refused) -> None:
@@ -139,16 +150,15 @@ def emptied(using: str, bucket: int, *, is_removed: bool = False) -> int:
     connection = connections[using]
     row = Bucket.objects.using(using).filter(pk=bucket)
 
-    def once() -> int:
-        with limited(using):
-            row.update(fence=F("fence") + 1)  # locks it
-            had = statements.held(connection, bucket)
-            returned = statements.give_back(connection, bucket, had) if had else 0
-            if is_removed:
-                row._raw_delete(using)
-            return returned
+    def send() -> int:
+        row.update(fence=F("fence") + 1)  # locks it
+        had = statements.held(connection, bucket)
+        returned = statements.give_back(connection, bucket, had) if had else 0
+        if is_removed:
+            row._raw_delete(using)
+        return returned
 
-    return retrying(connection, once)
+    return in_transaction(using, send)
 
 
 def fill(using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: float) -> list[Row]:

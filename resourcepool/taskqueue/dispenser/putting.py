@@ -58,7 +58,7 @@ def put(
     dispenser: str,
     scores: Mapping[str, float],
     there: Mapping[str, Known],
-    is_new_work: Callable[[datetime.datetime], bool],
+    is_new_work: Callable[[datetime.datetime], bool] = lambda _: True,
 ) -> Put:
     """Put a chunk of keys into the pool, inside a transaction; repeating it does nothing more.
 
