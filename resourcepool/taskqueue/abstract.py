@@ -75,7 +75,6 @@ class PausableQuerySet(models.QuerySet[Any]):
     """Pausing of streams, dispensers and topics."""
 
     def paused(self) -> Self:
-        """Paused ones: none of their work begins."""
         return self.filter(is_paused=True)
 
     def pause(self, actor: str = "") -> int:
@@ -95,7 +94,6 @@ class WorkQuerySet(models.QuerySet[Any]):
         return self.filter(**dict(zip(self.model.named_by, (place, name), strict=True)))
 
     def unfinished(self) -> Self:
-        """Work that is not over."""
         return self.filter(finished_at=None)
 
     def failed(self) -> Self:
@@ -181,7 +179,6 @@ def operated_models() -> list[Any]:
 
 
 def work_models() -> list[Any]:
-    """Return the models of units of work."""
     return [model for model in operated_models() if issubclass(model, AbstractWork)]
 
 

@@ -62,7 +62,6 @@ _texts: dict[str, Texts] = {}
 
 
 def texts_of(connection: BaseDatabaseWrapper) -> Texts:
-    """Return the (remembered) texts for this kind of database."""
     if connection.vendor not in _texts:
         _texts[connection.vendor] = Texts(connection)
     return _texts[connection.vendor]

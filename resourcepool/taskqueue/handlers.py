@@ -34,7 +34,6 @@ class Registry:
         self._option, self._each, self._most = option, each, most
 
     def find(self, name: str) -> Handler | None:
-        """Return the handler for this name, if there is one in this process."""
         return self.known.get(name)
 
     def register(self, name: object, max_runtime: object) -> Callable[[Run], Run]:

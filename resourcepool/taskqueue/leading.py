@@ -63,7 +63,6 @@ class Leading(Turns[RunningTask, Result]):
             logger.warning("stream %s: the last consumer left %s", self._stream, counted(taken))
 
     def turn(self, *, may_begin: bool) -> float:
-        """Write down what has ended, and begin what is due; see ``Turns``."""
         self._term.ensure_held()  # while a task runs there may be nothing to be written
         now = monotonic()
         self._read_policy(now)

@@ -26,8 +26,6 @@ SETTINGS = (
 
 
 class StreamQuerySet(LeaseQuerySet, PausableQuerySet):  # type: ignore[override]  # as_manager of both
-    """Filters over streams, and what operators do with them."""
-
     def blocked(self) -> Self:
         """Streams whose first unfinished task is blocked."""
         return self.annotate(first_state=self._first("state")).filter(first_state=Task.State.BLOCKED)
@@ -37,7 +35,6 @@ class StreamQuerySet(LeaseQuerySet, PausableQuerySet):  # type: ignore[override]
         return self.busy().filter(Q(holder="") | Q(busy_before__lte=DbNow()))
 
     def busy(self) -> Self:
-        """Streams with unfinished tasks."""
         return self.annotate(first_task=self._first("pk")).filter(first_task__isnull=False)
 
     def _first(self, column: str) -> Subquery:
@@ -121,10 +118,7 @@ class Stream(AbstractElection):
 
 
 class TaskQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both
-    """Filters over tasks, and what operators do with them."""
-
     def in_order(self) -> Self:
-        """The order in which the tasks of a stream are run."""
         return self.order_by("task_time", "pk")
 
     def in_line(self) -> Self:
@@ -183,5 +177,4 @@ class Task(AbstractLease, AbstractWork):
 
     @classmethod
     def nobodys(cls) -> dict[str, Any]:
-        """Return what to write so that it may be begun at once."""
         return {"busy_before": DbNow()}

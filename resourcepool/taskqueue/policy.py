@@ -36,7 +36,6 @@ class Verdict(NamedTuple):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the task is over."""
         return self.state not in UNFINISHED
 
 

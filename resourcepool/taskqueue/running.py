@@ -84,7 +84,6 @@ class Attempt:
         return self._stopping.is_set()
 
     def stop(self) -> None:
-        """Ask the handler to stop."""
         self._stopping.set()
 
     @property

@@ -70,7 +70,6 @@ class Turns(Generic[Work, Ended]):
         """Renew, after a turn that failed, a lease that the keeper could not renew during the turn."""
 
     def stop(self) -> None:
-        """Ask the handlers to stop."""
         for work in self.in_hand.values():
             work.stop()
 
@@ -84,11 +83,9 @@ class Turns(Generic[Work, Ended]):
         raise MustEnd(why)
 
     def close(self) -> None:
-        """End the threads."""
         self._workers.close()
 
     def _end_of(self, work: Work, result: Result, *, is_cut_off: bool = False) -> Ended:
-        """Return the end of an attempt as it is to be written down."""
         raise NotImplementedError
 
     def _write_ends(self) -> None:

@@ -33,7 +33,6 @@ Answer = TypeVar("Answer")
 
 
 def database() -> str:
-    """Return the alias of the database of the dispensers."""
     return str(router.db_for_write(DispenserTask))
 
 
@@ -139,7 +138,6 @@ def fail_unreadable(using: str, refused: given.Refused) -> None:
 
 
 def live(using: str, dispenser: str, name: str) -> int | None:
-    """Return the primary key of the live bucket of this name."""
     rows = Bucket.objects.using(using).filter(dispenser_id=dispenser, name=name, busy_before__gt=DbNow())
     found = retrying(connections[using], lambda: rows.values_list("pk", flat=True).first())
     return None if found is None else int(found)

@@ -97,7 +97,6 @@ def score(value: object, option: str = "priority", shown: object = None) -> floa
 
 
 def factory(value: Factory) -> Factory:
-    """Return it if it can be called; raises BadOption."""
     if not callable(value):
         raise BadOption("factory", value, Sentence(_("a function of the text of a key")))
     return value

@@ -62,8 +62,6 @@ class Dispenser(models.Model):
 
 
 class BucketQuerySet(LeaseQuerySet):
-    """What operators do with buckets."""
-
     def free(self, actor: str = "") -> int:
         """Return their tasks to the pool under new fences, and end them; returns how many buckets there were.
 
@@ -122,10 +120,7 @@ class Bucket(AbstractLease):
 
 
 class DispenserTaskQuerySet(WorkQuerySet):
-    """Filters over the tasks of dispensers."""
-
     def in_order(self) -> Self:
-        """The order in which tasks are handed out."""
         return self.order_by("score", "pk")
 
     def fail(self, outcome: str) -> int:
@@ -188,5 +183,4 @@ class DispenserTask(AbstractWork):
 
     @classmethod
     def nobodys(cls) -> dict[str, Any]:
-        """Return what to write so that no bucket has it."""
         return {"bucket": None}

@@ -69,7 +69,6 @@ def rebuild(
 
 
 def clock(connection: BaseDatabaseWrapper) -> datetime.datetime:
-    """Return the database's clock, with a time zone."""
     return from_columns(retrying(connection, partial(read_clock, connection)), connection)
 
 

@@ -32,8 +32,6 @@ class Seen(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A task as it was read."""
-
     pk: int
     key: str
     fence: int
@@ -41,8 +39,6 @@ class Row(NamedTuple):
 
 
 class Texts:
-    """The statements for one database."""
-
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         quote, speaks = connection.ops.quote_name, dialect.of(connection)
         task, bucket, dispenser = (quote(model._meta.db_table) for model in (DispenserTask, Bucket, Dispenser))
@@ -93,7 +89,6 @@ _texts: dict[str, Texts] = {}
 
 
 def texts(connection: BaseDatabaseWrapper) -> Texts:
-    """Return the (remembered) statements for this database."""
     if connection.alias not in _texts:
         _texts[connection.alias] = Texts(connection)
     return _texts[connection.alias]
@@ -156,7 +151,6 @@ def give_back(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row])
 
 
 def remove(connection: BaseDatabaseWrapper, rows: Sequence[Row]) -> None:
-    """Delete rows that are locked."""
     _count(connection, texts(connection).remove.format(ids=_ids(row.pk for row in rows)), ())
 
 

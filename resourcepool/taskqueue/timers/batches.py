@@ -37,8 +37,6 @@ HandOver = Callable[[], AbstractContextManager[Send]]
 
 
 class Batches(Turns[RunningTimer, Ended]):
-    """The turns of one node."""
-
     overdue_text = "{0} ran for more than {0.max_runtime:g} s"
 
     def __init__(self, using: str, node: Node, threads: int, late_rate: float, wakeup: Wakeup) -> None:
@@ -53,11 +51,9 @@ class Batches(Turns[RunningTimer, Ended]):
         self._took = AHEAD  # seconds that a handler takes, as far as known
 
     def start(self) -> None:
-        """Register the node. Raises DatabaseUnavailable."""
         self._read_rules(monotonic())
 
     def turn(self, *, may_begin: bool) -> float:
-        """Write down what has ended, and begin what is due; see ``Turns``."""
         now = monotonic()
         self._collect()
         self._stop_overdue(now)

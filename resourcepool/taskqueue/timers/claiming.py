@@ -82,7 +82,6 @@ class Ended(NamedTuple):
 
     @property
     def how(self) -> str:
-        """The same in a word, for logs."""
         if self.is_given_back:
             return "given back"
         if self.error is None:

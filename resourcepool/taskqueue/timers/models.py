@@ -87,8 +87,6 @@ class Topic(models.Model):
 
 
 class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both
-    """Filters over timers, and what an operator does to them."""
-
     def in_order(self) -> Self:
         """By the moment at which they fire; finished ones apart."""
         return self.order_by("finished_at", "busy_before")
@@ -110,7 +108,6 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
         return self.pending().exclude(holder="")
 
     def waiting(self) -> Self:
-        """Timers whose moment is still to come."""
         return self.pending().filter(busy_before__gt=DbNow())
 
     def cancellable(self) -> Self:
@@ -217,7 +214,6 @@ class Timer(AbstractLease, AbstractWork):
 
     @classmethod
     def nobodys(cls) -> dict[str, Any]:
-        """Return the column values of a timer without a holder that may begin at once."""
         return {"busy_before": DbNow(), "holder": ""}
 
     @classmethod

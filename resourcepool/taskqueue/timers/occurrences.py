@@ -39,7 +39,6 @@ class Every(NamedTuple):
         return max(0, math.floor((now - due_at).total_seconds() / self.seconds))
 
     def text(self) -> str:
-        """Return what ``read`` reads."""
         return json.dumps({"every": self.seconds})
 
 

@@ -97,13 +97,11 @@ class TimerRunner(Runner):
 
 
 def refuse_transaction(using: str) -> None:
-    """Raise ClaimInTransaction if a transaction is open."""
     if connections[using].in_atomic_block:
         raise ClaimInTransaction(f"timers are handled outside a transaction; one is open on {using!r}")
 
 
 def node_labels() -> dict[str, str]:
-    """Return RESOURCEPOOL["NODE_LABELS"]; raises BadOption."""
     try:
         return labels_of(setting("NODE_LABELS"))
     except BadOption as error:
@@ -111,7 +109,6 @@ def node_labels() -> dict[str, str]:
 
 
 def node_version() -> str:
-    """Return RESOURCEPOOL["NODE_VERSION"]; raises BadOption."""
     return _version("RESOURCEPOOL['NODE_VERSION']", setting("NODE_VERSION"))
 
 

@@ -37,8 +37,6 @@ class Scheduled(NamedTuple):
 
 
 class Outcome(enum.StrEnum):
-    """The outcome of ``cancel`` or ``reschedule``."""
-
     CANCELLED = "cancelled"  # it does not fire, or not again
     RESCHEDULED = "rescheduled"
     RUNNING = "running"  # too late: a handler has it
@@ -50,8 +48,6 @@ _Changes = Callable[[str, datetime.datetime], dict[str, Any]]  # of the database
 
 
 class _When(NamedTuple):
-    """The time that a caller asked for, checked."""
-
     after: float | None
     at: datetime.datetime | None
     schedule: occurrences.Schedule | None
