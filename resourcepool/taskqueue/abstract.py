@@ -26,10 +26,6 @@ CHUNK = 1_000  # rows in a statement
 BARE_KEY: dict[str, Any] = {"db_index": False, "db_constraint": False}
 
 
-class _NotAll(Exception):
-    """Some rows had changed meanwhile."""
-
-
 def counted(tasks: int) -> str:
     """Return "1 task" or "7 tasks", for a log."""
     return f"{tasks} task" if tasks == 1 else f"{tasks} tasks"
@@ -62,13 +58,12 @@ def changed(rows: Any, what: What, actor: str, why: str, /, **changes: Any) -> i
 
 def _changed(rows: Any, pks: Sequence[Any], changes: dict[str, Any]) -> list[Any]:
     """Update the rows with these keys that still match; return their keys."""
-    try:
-        with transaction.atomic(using=rows.db):
-            if rows.filter(pk__in=pks).update(**changes) != len(pks):
-                raise _NotAll  # noqa: TRY301 (it rolls the block back)
-    except _NotAll:  # others changed some of them: one by one, to know which
-        return [pk for pk in pks if rows.filter(pk=pk).update(**changes)]
-    return list(pks)
+    with transaction.atomic(using=rows.db):
+        if rows.filter(pk__in=pks).update(**changes) == len(pks):
+            return list(pks)
+        transaction.set_rollback(True, using=rows.db)
+    # Others have changed some of them: one by one, to know which.
+    return [pk for pk in pks if rows.filter(pk=pk).update(**changes)]
 
 
 class PausableQuerySet(models.QuerySet[Any]):

@@ -5,6 +5,7 @@ than the server needs for it.
 """
 
 from collections.abc import Collection, Sequence
+from functools import cache
 from typing import Any
 
 from django.db import connections
@@ -26,7 +27,7 @@ COLUMNS = ["pk", "fence", "key", "type", "params", "lane", "state", "attempts", 
 
 
 class Texts:
-    """The parts of these statements for one kind of database."""
+    """The parts of these statements for one database."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         quote, speaks, meta = connection.ops.quote_name, dialect.of(connection), Task._meta
@@ -58,13 +59,9 @@ class Texts:
         self.delete = f"DELETE FROM {table}"  # noqa: S608
 
 
-_texts: dict[str, Texts] = {}
-
-
-def texts_of(connection: BaseDatabaseWrapper) -> Texts:
-    if connection.vendor not in _texts:
-        _texts[connection.vendor] = Texts(connection)
-    return _texts[connection.vendor]
+@cache
+def texts_of(using: str) -> Texts:
+    return Texts(connections[using])
 
 
 def policy_of(using: str, stream: str) -> Policy | None:
@@ -85,11 +82,10 @@ def heads(
         tasks = Task.objects.using(using).filter(stream_id=stream).in_line()
         rows = _first_and_due(tasks).exclude(lane__in=without)
         return [Head(*row) for row in rows.values_list(*COLUMNS, MicrosUntil("busy_before"))[:most]]
-    connection, lanes = connections[using], list(without)
-    texts = texts_of(connection)
+    texts, lanes = texts_of(using), list(without)
     passed = f"{texts.without}({', '.join(['%s'] * len(lanes))})" if lanes else ""
     sql = f"{texts.heads}{passed}{texts.in_order}{most:d}"
-    return [Head(*row) for row in dialect.run(connection, sql, [stream, *lanes], dialect.all_rows)]
+    return [Head(*row) for row in dialect.run(connections[using], sql, [stream, *lanes], dialect.all_rows)]
 
 
 def _first_and_due(rows: Any) -> Any:
@@ -119,9 +115,8 @@ def begin(using: str, heads: Sequence[Head], term: int, holder: str) -> list[Hea
 
     Call it within a transaction, with ``heads`` read after everything that this leader began before.
     """
-    connection = connections[using]
     changes = [State.RUNNING.value, holder, micros(DAY), term]
-    count = _change(connection, texts_of(connection).begin, changes, [(head.pk, head.fence) for head in heads])
+    count = _change(using, texts_of(using).begin, changes, [(head.pk, head.fence) for head in heads])
     if count == len(heads):
         return list(heads)
     if not count:
@@ -133,22 +128,19 @@ def begin(using: str, heads: Sequence[Head], term: int, holder: str) -> list[Hea
 
 def end(using: str, attempts: Sequence[Attempt], how: End) -> int:
     """End these attempts, all in the same way; return how many were still current."""
-    connection = connections[using]
-    texts = texts_of(connection)
+    texts = texts_of(using)
     if how.verdict is None:
-        return _change(connection, texts.delete, [], attempts)
-    outcome = OUTCOME.get_db_prep_save(how.outcome, connection)
+        return _change(using, texts.delete, [], attempts)
+    outcome = OUTCOME.get_db_prep_save(how.outcome, connections[using])
     changes = [how.verdict.state.value, micros(how.verdict.delay), outcome, *(how.counts or ())]
     finished = texts.finished if how.verdict.is_finished else ""
     counts = texts.counts if how.counts else ""
-    return _change(connection, f"{texts.end}{finished}{counts}", changes, attempts)
+    return _change(using, f"{texts.end}{finished}{counts}", changes, attempts)
 
 
-def _change(
-    connection: BaseDatabaseWrapper, sql: str, changes: Sequence[Any], attempts: Sequence[Attempt]
-) -> int:
+def _change(using: str, sql: str, changes: Sequence[Any], attempts: Sequence[Attempt]) -> int:
     """Change the unfinished tasks whose current attempts these are; return how many."""
-    texts, keys = texts_of(connection), [pk for pk, _ in attempts]
+    texts, keys = texts_of(using), [pk for pk, _ in attempts]
     if len(attempts) == 1:
         match = f"{texts.pk} = %s AND {texts.fence} = %s AND {texts.unfinished}"
         params = list(attempts[0])
@@ -157,4 +149,4 @@ def _change(
         fences = f"CASE {texts.pk}{' WHEN %s THEN %s' * len(keys)} END"
         match = f"{texts.pk} IN ({', '.join(['%s'] * len(keys))}) AND {texts.fence} = {fences} AND {texts.unfinished}"
         params = [*keys, *(number for attempt in attempts for number in attempt)]
-    return dialect.run(connection, f"{sql} WHERE {match}", [*changes, *params], dialect.row_count)
+    return dialect.run(connections[using], f"{sql} WHERE {match}", [*changes, *params], dialect.row_count)
