@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from resourcepool.taskqueue.dispenser.dispenser import Done, TaskDispenser
     from resourcepool.taskqueue.dispenser.given import Assigned
     from resourcepool.taskqueue.dispenser.pool import TaskPool
-    from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
+    from resourcepool.taskqueue.dispenser.putting import Rebuilt
     from resourcepool.taskqueue.handlers import handler
     from resourcepool.taskqueue.models import Stream, Task
     from resourcepool.taskqueue.running import GivenBack, RunningTask
@@ -22,7 +22,7 @@ WHERE = {
     "Done": "dispenser.dispenser",
     "GivenBack": "running",
     "NewTask": "submitting",
-    "Rebuilt": "dispenser.rebuild",
+    "Rebuilt": "dispenser.putting",
     "RunningTask": "running",
     "Stream": "models",
     "Submitted": "submitting",

@@ -17,13 +17,12 @@ from resourcepool import dialect
 from resourcepool.dialect import DbNow, MicrosUntil, micros
 from resourcepool.options import DAY
 from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.taskqueue.order import Head
-from resourcepool.taskqueue.policy import End, Policy
+from resourcepool.taskqueue.policy import End, Head, Policy
 
 State = Task.State
 OUTCOME: Any = Task._meta.get_field("outcome")
 Attempt = tuple[int, int]  # a task's primary key, and its fence as it was seen
-COLUMNS = ["pk", "fence", "key", "type", "params", "lane", "state", "attempts", "failures", "deaths", "term"]
+COLUMNS = Head._fields[:-1]  # the last one is computed
 
 
 class Texts:

@@ -22,8 +22,16 @@ from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue import attempts, handlers
 from resourcepool.taskqueue.abstract import about, counted
 from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.taskqueue.order import Head, choose
-from resourcepool.taskqueue.policy import End, Policy, Verdict, after_death, after_failure, deaths_left
+from resourcepool.taskqueue.policy import (
+    End,
+    Head,
+    Policy,
+    Verdict,
+    after_death,
+    after_failure,
+    choose,
+    deaths_left,
+)
 from resourcepool.taskqueue.running import Result, RunningTask
 from resourcepool.taskqueue.turning import GIVEN_BACK, Turns
 

@@ -23,7 +23,7 @@ from resourcepool.leases.lease import Lease
 from resourcepool.taskqueue.abstract import MAX_OUTCOME
 from resourcepool.taskqueue.handlers import Handler
 from resourcepool.taskqueue.models import Task
-from resourcepool.taskqueue.order import Head
+from resourcepool.taskqueue.policy import Head
 
 logger = logging.getLogger(__name__)
 

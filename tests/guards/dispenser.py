@@ -4,7 +4,6 @@ from tests.guards.mutation import Mutation
 
 STATEMENTS, BUCKETS = "taskqueue/dispenser/statements.py", "taskqueue/dispenser/buckets.py"
 PUTTING = "taskqueue/dispenser/putting.py"
-REBUILD = "taskqueue/dispenser/rebuild.py"
 GIVEN = "taskqueue/dispenser/given.py"
 
 HANDS_OUT, RACES = (
@@ -178,21 +177,21 @@ DISPENSERS = (
     ),
     Mutation(
         "dispenser: an older mapping changes nothing",
-        REBUILD,
+        PUTTING,
         "Q(as_of=None) | Q(as_of__lte=moment)",
         "Q()",
         REBUILDS,
     ),
     Mutation(
         "dispenser: finished since the mapping was computed",
-        REBUILD,
+        PUTTING,
         "bool(as_of and from_columns(finished_at, connection) < as_of)",
         "bool(as_of)",
         REBUILDS,
     ),
     Mutation(
         "dispenser: without USE_TZ moments are of TIME_ZONE",
-        REBUILD,
+        PUTTING,
         "from_columns(finished_at, connection) < as_of",
         "finished_at.replace(tzinfo=as_of.tzinfo) < as_of",
         ("tests/taskqueue/dispenser/surroundings/test_time.py",),

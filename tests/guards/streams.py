@@ -4,7 +4,7 @@ from tests.guards.mutation import Mutation
 
 ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/leading.py", "taskqueue/running.py"
 CONSUMER = "taskqueue/consumer.py"
-ORDER, POLICY = "taskqueue/order.py", "taskqueue/policy.py"
+POLICY = "taskqueue/policy.py"
 
 EACH_ATTEMPT, EACH_TURN = ("tests/taskqueue/test_attempts.py",), ("tests/taskqueue/test_leading.py",)
 CHOICE, JUDGEMENT = ("tests/taskqueue/test_order.py",), ("tests/taskqueue/test_policy.py",)
@@ -74,29 +74,31 @@ LEADERS = (
         "",
         CONSUMERS,
     ),
-    Mutation("streams: only the first of a lane", ORDER, "if lane in seen:", "if False:", CHOICE),
+    Mutation("streams: only the first of a lane", POLICY, "if lane in seen:", "if False:", CHOICE),
     Mutation(
-        "streams: a strict stream is one lane", ORDER, 'head.lane if by_lane else ""', "head.lane", CHOICE
+        "streams: a strict stream is one lane", POLICY, 'head.lane if by_lane else ""', "head.lane", CHOICE
     ),
     Mutation(
         "streams: nothing passes what is blocked",
-        ORDER,
-        " or head.state == Task.State.BLOCKED:",
+        POLICY,
+        " or head.state == State.BLOCKED:",
         ":",
         CHOICE,
     ),
-    Mutation("streams: what is in hand is not begun", ORDER, "head.pk in in_hand or ", "", CHOICE),
-    Mutation("streams: a delayed task waits", ORDER, "and head.due_in > 0:", "and False:", CHOICE),
-    Mutation("streams: who has died begins alone", ORDER, "if in_hand or choice.begin:", "if False:", CHOICE),
+    Mutation("streams: what is in hand is not begun", POLICY, "head.pk in in_hand or ", "", CHOICE),
+    Mutation("streams: a delayed task waits", POLICY, "and head.due_in > 0:", "and False:", CHOICE),
+    Mutation("streams: who has died begins alone", POLICY, "if in_hand or choice.begin:", "if False:", CHOICE),
     Mutation(
         "streams: who has died and is doomed is none",
-        ORDER,
+        POLICY,
         "0 < head.deaths < most_deaths",
         "head.deaths",
         CHOICE,
     ),
-    Mutation("streams: nothing passes who has died", ORDER, "may_begin = False", "pass", CHOICE),
-    Mutation("streams: nothing begins beside who has died", ORDER, "not any(in_hand.values())", "True", CHOICE),
+    Mutation("streams: nothing passes who has died", POLICY, "may_begin = False", "pass", CHOICE),
+    Mutation(
+        "streams: nothing begins beside who has died", POLICY, "not any(in_hand.values())", "True", CHOICE
+    ),
     Mutation(
         "streams: the leader knows who has died",
         LEADING,
@@ -116,7 +118,11 @@ LEADERS = (
     ),
     Mutation("streams: not the second", POLICY, "deaths == 1 else deaths", "deaths else deaths", EACH_TURN),
     Mutation(
-        "streams: no more than are free", ORDER, "may_begin and len(choice.begin) < free:", "may_begin:", CHOICE
+        "streams: no more than are free",
+        POLICY,
+        "may_begin and len(choice.begin) < free:",
+        "may_begin:",
+        CHOICE,
     ),
 )
 

@@ -19,8 +19,7 @@ from resourcepool.taskqueue.dispenser.bucket import TaskBucket
 from resourcepool.taskqueue.dispenser.given import Assigned
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import MOST, TaskPool
-from resourcepool.taskqueue.dispenser.putting import chunks
-from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, clock, rebuild
+from resourcepool.taskqueue.dispenser.putting import Rebuilt, chunks, clock, rebuild
 
 SHORTEST = 0.1  # seconds that a bucket lasts
 

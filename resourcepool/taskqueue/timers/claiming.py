@@ -22,9 +22,7 @@ from resourcepool.taskqueue.timers.models import Timer, Topic
 logger = logging.getLogger(__name__)
 
 State, End = Timer.State, Timer.End
-HANDED_FOR = (
-    60.0  # seconds within which one that was handed over is to be claimed, before it is handed over again
-)
+HANDED_FOR = 60.0  # seconds after which a timer that nobody has taken is handed over again
 LATE = 60.0  # seconds after which a timer is late, and lets punctual ones go first
 TOPICS_AT_ONCE = 200  # SQLite unites 500 queries at most; there are two for each topic
 ANY = "\0"  # stands for a topic; no topic has such a name

@@ -11,7 +11,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.models import Dispenser, DispenserTask
 from resourcepool.taskqueue import TaskDispenser
 from resourcepool.taskqueue.dispenser import buckets
-from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
+from resourcepool.taskqueue.dispenser.putting import Rebuilt
 from tests.app.rows import change
 from tests.eventually import InBackground, at_once
 from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, run_out, states, task, waiting

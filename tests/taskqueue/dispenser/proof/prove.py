@@ -46,7 +46,7 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     ): (SHARED, TWICE, NOBODYS),
     Mutation(
         "what finished after its mapping was begun does not come back",
-        FOLDER + "rebuild.py",
+        FOLDER + "putting.py",
         "bool(as_of and from_columns(finished_at, connection) < as_of)",
         "True",
     ): (LOST, TWICE),
