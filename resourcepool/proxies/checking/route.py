@@ -52,7 +52,7 @@ class Route(httpcore.NetworkBackend):
     def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.NetworkStream:
         """Return a connection to the proxy, or through SOCKS to ``host``; raises Fault or OSError."""
         if self._scheme == "socks5":  # not socks5h: the name is to be looked up here
-            host = self._guard.resolve(host, port)[0][1]
+            host = self._guard.resolve(host, port)[0]
         stream = self._connected()
         if self._is_socks:
             sock: socket.socket = stream.get_extra_info("socket")
@@ -70,7 +70,7 @@ class Route(httpcore.NetworkBackend):
 
     def _connected(self) -> httpcore.NetworkStream:
         faults: list[Fault] = []
-        for _, address in self._addresses:
+        for address in self._addresses:
             try:
                 stream = httpcore.SyncBackend().connect_tcp(address, self._port, self._deadline.left)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
