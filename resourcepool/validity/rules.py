@@ -24,7 +24,7 @@ class Rules:
     Attributes:
         every: how often each should be checked, in seconds.
         at_once: how many are checked at the same time.
-        suspicious: from how many failures on the checker may be blamed, see ``common_cause``.
+        suspicious: from how many failures on the checker may be blamed, see ``check.common_cause``.
     """
 
     checker: Checker

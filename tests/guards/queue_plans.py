@@ -59,7 +59,7 @@ QUEUE_PLANS = (
     ),
     Mutation(
         "queues: nobody goes to the task type's row for those it spares",
-        "queues/serving/absence.py",
+        "queues/serving/snapshot.py",
         "max(seen.plan_in, self.spares_until - seen.sent_at)",
         "seen.plan_in",
         OUTAGES,
