@@ -27,9 +27,9 @@ from resourcepool.queues.ids import MOST_SHOWN, checked_ids, known
 from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, Queue, Server, TaskType
 from resourcepool.queues.planning import changes as planning
 from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import Change, Worker
+from resourcepool.queues.planning.changes import Change, ServerSnapshot
 from resourcepool.queues.planning.strategies import STRATEGIES
-from resourcepool.queues.queries import find_task_type, read_queues, read_workers, using_of_queues
+from resourcepool.queues.queries import find_task_type, read_queues, read_servers, using_of_queues
 
 
 def create(
@@ -184,7 +184,7 @@ def _set_state(task_type: str, servers: Sequence[str], state: Server.State, by: 
     changed: list[str] = []
 
     def put(using: str, locked: TaskType) -> None:
-        found = _named(read_workers(locked, using), servers)
+        found = _named(read_servers(locked, using), servers)
         Server.objects.using(using).filter(pk__in=found).update(state=state)
         changed[:] = found.values()
 
@@ -199,7 +199,7 @@ def preview(
     joining: Sequence[Member] = (),
     draining: Sequence[str] = (),
     removing: Sequence[str] = (),
-) -> tuple[list[Change], list[Worker]]:
+) -> tuple[list[Change], list[ServerSnapshot]]:
     """Return what would change, and why, and all servers, if some left, joined or drained, or queues were removed.
 
     Args:
@@ -209,14 +209,14 @@ def preview(
     """
     using = using_of_queues()
     found = find_task_type(task_type, using)
-    there, queues = read_workers(found, using), read_queues(found, using)
+    there, queues = read_servers(found, using), read_queues(found, using)
     leaving, drained = _named(there, without), _named(there, draining)
     stay = [replace(one, is_draining=True) if one.member.pk in drained else one for one in there]
-    workers = [*stay, *map(Worker, joining)]
+    servers = [*stay, *map(ServerSnapshot, joining)]
     gone = set(known(found.name, checked_ids(removing), {queue.queue_id: queue.pk for queue in queues}))
     kept = [replace(queue, is_retiring=True) if queue.pk in gone else queue for queue in queues]
-    changes = planning.plan(kept, workers, STRATEGIES[found.strategy], found.drain_within, leaving=leaving)
-    return changes, workers
+    changes = planning.plan(kept, servers, STRATEGIES[found.strategy], found.drain_within, leaving=leaving)
+    return changes, servers
 
 
 def _change(
@@ -285,9 +285,9 @@ def _found(using: str, task_type: TaskType, queue_ids: Sequence[str]) -> Any:
     return rows
 
 
-def _named(workers: Sequence[Worker], names: Sequence[str]) -> dict[int, str]:
+def _named(servers: Sequence[ServerSnapshot], names: Sequence[str]) -> dict[int, str]:
     """Return the living servers of these names, or names and numbers, by key; raises BadOption."""
-    living = [worker.member for worker in workers if worker.is_alive]
+    living = [server.member for server in servers if server.is_alive]
     found: dict[int, str] = {}
     for name in names:
         so_called = {member.pk: str(member) for member in living if name in (member.name, str(member))}
