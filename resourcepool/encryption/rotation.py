@@ -1,4 +1,4 @@
-"""Encrypts stored secrets anew, each for its row, after a new key was put first (see ``secret``)."""
+"""Encrypts stored secrets again, each for its row, after a new key was put first (see ``field``)."""
 
 from collections.abc import Iterator
 from functools import partial

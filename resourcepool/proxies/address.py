@@ -1,4 +1,4 @@
-"""Takes one proxy's address apart, in the ways that lists of proxies write it.
+"""Parses one proxy's address, in the forms that lists of proxies use.
 
 Not ``urllib.parse.urlsplit``: it repeats the password in its errors and takes only the first of these::
 

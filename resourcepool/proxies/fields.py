@@ -6,7 +6,7 @@ No reason ever repeats the value: one column to the left or right of where it be
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from sys import intern  # the same few words in every line need be in memory but once
+from sys import intern  # keeps the few words that repeat in every line in memory once
 from typing import Any
 
 from django.utils.translation import gettext_noop as _
@@ -31,7 +31,7 @@ _CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # 
 
 
 class BadField(ResourcePoolError, ValueError):
-    """A value that is not allowed: which field, and why; never the value itself."""
+    """A value that is not allowed: names the field and the reason, never the value."""
 
     def __init__(self, field: str, reason: str, **parameters: object) -> None:
         self.field, self.reason = field, Sentence(reason, **parameters)
@@ -39,7 +39,7 @@ class BadField(ResourcePoolError, ValueError):
 
 
 def refused(why: str, **parameters: object) -> ImportRefused:
-    """Return the error that says so; ``parameters`` are those of the text ``why``."""
+    """Return the error with this text and its parameters."""
     return ImportRefused(Sentence(why, **parameters))
 
 

@@ -40,7 +40,7 @@ def parse(lines: Iterator[Numbered]) -> tuple[frozenset[str], Iterator[tuple[int
 
 
 def _csv(lines: Iterator[Numbered], columns: list[str], delimiter: str) -> Iterator[tuple[int, Cells]]:
-    """Yield the rows. One that begins with # is a comment where the first column cannot begin so."""
+    """Yield the rows. A row that begins with # is a comment, unless the first column may begin with #."""
     has_comments = columns[0] in _NEVER_BEGIN_WITH_HASH
     begins: int | None = None
 

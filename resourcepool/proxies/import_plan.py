@@ -31,7 +31,7 @@ Item = TypeVar("Item")
 
 @dataclass(kw_only=True)
 class Imported:
-    """What an import has done, or would do.
+    """The result of an import, or of a dry run.
 
     Attributes:
         new, changed, unchanged: the proxies in the file; together all of its good lines.
@@ -62,7 +62,7 @@ class Imported:
 
 @dataclass
 class ImportPlan:
-    """What is to be done, and in ``counts`` how much that is.
+    """The changes to make, and their ``counts``.
 
     Attributes:
         details: the columns that an update writes, apart from the password.
@@ -204,7 +204,7 @@ def store(plan: ImportPlan, using: str, reason: str, tell: Tell, actor: str = ""
 
 
 def _batches(items: Sequence[Item], what: str = "", tell: Tell = silent) -> Iterator[Sequence[Item]]:
-    """Yield ``items`` some at a time; after each ``tell`` hears how many are done."""
+    """Yield ``items`` in batches; ``tell`` is called after each."""
     for start in range(0, len(items), BATCH):
         yield items[start : start + BATCH]
         tell(what, min(start + BATCH, len(items)), len(items))

@@ -1,4 +1,4 @@
-"""Reads the proxies and the bad lines of a file that may turn out to be anything. No database here."""
+"""Reads proxies, and bad lines, from a file that may hold anything. Uses no database."""
 
 import contextlib
 import sys
@@ -26,11 +26,11 @@ _BOM = "\ufeff"
 Identity = tuple[str, str, int, str]  # scheme, host, port, user name
 
 Tell = Callable[[str, int, int | None], None]
-"""Hears how far things are: what is being done, how many are done, of how many (None: unknown)."""
+"""Called with the progress: what is being done, how many are done, of how many (None: unknown)."""
 
 
 def silent(what: str, done: int, total: int | None) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Reading:
     bad_count: int = 0
 
     def add(self, found: Row | BadLine) -> None:
-        """Note a line. One that says the same proxy as an earlier one is bad, even if it is its very copy."""
+        """Add a line. A second line for the same proxy is bad, even if it is an exact copy."""
         if isinstance(found, Row):
             first = self.rows.setdefault(found.identity, found)
             if first is found:
@@ -126,7 +126,7 @@ def row(line: int, cells: Mapping[str, str]) -> Row | BadLine:
         try:
             values[name] = check(cells.get(name, ""))
         except BadField as error:
-            # Where the address itself is wrong, what stands in the host's place may be anything.
+            # If the address itself is wrong, the text in the host's place may be a password.
             host = "" if name in IDENTITY else values["host"]
             return BadLine(line, error.field, error.reason, host)
     return Row(line, **values)

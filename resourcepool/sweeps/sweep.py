@@ -80,7 +80,7 @@ def _sweep(term: Term) -> str:
 
 
 def clear_expired(model: Any) -> int:
-    """Clear the holder of rows whose lease ran out without a release, and tell of each; returns how many.
+    """Clear the holder of rows whose lease expired without a release, and report each; returns how many.
 
     They were free before and are free after it. The fence goes up as with a release, so a late holder finds out.
     """
@@ -103,7 +103,7 @@ def clear_expired(model: Any) -> int:
 
 
 def tell_overtaken(model: Any) -> int:
-    """Tell of leases that the history saw begin but not end, and whose row another holder got under the next fence.
+    """Report leases with a beginning but no end in the history, and whose row another holder got under the next fence.
 
     A release to nobody raises the fence, so two grants with fences that follow each other have none between them.
     Returns how many. What it tells is written when it returns, so that the next sweep, wherever it runs, tells none of
@@ -125,7 +125,7 @@ def tell_overtaken(model: Any) -> int:
 
 
 def tell_alarms(term: Term) -> int:
-    """Tell what has begun and ended since the job with this ``term`` looked last; returns how many there are."""
+    """Report alarms that began or ended since the job with this ``term`` looked last; returns how many there are."""
     connection = connections[term.using]
     row = verbs.rows_of(connection, Job).filter(pk=term.pk)
     known = _read(retrying(connection, row.values_list("memory", flat=True).first) or "")

@@ -1,4 +1,4 @@
-"""The way to a proxy: its addresses are looked up once and checked, and connections go to these and nowhere else."""
+"""The way to a proxy: its name is resolved and checked once, and connections go to these addresses only."""
 
 import base64
 import errno
@@ -36,7 +36,7 @@ class Route(httpcore.NetworkBackend):
 
     @sensitive_variables()
     def pool(self, tls: ssl.SSLContext) -> httpcore.ConnectionPool:
-        """Return what sends requests on this way, for pages and proxies with the certificates that ``tls`` trusts."""
+        """Return the pool that sends requests on this route, to pages and proxies whose certificates ``tls`` trusts."""
         if self._is_socks:  # not httpcore's: it logs the password, and fails when an answer comes in pieces
             return httpcore.ConnectionPool(tls, network_backend=self)
         name, password = self._login

@@ -1,4 +1,4 @@
-"""What a server reads with every heartbeat, in one statement however many queues there are; and how long it did not."""
+"""What a server reads with every heartbeat, in one statement for any number of queues; and how long it did not read."""
 
 import math
 from dataclasses import dataclass
