@@ -6,7 +6,7 @@ SEVERAL, STATEMENTS = "waiting/several.py", "leases/statements.py"
 PERMITS, SEMAPHORE, REGISTRY, RESIZING, RELEASING, BASE = (
     f"locks/{name}.py" for name in ("permits", "semaphore", "registry", "resizing", "releasing", "base")
 )
-SWEEP = "sweeps/unused_names.py"
+SWEEP = "sweeps/pruning.py"
 TOGETHER = ("tests/locks/test_permits.py",)
 SEATS = tuple(f"tests/locks/test_{name}.py" for name in ("semaphore", "process_holds", "resizing"))
 ALL = ("tests/locks/test_releasing.py",)
@@ -183,8 +183,8 @@ SEMAPHORES = (
     Mutation(
         "unused names: it stops when its term is lost",
         SWEEP,
-        "        if lease is not None:\n",
-        "        if False:\n",
+        "            lease.ensure_held()\n        found",
+        "            pass\n        found",
         UNUSED,
     ),
     Mutation(

@@ -18,7 +18,7 @@ from resourcepool.locks.base import UNUSED, _seen
 from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import holds
 from resourcepool.models import SemaphorePermit
-from resourcepool.sweeps.unused_names import remove_unused_names
+from resourcepool.sweeps.pruning import remove_unused_names
 from tests.any_order import check
 from tests.app.rows import expire, steal
 
