@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import math
 import queue
 import threading
 from time import monotonic
@@ -13,6 +14,7 @@ from resourcepool.hints.outage import Outage
 from resourcepool.hints.transport import Transport
 
 MOST = 10_000  # addresses that wait to be sent to; further ones get no hint
+WORTH_KEPT = 10.0  # seconds after which the service is asked again how many hints are worth their cost
 IDLE = 60.0  # seconds without a hint, after which the session is closed
 
 logger = logging.getLogger(__name__)
@@ -34,10 +36,17 @@ class Sender:
         self._thread = Daemon("hint-sender", self._loop)
         self._outage = Outage("sent", shortest=1.0, longest=30.0)
         self._paused_until = 0.0
+        self._most_per_second, self._ask_again_at = math.inf, 0.0
 
-    def send(self, address: str) -> None:
-        """Have a hint sent to ``address``, unless too many wait already."""
+    def send(self, address: str, per_second: float = 0.0) -> None:
+        """Have a hint sent to ``address``, unless too many wait already, or so many are not worth their cost.
+
+        Args:
+            per_second: how many hints of this kind all processes send together, about.
+        """
         if len(self._waiting) >= MOST:
+            return
+        if per_second > self._most_per_second and monotonic() < self._ask_again_at:
             return
         self._waiting[address] = None
         if self._rings.empty():  # else the thread has yet to look, and will find this one
@@ -100,6 +109,8 @@ class Sender:
                 raise
             self.transport.close()  # the service may have ended the session meanwhile, which is no outage
             self.transport.send(addresses)
+        if (now := monotonic()) >= self._ask_again_at:
+            self._most_per_second, self._ask_again_at = self.transport.most_per_second(), now + WORTH_KEPT
 
     def _close(self) -> None:
         if self.transport:

@@ -102,6 +102,11 @@ class Speed:
             self._last = ticket, now
 
     @property
+    def per_second(self) -> float:
+        """How many tickets are served each second; 0 while that is unknown."""
+        return self._speed or 0.0
+
+    @property
     def moved_at(self) -> float:
         """When this process last saw the line move."""
         return self._last[1]

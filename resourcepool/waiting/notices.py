@@ -57,10 +57,14 @@ class Notices:
         return True
 
 
-def notify(using: str, ticket: int, address: int) -> None:
-    """Tell the process at ``address`` that this ticket was given a row; losing that costs only time."""
+def notify(using: str, ticket: int, address: int, per_second: float) -> None:
+    """Tell the process at ``address`` that this ticket was given a row; losing that costs only time.
+
+    Args:
+        per_second: how many tickets are given a row each second, about.
+    """
     if address and not notices.look_now(using, ticket):
-        hints.send(address)
+        hints.send(address, per_second)
 
 
 def _after_fork() -> None:
