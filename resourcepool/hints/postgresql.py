@@ -31,8 +31,7 @@ class PostgreSQL(Transport):
     def most_per_second(self) -> float:
         with self._connection.cursor() as cursor:
             cursor.execute(LISTENERS, [NAME])
-            (listeners,) = cursor.fetchone()
-        return WAKES / max(1, listeners)
+            return WAKES / max(1, int(cursor.fetchone()[0]))
 
     def subscribe(self, address: str) -> None:
         self._channel = PREFIX + address

@@ -14,7 +14,8 @@ from resourcepool.hints.outage import Outage
 from resourcepool.hints.transport import Transport
 
 MOST = 10_000  # addresses that wait to be sent to; further ones get no hint
-WORTH_KEPT = 10.0  # seconds after which the service is asked again how many hints are worth their cost
+ASK_AGAIN = (0.5, 30.0)  # seconds after which the service is asked again how many hints are worth their cost:
+# soon at first, because others begin to listen at the same time; then twice as long each time
 IDLE = 60.0  # seconds without a hint, after which the session is closed
 
 logger = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class Sender:
         self._thread = Daemon("hint-sender", self._loop)
         self._outage = Outage("sent", shortest=1.0, longest=30.0)
         self._paused_until = 0.0
-        self._most_per_second, self._ask_again_at = math.inf, 0.0
+        self._most_per_second, self._ask_again_at, self._ask_after = math.inf, 0.0, ASK_AGAIN[0]
 
     def send(self, address: str, per_second: float = 0.0) -> None:
         """Have a hint sent to ``address``, unless too many wait already, or so many are not worth their cost.
@@ -110,7 +111,8 @@ class Sender:
             self.transport.close()  # the service may have ended the session meanwhile, which is no outage
             self.transport.send(addresses)
         if (now := monotonic()) >= self._ask_again_at:
-            self._most_per_second, self._ask_again_at = self.transport.most_per_second(), now + WORTH_KEPT
+            self._most_per_second = self.transport.most_per_second()
+            self._ask_again_at, self._ask_after = now + self._ask_after, min(2 * self._ask_after, ASK_AGAIN[1])
 
     def _close(self) -> None:
         if self.transport:

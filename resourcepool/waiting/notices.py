@@ -57,11 +57,11 @@ class Notices:
         return True
 
 
-def notify(using: str, ticket: int, address: int, per_second: float) -> None:
+def notify(using: str, ticket: int, address: int, per_second: float = 0.0) -> None:
     """Tell the process at ``address`` that this ticket was given a row; losing that costs only time.
 
     Args:
-        per_second: how many tickets are given a row each second, about.
+        per_second: how many tickets are given a row each second, about; 0: unknown.
     """
     if address and not notices.look_now(using, ticket):
         hints.send(address, per_second)

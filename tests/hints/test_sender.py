@@ -11,7 +11,7 @@ import pytest
 
 from resourcepool import hints
 from resourcepool.hints import choice, process
-from resourcepool.hints.sender import WORTH_KEPT, Sender
+from resourcepool.hints.sender import ASK_AGAIN, Sender
 from tests.committed import Clock
 from tests.hints.conftest import choose
 from tests.hints.ends import LONG
@@ -99,7 +99,7 @@ def test_more_hints_than_are_worth_their_cost_are_dropped_and_that_is_asked_agai
         sender.send(address, per_second)
         sender.flush(LONG)
     assert scripted.batches == [["first"], ["slow enough"], ["unknown"]]
-    now += WORTH_KEPT
+    now += ASK_AGAIN[0]
     scripted.most = 70.0
     for address in ("asks again", "worth it by now"):
         sender.send(address, 60.0)
