@@ -86,7 +86,7 @@ def _freeing(cycle: Cycle) -> str:
 
 
 def _about(kind: LockKind, name: str) -> str:
-    return f"{ABOUT_LOCKS}{kind.value} {name}"
+    return ABOUT_LOCKS % f"{kind.value} {name}"
 
 
 def of_locks(found: LocksStanding, oldest: float) -> Iterator[Alarm]:
