@@ -182,8 +182,8 @@ def _unfinished(timers: Any) -> Any:
 def _firsts(timers: Any) -> dict[str, FirstTimer]:
     columns = timers.values_list("topic_id", "name", "state", "outcome", Until("busy_before"), "holder")
     return {
-        topic: FirstTimer(*told, is_handed=told[1] == State.PENDING and holder != "")
-        for topic, *told, holder in columns
+        topic: FirstTimer(name, state, outcome, due_in, is_handed=state == State.PENDING and holder != "")
+        for topic, name, state, outcome, due_in, holder in columns
     }
 
 

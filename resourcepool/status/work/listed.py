@@ -1,7 +1,7 @@
 """The tasks of a stream or a dispenser, and the timers of a topic, page by page: without parameters and payloads."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -123,7 +123,7 @@ def page_of_work(
     if after:
         rows = rows.filter(**{f"{called}__gt": options.text("after", after, most=MAX_KEY)})
     status, others = KINDS[model]
-    chosen = rows.annotate(**others).values(*status.__dataclass_fields__)[: limit + 1]
+    chosen = rows.annotate(**others).values(*(field.name for field in fields(status)))[: limit + 1]
     read: list[dict[str, Any]] = retrying(connection, partial(list, chosen))
     if not read and not retrying(connection, _place(model).objects.using(using).filter(pk=place).exists):
         raise _unknown(model, place, using)
