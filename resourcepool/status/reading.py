@@ -28,7 +28,7 @@ class _SecondsSince(_SecondsUntil):
 class Until(MicrosUntil):
     """Seconds from the database's now until a moment; negative once it has passed, None without a moment."""
 
-    output_field = _SecondsUntil()
+    output_field = _SecondsUntil()  # type: ignore[assignment]
 
 
 class Since(MicrosUntil):
@@ -37,7 +37,7 @@ class Since(MicrosUntil):
     The database still compares the microseconds until it: the longest time is ``Since(Min(moment))``.
     """
 
-    output_field = _SecondsSince()
+    output_field = _SecondsSince()  # type: ignore[assignment]
 
 
 def fetched(rows: Any) -> list[Any]:

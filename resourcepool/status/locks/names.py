@@ -219,7 +219,8 @@ def _statuses(chosen: Sequence[tuple[LockKind, str]], holders: int = HOLDERS) ->
     _note_waiting(held_of, waits)
     return [
         LockStatus(
-            *(kind, name),
+            kind,
+            name,
             **totals.get((kind.model, kind.stored(name)), {}),
             **waits.get((kind, name), {}),
             holders=tuple(held_of[kind, name]),
@@ -241,7 +242,7 @@ def _note_waiting(held: dict[tuple[LockKind, str], list[Holding]], waits: Collec
         held[about] = [replace(one, is_waiting=(about, one.holder) in collecting) for one in held[about]]
 
 
-def _totals(rows: QuerySet[Any]) -> QuerySet[Any]:
+def _totals(rows: QuerySet[Any]) -> Any:
     """Return fields of ``LockStatus`` for each name."""
     by_name, model = rows.values("name").order_by(), rows.model
     by_name = by_name.annotate(held=_number(_held(model)), last=Max("fence"))

@@ -210,7 +210,7 @@ def _server(row: dict[str, Any], has: Mapping[str, Any], awaits: int) -> ServerS
 
 def _first_unowned(
     using: str, stand: Sequence[TaskTypeStatus], groups: Mapping[int, Sequence[dict[str, Any]]]
-) -> dict[int, dict[str, str]]:
+) -> dict[int, dict[str, Any]]:
     """Return, of task types with servers, one queue that none of them has, and why."""
     alive = {one.pk: {server.pk: server for server in one.alive} for one in stand if one.unowned and one.alive}
     firsts = [
