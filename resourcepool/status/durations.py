@@ -22,6 +22,6 @@ def exactly(seconds: float) -> str:
     return _("%s s") % f"{seconds:,.15g}"
 
 
-def ago(micros: int | None) -> float | None:
+def ago(micros: float | None) -> float | None:
     """Return how many seconds ago a time was, given the microseconds until it (``MicrosUntil``); None: never."""
-    return None if micros is None else max(0.0, -micros / 1_000_000)
+    return None if micros is None else max(0.0, -float(micros) / 1_000_000)

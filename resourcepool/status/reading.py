@@ -1,4 +1,4 @@
-"""What all readings share: how rows are read, and how a reading becomes JSON for the commands and later surfaces."""
+"""What all readings share: how rows and durations are read, and how a reading becomes JSON."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -6,11 +6,38 @@ from enum import Enum
 from typing import Any
 
 from django.db import connections
-from django.db.models import Model
+from django.db.models import FloatField, Model
 
 from resourcepool.database.retry import retrying
+from resourcepool.dialect import MicrosUntil
+from resourcepool.status.durations import ago
 
 DIGITS = 6  # of seconds: microseconds
+
+
+class _SecondsUntil(FloatField):  # type: ignore[type-arg]
+    def from_db_value(self, micros: float | None, *_: Any) -> float | None:
+        return None if micros is None else micros / 1_000_000
+
+
+class _SecondsSince(_SecondsUntil):
+    def from_db_value(self, micros: float | None, *_: Any) -> float | None:
+        return ago(micros)
+
+
+class Until(MicrosUntil):
+    """Seconds from the database's now until a moment; negative once it has passed, None without a moment."""
+
+    output_field = _SecondsUntil()  # type: ignore[assignment]
+
+
+class Since(MicrosUntil):
+    """Seconds since a moment, by the database's clock; 0 before it, None without a moment.
+
+    The database still compares the microseconds until it: the longest time is ``Since(Min(moment))``.
+    """
+
+    output_field = _SecondsSince()  # type: ignore[assignment]
 
 
 def fetched(rows: Any) -> list[Any]:

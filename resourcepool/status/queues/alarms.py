@@ -177,4 +177,4 @@ def _working(one: TaskTypeStatus) -> list[ServerStatus]:
 def _alarm(kind: Kind, one: TaskTypeStatus, text: str, **said: object) -> Alarm:
     name = printable(one.name)
     command = f"`manage.py resourcepool_queues show {shlex.quote(name)}`"
-    return Alarm(kind, f"{ABOUT_QUEUES}{name}", text % {"command": command, **said})
+    return Alarm(kind, ABOUT_QUEUES % name, text % {"command": command, **said})
