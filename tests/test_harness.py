@@ -1,6 +1,7 @@
 """The harness itself: servers leave nothing behind, children work on the test's own database, pins are complete."""
 
 import contextlib
+import gc
 import os
 import re
 import sqlite3
@@ -271,6 +272,11 @@ def test_what_depends_on_the_database_is_tested_on_each_and_the_rest_once() -> N
     assert phases("mariadb", ["tests/browser"])[1] == [*ALONE, "-m", "alone", "tests/browser"]
     assert len(phases("sqlite", [])) == len(phases("postgresql", [])) == 1
     assert phases("mariadb", ["-m", "alone"]) == [[*AT_ONCE["mariadb"], "-m", "alone"]]
+
+
+def test_garbage_is_collected_while_tests_run_though_not_while_they_are_collected() -> None:
+    assert gc.isenabled()
+    assert gc.get_freeze_count()
 
 
 def test_every_test_that_is_listed_is_there() -> None:
