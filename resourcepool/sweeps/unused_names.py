@@ -19,8 +19,8 @@ from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.short_transactions import briefly
+from resourcepool.locks.base import UNUSED
 from resourcepool.locks.models import Mutex, Notification, RWLockPermit, SemaphorePermit
-from resourcepool.locks.rows import UNUSED
 from resourcepool.waiting.models import Ticket, line_name
 
 BATCH = 1_000  # names read, and rows removed in one transaction: short locks, and nobody waits

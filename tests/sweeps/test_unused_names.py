@@ -9,8 +9,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.database.clock import monotonic
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
-from resourcepool.locks import Hold, Lock, Semaphore, rows
-from resourcepool.locks.rows import UNUSED
+from resourcepool.locks import Hold, Lock, Semaphore, base
+from resourcepool.locks.base import UNUSED
 from resourcepool.models import Job, Mutex, Notification, RWLockPermit, SemaphorePermit, Ticket
 from resourcepool.sweeps import unused_names
 from resourcepool.sweeps.sweep import prune
@@ -161,7 +161,7 @@ class TestANameThatIsUsedAgain:
             InBackground(lambda: make("seats").acquire(blocking=False)).result()
         self._sweep()
         monkeypatch.setattr(
-            rows, "monotonic", lambda: monotonic() + UNUSED
+            base, "monotonic", lambda: monotonic() + UNUSED
         )  # as much as the rows are older now
         assert make("seats").acquire(blocking=False) is not None
 

@@ -20,7 +20,7 @@ from resourcepool.admin.timeline import Timelined
 from resourcepool.dashboard.access import may_view
 from resourcepool.history.models import Event
 from resourcepool.locks.models import NUMBER, Mutex, RWLockPermit, SemaphorePermit
-from resourcepool.locks.owners import owner_in
+from resourcepool.locks.registry import owner_in
 from resourcepool.operations import Operation
 from resourcepool.operations.locks import FREE, FREE_HOLDER, RESIZE
 from resourcepool.operations.operation import by_name

@@ -8,7 +8,7 @@ from django.db.models import Case, CharField, Count, F, Value, When
 from django.utils.translation import gettext as _
 
 from resourcepool.dialect import MicrosUntil
-from resourcepool.locks.owners import owner_in
+from resourcepool.locks.registry import owner_in
 from resourcepool.status.durations import ago
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, waiting
 from resourcepool.status.locks.knots import Claim, Name, Owner, knots

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
-from resourcepool.locks.owners import owner_in
+from resourcepool.locks.registry import owner_in
 from resourcepool.locks.releasing import AN_INCARNATION
 from resourcepool.status.locks.cycles import KINDS, who
 from resourcepool.status.locks.kinds import LockKind

@@ -1,4 +1,4 @@
-"""The leased row of a subscriber: under one name one process at a time reads, and the next one waits for it in line."""
+"""The lease of a subscription: one process at a time reads under a name, and others wait for it in line."""
 
 import datetime
 import json
@@ -27,28 +27,27 @@ from resourcepool.waiting.request import Request, refuse_open_transaction
 TRIES = 3  # to add a row while others remove the channel
 
 
-class Reading(AwaitedLease):
-    """The right to read under a name, and to move its cursor. See ``Lease``."""
+class SubscriptionLease(AwaitedLease):
+    """The right to read a subscription and to move its cursor. See ``Lease``."""
 
     def ensure_ours(self) -> None:
-        """Raise LeaseFromAnotherProcess in a fork of the process that reads."""
+        """Raise LeaseFromAnotherProcess in a fork of its process."""
         self._check_process()
 
     def store(self, cursor: int, missed: int) -> bool:
-        """Move the cursor forward, never back; False: the right to is lost.
+        """Move the cursor forward, never back; False: the lease is lost.
 
-        Its place may be beyond what this process knows of: it stores in transactions, and a commit may get no answer.
+        The cursor may be further than this process knows: it is stored in transactions, whose commit may get no answer.
         """
         forward = Greatest("cursor", Value(cursor))
         return bool(retrying(connections[self.using], lambda: self._live.update(cursor=forward, missed=missed)))
 
     def store_once(self, cursor: int, missed: int) -> bool:
-        """Move the cursor forward to where it was not yet; False: it was, or the right to is lost."""
+        """Move the cursor forward; False: it was there already, or the lease is lost."""
         behind = self._live.filter(cursor__lt=cursor)
         return bool(retrying(connections[self.using], lambda: behind.update(cursor=cursor, missed=missed)))
 
     def has_stored(self, cursor: int) -> bool:
-        """Tell whether the cursor is there already."""
         return retrying(connections[self.using], self._live.filter(cursor__gte=cursor).exists)
 
     @property
@@ -57,17 +56,16 @@ class Reading(AwaitedLease):
         return mine.filter(busy_before__gt=DbNow())
 
     def tell_missed(self, channel: str, name: str, first: int, last: int) -> None:
-        """Have the history tell what it could not read."""
         reason = say("messages_missed", name=f"{channel}/{name}", first=first, last=last)
         tell(Fact(What.MISSED, self.model, self.using, self.pk, self.fence, self.holder, reason))
 
 
-class Seat:
-    """What a subscriber reads, and under which name; a ``waiting.request.Source`` of one row.
+class SubscriptionSource:
+    """The ``waiting.request.Source`` of the one row of a subscription.
 
     Attributes:
-        broadcast: the channel's row, as it is made if it is not there.
-        name: of the subscription; one that is not durable has a random one.
+        broadcast: the channel's row, as it is added if there is none.
+        name: of the subscription; random if that is not durable.
     """
 
     model = Subscription
@@ -80,19 +78,19 @@ class Seat:
 
     @property
     def shown(self) -> str:
-        """The name, "" for that of a subscription that is not durable."""
+        """The name; "" if it is random."""
         return self.name if self.is_durable else ""
 
     def find(self) -> None:
-        """Make the row if it is not there. Raises ClaimInTransaction, LeaseLost, DatabaseUnavailable."""
+        """Add the row if there is none. Raises ClaimInTransaction, LeaseLost, DatabaseUnavailable."""
         refuse_open_transaction(connections[self.using], self.request(0.0))
         with answer_timeout():
             retrying(connections[self.using], self._find)
 
-    def begin(self, lease: Reading) -> Subscription | None:
-        """Write down where hints reach this process; return the row, with its channel. Raises LeaseLost.
+    def begin(self, lease: SubscriptionLease) -> Subscription | None:
+        """Store where hints reach this process; return the row, with its channel. Raises LeaseLost.
 
-        None: it is another one's by now, because this process stood still for too long, or was removed: look again.
+        None: this process stood still for too long and lost it, or it was removed: try again.
         """
         connection = connections[self.using]
         rows = Subscription.objects.using(self.using).filter(pk=lease.pk, fence=lease.fence)
@@ -105,8 +103,8 @@ class Seat:
         self._was_taken = True
         return row
 
-    def leave(self, lease: Reading) -> None:
-        """Give the right up; of what is not durable nothing is left."""
+    def leave(self, lease: SubscriptionLease) -> None:
+        """Release it; if it is not durable, remove its row."""
         lease.give_back_or_expire()
         if not self.is_durable:
             rows = Subscription.objects.using(self.using).filter(pk=lease.pk, is_durable=False)
@@ -126,13 +124,13 @@ class Seat:
         self._pk = int(pk)
 
     def _add(self, rows: QuerySet[Subscription]) -> int | None:
-        """Add the row, while the channel is locked; None: the channel was removed, or another process was first."""
+        """Add the row while the channel is locked; None: the channel was removed, or another process was first."""
         make(self.using, self.broadcast)
         channel = Broadcast.objects.using(self.using).filter(pk=self.broadcast.name).select_for_update()
         try:
             with transaction.atomic(using=self.using):
                 last = channel.values_list("last", flat=True).first()
-                if last is None:  # or the row would outlive its channel
+                if last is None:  # or the row would outlive the channel
                     return None
                 named = {"channel_id": self.broadcast.name, "name": self.name}
                 row = rows.create(**named, is_durable=self.is_durable, cursor=self._before_start(last))
@@ -156,27 +154,22 @@ class Seat:
         return last if first is None else first - 1
 
     def request(self, wait: float) -> Request:
-        """Return the request for the right to read, after ``find``: up to ``wait`` seconds in line."""
         terms = Terms(self._ttl, default_holder(), holder_is_unique=True)
         return Request(terms, timeout=wait, selector=json.dumps(self._pk))
 
     # What waiting needs: see ``waiting.request.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        """Claim the row if nobody reads."""
         grant = verbs.claim(connection, self.model, self._pk, request.terms)
         return None if grant is None else [grant]
 
-    def handle(self, using: str, grant: Grant, request: Request) -> Reading:
-        """Return the handle of the right that was granted."""
-        return Reading(self.model, using, grant, request.terms)
+    def handle(self, using: str, grant: Grant, request: Request) -> SubscriptionLease:
+        return SubscriptionLease(self.model, using, grant, request.terms)
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """See that the row is there; raises LeaseLost."""
         retrying(connection, self._find)
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        """Return the error for a name under which somebody else reads."""
         why = f": {trouble}" if trouble else self._who_reads()
         where = f"subscription {self.name!r} of channel {self.broadcast.name!r}"
         return AcquireTimeout(f"{where} did not come free within {round(request.timeout, 3):g} s{why}")

@@ -1,11 +1,11 @@
-"""``cache_lock()`` has the signature of django-redis's ``cache.lock()`` and redis-py's ``Redis.lock()``, as a drop-in.
+"""``cache_lock()``, a drop-in for django-redis's ``cache.lock()`` and redis-py's ``Redis.lock()``.
 
     from resourcepool.locks import cache_lock
     with cache_lock("report", timeout=30, blocking_timeout=5): ...
 
-It differs where those lose something: a living holder keeps it (``timeout`` counts from its death), waiters are served
-in their order and poll nothing, ``release`` raises ``NotHeld`` in place of redis-py's ``LockError``, and the thread
-that holds it, and no other one, may take it again or release it.
+Unlike with those a living holder keeps it (``timeout`` counts from its death), waiters are served in order without
+polling, ``release`` raises ``NotHeld`` instead of ``LockError``, and only the thread that holds it may acquire it again
+or release it.
 """
 
 import logging
@@ -15,60 +15,50 @@ from typing import Any
 from resourcepool import options
 from resourcepool.exceptions import BadOption, LeaseLost, NotHeld
 from resourcepool.leases.terms import MIN_TTL
+from resourcepool.locks.base import TTL, wait_of
 from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import MAX_NAME
-from resourcepool.locks.rows import TTL, wait_of
+from resourcepool.waiting.sync_async import run_sync
 
 logger = logging.getLogger(__name__)
 
 
-def cache_lock(
-    key: str,
-    version: int | str | None = None,
-    timeout: float | None = None,
-    sleep: float = 0.1,
-    blocking: bool = True,
-    blocking_timeout: float | None = None,
-    client: object = None,
-    thread_local: bool = True,
-    *,
-    lock_class: Callable[..., Any] | None = None,
-    raise_on_release_error: bool = True,
-) -> "RedisStyleLock":
-    """Return the lock of this name.
+class RedisStyleLock:
+    """A ``Lock`` with the options and methods of redis-py's.
 
     Args:
-        key: its name; with a ``version`` that is part of it.
+        key, version: together its name.
         timeout: seconds after the death of its holder until others may have it; None: 30.
         blocking_timeout: seconds that ``acquire`` waits; None: as long as it takes.
         blocking: False: ``acquire`` does not wait.
-        raise_on_release_error: False: what is not held any more at the end of a ``with`` block is only logged.
-        sleep, client, thread_local, lock_class: accepted, and without effect here.
+        raise_on_release_error: False: if it was lost before the end of a ``with`` block, that is only logged.
+        sleep, client, thread_local, lock_class: accepted, without effect.
 
     Raises:
         BadOption: names the option, the value, and what is allowed.
     """
-    key = options.text("key", key, most=MAX_NAME)
-    if isinstance(version, bool) or not isinstance(version, int | str | None):
-        raise BadOption("version", version, "a whole number or a text, which is part of the name")
-    name = options.name("key", key if version is None else f"{key}:{version}", most=MAX_NAME)
-    return RedisStyleLock(name, timeout, blocking_timeout, blocking, raise_on_release_error)
-
-
-class RedisStyleLock:
-    """A ``Lock`` with the methods and the answers of redis-py's."""
 
     def __init__(
         self,
-        name: str,
-        timeout: float | None,
-        blocking_timeout: float | None,
-        blocking: bool,
-        raise_on_release_error: bool,
+        key: str,
+        version: int | str | None = None,
+        timeout: float | None = None,
+        sleep: float = 0.1,
+        blocking: bool = True,
+        blocking_timeout: float | None = None,
+        client: object = None,
+        thread_local: bool = True,
+        *,
+        lock_class: Callable[..., Any] | None = None,
+        raise_on_release_error: bool = True,
     ) -> None:
+        key = options.text("key", key, most=MAX_NAME)
+        if isinstance(version, bool) or not isinstance(version, int | str | None):
+            raise BadOption("version", version, "a whole number or a text, which is part of the name")
+        self.name = options.name("key", key if version is None else f"{key}:{version}", most=MAX_NAME)
         ttl = TTL if timeout is None else options.seconds("timeout", timeout, least=MIN_TTL)
-        self._lock = Lock(name, ttl=ttl, timeout=_checked(blocking_timeout))
-        self.name, self.timeout, self.blocking_timeout = name, timeout, blocking_timeout
+        self._lock = Lock(self.name, ttl=ttl, timeout=_checked(blocking_timeout))
+        self.timeout, self.blocking_timeout = timeout, blocking_timeout
         self.blocking = options.flag("blocking", blocking)
         self.raise_on_release_error = options.flag("raise_on_release_error", raise_on_release_error)
 
@@ -108,7 +98,7 @@ class RedisStyleLock:
         return self._lock.owned()
 
     def __enter__(self) -> "RedisStyleLock":
-        self._lock._obtain(self._lock._wait(self.blocking, None))
+        run_sync(self._lock._obtain, self._lock._wait(self.blocking, None))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
@@ -121,6 +111,8 @@ class RedisStyleLock:
 
 
 def _checked(blocking_timeout: object) -> object:
-    """Refuse it under the name that it has here."""
     wait_of("blocking_timeout", blocking_timeout)
     return blocking_timeout
+
+
+cache_lock = RedisStyleLock

@@ -1,9 +1,10 @@
-"""What the kinds of locks share: checked options, requests, and rows that are there when they are asked for."""
+"""What all kinds of locks share: a name, checked options, and rows that are made when they are first needed."""
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 from django.db import IntegrityError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -19,27 +20,34 @@ from resourcepool.leases import verbs
 from resourcepool.leases.terms import MIN_TTL, Grant, Terms
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import MAX_NAME, AbstractNamed
-from resourcepool.locks.owners import Key, current, holder_of
+from resourcepool.locks.registry import Key, current, holder_of
 from resourcepool.waiting.request import Request
 
 TTL = 30.0  # seconds
 MOST_SEEN = 10_000
-UNUSED = 86_400.0  # seconds for which a name was not used, after which the sweep may remove its rows
-SEEN_FOR = 3_600.0  # seconds for which rows that were used a moment ago are known to be there
-FOREVER = -1  # what ``threading`` says for a timeout that never ends
+UNUSED = 86_400.0  # seconds without use after which the sweep may remove the rows of a name
+SEEN_FOR = 3_600.0  # seconds for which rows that were just in use are taken to exist
+FOREVER = -1  # ``threading``'s timeout that never ends
 
-# Names whose rows were in use, and until when the sweep cannot have removed them.
-_seen: dict[Key, float] = {}
+_seen: dict[Key, float] = {}  # names in use, and until when the sweep cannot have removed their rows
+
+
+class Chosen(TypedDict, total=False):
+    """The options that all kinds of locks have; see ``Named``."""
+
+    ttl: object
+    timeout: object
+    on_lost: Callable[[Hold], object] | None
 
 
 class Named:
-    """Something that is taken by its name. The ``Source`` (``waiting.request``) of its rows.
+    """Something that is acquired by its name. The ``Source`` (``waiting.request``) of its rows.
 
     Args:
-        name: one line of 1 to 200 characters; upper and lower case differ.
-        ttl: seconds or timedelta after which others may have it when the holder's process has died; a living process
+        name: one line of 1 to 200 characters; case matters.
+        ttl: seconds or timedelta after the death of the holder's process until others may have it; a living process
             renews it by itself.
-        timeout: seconds or timedelta to wait when the caller does not say; None: as long as it takes.
+        timeout: seconds or timedelta to wait unless ``acquire`` is told otherwise; None: as long as it takes.
         on_lost: called with the ``Hold``, once, from a background thread, when it is lost; not when it is released.
 
     Raises:
@@ -67,23 +75,21 @@ class Named:
 
     @property
     def using(self) -> str:
-        """The database on which it is decided."""
+        """The database of its rows."""
         return router.db_for_write(self.model)
 
     @property
     def key(self) -> Key:
-        """What it is known by in this process."""
         return self.model, self.using, self.name
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
 
     def __reduce__(self) -> Any:
-        """Refuse to be sent elsewhere: ``Lock(name)`` there is the same lock."""
         raise TypeError(f"{self!r} is known by its name: make another one there")
 
     def _wait(self, blocking: bool, timeout: object) -> float:
-        """Return for how many seconds to wait, as ``threading`` understands the two; raises BadOption."""
+        """Return how many seconds to wait, by ``threading``'s two arguments; raises BadOption."""
         if not options.flag("blocking", blocking):
             if timeout not in (None, FOREVER):
                 raise BadOption("timeout", timeout, "None: with blocking=False there is no wait")
@@ -97,19 +103,15 @@ class Named:
     # What waiting needs: see ``waiting.request.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        """Claim free rows, if there are enough."""
         raise NotImplementedError
 
     def handle(self, using: str, grant: Grant, request: Request) -> LockLease:
-        """Return the handle of one granted row."""
         return self.lease(self.model, using, grant, request.terms)
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """See that the rows are there; raise BadOption if there are too few of them for ``request``."""
         self._add_missing(connection)
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        """Return the error for a request that was not filled in time."""
         why = f": {trouble}" if trouble else self._who_has_it() if request.timeout else ""
         number = "" if request.count == 1 else f"{request.count} of "
         return AcquireTimeout(
@@ -120,15 +122,13 @@ class Named:
         return ""
 
     def _rows(self, connection: BaseDatabaseWrapper) -> Any:
-        """Return the rows of this name."""
         raise NotImplementedError
 
     def _new_rows(self) -> Sequence[AbstractNamed]:
-        """Return the rows to add when there are none."""
         raise NotImplementedError
 
     def _are_new(self, connection: BaseDatabaseWrapper) -> bool:
-        """Add the rows if there are none; tells whether there were none, or the sweep may just have removed them."""
+        """Add the rows if there are none; returns whether there were none, or the sweep may just have removed them."""
         which = self.model, connection.alias, self.name  # ``key``, without asking the router again
         if _seen.get(which, 0.0) > monotonic():
             return False
@@ -143,13 +143,12 @@ class Named:
         return True
 
     def _idle(self, connection: BaseDatabaseWrapper) -> float | None:
-        """Return for how many seconds none of the rows has been held, negative if one is; None: there are no rows."""
+        """Return the seconds since a row was last held, negative while one is; None: there are no rows."""
         latest = self._rows(connection).order_by("-busy_before")
         micros = latest.values_list(MicrosUntil("busy_before"), flat=True).first()
         return None if micros is None else -micros / 1_000_000
 
     def _add_missing(self, connection: BaseDatabaseWrapper) -> None:
-        """Add the rows if there are none."""
         if not retrying(connection, self._rows(connection).exists):
             retrying(connection, partial(self._insert, connection))
 
@@ -157,11 +156,8 @@ class Named:
         rows = list(self._new_rows())
         for row in rows:
             row.busy_before = DbNow()  # not long ago: the sweep would remove them before they are claimed
-        try:
-            with transaction.atomic(using=connection.alias):
-                verbs.rows_of(connection, self.model).bulk_create(rows)
-        except IntegrityError:
-            pass  # somebody else just did
+        with contextlib.suppress(IntegrityError), transaction.atomic(using=connection.alias):  # added meanwhile
+            verbs.rows_of(connection, self.model).bulk_create(rows)
 
     @property
     def _connection(self) -> BaseDatabaseWrapper:
@@ -169,7 +165,7 @@ class Named:
 
 
 def wait_of(name: str, value: object) -> float:
-    """Return for how many seconds to wait; None and -1: as long as it takes. Raises BadOption."""
+    """Return how many seconds to wait; None and -1: as long as it takes. Raises BadOption."""
     if value is None or value == FOREVER:
         return math.inf
     try:

@@ -13,7 +13,7 @@ from resourcepool.exceptions import (
 )
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.seat import Reading, Seat
+from resourcepool.locks.channels.subscription import SubscriptionLease, SubscriptionSource
 from resourcepool.models import Broadcast, Subscription
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground
@@ -44,7 +44,7 @@ def test_what_a_signal_raises_when_the_name_is_given_up_reaches_the_caller(
         raise TimeoutError("alarm")
 
     reader = filled(1).subscribe("a", from_="start")
-    monkeypatch.setattr(Reading, "_send_release", interrupted)
+    monkeypatch.setattr(SubscriptionLease, "_send_release", interrupted)
     with pytest.raises(TimeoutError, match="alarm"):
         reader.close()
     assert keeper.kept() == []
@@ -122,7 +122,7 @@ def test_a_name_comes_free_though_the_cursor_cannot_be_stored(monkeypatch: pytes
 
     reader = filled(2).subscribe("a", from_="start")
     assert [next(reader).payload, next(reader).payload] == [1, 2]
-    monkeypatch.setattr(Reading, "store", fail)
+    monkeypatch.setattr(SubscriptionLease, "store", fail)
     reader.close()
     assert keeper.kept() == []
     monkeypatch.undo()
@@ -136,7 +136,7 @@ def test_one_that_is_interrupted_at_the_end_is_not_renewed(monkeypatch: pytest.M
 
     reader = filled(2).subscribe("a", from_="start")
     assert [next(reader).payload, next(reader).payload] == [1, 2]
-    monkeypatch.setattr(Reading, "store", interrupt)
+    monkeypatch.setattr(SubscriptionLease, "store", interrupt)
     with pytest.raises(KeyboardInterrupt):
         reader.close()
     assert keeper.kept() == []
@@ -173,16 +173,16 @@ def test_a_message_of_a_channel_that_was_removed_passes_over_none_of_the_new_one
 def test_one_that_stands_still_just_as_it_begins_waits_for_its_turn_again(
     monkeypatch: pytest.MonkeyPatch, name: str | None
 ) -> None:
-    channel, begin, thieves = filled(2), Seat.begin, list[object]()
+    channel, begin, thieves = filled(2), SubscriptionSource.begin, list[object]()
 
-    def late(self: Seat, lease: Reading) -> Subscription:
+    def late(self: SubscriptionSource, lease: SubscriptionLease) -> Subscription:
         if not thieves:
             row = Subscription.objects.get(pk=lease.pk)
             thieves.append(steal(row, "another one, which has died by now"))
             expire(row)
         return begin(self, lease)
 
-    monkeypatch.setattr(Seat, "begin", late)
+    monkeypatch.setattr(SubscriptionSource, "begin", late)
     with channel.subscribe(name, from_="start") as reader:
         assert all_of(reader) == [1, 2]
     assert thieves

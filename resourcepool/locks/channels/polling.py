@@ -1,7 +1,7 @@
-"""Looks whether there is anything new, on behalf of all subscribers of this process: one statement for all channels.
+"""Polls for new messages, with one statement for all waiting subscribers of this process and database.
 
-A waiting subscriber occupies no connection, and no thread under asyncio. It is told at once of what this process
-publishes itself, by a hint of what others publish, and without hints after half a second at most.
+A waiting subscriber occupies no connection, and under asyncio no thread. It learns at once of what this process
+publishes, by a hint of what others publish, and without hints after at most half a second.
 """
 
 import logging
@@ -22,25 +22,20 @@ from resourcepool.dialect import DbNow
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.locks.channels.models import Broadcast, Subscription
 
-PAUSES = (0.01, 0.1, 0.5)  # seconds: the shortest; the share of the time since something was new; the longest
-OUTAGE = 1.0  # seconds between two looks while the database is away
-IDLE = 10.0  # seconds without anybody who waits, after which the connection is closed
+PAUSES = (0.01, 0.1, 0.5)  # the shortest, in seconds; the share of the time since the last news; the longest
+OUTAGE = 1.0  # seconds between two polls while the database is away
+IDLE = 10.0  # seconds without a waiting subscriber after which the connection is closed
 NAMES = 500  # in a statement
 MOST_TOLD = 1_000  # processes, of one message
 MOST_KNOWN = 10_000  # channels
-KNOWN_FOR = 1.0  # seconds for which the addresses that were read are told
+KNOWN_FOR = 1.0  # seconds for which addresses are not read again
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, slots=True)
 class Waiting:
-    """A subscriber that waits.
-
-    Attributes:
-        last, made: of its channel, as it knows them, brought up to date when it is told.
-        tell: wakes it.
-    """
+    """A waiting subscriber; ``last`` and ``made`` are those of its channel, brought up to date before it is told."""
 
     channel: str
     last: int
@@ -48,8 +43,8 @@ class Waiting:
     tell: Callable[[], object]
 
 
-class Look:
-    """The subscribers of this process that wait for messages on one database."""
+class Poller:
+    """Polls one database."""
 
     def __init__(self, using: str) -> None:
         self._using, self._waiting = using, dict[Waiting, None]()
@@ -59,7 +54,7 @@ class Look:
         self._new_at, self._is_away = monotonic(), False
 
     def join(self, one: Waiting) -> None:
-        """Tell it as soon as there is something new. Raises RuntimeError: no more threads can be started."""
+        """Tell it when there is something new. Raises RuntimeError: no thread can be started."""
         self._waiting[one] = None
         if hints.are_on():
             hints.listen(self.now)
@@ -67,11 +62,9 @@ class Look:
         self._wakeup.bring_forward(monotonic() + self._pause())
 
     def leave(self, one: Waiting) -> None:
-        """Tell it no more."""
         self._waiting.pop(one, None)
 
     def now(self) -> None:
-        """Look now, if anybody waits."""
         if self._waiting:
             self._wakeup.ring()
 
@@ -101,28 +94,23 @@ class Look:
         listed = sorted(names)
         for start in range(0, len(listed), NAMES):
             rows = Broadcast.objects.using(self._using).filter(pk__in=listed[start : start + NAMES])
-            read = partial(_read, rows)
-            found |= retrying(connections[self._using], read)
+            read = partial(list[Any], rows.values_list("pk", "last", "made"))
+            found |= {name: news for name, *news in retrying(connections[self._using], read)}
         return found
 
 
-def _read(rows: Any) -> dict[str, tuple[int, int]]:
-    return {name: (last, made) for name, last, made in rows.values_list("pk", "last", "made")}
-
-
-class Looks:
-    """What looks in this process, one for each database; and who is told of what this process publishes."""
+class Pollers:
+    """The pollers of this process, by database; tells subscribers of what this process publishes."""
 
     def __init__(self) -> None:
-        self._looks: dict[str, Look] = {}
+        self._pollers: dict[str, Poller] = {}
         self._told: dict[tuple[str, str], tuple[float, list[int]]] = {}
 
-    def on(self, using: str) -> Look:
-        """Return the one for this database."""
-        return self._looks.get(using) or self._looks.setdefault(using, Look(using))
+    def on(self, using: str) -> Poller:
+        return self._pollers.get(using) or self._pollers.setdefault(using, Poller(using))
 
     def tell_after_commit(self, using: str, channel: str) -> None:
-        """Have all subscribers of this channel look, once what the caller has written counts."""
+        """Have all subscribers of this channel poll after the caller's commit."""
         connection = connections[using]
         if connection.in_atomic_block or connection.get_autocommit():
 
@@ -132,8 +120,8 @@ class Looks:
             transaction.on_commit(tell, using=using, robust=True)
 
     def _tell(self, using: str, channel: str) -> None:
-        if using in self._looks:
-            self._looks[using].now()
+        if using in self._pollers:
+            self._pollers[using].now()
         if not hints.are_on():
             return
         read_at, addresses = self._told.get((using, channel), (-KNOWN_FOR, []))
@@ -149,8 +137,8 @@ class Looks:
 
 
 def _after_fork() -> None:
-    looks.__init__()  # type: ignore[misc]  # the parent's subscribers and threads are not the child's
+    pollers.__init__()  # type: ignore[misc]  # the parent's subscribers and threads are not the child's
 
 
-looks = Looks()
+pollers = Pollers()
 os.register_at_fork(after_in_child=_after_fork)

@@ -1,14 +1,14 @@
-"""What threads and asyncio do alike is written once, as a coroutine that is told by which of the two ways to wait.
+"""Code for threads and for asyncio is written once, as a coroutine whose first argument is a ``Mode``.
 
-A thread does itself what blocks, so the coroutine is never suspended, and ``at_once`` runs it to its end. A task of
-asyncio awaits it: what blocks is done in Django's thread for that, and waiting occupies no thread.
+``run_sync`` runs it in a thread: with ``SYNC`` whatever blocks is done at once, so the coroutine is never suspended. A
+task awaits it with ``ASYNC``: whatever blocks is done in Django's thread for that, and waiting occupies no thread.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.db import connections
 
@@ -23,33 +23,19 @@ R = TypeVar("R")
 
 
 def never() -> bool:
-    """Tell that nothing is to stop."""
+    """Return False: nothing is to stop."""
     return False
 
 
-async def nothing() -> None:
-    """Do nothing."""
+class Mode:
+    """How a coroutine calls what blocks: directly, or in a thread of its own."""
 
-
-def at_once(work: Callable[P, Coroutine[Any, Any, R]], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Return what the coroutine ``work`` returns, which waits as ``BLOCKING`` does."""
-    try:
-        work(*args, **kwargs).send(None)
-    except StopIteration as end:
-        result: R = end.value
-        return result
-    raise RuntimeError(f"{work} awaits something in a thread without a loop")
-
-
-class Way:
-    """How the caller waits: as a thread, or as a task of asyncio."""
-
-    def __init__(self, *, is_task: bool) -> None:
-        self._is_task = is_task
+    def __init__(self, *, is_async: bool) -> None:
+        self._is_async = is_async
 
     async def either(self, blocks: Callable[[], R], awaits: Callable[[], Awaitable[R]]) -> R:
         """Return what the first returns in a thread, or the second in a task."""
-        return await awaits() if self._is_task else blocks()
+        return await awaits() if self._is_async else blocks()
 
     async def call(self, do: Callable[..., R], *args: Any, undo: Callable[[R], object] | None = None) -> R:
         """Do what blocks; a task that is cancelled meanwhile has its result undone, see ``in_thread``."""
@@ -59,39 +45,54 @@ class Way:
         self,
         source: Source,
         request: Request,
-        once_in_line: Callable[[], Coroutine[Any, Any, object]] = nothing,
+        once_in_line: "Callable[[Mode], Coroutine[Any, Any, object]] | None" = None,
         stop: Callable[[], bool] = never,
     ) -> Leases:
         """See ``waiting.acquire``."""
-        return await self.either(
-            lambda: acquire(source, request, stop, lambda: at_once(once_in_line)),
-            lambda: aacquire(source, request, once_in_line, None if stop is never else stop),
-        )
+        if self._is_async:
+            stops = None if stop is never else stop
+            return await aacquire(source, request, once_in_line and partial(once_in_line, ASYNC), stops)
+        return acquire(source, request, stop, partial(run_sync, once_in_line) if once_in_line else never)
 
     def soon(self, do: Callable[..., None], *args: Any) -> None:
         """Do what blocks; a task does not wait for it, so no cancellation comes in between."""
-        if self._is_task:
+        if self._is_async:
             soon(do, *args)
         else:
             do(*args)
 
     def bell(self) -> Any:
-        """Return what is rung by any thread, and heard by the caller."""
-        return _TaskBell() if self._is_task else _ThreadBell()
+        """Return a bell that any thread can ring, and the caller hears."""
+        return _AsyncBell() if self._is_async else _SyncBell()
 
     def end_session(self, using: str) -> None:
-        """Close the connection of this thread during a long wait; that of a task occupies none."""
-        if not self._is_task:
+        """Close the connection of this thread during a long wait; a waiting task has none."""
+        if not self._is_async:
             dialect.close_ours(connections[using])
 
 
-class _ThreadBell(Bell):
+SYNC, ASYNC = Mode(is_async=False), Mode(is_async=True)
+
+
+def run_sync(
+    work: Callable[Concatenate[Mode, P], Coroutine[Any, Any, R]], *args: P.args, **kwargs: P.kwargs
+) -> R:
+    """Return what the coroutine function ``work`` returns when it is called with ``SYNC``."""
+    try:
+        work(SYNC, *args, **kwargs).send(None)
+    except StopIteration as end:
+        result: R = end.value
+        return result
+    raise RuntimeError(f"{work} awaits something in a thread without a loop")
+
+
+class _SyncBell(Bell):
     async def heard(self, seconds: float) -> bool:
         """Wait until it is rung, or for so many seconds; tells whether it was."""
         return self.wait(seconds)
 
 
-class _TaskBell:
+class _AsyncBell:
     def __init__(self) -> None:
         self._loop, self._is_rung = asyncio.get_running_loop(), asyncio.Event()
 
@@ -104,6 +105,3 @@ class _TaskBell:
             async with asyncio.timeout(seconds):  # ``wait_for`` of Python 3.11 may miss the task's end
                 await self._is_rung.wait()
         return self._is_rung.is_set()
-
-
-BLOCKING, AWAITING = Way(is_task=False), Way(is_task=True)
