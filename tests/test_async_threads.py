@@ -85,7 +85,7 @@ def test_what_is_on_its_way_is_undone_once(times: int) -> None:
 
     def acquire() -> str:
         inside.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return "lease"
 
     async def main() -> None:
@@ -129,7 +129,7 @@ def test_the_end_of_the_event_loop_waits_for_clean_ups() -> None:
 
     def release() -> None:
         inside.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         done.append("released")
 
     async def main() -> None:
