@@ -29,7 +29,7 @@ class PostgreSQL(Transport):
         self._execute(SEND, [[PREFIX + address for address in addresses]])
 
     def most_per_second(self) -> float:
-        with self._connection.cursor() as cursor:
+        with self._opened() as cursor:
             cursor.execute(LISTENERS, [NAME])
             return WAKES / max(1, int(cursor.fetchone()[0]))
 
@@ -50,9 +50,12 @@ class PostgreSQL(Transport):
         dialect.close_quietly(self._connection)
 
     def _execute(self, sql: str, params: Sequence[Any] | None = None) -> None:
-        is_new = self._connection.connection is None
-        with self._connection.cursor() as cursor:
-            if is_new:
-                # A notification is a transaction, and nobody minds if a crash forgets it: no wait for the disk.
-                cursor.execute("SET synchronous_commit = off")
+        with self._opened() as cursor:
             cursor.execute(sql, params)
+
+    def _opened(self) -> Any:
+        is_new, cursor = self._connection.connection is None, self._connection.cursor()
+        if is_new:
+            # A notification is a transaction, and nobody minds if a crash forgets it: no wait for the disk.
+            cursor.execute("SET synchronous_commit = off")
+        return cursor

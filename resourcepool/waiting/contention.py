@@ -113,7 +113,9 @@ class Speed:
 
     def note_told(self, by_notice: bool) -> None:
         """Note whether a served waiter had a notice before it looked by itself."""
-        self._told += (by_notice - self._told) / 8
+        self._told += (
+            by_notice - self._told
+        ) / 2  # soon: while notices fail to come, rows wait for sleeping waiters
 
     @property
     def share_of_looks(self) -> float:
