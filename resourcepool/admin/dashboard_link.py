@@ -1,4 +1,4 @@
-"""The dashboard's place on the admin site: on its index, for those who may view something of it."""
+"""The dashboard on the index of the admin site, for users who may view a part of it."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from resourcepool.history.models import Dashboard
 
 @admin.register(Dashboard)
 class DashboardAdmin(ReadOnlyAdmin):
-    """No model is edited here: the dashboard stands where its list would."""
+    """The dashboard stands where the list of a model would."""
 
     def get_urls(self) -> list[URLPattern]:
         """Return the dashboard's addresses, and none besides."""

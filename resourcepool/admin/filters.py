@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.paging import NUL
 
+ITS_NAME = _("its name")
+Narrow = Callable[[Any, str], Any]
 Options = Iterable[tuple[str, Any]] | Callable[[], Iterable[tuple[str, Any]]]
 
 
@@ -14,7 +17,7 @@ class ChoiceFilter(admin.SimpleListFilter):
     """A filter with values to choose from."""
 
     options: Options
-    narrow: Callable[[Any, str], Any]
+    narrow: Narrow
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
         return list(self.options() if callable(self.options) else self.options)
@@ -29,7 +32,7 @@ class TextFilter(admin.SimpleListFilter):
 
     template = "resourcepool/admin/text_filter.html"
     hint: Any = ""
-    narrow: Callable[[Any, str], Any]
+    narrow: Narrow
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
         return []
@@ -55,31 +58,24 @@ class TextFilter(admin.SimpleListFilter):
         return queryset.none() if NUL in text else self.narrow(queryset, text)
 
 
-def choice(
-    name: str, title: Any, options: Options, narrow: Callable[[Any, str], Any] | None = None
-) -> type[ChoiceFilter]:
-    """Return a filter.
+def choice(name: str, title: Any, options: Options, narrow: Narrow | None = None) -> type[ChoiceFilter]:
+    """Return a filter with values to choose from.
 
     Args:
         name: of the parameter in the address.
         options: (value, what it is called), or what returns them.
         narrow: returns those of the rows that a value asks for; None: those with this value in the column ``name``.
     """
-
-    def by_value(rows: Any, value: str) -> Any:
-        return rows.filter(**{name: value})
-
     offered: Any = staticmethod(options) if callable(options) else options
-    about = {
-        "parameter_name": name,
-        "title": title,
-        "options": offered,
-        "narrow": staticmethod(narrow or by_value),
-    }
-    return type(f"{name}_filter", (ChoiceFilter,), about)
+    about = {"parameter_name": name, "title": title, "options": offered}
+    return type(f"{name}_filter", (ChoiceFilter,), about | {"narrow": staticmethod(narrow or _by_value(name))})
 
 
-def typed(name: str, title: Any, hint: Any, narrow: Callable[[Any, str], Any]) -> type[TextFilter]:
-    """Return a filter; ``hint`` says what to type, and ``narrow`` returns those of the rows that a text asks for."""
-    about = {"parameter_name": name, "title": title, "hint": hint, "narrow": staticmethod(narrow)}
-    return type(f"{name}_filter", (TextFilter,), about)
+def typed(name: str, title: Any, hint: Any = ITS_NAME, narrow: Narrow | None = None) -> type[TextFilter]:
+    """Return a filter into which one types; ``hint`` says what, and ``narrow`` is as in ``choice``."""
+    about = {"parameter_name": name, "title": title, "hint": hint}
+    return type(f"{name}_filter", (TextFilter,), about | {"narrow": staticmethod(narrow or _by_value(name))})
+
+
+def _by_value(name: str) -> Narrow:
+    return lambda rows, value: rows.filter(**{name: value})

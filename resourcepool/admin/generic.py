@@ -1,4 +1,4 @@
-"""What all pages of the admin have in common: they are safe from odd addresses, and their lists from long tables.
+"""The base of all pages of the admin: safe from odd addresses, and with lists that stay quick on long tables.
 
 Anybody can write NUL into an address, or a regular expression that keeps SQLite busy for hours.
 """
@@ -15,18 +15,23 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import get_fields_from_path, unquote
 from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, ValidationError
 from django.db import connections, router
-from django.db.models import DateTimeField, QuerySet
+from django.db.models import DateTimeField
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from resourcepool.admin.columns import readable
 from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
-from resourcepool.admin.seconds import SecondsField, explained, readable
 from resourcepool.database.columns import is_seconds
 from resourcepool.database.short_statements import brief, row_locked
+from resourcepool.dialect import MicrosUntil
 from resourcepool.events import shown
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import sentence
+from resourcepool.status.durations import exactly
 
 # Django's classes as the type checker wants them; they take no type parameters at run time.
 if TYPE_CHECKING:
@@ -36,12 +41,24 @@ else:
     ModelAdmin, ModelForm = admin.ModelAdmin, forms.ModelForm
 
 
+class SecondsField(forms.FloatField):
+    """A field for seconds, which shows whole ones without a fraction."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return 604800 for 604800.0."""
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 class Admin(ModelAdmin):
-    """A page that knows no row whose key no database can hold, and whose list never counts its table."""
+    """A page that knows no row whose key no database can hold, and whose list never counts its table.
+
+    ``ages``: annotations of each row, by name: the microseconds until the moment in a column, by the database's clock.
+    """
 
     list_per_page = 50
     show_full_result_count = False
     paginator = CappedPaginator
+    ages: ClassVar[dict[str, str]] = {}
 
     class Media:
         css = {"all": ("resourcepool/admin.css",)}
@@ -50,6 +67,14 @@ class Admin(ModelAdmin):
         """Return the list that does not count."""
         return CappedList
 
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return the rows with their ``ages``."""
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(**{name: MicrosUntil(column) for name, column in self.ages.items()})
+        )
+
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Return a field of a form; whole seconds have no fraction."""
         if is_seconds(db_field):
@@ -57,11 +82,17 @@ class Admin(ModelAdmin):
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Return the form, which tells of seconds how long that is."""
-        return explained(super().get_form(request, obj, change, **kwargs), self.model, obj)
+        """Return the form; the help of each field for seconds tells how long its default, or its value, is."""
+        form: Any = super().get_form(request, obj, change, **kwargs)
+        text = gettext_lazy("{help} Default: {time}.") if obj is None else gettext_lazy("{help} Now: {time}.")
+        for column in filter(is_seconds, self.opts.fields):
+            if field := form.base_fields.get(column.name):
+                seconds = column.get_default() if obj is None else getattr(obj, column.name)
+                field.help_text = format_lazy(text, help=field.help_text, time=exactly(seconds))
+        return form
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return what the page shows; to those who only read, seconds as durations."""
+        """Return what the page shows; if nothing on it is edited, values are spelled as in lists."""
         found: Any = super().get_fieldsets(request, obj)
         if obj is None or self.has_change_permission(request, obj):
             return found
@@ -69,6 +100,39 @@ class Admin(ModelAdmin):
 
     def note(self, rows: Any) -> None:
         """Set on each of ``rows``, which are on one page, what columns show besides: one query for all of them."""
+
+    def note_in_full(self, row: Any) -> None:
+        """Set the same on the one ``row`` that has the page to itself."""
+        self.note([row])
+
+    def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Return what the page of ``row`` shows besides its form, for the template."""
+        self.note_in_full(row)
+        return {}
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Add what the page of a row shows besides."""
+        if (row := kwargs.get("obj")) is not None:
+            context |= self.page_of(request, row)
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def own_urls(self) -> list[URLPattern]:
+        """Return the addresses of pages that Django has not; they come first."""
+        return []
+
+    def get_urls(self) -> list[URLPattern]:
+        """Return the addresses of all pages."""
+        return [*self.own_urls(), *super().get_urls()]
+
+    def url_to(self, route: str, view: Callable[..., HttpResponse], page: str) -> URLPattern:
+        """Return an address for ``own_urls``."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}_{page}"
+        return path(route, self.admin_site.admin_view(view), name=name)
+
+    def url_of(self, page: str, *args: str) -> str:
+        """Return the URL of a page of this model."""
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
+        return reverse(name, args=args, current_app=self.admin_site.name)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """Return the row; None if there is none."""
@@ -164,15 +228,13 @@ class Admin(ModelAdmin):
         return TemplateResponse(request, template, context | more)
 
 
-class ByWholeName(ModelAdmin):
-    """A list in which rows are found by the whole of their ``search_fields[0]``, the way the index has them."""
+class WholeTermSearch(ModelAdmin):
+    """A list whose search takes the whole term, spaces and all, for its one search field, the way the index has it."""
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """Find rows by their whole name, or key."""
-        name = search_term.strip()
-        return (queryset.filter(**{str(self.search_fields[0]): name}) if name else queryset), False
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        """Find rows by ``search_fields[0]``."""
+        term = search_term.strip()
+        return (queryset.filter(**{str(self.search_fields[0]): term}) if term else queryset), False
 
 
 class ReadOnlyAdmin(Admin):
@@ -182,6 +244,10 @@ class ReadOnlyAdmin(Admin):
     show_facets = admin.ShowFacets.NEVER  # events and moves are too many to be counted for each filter
     sortable_by: ClassVar[Any] = ()  # there is no index for it
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Return the columns; moments, durations and sentences are spelled."""
+        return readable(self.list_display, self.model)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Tell that nobody may."""

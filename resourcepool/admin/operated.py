@@ -1,24 +1,34 @@
-"""Pages on which one may do things: a permission of their own, and nothing is done inside a transaction of the page."""
+"""Pages on which an operator does something: with a permission of its own, and outside of the page's transaction."""
 
 import datetime
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
+from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.utils import quote, unquote
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied
-from django.db import connections, transaction
+from django.db import DatabaseError, InterfaceError, connections, router, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern
 from django.utils.text import capfirst
 
 from resourcepool.admin.forms import OperationForm
 from resourcepool.admin.generic import Admin
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import read_clock
+from resourcepool.events import say, shown
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, ResourcePoolError
+from resourcepool.labels import listed
 from resourcepool.operations import Operation
+from resourcepool.queues.ids import MOST_AT_ONCE
+
+SHOWN = 20
+MOST_TOLD = 80  # characters of what was refused
 
 
 class Operated(Admin):
@@ -31,13 +41,11 @@ class Operated(Admin):
     """
 
     confirmation_template = "resourcepool/admin/operate.html"
+    change_form_template = "resourcepool/admin/queues/page.html"
     at_once: tuple[str, ...] = ("changelist", "add", "change", "delete", "operate")
+    sortable_by: ClassVar[Any] = ()
 
     operations: Mapping[str, Operation] = {}  # what can be done to rows of this model, by name
-    # What each kind of page does in its own way:
-    chosen: Callable[..., Any]  # (rows, operation): the rows as they stand; as many as are done at once
-    about: Callable[..., dict[str, Any]]  # (request, chosen, operation): what the page that asks shows of them
-    perform: Callable[..., None]  # (request, chosen, operation, entered): does it; messages say how far
 
     def offers(self, operation: Operation, row: Any) -> bool:
         """Tell whether the page of ``row`` offers it: elsewhere it would change nothing."""
@@ -49,18 +57,18 @@ class Operated(Admin):
         return bool(request.user.has_perm(permission)) and self.has_view_or_change_permission(request, obj)
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        """Tell whether this user may add rows: only with those may one that can see them, too."""
+        """Tell whether this user may add rows, which takes the permission to see them, too."""
         return super().has_add_permission(request, *args) and self.has_view_or_change_permission(request)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell whether this user may delete what is on the list, which must be seen for that."""
+        """Tell whether this user may delete rows, which takes the permission to see them, too."""
         allowed = super().has_delete_permission(request, obj)
         return allowed and self.has_view_or_change_permission(request, obj)
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the addresses of the pages."""
+        """Return the addresses of all pages, those ``at_once`` outside of ATOMIC_REQUESTS."""
         prefix = f"{self.opts.app_label}_{self.opts.model_name}_"
-        urls: list[URLPattern] = [*self.own_urls(), *super().get_urls()]
+        urls = super().get_urls()
         for url in urls:
             if url.name in {prefix + page for page in self.at_once}:
                 for alias in connections:
@@ -68,15 +76,9 @@ class Operated(Admin):
         return urls
 
     def own_urls(self) -> list[URLPattern]:
-        """Return the address of the page that asks, which comes before Django's."""
-        page = self.admin_site.admin_view(self.operate_view)
-        name = f"{self.opts.app_label}_{self.opts.model_name}_operate"
-        return [path("<path:object_id>/operate/<slug:name>/", page, name=name)]
-
-    def url_of(self, page: str, *args: Any) -> str:
-        """Return the URL of a page of this model."""
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
-        return reverse(name, args=args, current_app=self.admin_site.name)
+        """Add the page that asks."""
+        asks = self.url_to("<path:object_id>/operate/<slug:name>/", self.operate_view, "operate")
+        return [asks, *super().own_urls()]
 
     def may(self, request: HttpRequest, operation: Operation, row: Any = None) -> bool:
         """Tell whether this user may do ``operation``, to ``row`` if one is named."""
@@ -90,13 +92,14 @@ class Operated(Admin):
         offered = [one for one in self.operations.values() if one.is_for(self.model) and self.may(request, one)]
         return {one.name: (_action_of(one), one.name, one.title) for one in offered} | found
 
-    def buttons(self, request: HttpRequest, row: Any) -> list[tuple[Operation, str]]:
-        """Return (operation, URL) of everything that this user may do to ``row`` and that makes sense now."""
-        return [
+    def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Add (operation, URL) of everything that this user may do to ``row`` and that makes sense now."""
+        buttons = [
             (one, self.url_of("operate", quote(row.pk), name))
             for name, one in self.operations.items()
             if one.is_for(self.model) and self.may(request, one, row) and self.offers(one, row)
         ]
+        return super().page_of(request, row) | {"buttons": buttons}
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
         """Ask, and do it to one row; then go to ``back``, or to its page, or, if it is removed, to the list."""
@@ -147,9 +150,80 @@ class Operated(Admin):
         """Return the moment by the clock of the model's database."""
         return read_clock(connections[self.model.pool.using])
 
+    def chosen(self, rows: Any, operation: Operation) -> Any:
+        """Return the rows as they stand: as many as are done at once, and one more if there are more."""
+        return list(rows.order_by("pk")[: MOST_AT_ONCE + 1])
+
+    def about(self, request: HttpRequest, chosen: Any, operation: Operation) -> dict[str, Any]:
+        """Return what the page that asks shows of the ``chosen`` rows."""
+        count = len(chosen[:MOST_AT_ONCE])
+        return {
+            "count": count,
+            "most": MOST_AT_ONCE if len(chosen) > count else 0,
+            "listed": [self.called(row) for row in chosen[:SHOWN]],
+            "more": max(0, count - SHOWN),
+        }
+
+    def called(self, row: Any) -> str:
+        """Return what the page that asks calls ``row``."""
+        return str(row)
+
+    def perform(self, request: HttpRequest, chosen: Any, operation: Operation, entered: dict[str, Any]) -> None:
+        """Do it to the chosen rows, all in one statement; messages say to how many it was done, and to how many not."""
+        rows, using = chosen[:MOST_AT_ONCE], router.db_for_write(self.model)
+        those = self.model._default_manager.using(using).filter(pk__in=[row.pk for row in rows])
+        actor, concerned, count = request.user.get_username(), set[Any](), 0
+
+        def do() -> None:
+            nonlocal concerned, count
+            concerned = set(operation.concerned(those).values_list("pk", flat=True))
+            count = retrying(connections[using], lambda: operation.do(those, actor=actor, **entered))
+
+        if not self.attempt(request, do):
+            return
+        if count:
+            typed = ", ".join(str(value) for value in entered.values() if value)
+            self.log(request, [row for row in rows if row.pk in concerned], operation, typed)
+            self.message_user(request, operation.done % {"count": count}, messages.SUCCESS)
+        if left := len(rows) - count:
+            self.message_user(request, operation.otherwise % {"count": left}, messages.WARNING)
+
+    def attempt(self, request: HttpRequest, work: Callable[[], object]) -> bool:
+        """Do it, or say why it could not be done; returns whether it was."""
+        try:
+            work()
+        except ResourcePoolError as error:
+            self.message_user(request, told(error), messages.ERROR)
+        except (DatabaseError, InterfaceError) as error:
+            unknown = unanswered(self.get_queryset(request).db, error)
+            self.message_user(request, shown(unknown), messages.ERROR)
+        else:
+            return True
+        return False
+
+    def log(self, request: HttpRequest, rows: list[Any], operation: Operation, typed: str | None = "") -> None:
+        """Note in Django's log of each row that it was done, and what was ``typed``."""
+        said = f"{operation.title}: {typed}" if typed else str(operation.title)
+        LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, said)  # type: ignore[arg-type]
+
 
 def _action_of(operation: Operation) -> Callable[..., HttpResponse | None]:
     def action(page: Operated, request: HttpRequest, rows: Any) -> HttpResponse | None:
         return page.ask(request, rows, operation, back=request.get_full_path())
 
     return action
+
+
+def unanswered(alias: str, error: Exception) -> DatabaseUnavailable:
+    """Return the error to show if the database did not answer."""
+    return DatabaseUnavailable(say("database", alias=repr(alias), error=str(error)))
+
+
+def told(error: ResourcePoolError) -> str:
+    """Return what was refused and why, as one says it beside a form: “7, 8” instead of queue=['7', '8']."""
+    if not isinstance(error, BadOption):
+        return shown(error)
+    values = error.value if isinstance(error.value, list) else [error.value]
+    value = listed([str(each) for each in values])[:MOST_TOLD]
+    said = shown(say("not_allowed", name=error.name, value=value, why=error.why))
+    return said.replace(f"{error.name}={value}", f"“{value}”", 1)

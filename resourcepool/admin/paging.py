@@ -9,7 +9,7 @@ from django.core.paginator import Paginator as DjangoPaginator
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-from resourcepool.admin.words import zone
+from resourcepool.admin.columns import zone
 
 if TYPE_CHECKING:
     Paginator = DjangoPaginator[Any]

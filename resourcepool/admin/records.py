@@ -1,24 +1,27 @@
-"""Events, moves, samples, tickets and jobs: to be read, never to be changed by hand."""
+"""Events, moves, samples, tickets, jobs and elections: to be read, never to be changed by hand."""
 
+from collections.abc import Callable
 from functools import partial, reduce
 from itertools import filterfalse
 from operator import or_
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Max, Q
 from django.http import HttpRequest
 from django.utils.text import format_lazy
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.admin.columns import lasting, lines, moments, spans, to_page
 from resourcepool.admin.filters import choice, typed
-from resourcepool.admin.generic import ReadOnlyAdmin
+from resourcepool.admin.generic import ReadOnlyAdmin, WholeTermSearch
 from resourcepool.admin.queues.filters import MoveFilter, NamedTaskTypeFilter
-from resourcepool.admin.queues.links import to_page
-from resourcepool.admin.words import OF_ELECTIONS, happened, moments, reasons, spans
+from resourcepool.admin.timeline import Timelined
+from resourcepool.admin.words import OF_ELECTIONS, happened
 from resourcepool.dashboard.access import may_view
-from resourcepool.dialect import MicrosUntil
-from resourcepool.elections.models import election_models
+from resourcepool.elections.models import Leadership, election_models
+from resourcepool.elections.term import standbys
 from resourcepool.history.models import Event, Sample
 from resourcepool.jobs import Job
 from resourcepool.queues.models import Move
@@ -28,21 +31,8 @@ from resourcepool.taskqueue.abstract import operated_models, work_models
 from resourcepool.waiting.models import Ticket
 
 NEWEST = 100_000  # events or moves that filters look at: no index serves every filter
-
-
+SHOWN = 5  # standbys of one election
 PAST = {"hour": 3_600, "day": 86_400, "week": 7 * 86_400}  # seconds
-
-
-def _pools() -> list[tuple[str, Any]]:
-    return [(model._meta.label_lower, model._meta.verbose_name_plural) for model in resource_models()]
-
-
-def _of_a_kind(events: Any, what: str) -> Any:
-    return events.acquisitions() if what == What.ACQUIRED else events.filter(what=what)
-
-
-def _pools_with_events() -> list[tuple[str, Any]]:
-    return [(model._meta.label_lower, model._meta.verbose_name_plural) for model in models_with_events()]
 
 
 def models_with_events() -> list[Any]:
@@ -50,8 +40,16 @@ def models_with_events() -> list[Any]:
     return [*resource_models(), *election_models(), *operated_models()]
 
 
-PoolFilter = choice("pool", _("pool"), _pools)
-EventPoolFilter = choice("pool", _("pool"), _pools_with_events)
+def _names(models: Callable[[], list[Any]]) -> Callable[[], list[tuple[str, Any]]]:
+    return lambda: [(model._meta.label_lower, model._meta.verbose_name_plural) for model in models()]
+
+
+def _of_a_kind(events: Any, what: str) -> Any:
+    return events.acquisitions() if what == What.ACQUIRED else events.filter(what=what)
+
+
+PoolFilter = choice("pool", _("pool"), _names(resource_models))
+EventPoolFilter = choice("pool", _("pool"), _names(models_with_events))
 KINDS = [
     (what.value, format_lazy("{}, {}", what.label, OF_ELECTIONS[what]) if what in OF_ELECTIONS else what.label)
     for what in What
@@ -69,7 +67,7 @@ EventHolderFilter = typed(
 ActorFilter = typed("by", _("operator"), _("the user's name"), lambda events, text: events.filter(actor=text))
 
 
-def newest(rows: QuerySet[Any]) -> QuerySet[Any]:
+def newest(rows: Any) -> Any:
     """Return the newest of these rows."""
     last = rows.model._default_manager.aggregate(last=Max("pk"))["last"] or 0
     return rows.filter(pk__gt=last - NEWEST)
@@ -80,12 +78,12 @@ class EventAdmin(ReadOnlyAdmin):
     """The newest events; of one resource, all that are kept."""
 
     list_display = (
-        *(moments("at", _("at")), "happened", "pool", "resource", "fence", "holder", "host"),
-        *(spans("seconds", _("lasted")), "actor", reasons("reason", _("reason"))),
+        *("at", "happened", "pool", "resource", "fence", "holder", "host"),
+        *(spans("seconds", _("lasted")), "actor", "reason"),
     )
     fields = (
-        *(moments("at", _("at")), "happened", "pool", "row", "fence", "holder", "host", "pid"),
-        *(moments("began_at", _("since")), spans("seconds", _("lasted")), "actor", list_display[-1]),
+        *("at", "happened", "pool", "row", "fence", "holder", "host", "pid"),
+        *(moments("began_at", _("since")), spans("seconds", _("lasted")), "actor", "reason"),
     )
     list_filter = (EventPoolFilter, WhatFilter, PastFilter, EventHolderFilter, ActorFilter)
     search_fields = ("row",)
@@ -103,51 +101,43 @@ class EventAdmin(ReadOnlyAdmin):
     @admin.display(description=_("resource"))
     def resource(self, event: Event) -> str:
         """Show which one it was, with a link to its page."""
-        model = self._models.get(event.pool)
+        models = {model._meta.label_lower: model for model in models_with_events()}
+        model = models.get(event.pool)
         return to_page(self.admin_site, model, event.row, event.row) if model else event.row
 
-    @property
-    def _models(self) -> dict[str, Any]:
-        return {model._meta.label_lower: model for model in models_with_events()}
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the events, but for those of tasks and timers that may not be seen: they have these' errors."""
-        events: QuerySet[Any] = super().get_queryset(request)
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return the events without those of tasks and timers that may not be seen: they quote errors of the work."""
+        events = super().get_queryset(request)
         work = filterfalse(partial(may_view, self.admin_site, request), work_models())
         hidden = [model._meta.label_lower for model in work]
         return events.exclude(pool__in=hidden) if hidden else events
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """Find a resource's events by its key, the way the index has them; without it, only the newest ones."""
         if term := search_term.strip():
             place, slash, key = term.partition("/")
             if slash and (work := [row for model in work_models() for row in model.objects.called(place, key)]):
                 of_each = (Q(pool=row._meta.label_lower, row=str(row.pk)) for row in work)
                 return queryset.filter(reduce(or_, of_each)), False
-            return queryset.filter(pool__in=[*self._models], row=term), False
+            pools = [model._meta.label_lower for model in models_with_events()]
+            return queryset.filter(pool__in=pools, row=term), False
         return newest(queryset), False
 
 
 @admin.register(Move)
-class MoveAdmin(ReadOnlyAdmin):
+class MoveAdmin(WholeTermSearch, ReadOnlyAdmin):
     """The newest moves: which queue went from which server to which, and why."""
 
     list_display = fields = (
-        *(moments("at", _("at")), "task_type", "generation", "queue_id", "what", "from_server", "to_server"),
-        *("fence", reasons("reason", _("reason"))),
+        *("at", "task_type", "generation", "queue_id", "what", "from_server", "to_server", "fence", "reason"),
     )
     list_filter = (NamedTaskTypeFilter, MoveFilter)
     search_fields = ("queue_id",)
     search_help_text = _("The whole id of a queue. Filters and the search look at the newest 100,000 moves.")
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """Find the newest moves; of one queue if its id is given."""
-        found, wanted = newest(queryset), search_term.strip()
-        return found.filter(queue_id=wanted) if wanted else found, False
+        return super().get_search_results(request, newest(queryset), search_term)
 
 
 @admin.register(Sample)
@@ -155,7 +145,7 @@ class SampleAdmin(ReadOnlyAdmin):
     """How the pools stood, minute by minute."""
 
     list_display = fields = (
-        *(moments("minute", _("minute")), "pool", "free", "leased", "away", "waiters"),
+        *("minute", "pool", "free", "leased", "away", "waiters"),
         *(spans("oldest_wait", _("longest wait")), "acquired", "lost"),
     )
     list_filter = (PoolFilter,)
@@ -165,26 +155,14 @@ class SampleAdmin(ReadOnlyAdmin):
 class TicketAdmin(ReadOnlyAdmin):
     """Who waits; tickets of those who were served or died stay for a moment, or until somebody next waits."""
 
-    list_display = (
-        "pool",
-        "holder",
-        "is_alive",
-        "count",
-        "priority",
-        moments("asked_at", _("asked at")),
-        "selector",
-    )
+    list_display = ("pool", "holder", "is_alive", "count", "priority", "asked_at", "selector")
     list_filter = (PoolFilter,)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the tickets together with how long they are still good."""
-        rows: QuerySet[Any] = super().get_queryset(request).annotate(left=MicrosUntil("busy_before"))
-        return rows
+    ages = {"micros_left": "busy_before"}
 
     @admin.display(description=_("still waits"), boolean=True)
     def is_alive(self, ticket: Any) -> bool:
         """Show whether its process is still there."""
-        return bool(ticket.left > 0 and ticket.holder and ticket.is_waiting)
+        return bool(ticket.micros_left > 0 and ticket.holder and ticket.is_waiting)
 
 
 @admin.register(Job)
@@ -192,13 +170,39 @@ class JobAdmin(ReadOnlyAdmin):
     """What is done now and then, and when it was done last."""
 
     list_display = (
-        *(
-            "name",
-            moments("done_at", _("done at")),
-            spans("seconds", _("took")),
-            reasons("result", _("result")),
-        ),
-        *(moments("failed_at", _("failed at")), "holder", moments("busy_before", _("busy before"))),
+        "name",
+        "done_at",
+        spans("seconds", _("took")),
+        "result",
+        "failed_at",
+        "holder",
+        "busy_before",
     )
     ordering = ("name",)
     fields = (*list_display, "fence")
+
+
+@admin.register(Leadership)
+class LeadershipAdmin(Timelined, ReadOnlyAdmin):
+    """One row for each name that was ever campaigned for; streams and jobs have lists of their own."""
+
+    list_display = ("name", "led_by", "fence")
+    fields = ("name", "led_by", "waiting", "fence")
+    search_fields = ("name",)
+    ordering = ("name",)
+    ages = {"micros_left": "busy_before", "micros_led": "elected_at"}
+
+    @admin.display(description=_("leader"))
+    def led_by(self, row: Any) -> str:
+        """Show who leads, and since when."""
+        if not row.holder or row.micros_left <= 0:
+            return gettext("no leader")
+        is_noted = row.elected_term == row.fence and row.micros_led is not None
+        return lines(row.holder, lasting(row.micros_led) if is_noted else "")
+
+    @admin.display(description=_("standbys"))
+    def waiting(self, row: Any) -> str:
+        """Show who leads next, and after that."""
+        line = standbys(row._state.db, Leadership, row.name).order_by("priority", "pk")
+        holders = list(line.values_list("holder", flat=True)[: SHOWN + 1])
+        return lines("", *holders[:SHOWN], ".." if len(holders) > SHOWN else "") if holders else gettext("none")

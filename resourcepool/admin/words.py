@@ -1,18 +1,14 @@
 """What a resource is doing, in sentences."""
 
 import datetime
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
-from django.conf import settings
-from django.contrib import admin
-from django.utils import timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from resourcepool.admin.countdown import countdown
+from resourcepool.admin.columns import countdown, moment
 from resourcepool.elections.models import election_models
 from resourcepool.events import shown
 from resourcepool.resources.state import State, Status, Verdict, standing_of
@@ -23,7 +19,18 @@ from resourcepool.status.renewal import renewal
 
 HELD = (State.LEASED, State.DRAINING)
 AWAY = (State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
-# What is called otherwise where the lease is the term of a leader.
+# Of a draining resource: what its lease is followed by, in a sentence and in a table; otherwise, out of service.
+AFTERWARDS = {
+    Status.RESERVED: gettext_lazy("It is reserved as soon as its lease ends."),
+    Status.QUARANTINED: gettext_lazy("It is quarantined as soon as its lease ends."),
+    Status.RETIRED: gettext_lazy("It is retired as soon as its lease ends."),
+}
+AFTER_ITS_LEASE = {
+    Status.RESERVED: gettext_lazy("reserved after its lease"),
+    Status.QUARANTINED: gettext_lazy("quarantined after its lease"),
+    Status.RETIRED: gettext_lazy("retired after its lease"),
+}
+# Events of leases that are the terms of a leader have names of their own.
 OF_ELECTIONS = {What.ACQUIRED: gettext_lazy("elected"), What.RELEASED: gettext_lazy("resigned")}
 
 
@@ -39,23 +46,25 @@ def titled(resource: Any) -> str:
 
 
 def sentences(resource: Any, state: State, now: datetime.datetime, begun: Any) -> list[str]:
-    """Return what is to be known about ``resource``.
+    """Return what there is to know about ``resource``.
 
     Args:
         now: the database's clock.
-        begun: the event of the acquisition of the running lease; None if the history knows none.
+        begun: the event of the acquisition of the running lease; None if it is not in the history.
     """
     said: list[str] = []
     if state in HELD:
         said += _of_the_lease(resource, now, begun)
     elif state == State.FREE:
-        said += _of_a_free_one(resource)
+        said.append(_("Whoever asks next may get it."))
+        if resource.holder:
+            said.append(_("Its last lease, of %s, ran out without being released.") % resource.holder)
     elif state in (State.COOLING, State.QUARANTINED):
         text, over = _("It is handed out again in %s."), _("Its time is over: reload this page.")
         ends = resource.busy_before if resource.until is None else max(resource.busy_before, resource.until)
-        said.append(countdown(left(ends, now), text, over))
-    if state == State.DRAINING:
-        said += _afterwards(resource)
+        said.append(countdown((ends - now).total_seconds(), text, over))
+    if state == State.DRAINING and resource.status in AFTERWARDS:
+        said.append(str(AFTERWARDS[resource.status]))
     if state in AWAY:
         said.append(_until(resource, state))
     if reason := standing_of(resource, now).reason:
@@ -75,7 +84,7 @@ def _of_the_lease(resource: Any, now: datetime.datetime, begun: Any) -> Iterator
         yield _("Since %(at)s (%(ago)s ago).") % since
     else:
         yield _("Since when is not known: the history does not tell.")
-    expires_in = left(resource.busy_before, now)
+    expires_in = max(0.0, (resource.busy_before - now).total_seconds())
     if last := renewal(begun.ttl if begun else None, expires_in):
         yield _("Last renewed %s.") % last
     text = _("It runs out in %s unless its holder renews it.")
@@ -84,36 +93,11 @@ def _of_the_lease(resource: Any, now: datetime.datetime, begun: Any) -> Iterator
 
 
 def of_the_leak(event: Any) -> str:
-    """Return what one event about a leak tells: that it was reported, or that somebody knows of it."""
+    """Return what an event about a leak says: reported, or acknowledged."""
     said = {"at": moment(event.at), "why": shown(event.reason), "who": event.actor}
     if event.what == What.ACKNOWLEDGED:
         return _("The leak was acknowledged by %(who)s at %(at)s: %(why)s") % said
     return _("Reported as leaked at %(at)s: %(why)s") % said
-
-
-def _of_a_free_one(resource: Any) -> Iterator[str]:
-    yield _("Whoever asks next may get it.")
-    if resource.holder:
-        yield _("Its last lease, of %s, ran out without being released.") % resource.holder
-
-
-def _afterwards(resource: Any) -> Iterator[str]:
-    if resource.status == Status.RESERVED:
-        yield _("It is reserved as soon as its lease ends.")
-    elif resource.status == Status.QUARANTINED:
-        yield _("It is quarantined as soon as its lease ends.")
-    elif resource.status == Status.RETIRED:
-        yield _("It is retired as soon as its lease ends.")
-
-
-def after_its_lease(resource: Any) -> str:
-    """Return what a draining resource is after its lease, as it fits into a table; "": out of service."""
-    texts = {
-        Status.RESERVED: _("reserved after its lease"),
-        Status.QUARANTINED: _("quarantined after its lease"),
-        Status.RETIRED: _("retired after its lease"),
-    }
-    return texts.get(resource.status, "")
 
 
 def _until(resource: Any, state: State) -> str:
@@ -130,18 +114,8 @@ def _of_the_check(resource: Any, now: datetime.datetime) -> str:
     return _("Last check: %(verdict)s, %(ago)s ago.") % {"verdict": verdict, "ago": ago}
 
 
-def left(end: datetime.datetime, now: datetime.datetime) -> float:
-    """Return how many seconds it is until ``end``."""
-    return max(0.0, (end - now).total_seconds())
-
-
-def lasted(seconds: float) -> str:
-    """Return how long something took, for people; short times with their fraction."""
-    return duration(seconds) if seconds >= 10 else _("%.2f s") % seconds
-
-
 def happened(event: Any) -> str:
-    """Return what an event tells: "released", or "acquired and released" where it tells of the whole lease.
+    """Return "released", or "acquired and released" if the event stands for the whole lease.
 
     Of an election: "resigned", or "elected and resigned".
     """
@@ -150,44 +124,3 @@ def happened(event: Any) -> str:
         what = str(OF_ELECTIONS.get(event.what, what))
         return _("elected and %s") % what if event.is_whole else what
     return _("acquired and %s") % what if event.is_whole else what
-
-
-def moment(at: datetime.datetime) -> str:
-    """Return "2026-11-21 03:12:07", as logs have it, in the time zone that ``zone`` tells."""
-    return f"{_local(at):%Y-%m-%d %H:%M:%S}"
-
-
-def short_moment(at: datetime.datetime, now: datetime.datetime) -> str:
-    """Return a moment as it fits into a table: of the day that it is ``now`` the time alone."""
-    at, now = _local(at), _local(now)
-    return f"{at:%H:%M:%S}" if at.date() == now.date() else moment(at)
-
-
-def zone() -> str:
-    """Return in which zone moments are shown, in a sentence; "" where the project does without zones."""
-    if not settings.USE_TZ:
-        return ""
-    offset = timezone.localtime().isoformat()[-6:]
-    return _("Times are shown in %(name)s (%(offset)s).") % {
-        "name": timezone.get_current_timezone_name(),
-        "offset": offset,
-    }
-
-
-def _local(at: datetime.datetime) -> datetime.datetime:
-    return timezone.localtime(at) if timezone.is_aware(at) else at
-
-
-def column(field: str, title: Any, spell: Callable[[Any], str]) -> Any:
-    """Return a column of a list, or a line of a page: what ``spell`` makes of the field, unless it is None."""
-
-    def spelled(row: Any) -> str:
-        value = getattr(row, field)
-        return "" if value is None else spell(value)
-
-    spelled.__name__ = field  # what the page calls it by
-    return admin.display(description=title)(spelled)
-
-
-moments, spans = partial(column, spell=moment), partial(column, spell=lasted)
-reasons = partial(column, spell=shown)  # in the reader's language, if it is one of the program's

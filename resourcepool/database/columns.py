@@ -24,8 +24,9 @@ def seconds(name: Any, default: float, help_text: Any, least: float = 0.0, most:
 
 
 def is_seconds(column: Any) -> bool:
-    """Tell whether a column was made by ``seconds``."""
-    return check_finite in getattr(column, "validators", ())
+    """Tell whether a column was made by ``seconds``: a number that must be finite, and has limits."""
+    found = getattr(column, "validators", ())
+    return check_finite in found and any(isinstance(one, MaxValueValidator) for one in found)
 
 
 def whole(name: Any, default: int, help_text: Any, least: int, most: int) -> Any:

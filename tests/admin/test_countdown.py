@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from resourcepool.admin.countdown import countdown
+from resourcepool.admin.columns import countdown
 
 
 @pytest.mark.parametrize(

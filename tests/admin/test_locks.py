@@ -11,7 +11,6 @@ from django.test import Client
 from django.urls import reverse
 
 from resourcepool.admin import timeline
-from resourcepool.admin.locks import history as history_of_names
 from resourcepool.history.merging import Entry
 from resourcepool.history.recorder import recorder
 from resourcepool.history.writing import write
@@ -160,8 +159,7 @@ class TestHistory:
         assert "semaphore licence" in page(admin_client, "semaphorepermit_timeline", "licence_230")
 
     def test_it_goes_on_page_by_page(self, admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-        for module in (timeline, history_of_names):
-            monkeypatch.setattr(module, "EVENTS", 1)
+        monkeypatch.setattr(timeline, "EVENTS", 1)
         permits("semaphore", "licence", [A, B])
         told(SemaphorePermit, "licence#0", "the first", fence=900)
         told(SemaphorePermit, "licence#1", "the second", fence=3)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from resourcepool.admin.words import lasted, moment, sentences, short_moment, zone
+from resourcepool.admin.columns import lasted, moment, short_moment, zone
+from resourcepool.admin.words import sentences
 from resourcepool.resources.state import State
 
 NOW = datetime.datetime(2026, 11, 21, 3, 0, tzinfo=datetime.UTC)

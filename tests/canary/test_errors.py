@@ -78,7 +78,7 @@ def test_the_page_that_debug_shows_has_none(
     address: str, client: Client, planted: Proxy, reports: Any, settings: Any, monkeypatch: Any
 ) -> None:
     settings.DEBUG = True
-    monkeypatch.setattr("resourcepool.admin.resources.columns.state_of", fail)
+    monkeypatch.setattr("resourcepool.admin.resources.columns.standing_of", fail)
     monkeypatch.setattr("resourcepool.admin.timeline.timeline", fail)
     monkeypatch.setattr("resourcepool.admin.resources.importing.UploadForm", fail)
     answer = client.get(LIST + address.format(pk=planted.pk))

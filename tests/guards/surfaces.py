@@ -224,7 +224,7 @@ SURFACES = (
     ),
     Mutation(
         "a semaphore tells what happened to another one",
-        "admin/locks/history.py",
+        "admin/locks/names.py",
         ".exclude(number__contains=NUMBER)",
         "",
         ("tests/admin/test_locks.py",),

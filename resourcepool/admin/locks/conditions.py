@@ -5,12 +5,11 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.text import capfirst
 
 from resourcepool.admin.generic import ReadOnlyAdmin
-from resourcepool.admin.streams.asking import AskingByRows
+from resourcepool.admin.operated import Operated
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import BadOption
 from resourcepool.locks.conditions.barrier import PREFIX
@@ -25,7 +24,7 @@ ASKED = {"q", "after"}
 
 
 @admin.register(Notification)
-class ConditionAdmin(ReadOnlyAdmin, AskingByRows):
+class ConditionAdmin(ReadOnlyAdmin, Operated):
     """A line for each name that is waited for, or that stands; a page with its line. The address has kind and name."""
 
     actions = ()
@@ -62,13 +61,12 @@ class ConditionAdmin(ReadOnlyAdmin, AskingByRows):
             raise Http404
         key = Notification.key_of(found[0].kind.stored(found[0].name), 0)
         row = self.get_object(request, key)
-        buttons = self.buttons(request, row) if row else []
-        return self.page_beside(request, self.page_template, found[0].called, one=found[0], buttons=buttons)
+        about = self.page_of(request, row) if row else {}
+        return self.page_beside(request, self.page_template, found[0].called, one=found[0], **about)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+    def get_queryset(self, request: HttpRequest) -> Any:
         """Return the rows to which something can be done: those of barriers."""
-        rows: QuerySet[Any] = super().get_queryset(request).filter(STANDS, name__begins=PREFIX)
-        return rows
+        return super().get_queryset(request).filter(STANDS, name__begins=PREFIX)
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
         """Ask, and do it; then go to the list: nobody waits before a barrier that is removed, so it has no page."""

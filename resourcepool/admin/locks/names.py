@@ -4,18 +4,17 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.auth import get_permission_codename
-from django.db.models import Exists, F, OuterRef, QuerySet, Value
-from django.db.models.functions import Concat
+from django.db import router
+from django.db.models import Exists, F, OuterRef, Value
+from django.db.models.functions import Concat, Substr
 from django.http import HttpRequest
-from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.admin.columns import badge, lines
 from resourcepool.admin.filters import choice
-from resourcepool.admin.generic import ReadOnlyAdmin
-from resourcepool.admin.locks.history import timeline_of_name
-from resourcepool.admin.resources.columns import lines
-from resourcepool.admin.streams.asking import AskingByRows
+from resourcepool.admin.generic import ReadOnlyAdmin, WholeTermSearch
+from resourcepool.admin.operated import Operated
 from resourcepool.admin.timeline import Timelined
 from resourcepool.dashboard.access import may_view
 from resourcepool.history.models import Event
@@ -45,37 +44,23 @@ def _standing(rows: Any, wanted: str) -> Any:
 StandingFilter = choice("standing", _("state"), [("held", _("held")), ("waited", _("waited for"))], _standing)
 
 
-def _state(one: LockStatus) -> tuple[str, str]:
-    """Return its state, for the style sheet and for people."""
-    if one.held:
-        return "leased", gettext("held") if one.held >= one.permits else gettext("partly held")
-    return ("free", gettext("free")) if one.permits else ("quarantined", gettext("no permits"))
-
-
-class NamedAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
+class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
     """What one kind has in common; ``kind`` says which it is."""
 
     kind: ClassVar[LockKind]
     list_display = ("name", "standing", "held_by", "waiting", "highest_fence")
     fields = ("name", "standing", "holders", "line", "circles", "highest_fence")
     list_filter = (StandingFilter,)
-    search_fields = ("name",)
+    search_fields = ("name__begins",)
     search_help_text = _("How the name begins; upper and lower case differ.")
     ordering = ("name",)
     actions = ()
     operations = by_name(FREE, FREE_HOLDER)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+    def get_queryset(self, request: HttpRequest) -> Any:
         """Return a row for each name: its first, where it has several."""
-        rows: QuerySet[Any] = super().get_queryset(request)
+        rows = super().get_queryset(request)
         return rows.filter(key=Concat(F("name"), Value(f"{NUMBER}0"))) if self.kind.has_permits else rows
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """Find names by how they begin."""
-        begins = search_term.strip()
-        return (queryset.filter(name__begins=begins) if begins else queryset), False
 
     def has_operate_all_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Tell whether this user may do what changes names of all kinds."""
@@ -88,7 +73,7 @@ class NamedAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
         )
 
     def about(self, request: HttpRequest, chosen: list[Any], operation: Operation) -> dict[str, Any]:
-        """See ``Asking``; with what the holders hold besides."""
+        """Add what the holders hold besides."""
         told = super().about(request, chosen, operation)
         if operation is FREE_HOLDER:
             found = standing_of(self.kind, [row.name for row in chosen[:SHOWN_ROWS]], holders=MOST_HOLDERS)
@@ -98,12 +83,20 @@ class NamedAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
             told["listed"] += [text % {"holder": one.who, "held": one.called} for one in theirs[:MOST_HOLDERS]]
         return told
 
-    def happened_to(self, row: Any, before: str) -> list[Event]:
-        """See ``Timelined``; of a name with several rows, what happened to all of these."""
-        return timeline_of_name(row, before) if self.kind.has_permits else super().happened_to(row, before)
+    def happened_to(self, row: Any, before: tuple[int, int] | None) -> Any:
+        """Return what happened to all rows of the name; several have fences in no order, so only the number counts."""
+        if not self.kind.has_permits:
+            return super().happened_to(row, before)
+        begins = f"{row.name}{NUMBER}"
+        events = Event.objects.using(router.db_for_read(Event)).filter(
+            pool=row._meta.label_lower, row__begins=begins
+        )
+        # What is called "a#b" begins like "a".
+        events = events.annotate(number=Substr("row", len(begins) + 1)).exclude(number__contains=NUMBER)
+        return (events.filter(pk__lt=before[1]) if before else events).order_by("-pk")
 
     def titled(self, row: Any) -> str:
-        """Return what a page calls it."""
+        """Return its kind and name."""
         return self.kind.called(row.name)
 
     def called(self, row: Any) -> str:
@@ -116,35 +109,42 @@ class NamedAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
         for row in rows:
             row.status = found[row.name]
 
-    def status_of(self, row: Any) -> LockStatus:
-        """Return how it stands; on its own page, in full."""
-        if not hasattr(row, "status"):
-            row.status = next(iter(lock_named(row.name, self.kind)), LockStatus(self.kind, row.name))
-        status: LockStatus = row.status
-        return status
+    def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Note besides whether its circles may be told, which name other kinds."""
+        row.tells_all = all(may_view(self.admin_site, request, kind.model) for kind in KINDS)
+        return super().page_of(request, row)
+
+    def note_in_full(self, row: Any) -> None:
+        """Read how it stands, with all of its holders and waiters."""
+        row.status = next(iter(lock_named(row.name, self.kind)), LockStatus(self.kind, row.name))
 
     @admin.display(description=_("state"))
     def standing(self, row: Any) -> str:
-        """Show whether it is free."""
-        one = self.status_of(row)
-        css, text = _state(one)
+        """Show whether it is free, and how many of its permits are."""
+        one: LockStatus = row.status
+        if one.held:
+            state = badge("leased", gettext("held") if one.held >= one.permits else gettext("partly held"))
+        else:
+            state = (
+                badge("free", gettext("free")) if one.permits else badge("quarantined", gettext("no permits"))
+            )
+        if not self.kind.has_permits:
+            return state
         count = gettext("%(held)d of %(permits)d held") % {"held": one.held, "permits": one.permits}
         beyond = gettext("%d too many, until they are released") % (one.held - one.permits)
-        state = format_html('<span class="resourcepool-state {}">{}</span>', css, text)
-        is_resized = self.kind.has_permits and one.held > one.permits
-        return lines(state, count if self.kind.has_permits else "", beyond if is_resized else "")
+        return lines(state, count, beyond if one.held > one.permits else "")
 
     @admin.display(description=_("holder"))
     def held_by(self, row: Any) -> str:
         """Show the first holders."""
-        one = self.status_of(row)
+        one: LockStatus = row.status
         more = ".." if len(one.in_use) > SHOWN else ""
         return lines("", *(who(held.holder) for held in one.in_use[:SHOWN]), more)
 
     @admin.display(description=_("waiting"))
     def waiting(self, row: Any) -> str:
         """Show how many wait, and for how long."""
-        one = self.status_of(row)
+        one: LockStatus = row.status
         if one.longest_wait is None:
             return ""
         count = ngettext("%d waits", "%d wait", one.waiters) % one.waiters
@@ -154,10 +154,10 @@ class NamedAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
     @admin.display(description=_("holders"))
     def holders(self, row: Any) -> str:
         """Show who holds it, how many permits, and until when unless renewed."""
-        several = gettext("%(holder)s: %(permits)d, fence %(fence)d, runs out in %(left)s unless renewed")
-        one_row = gettext("%(holder)s: fence %(fence)d, runs out in %(left)s unless renewed")
+        text = gettext("%(holder)s: fence %(fence)d, runs out in %(left)s unless renewed")
+        if self.kind.has_permits:
+            text = gettext("%(holder)s: %(permits)d, fence %(fence)d, runs out in %(left)s unless renewed")
         so_far = gettext("%(holder)s: has got %(permits)d so far, and waits for more")
-        text = several if self.kind.has_permits else one_row
         told = [
             (so_far if held.is_waiting else text)
             % {
@@ -166,21 +166,19 @@ class NamedAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
                 "fence": held.fence,
                 "left": duration(held.expires_in),
             }
-            for held in self.status_of(row).holders
+            for held in row.status.holders
         ]
         return lines("", *told) if told else gettext("nobody holds it")
 
     @admin.display(description=_("in line"))
     def line(self, row: Any) -> str:
         """Show who waits, the first to be served first."""
-        several, one_row = (
-            gettext("%(holder)s: wants %(permits)d, for %(waited)s"),
-            gettext("%(holder)s: for %(waited)s"),
-        )
-        text = several if self.kind.has_permits else one_row
+        text = gettext("%(holder)s: for %(waited)s")
+        if self.kind.has_permits:
+            text = gettext("%(holder)s: wants %(permits)d, for %(waited)s")
         told = [
             text % {"holder": one.holder, "permits": one.permits, "waited": duration(one.waited)}
-            for one in self.status_of(row).line
+            for one in row.status.line
         ]
         return lines("", *told) if told else gettext("nobody waits")
 
@@ -192,16 +190,9 @@ class NamedAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
         return lines("", *told) if told else gettext("none")
 
     @admin.display(description=_("fence"))
-    def highest_fence(self, row: Any) -> int:
+    def highest_fence(self, row: Any) -> Any:
         """Show the highest fence of its rows."""
-        return self.status_of(row).fence
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """Return the row, with whether its circles may be told, which name other kinds."""
-        row = super().get_object(request, object_id, from_field)
-        if row is not None:
-            row.tells_all = all(may_view(self.admin_site, request, kind.model) for kind in KINDS)
-        return row
+        return row.status.fence
 
 
 @admin.register(Mutex)

@@ -8,7 +8,7 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.admin.queues.asking import told
+from resourcepool.admin.operated import told
 from resourcepool.exceptions import BadOption
 from resourcepool.labels import check_labels
 from resourcepool.queues.ids import MOST_AT_ONCE, queue_ids

@@ -4,23 +4,19 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.admin.columns import column, lasting, lines, to_list, to_page
 from resourcepool.admin.queues.adding import AddForm
-from resourcepool.admin.queues.asking import Asking
 from resourcepool.admin.queues.filters import ServerFilter, StandingFilter, TaskTypeFilter
-from resourcepool.admin.queues.links import to_list, to_page
-from resourcepool.admin.resources.columns import lines
-from resourcepool.dialect import MicrosUntil
+from resourcepool.admin.queues.operating import ByTaskType
 from resourcepool.labels import spelled
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import PIN, REMOVE, UNPIN
 from resourcepool.queues import changing
 from resourcepool.queues.models import Move, Queue, Server
-from resourcepool.status.durations import duration
 from resourcepool.status.queues.no_owner import why_nobody
 from resourcepool.status.queues.task_types import task_type
 
@@ -32,10 +28,14 @@ ADD = {
 
 
 @admin.register(Queue)
-class QueueAdmin(Asking):
+class QueueAdmin(ByTaskType):
     """Nothing is edited: queues are added, pinned and removed, and what that moves is planned in the same moment."""
 
-    list_display = ("queue_id", "task_type", "owner", "asked_for_by", "since_when", "fence", "pin", "needed")
+    list_display = (
+        *("queue_id", "task_type", "owner", "asked_for_by"),
+        column("micros_since", _("since"), lasting, name="since_when"),
+        *("fence", "pin", column("labels", _("labels"), spelled, name="needed")),
+    )
     fields = (*list_display[:3], "why", *list_display[3:-1], "labels", "parameter", "moves")
     list_filter = (TaskTypeFilter, StandingFilter, ServerFilter)
     list_select_related = ("task_type", "cur_server", "req_server")
@@ -43,6 +43,11 @@ class QueueAdmin(Asking):
     search_help_text = _("A part of the queue's id, of its pin, or of the name of the server that has it.")
     ordering = ("pk",)
     operations = by_name(PIN, UNPIN, REMOVE)
+    ages = {
+        "micros_since": "since",
+        "micros_asked": "requested_at",
+        "micros_left": "cur_server__busy_before",
+    }
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody edits a queue that somebody may be working on."""
@@ -55,18 +60,8 @@ class QueueAdmin(Asking):
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Return the actions without Django's own deletion, which would take queues from under their servers."""
-        return {
-            name: action for name, action in super().get_actions(request).items() if name != "delete_selected"
-        }
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the queues with their ages, by the database's clock."""
-        rows = super().get_queryset(request)
-        found: QuerySet[Any] = rows.annotate(
-            micros_since=MicrosUntil("since"),
-            micros_asked=MicrosUntil("requested_at"),
-            micros_left=MicrosUntil("cur_server__busy_before"),
-        )
+        found: dict[str, Any] = super().get_actions(request)
+        found.pop("delete_selected", None)
         return found
 
     def add_view(
@@ -133,18 +128,4 @@ class QueueAdmin(Asking):
         asked = gettext("to be removed") if queue.is_retiring else gettext("nobody")
         if queue.req_server is not None:
             asked = to_page(self.admin_site, Server, queue.req_server_id, queue.req_server)
-        return lines(asked, gettext("for %s") % _ago(queue.micros_asked))
-
-    @admin.display(description=_("since"))
-    def since_when(self, queue: Any) -> str:
-        """Show for how long its owner has had it."""
-        return "" if queue.micros_since is None else gettext("for %s") % _ago(queue.micros_since)
-
-    @admin.display(description=_("labels"))
-    def needed(self, queue: Any) -> str:
-        """Show what a server must have to get it."""
-        return spelled(queue.labels)
-
-
-def _ago(micros: int) -> str:
-    return duration(max(0.0, -micros / 1_000_000))
+        return lines(asked, lasting(queue.micros_asked))

@@ -3,38 +3,40 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, QuerySet
+from django.db.models import Count
 from django.http import HttpRequest
-from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.admin.columns import ago, badge, column, lasted, lasting, lines, to_list
 from resourcepool.admin.generic import ReadOnlyAdmin
-from resourcepool.admin.queues.asking import Asking
 from resourcepool.admin.queues.filters import TaskTypeFilter
-from resourcepool.admin.queues.links import to_list
-from resourcepool.admin.resources.columns import lines
-from resourcepool.admin.words import column, lasted
+from resourcepool.admin.queues.operating import ByTaskType
 from resourcepool.labels import spelled
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.models import Queue, Server
-from resourcepool.status.durations import duration, exactly
+from resourcepool.status.durations import exactly
+
+LABELS = column("labels", _("labels"), spelled, name="offered")
+REGISTERED = column("micros_registered", _("registered"), ago, name="registered")
 
 
 @admin.register(Server)
-class ServerAdmin(ReadOnlyAdmin, Asking):
+class ServerAdmin(ReadOnlyAdmin, ByTaskType):
     """One row for each run of a process; it goes when the process has left, or was found dead."""
 
     list_display = (
-        *("named", "task_type", "standing", "heartbeat", "queues", "weight", "limit", "offered"),
-        *("registered", "holder"),
+        *("named", "task_type", "standing", "heartbeat", "queues", "weight", "limit"),
+        *(LABELS, REGISTERED, "holder"),
     )
     fields = (
         *("task_type", "name", "holder", "standing", "heartbeat"),
         column("ttl", _("judged dead after"), spell=exactly),
-        *("weight", "limit", "offered"),
-        *("queues", "registered", "idle", "worked", "in_hand", "fence"),
+        *("weight", "limit", LABELS, "queues", REGISTERED),
+        column("micros_idle", _("without a queue"), lasting, name="idle"),
+        column("micros_stirred", _("asked for work"), ago, name="worked"),
+        *("in_hand", "fence"),
     )
     list_filter = (TaskTypeFilter, "state")
     list_select_related = ("task_type",)
@@ -42,18 +44,10 @@ class ServerAdmin(ReadOnlyAdmin, Asking):
     actions = ()
     operations = by_name(DRAIN, UNDRAIN)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+    def get_queryset(self, request: HttpRequest) -> Any:
         """Return the servers with their ages, by the database's clock."""
         rows: Any = super().get_queryset(request)
-        found: QuerySet[Any] = rows.with_ages()
-        return found
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """Return the server, with how many queues it has; None if there is none."""
-        found = super().get_object(request, object_id, from_field)
-        if found is not None:
-            self.note([found])
-        return found
+        return rows.with_ages()
 
     def note(self, rows: Any) -> None:
         """Set ``had`` and ``asked`` on each server: how many queues it has, and has asked for."""
@@ -75,46 +69,19 @@ class ServerAdmin(ReadOnlyAdmin, Asking):
     def standing(self, server: Any) -> str:
         """Show whether it lives, drains, or was judged dead."""
         if server.micros_left <= 0:
-            css, text = "quarantined", gettext("judged dead")
-        elif server.state == Server.State.DRAINING:
-            css, text = "draining", server.get_state_display()
-        else:
-            css, text = "free", server.get_state_display()
-        return format_html('<span class="resourcepool-state {}">{}</span>', css, text)
+            return badge("quarantined", gettext("judged dead"))
+        css = "draining" if server.state == Server.State.DRAINING else "free"
+        return badge(css, server.get_state_display())
 
     @admin.display(description=_("heartbeat"))
     def heartbeat(self, server: Any) -> str:
         """Show how long ago it was heard of, and when it is judged dead."""
         left = server.micros_left / 1_000_000
-        ago = gettext("%s ago") % lasted(max(0.0, server.ttl - left))
-        return lines(ago, gettext("dead in %s") % lasted(left) if left > 0 else "")
+        heard = gettext("%s ago") % lasted(max(0.0, server.ttl - left))
+        return lines(heard, gettext("dead in %s") % lasted(left) if left > 0 else "")
 
     @admin.display(description=_("queues"))
     def queues(self, server: Any) -> str:
         """Show how many it has, with a link to them, and how many it has asked for."""
         had = to_list(self.admin_site, Queue, server.had, server=server.pk)
         return lines(had, gettext("%d asked for") % server.asked if server.asked else "")
-
-    @admin.display(description=_("labels"))
-    def offered(self, server: Any) -> str:
-        """Show what it is or has."""
-        return spelled(server.labels)
-
-    @admin.display(description=_("registered"))
-    def registered(self, server: Any) -> str:
-        """Show how long ago."""
-        return gettext("%s ago") % duration(max(0.0, -server.micros_registered / 1_000_000))
-
-    @admin.display(description=_("asked for work"))
-    def worked(self, server: Any) -> str:
-        """Show how long ago somebody in it has begun work, or asked for some."""
-        if server.micros_stirred is None:
-            return ""
-        return gettext("%s ago") % duration(max(0.0, -server.micros_stirred / 1_000_000))
-
-    @admin.display(description=_("without a queue"))
-    def idle(self, server: Any) -> str:
-        """Show since when it has had no queue."""
-        if server.micros_idle is None:
-            return ""
-        return gettext("for %s") % duration(max(0.0, -server.micros_idle / 1_000_000))

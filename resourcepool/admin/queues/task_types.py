@@ -6,19 +6,17 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin, messages
 from django.db import DatabaseError, router
-from django.db.models import Count, OuterRef, ProtectedError, QuerySet, Subquery
+from django.db.models import Count, OuterRef, ProtectedError, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool import options
+from resourcepool.admin.columns import lines, moment, moments, to_list
 from resourcepool.admin.generic import ModelForm
-from resourcepool.admin.queues.asking import Asking
 from resourcepool.admin.queues.filters import ownerless
-from resourcepool.admin.queues.links import to_list
-from resourcepool.admin.resources.columns import lines
-from resourcepool.admin.words import moment, moments
+from resourcepool.admin.queues.operating import ByTaskType
 from resourcepool.exceptions import BadOption
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import PAUSE, RESUME
@@ -40,7 +38,7 @@ class TaskTypeForm(ModelForm):
 
 
 @admin.register(TaskType)
-class TaskTypeAdmin(Asking):
+class TaskTypeAdmin(ByTaskType):
     """Settings are edited; that a plan is made, and who plans when, is left to the servers."""
 
     form = TaskTypeForm
@@ -55,16 +53,18 @@ class TaskTypeAdmin(Asking):
     readonly_fields: ClassVar[Any] = fields[len(SETTINGS) + 1 :]
     operations = by_name(PAUSE, RESUME)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+    def get_queryset(self, request: HttpRequest) -> Any:
         """Return the task types with how many servers live, and how many queues there are."""
         queues = Queue.objects.all()
-        rows = super().get_queryset(request)
-        found: QuerySet[Any] = rows.annotate(
-            alive=_count(Server.objects.alive()),
-            amount=_count(queues),
-            without=_count(queues.filter(ownerless())),
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                alive=_count(Server.objects.alive()),
+                amount=_count(queues),
+                without=_count(queues.filter(ownerless())),
+            )
         )
-        return found
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return those that no form changes; programs and moves know it by its name."""

@@ -16,7 +16,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db import connections
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
+from django.urls import URLPattern
 from django.utils.decorators import method_decorator
 from django.utils.functional import lazy
 from django.utils.translation import gettext as _
@@ -90,10 +90,9 @@ class Importing(Operating):
     change_list_template = "resourcepool/admin/proxies.html"
     import_template = "resourcepool/admin/import.html"
 
-    def get_urls(self) -> list[URLPattern]:
+    def own_urls(self) -> list[URLPattern]:
         """Add the page that imports."""
-        name = f"{self.opts.app_label}_{self.opts.model_name}_import"
-        return [path("import/", self.admin_site.admin_view(self.import_view), name=name), *super().get_urls()]
+        return [self.url_to("import/", self.import_view, "import"), *super().own_urls()]
 
     def has_import_permission(self, request: HttpRequest) -> bool:
         """Tell whether this user may import."""
@@ -227,38 +226,45 @@ def explained(error: ResourcePoolError) -> list[str]:
 def sentences(done: Imported) -> list[str]:
     """Return what an import did, or would do."""
     numbers = {"total": done.total, "new": done.new, "changed": done.changed, "unchanged": done.unchanged}
-    said = [
-        _("%(total)d in the file: %(new)d new, %(changed)d changed, %(unchanged)d unchanged.") % numbers,
-    ]
-    if done.retired:
-        said.append(
-            ngettext("%d is not in the file: retired.", "%d are not in the file: retired.", done.retired)
-            % done.retired
-        )
-    if done.returned:
-        text = ngettext(
-            "%d of the changed is back in service.", "%d of the changed are back in service.", done.returned
-        )
-        said.append(text % done.returned)
-    if done.differing:
-        text = ngettext(
-            "%d of the unchanged has other values in the file.",
-            "%d of the unchanged have other values in the file.",
+    said = [_("%(total)d in the file: %(new)d new, %(changed)d changed, %(unchanged)d unchanged.") % numbers]
+    for count, text in (
+        (
+            done.retired,
+            ngettext("%d is not in the file: retired.", "%d are not in the file: retired.", done.retired),
+        ),
+        (
+            done.returned,
+            ngettext(
+                "%d of the changed is back in service.",
+                "%d of the changed are back in service.",
+                done.returned,
+            ),
+        ),
+        (
             done.differing,
-        )
-        said.append(text % done.differing)
-    if done.uncompared:
-        text = ngettext(
-            "%d of the unchanged has a password in the file, which is not compared with the stored one.",
-            "%d of the unchanged have passwords in the file, which are not compared with the stored ones.",
+            ngettext(
+                "%d of the unchanged has other values in the file.",
+                "%d of the unchanged have other values in the file.",
+                done.differing,
+            ),
+        ),
+        (
             done.uncompared,
-        )
-        said.append(text % done.uncompared)
-    if done.staying_retired:
-        text = ngettext("%d is retired and stays so.", "%d are retired and stay so.", done.staying_retired)
-        said.append(text % done.staying_retired)
-    if done.bad_count:
-        said.append(
-            ngettext("%d bad line is skipped.", "%d bad lines are skipped.", done.bad_count) % done.bad_count
-        )
+            ngettext(
+                "%d of the unchanged has a password in the file, which is not compared with the stored one.",
+                "%d of the unchanged have passwords in the file, which are not compared with the stored ones.",
+                done.uncompared,
+            ),
+        ),
+        (
+            done.staying_retired,
+            ngettext("%d is retired and stays so.", "%d are retired and stay so.", done.staying_retired),
+        ),
+        (
+            done.bad_count,
+            ngettext("%d bad line is skipped.", "%d bad lines are skipped.", done.bad_count),
+        ),
+    ):
+        if count:
+            said.append(text % count)
     return said

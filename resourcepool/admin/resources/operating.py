@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import DatabaseError, InterfaceError
 from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import ngettext_lazy
 
-from resourcepool.admin.operated import Operated
+from resourcepool.admin.operated import Operated, unanswered
 from resourcepool.admin.words import named
-from resourcepool.events import say, shown
-from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError, RowLocked
+from resourcepool.events import shown
+from resourcepool.exceptions import ResourcePoolError, RowLocked
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.operations.checking import Unfinished
 from resourcepool.resources.queryset import ResourceQuerySet
@@ -116,7 +115,7 @@ class Operating(Operated):
             concerned, changed, trouble = _attempt(operation, rows, entered, actor)
             if changed:
                 held += min(changed, _held(operation, rows))
-                self._log(request, concerned, operation, entered.get("reason"))
+                self.log(request, concerned, operation, entered.get("reason"))
             done += changed
             if trouble:
                 self.message_user(request, shown(trouble), messages.ERROR)
@@ -132,10 +131,6 @@ class Operating(Operated):
     def _say(self, request: HttpRequest, text: Any, count: int, level: int) -> None:
         if count > 0:
             self.message_user(request, text % {"count": count}, level)
-
-    def _log(self, request: HttpRequest, rows: list[Any], operation: Operation, reason: str | None) -> None:
-        said = f"{operation.title}: {reason}" if reason else str(operation.title)
-        LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, said)  # type: ignore[arg-type]
 
     def state(self, resource: Any) -> str:
         """Return the state of ``resource`` for people."""
@@ -156,7 +151,7 @@ def _attempt(
     except ResourcePoolError as error:
         return concerned, 0, error
     except (DatabaseError, InterfaceError) as error:
-        return concerned, 0, DatabaseUnavailable(say("database", alias=repr(rows.db), error=str(error)))
+        return concerned, 0, unanswered(rows.db, error)
 
 
 def _held(operation: Operation, rows: Any) -> int:

@@ -7,8 +7,8 @@ from django.contrib import admin, messages
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.admin.columns import lines
 from resourcepool.admin.generic import ModelForm
-from resourcepool.admin.resources.columns import lines
 from resourcepool.admin.resources.filters import CountryFilter
 from resourcepool.admin.resources.importing import Importing
 from resourcepool.admin.resources.resource import ResourceAdmin

@@ -2,13 +2,13 @@
 
 from typing import Any, ClassVar
 
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from resourcepool.admin import words
+from resourcepool.admin.columns import moments, spans
 from resourcepool.admin.generic import ModelForm
 from resourcepool.admin.resources import columns
 from resourcepool.admin.resources.columns import Columns
@@ -37,31 +37,20 @@ class ResourceAdmin(Timelined, Deleting, Columns, Operating):
         "A number, or an address as one pastes it, shows that resource; other words, what contains them."
     )
     readonly_fields: ClassVar[Any] = (
-        *("holder", words.moments("busy_before", _("busy before")), "fence"),
-        *(
-            "in_service",
-            columns.status,
-            columns.reason,
-            columns.until,
-            "strikes",
-            "verdict",
-            words.moments("checked_at", _("checked at")),
-            words.spans("latency", _("latency")),
-        ),
+        *("holder", moments("busy_before", _("busy before")), "fence", "in_service"),
+        *(columns.status, columns.reason, columns.until, "strikes", "verdict"),
+        *(moments("checked_at", _("checked at")), spans("latency", _("latency"))),
     )
     actions: Any = (export,)  # besides the operations
 
     class Media:
         js = ("resourcepool/admin.js",)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+    def get_queryset(self, request: HttpRequest) -> Any:
         """Return the rows together with the database's clock, by which their state is judged."""
-        rows: QuerySet[Any] = super().get_queryset(request).annotate(db_now=DbNow())
-        return rows
+        return super().get_queryset(request).annotate(db_now=DbNow())
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """Find what the term names; if that is nothing, what contains its words."""
         condition = named(self.model, search_term.strip()) if search_term.strip() else None
         if condition is not None and (exactly := queryset.filter(condition)).exists():
@@ -85,20 +74,9 @@ class ResourceAdmin(Timelined, Deleting, Columns, Operating):
         """Return the names of the model's fields that ``form`` changed."""
         return list(form.changed_data)
 
-    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+    def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """Add what the resource is doing."""
-        resource = kwargs.get("obj")
-        if resource is not None and hasattr(resource, "db_now"):
-            self.note([resource])
-            state = state_of(resource, resource.db_now)
-            leaks = told_of(resource) if state in words.HELD else []
-            context |= {
-                "subtitle": words.titled(resource),
-                "state": self.state(resource),
-                "sentences": [
-                    *words.sentences(resource, state, resource.db_now, resource.begun),
-                    *map(words.of_the_leak, leaks),
-                ],
-                "buttons": self.buttons(request, resource),
-            }
-        return super().render_change_form(request, context, *args, **kwargs)
+        more, state = super().page_of(request, row), state_of(row, row.db_now)
+        leaks = told_of(row) if state in words.HELD else []
+        said = [*words.sentences(row, state, row.db_now, row.begun), *map(words.of_the_leak, leaks)]
+        return more | {"subtitle": words.titled(row), "state": self.state(row), "sentences": said}

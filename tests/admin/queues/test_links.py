@@ -8,7 +8,7 @@ import pytest
 from django.contrib.admin import AdminSite, site
 from django.test import Client
 
-from resourcepool.admin.queues import links
+from resourcepool.admin import columns
 from resourcepool.dialect import DbLater
 from resourcepool.models import Move, Queue, Server
 from resourcepool.queues import changing
@@ -96,5 +96,5 @@ def test_the_page_of_a_queue_without_a_server_says_why_nobody_may_have_it(viewer
 
 
 def test_where_a_site_has_no_such_list_there_is_no_link() -> None:
-    assert links.to_list(AdminSite("bare"), Move, "<moves>") == "<moves>"
-    assert links.to_page(site, Server, 7, "<A>") == f'<a href="{SERVERS}7/change/">&lt;A&gt;</a>'
+    assert columns.to_list(AdminSite("bare"), Move, "<moves>") == "<moves>"
+    assert columns.to_page(site, Server, 7, "<A>") == f'<a href="{SERVERS}7/change/">&lt;A&gt;</a>'

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.translation import override
 
 from resourcepool.admin import records
-from resourcepool.admin.queues.asking import told
+from resourcepool.admin.operated import told
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, NotMigrated
 from resourcepool.models import Move, Queue, Server

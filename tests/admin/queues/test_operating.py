@@ -7,7 +7,8 @@ from django.contrib.admin.models import LogEntry
 from django.db import OperationalError
 from django.test import Client
 
-from resourcepool.admin.queues import asking
+from resourcepool.admin import operated
+from resourcepool.admin.queues import operating
 from resourcepool.dialect import DbLater
 from resourcepool.models import Queue, Server, TaskType
 from resourcepool.queues import changing
@@ -200,8 +201,9 @@ def test_a_server_that_has_left_in_between_is_said(operator: Client) -> None:
 
 
 def test_more_than_can_be_done_at_once_is_cut(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "MOST_AT_ONCE", 3)
-    monkeypatch.setattr(asking, "SHOWN", 2)
+    for module in (operated, operating):
+        monkeypatch.setattr(module, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(operated, "SHOWN", 2)
     task_type()
     every = [row.pk for row in Queue.objects.all()]
     form = {"action": "pin", "_selected_action": every, "server": "B"}

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin import timeline as pages
-from resourcepool.admin.words import moment
+from resourcepool.admin.columns import moment
 from resourcepool.dialect import DbLater
 from resourcepool.models import Event, Proxy
 from resourcepool.operations import OPERATIONS

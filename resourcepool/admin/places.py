@@ -1,0 +1,121 @@
+"""The bases of pages of places (streams, dispensers, topics, channels), and of the work in them (tasks, timers)."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db import router
+from django.db.models import BooleanField, Exists, OuterRef, Value
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.admin.columns import badge, lines, to_list
+from resourcepool.admin.generic import ReadOnlyAdmin, WholeTermSearch
+from resourcepool.admin.operated import Operated
+from resourcepool.admin.timeline import Timelined
+from resourcepool.dashboard.access import may_view
+from resourcepool.operations.operation import by_name
+from resourcepool.operations.work import DISCARD, PAUSE, RESUME, RETRY
+from resourcepool.signals import Fact, What, tell
+from resourcepool.templatetags.resourcepool_dashboard import commands
+
+CSS = {"ready": "free", "pending": "free", "running": "leased", "assigned": "leased", "done": "free"}
+
+
+class PlaceAdmin(Timelined, Operated):
+    """Settings are edited; the work has a list of its own."""
+
+    is_added_by_hand = False  # programs make it when they first use it
+    settings: ClassVar[tuple[str, ...]]
+    figures: ClassVar[tuple[str, ...]]  # columns, from the row's ``status``
+    work: ClassVar[Any]  # the model of its tasks or timers
+    place: ClassVar[str]  # the column of these that names it
+    read: ClassVar[Any]  # returns the status of each of these names
+    search_fields = ordering = ("name",)
+    operations = by_name(PAUSE, RESUME)
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Return the columns."""
+        return ("name", *self.figures)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return what the page shows."""
+        return ("name", *self.settings, *(self.figures if obj else ()))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return what no form changes; programs know a place by its name."""
+        return ("name", *self.figures) if obj else ()
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        """Tell whether this user may."""
+        return self.is_added_by_hand and super().has_add_permission(request, *args)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Write only what was edited: programs write the rest while the form is open."""
+        edited = [name for name in form.changed_data if name in self.settings]
+        if not change:
+            super().save_model(request, obj, form, change)
+        elif edited:
+            obj.save(update_fields=edited)
+        if change and "is_paused" in edited:
+            what, fence = What.PAUSED if obj.is_paused else What.RESUMED, getattr(obj, "fence", 0)
+            tell(Fact(what, self.model, obj._state.db, obj.pk, fence, actor=request.user.get_username()))
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return the rows, each with whether the names and errors of its work may be shown."""
+        tells = Value(may_view(self.admin_site, request, self.work), BooleanField())
+        return super().get_queryset(request).annotate(tells_work=tells)
+
+    def note(self, rows: Any) -> None:
+        """Read the status of each of these."""
+        found = {one.name: one for one in self.read(*(row.name for row in rows))} if rows else {}
+        for row in rows:
+            status = found[row.name]
+            row.status = status if getattr(row, "tells_work", False) else status.discreet()
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Return what Django asks about; a place that has work is not deleted, and the work may be too much to list."""
+        rows = self.model.objects.using(router.db_for_write(self.model)).filter(pk__in=[one.pk for one in objs])
+        used = rows.filter(Exists(self.work.objects.filter(**{self.place: OuterRef("pk")})))
+        text, work = gettext("%(name)s has %(work)s"), self.work._meta.verbose_name_plural
+        names = used.values_list("pk", flat=True)
+        if kept := [self.to_work(name, text % {"name": name, "work": work}) for name in names]:
+            return [], {}, set(), kept
+        return super().get_deleted_objects(objs, request)
+
+    def to_work(self, name: str, text: object, **wanted: object) -> SafeString | str:
+        """Return ``text`` as a link to the work of the place of this name that is ``wanted``."""
+        return to_list(self.admin_site, self.work, text, **{self.place: name}, **wanted)
+
+    def state_of(self, row: Any, status: Any) -> tuple[str, str]:
+        """Return the state of ``row``: its class in the style sheet, and its text."""
+        raise NotImplementedError
+
+    @admin.display(description=_("standing"))
+    def standing(self, row: Any) -> str:
+        """Show its state, and the reason if nothing runs."""
+        return lines(badge(*self.state_of(row, row.status)), commands(row.status.because))
+
+    @admin.display(description=_("finished"))
+    def finished(self, row: Any) -> str:
+        """Show what the last minute brought, and how much waits for an operator."""
+        told = gettext("%(done)d done, %(failed)d failed in the last minute")
+        dead = self.to_work(row.name, row.status.dead, standing="dead")
+        waiting = format_html("{} {}", dead, gettext("dead-letter")) if row.status.dead else ""
+        return lines(told % {"done": row.status.done, "failed": row.status.failed}, waiting)
+
+
+class WorkAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
+    """The newest tasks or timers first; of one place with the filter."""
+
+    actions = ()
+    operations = by_name(RETRY, DISCARD)
+    css: ClassVar[dict[str, str]] = CSS
+
+    @admin.display(description=_("state"))
+    def colored(self, row: Any) -> str:
+        """Show its state."""
+        other = "quarantined" if row.state in row.failed_states else "draining"
+        return badge(self.css.get(row.state, other), row.get_state_display())

@@ -1,0 +1,168 @@
+"""Dispensers in the admin, their buckets and their tasks."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db import connections
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.admin.columns import badge, countdown, lines, to_list
+from resourcepool.admin.filters import choice, typed
+from resourcepool.admin.generic import ReadOnlyAdmin, WholeTermSearch
+from resourcepool.admin.operated import Operated
+from resourcepool.admin.places import CSS, PlaceAdmin, WorkAdmin
+from resourcepool.database.tallies import tallies
+from resourcepool.dialect import DbNow
+from resourcepool.operations.dispensers import FREE
+from resourcepool.operations.operation import by_name
+from resourcepool.status.dispensers import MOST_COUNTED, DispenserStatus, dispensers
+from resourcepool.status.durations import duration
+from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
+
+State = DispenserTask.State
+
+
+def _in_buckets_named(tasks: Any, text: str) -> Any:
+    return tasks.filter(bucket_id__in=Bucket.objects.using(tasks.db).filter(name=text).values("pk"))
+
+
+DispenserFilter = typed("dispenser", _("dispenser"))
+BucketStandingFilter = choice(
+    "standing",
+    _("state"),
+    [("live", _("live")), ("expired", _("expired"))],
+    lambda rows, which: rows.filter(**{f"busy_before__{'gt' if which == 'live' else 'lte'}": DbNow()}),
+)
+
+
+@admin.register(Dispenser)
+class DispenserAdmin(PlaceAdmin):
+    """A dispenser is paused by its buttons alone."""
+
+    settings = ("most_expirations", "done_kept")
+    figures = ("standing", "ready", "assigned", "finished", "rebuilt")
+    work, place, read = DispenserTask, "dispenser", staticmethod(dispensers)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell whether this user may delete it; one with tasks nobody may, and Django would read all of them."""
+        if obj is None or not super().has_delete_permission(request, obj):
+            return False
+        return not (obj.tasks.exists() or obj.buckets.exists())
+
+    def state_of(self, row: Any, status: DispenserStatus) -> tuple[str, str]:
+        if status.is_paused:
+            return "draining", gettext("paused")
+        if status.depth:
+            return ("free", gettext("at work")) if status.live else ("cooling", gettext("no worker"))
+        if status.assigned:
+            return "leased", gettext("all assigned")
+        if status.failed:
+            return "quarantined", gettext("only failed tasks")
+        return "draining", gettext("nothing to do")
+
+    @admin.display(description=_("ready"))
+    def ready(self, row: Any) -> str:
+        """Show how many tasks are in the pool, and the age of the oldest."""
+        oldest = row.status.oldest
+        link = self.to_work(row.name, row.status.depth, state=State.READY)
+        return lines(link, "" if oldest is None else gettext("the oldest is %s old") % duration(oldest))
+
+    @admin.display(description=_("assigned"))
+    def assigned(self, row: Any) -> str:
+        """Show how many tasks workers have, and in how many buckets."""
+        status: DispenserStatus = row.status
+        live = ngettext("%d live bucket", "%d live buckets", status.live) % status.live
+        expired = ngettext("%d expired bucket", "%d expired buckets", status.expired) % status.expired
+        return lines(
+            self.to_work(row.name, status.assigned, state=State.ASSIGNED),
+            to_list(self.admin_site, Bucket, live, dispenser=row.name, standing="live"),
+            to_list(self.admin_site, Bucket, expired, dispenser=row.name, standing="expired")
+            if status.expired
+            else "",
+        )
+
+    @admin.display(description=_("finished"))
+    def finished(self, row: Any) -> str:
+        """Show what the last minute brought, and how much waits for an operator."""
+        failed = self.to_work(row.name, row.status.failed, state=State.FAILED)
+        waiting = format_html("{} {}", failed, gettext("failed")) if row.status.failed else ""
+        return lines(gettext("%d done in the last minute") % row.status.done, waiting)
+
+    @admin.display(description=_("last rebuild"))
+    def rebuilt(self, row: Any) -> str:
+        """Show how long ago."""
+        since = row.status.rebuilt
+        return gettext("never") if since is None else gettext("%s ago") % duration(since)
+
+
+@admin.register(Bucket)
+class BucketAdmin(WholeTermSearch, ReadOnlyAdmin, Operated):
+    """The newest buckets first; a worker has one of each dispenser."""
+
+    list_display = ("name", "dispenser", "colored", "holds", "fence")
+    fields = ("dispenser", "name", "holder", "colored", "holds", "fence")
+    list_filter = (DispenserFilter, BucketStandingFilter)
+    list_select_related = ("dispenser",)
+    search_fields = ("name",)
+    search_help_text = _("The whole name of a bucket, which is that of its worker.")
+    actions = ()
+    operations = by_name(FREE)
+    ages = {"micros_left": "busy_before"}
+
+    def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
+        """Ask, and do it; then go to the list: a bucket that was freed has no page any more."""
+        return super().operate_view(request, object_id, name, back or self.url_of("changelist"))
+
+    def note(self, rows: Any) -> None:
+        """Count the tasks of each of these."""
+        buckets = list(rows)
+        if buckets:
+            tasks = DispenserTask.objects.using(buckets[0]._state.db)
+            groups = [tasks.filter(bucket_id=row.pk).values_list("state")[:MOST_COUNTED] for row in buckets]
+            counted = tallies(connections[tasks.db], groups, "state")
+            for row, found in zip(buckets, counted, strict=True):
+                row.count = found.total()
+
+    @admin.display(description=_("state"))
+    def colored(self, row: Any) -> str:
+        """Show whether its worker still has its tasks, and for how long."""
+        if row.micros_left <= 0:
+            return badge("quarantined", gettext("expired"))
+        left = countdown(row.micros_left / 1_000_000, gettext("%s left"), gettext("expired"))
+        return format_html("{} {}", badge("leased", gettext("live")), left)
+
+    @admin.display(description=_("tasks"))
+    def holds(self, row: Any) -> str:
+        """Show how many tasks it has, with a link to them."""
+        return to_list(self.admin_site, DispenserTask, row.count, dispenser=row.dispenser_id, bucket=row.name)
+
+
+@admin.register(DispenserTask)
+class DispenserTaskAdmin(WorkAdmin):
+    """To be read, retried and discarded."""
+
+    list_display = (
+        *("key", "dispenser", "score", "colored", "bucket", "expirations", "outcome"),
+        *("added_at", "finished_at"),
+    )
+    fields = (
+        *("dispenser", "key", "score", "colored", "outcome", "bucket", "expirations"),
+        *("added_at", "assigned_at", "finished_at", "fence"),
+    )
+    list_filter = (
+        DispenserFilter,
+        choice("state", _("state"), State.choices),
+        typed("bucket", _("bucket"), narrow=_in_buckets_named),
+    )
+    list_select_related = ("dispenser", "bucket")
+    search_fields = ("key",)
+    search_help_text = _("The whole key of a task.")
+    css = CSS | {"discarded": "draining"}
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        """Find tasks by their whole key, in each dispenser the way the index has them."""
+        of_all = queryset.filter(dispenser_id__in=Dispenser.objects.using(queryset.db).values("pk"))
+        return super().get_search_results(request, of_all if search_term.strip() else queryset, search_term)
