@@ -45,7 +45,7 @@ class Page(NamedTuple):
     after: str
 
 
-@dataclass
+@dataclass(eq=False)
 class Places:
     """How the rows of ``model`` stand, in a few statements, however many there are.
 
