@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from resourcepool.status.durations import duration
+from resourcepool.status.reading import duration
 
 UNLIMITED = 100_000  # columns where no terminal limits them
 

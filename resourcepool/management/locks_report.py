@@ -8,10 +8,10 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.management.layout import facts, or_dash, plain
 from resourcepool.management.tables import Column, table
-from resourcepool.status.durations import duration
 from resourcepool.status.locks.cycles import Cycle, cycles, who
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.names import Holding, LockStatus
+from resourcepool.status.reading import duration
 
 HOLDER = 26  # characters
 

@@ -13,10 +13,10 @@ from resourcepool.labels import spelled
 from resourcepool.management.layout import ago, more, or_dash, plain
 from resourcepool.management.tables import Column, table
 from resourcepool.queues.models import Server, TaskType
-from resourcepool.status.durations import duration
 from resourcepool.status.queues.forecast import Forecast, Foreseen, Unowned
 from resourcepool.status.queues.moves import Moved, QueueStatus
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
+from resourcepool.status.reading import duration
 
 MOST_RUNS = 20  # of queues, in one line of the map
 MOST_WHY = 300  # characters

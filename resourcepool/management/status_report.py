@@ -12,9 +12,9 @@ from resourcepool.management.layout import ago, moment, plain
 from resourcepool.management.tables import Column, table
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm
-from resourcepool.status.durations import duration
 from resourcepool.status.jobs import JobStatus
 from resourcepool.status.pools import PoolStatus
+from resourcepool.status.reading import duration
 
 ALWAYS = (State.FREE, State.LEASED, State.COOLING, State.DRAINING, State.QUARANTINED, State.OUT)
 IF_ANY = (State.RESERVED, State.RETIRED)

@@ -11,7 +11,7 @@ from resourcepool.events import shown
 from resourcepool.management.layout import ago, facts, moment, or_dash, plain
 from resourcepool.management.status_report import HOLDINGS
 from resourcepool.management.tables import Column, table
-from resourcepool.status.durations import duration
+from resourcepool.status.reading import duration
 from resourcepool.status.search import Matches
 from resourcepool.status.waiting import InLine, Waiting
 from resourcepool.status.why import Holder, Resource

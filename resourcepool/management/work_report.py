@@ -11,7 +11,7 @@ from resourcepool.events import shown
 from resourcepool.locks.channels.models import Broadcast
 from resourcepool.management.layout import ago, or_dash, plain
 from resourcepool.management.tables import Column, counts, table
-from resourcepool.status.durations import duration
+from resourcepool.status.reading import duration
 from resourcepool.status.work.listed import WorkPage
 from resourcepool.status.work.schedules import recurrence
 from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask

@@ -12,8 +12,7 @@ from django.utils.translation import gettext as _
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
 from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, Kind
-from resourcepool.status.durations import duration
-from resourcepool.status.reading import Since
+from resourcepool.status.reading import Since, duration
 from resourcepool.status.work.places import RECENT, Explained, Places
 
 MOST_SUBSCRIPTIONS = 2_000  # durable ones, those that lag most

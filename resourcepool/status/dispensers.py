@@ -13,8 +13,7 @@ from django.utils.translation import ngettext
 from resourcepool.database.tallies import least, tallies
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, Kind
-from resourcepool.status.durations import ago, duration
-from resourcepool.status.reading import Since
+from resourcepool.status.reading import Since, ago, duration
 from resourcepool.status.work.places import RECENT, Explained, Places
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask

@@ -4,23 +4,65 @@ import datetime
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import connections, router
 from django.db.models import CharField, Exists, OuterRef, Q, UUIDField, Value
 from django.db.models.functions import Cast, Concat, Substr
+from django.utils.translation import gettext as _
 
 from resourcepool.database.retry import retrying
 from resourcepool.history.models import Event
 from resourcepool.leases.lock_holders import Locked, lockers
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import What
-from resourcepool.status.each_pool import of_each
-from resourcepool.status.reading import Until, fetched
-from resourcepool.status.renewal import Renewal, renewal
+from resourcepool.status.reading import Until, duration, fetched, of_each
 
 MOST_LOCKED = 100  # expired leases whose rows are checked for locks
 DEFAULT_NAME = "^[^/]*/[0-9]+/[^/]*/[^/]*$"  # of a holder: host/pid/thread/number
+LATE = 1.5  # times the usual interval, after which it is overdue
+ROUNDING = 0.1  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """The last renewal of a running lease, or its grant.
+
+    Attributes:
+        ago: how many seconds ago it was.
+        every: how often its keeper renews it, in seconds.
+    """
+
+    ago: float
+    every: float
+
+    ALSO: ClassVar = ("is_overdue",)
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether its holder should have renewed it by now."""
+        return self.ago > LATE * self.every
+
+    def __str__(self) -> str:
+        times = {"time": duration(self.ago), "every": duration(self.every)}
+        if self.is_overdue:
+            return _("%(time)s ago: overdue (due every %(every)s)") % times
+        return _("%(time)s ago (due every %(every)s)") % times
+
+
+def renewal(ttl: float | None, expires_in: float) -> Renewal | None:
+    """Return the last renewal of a lease that lasts for ``ttl`` seconds after each renewal.
+
+    Args:
+        ttl: from the history; None: unknown.
+        expires_in: until it expires, in seconds.
+
+    Returns:
+        None when it cannot be known.
+    """
+    if ttl is None or expires_in > ttl + ROUNDING:
+        return None
+    return Renewal(max(0.0, ttl - expires_in), ttl / 3)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from resourcepool.proxies.fields import BadField
 from resourcepool.resources.registry import everything
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.tags import TagsField
-from resourcepool.status.each_pool import of_each
-from resourcepool.status.reading import fetched
+from resourcepool.status.reading import fetched, of_each
 from resourcepool.waiting.models import Ticket
 
 _WORDS = re.compile(r"\[[^\]]*\]|[^\s/@:\[\]]+")

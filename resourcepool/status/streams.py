@@ -13,8 +13,7 @@ from resourcepool.database.tallies import tallies
 from resourcepool.elections.models import selector
 from resourcepool.events import shown
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, Kind
-from resourcepool.status.durations import duration
-from resourcepool.status.reading import Since, Until
+from resourcepool.status.reading import Since, Until, duration
 from resourcepool.status.work.places import Explained, Places, ended
 from resourcepool.taskqueue.models import Stream, StreamQuerySet, Task
 from resourcepool.waiting.models import Ticket

@@ -14,8 +14,7 @@ from resourcepool.database.tallies import tallies, tallies_since
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.labels import spelled
 from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, Kind
-from resourcepool.status.durations import ago, duration
-from resourcepool.status.reading import Until
+from resourcepool.status.reading import Until, ago, duration
 from resourcepool.status.work.places import RECENT, Explained, Places, ended
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.timers.claiming import HANDED_FOR

@@ -16,9 +16,8 @@ from resourcepool.dialect import DbNow
 from resourcepool.resources.registry import everything
 from resourcepool.resources.selectors import wanted
 from resourcepool.resources.state import State
-from resourcepool.status.durations import duration
 from resourcepool.status.pools import in_state
-from resourcepool.status.reading import Since, Until, fetched
+from resourcepool.status.reading import Since, Until, duration, fetched
 from resourcepool.waiting.models import Ticket
 
 SHOWN = 5  # of those in front

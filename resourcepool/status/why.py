@@ -17,9 +17,8 @@ from resourcepool.leases.lock_holders import Locked, lockers
 from resourcepool.resources.registry import everything
 from resourcepool.resources.state import State, Status, standing_of, state_of
 from resourcepool.signals import What
-from resourcepool.status.durations import duration
 from resourcepool.status.holders import Holding, counts, holdings
-from resourcepool.status.reading import Since, Until, fetched
+from resourcepool.status.reading import Since, Until, duration, fetched
 from resourcepool.status.waiting import Waiting, waiting
 
 ENDINGS = (

@@ -17,8 +17,8 @@ from resourcepool.management.status_report import HOLDINGS
 from resourcepool.management.tables import table
 from resourcepool.operations import OPERATIONS
 from resourcepool.resources.registry import everything, key
-from resourcepool.status.each_pool import of_each
 from resourcepool.status.holders import Holding, counts, holdings, locked, running
+from resourcepool.status.reading import of_each
 
 FREE = OPERATIONS["free"]
 

@@ -11,11 +11,10 @@ from django.utils.translation import ngettext
 
 from resourcepool.database.retry import retrying
 from resourcepool.status.alarm import ABOUT_LOCKS, Alarm, Kind
-from resourcepool.status.durations import duration
 from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, who
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, using, waiting
 from resourcepool.status.locks.names import HELD, LockStatus, standing_of
-from resourcepool.status.reading import Since, fetched
+from resourcepool.status.reading import Since, duration, fetched
 
 MOST_COUNTED = 10_000  # of each kind
 SHOWN = 20  # names that are waited for

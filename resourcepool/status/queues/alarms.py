@@ -9,9 +9,9 @@ from django.utils.translation import ngettext
 from resourcepool.labels import printable
 from resourcepool.queues.planning.changes import takeover_after
 from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, Kind
-from resourcepool.status.durations import duration
 from resourcepool.status.queues.flapping import RESTS
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
+from resourcepool.status.reading import duration
 
 IDLE_HEARTBEATS = 10  # for so many a server may be without a queue, or its code not ask for work
 LATE_HEARTBEATS = 2  # within so many other servers act on overdue changes
