@@ -19,11 +19,11 @@ from django.db import DatabaseError, InterfaceError, router, transaction
 from django.db.models import F
 from django_celery_beat.schedulers import DatabaseScheduler
 
-from resourcepool.daemon import Daemon
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.taskqueue import Consumer, GivenBack, RunningTask, handler, submit
 from resourcepool.taskqueue.models import MOST_LANES, MOST_RETRIES, Stream
+from resourcepool.threads.daemon import Daemon
 
 logger = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ import queue
 import threading
 from time import monotonic
 
-from resourcepool.daemon import Daemon
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
 from resourcepool.hints.outage import Outage
 from resourcepool.hints.transport import Transport
+from resourcepool.threads.daemon import Daemon
 
 MOST = 10_000  # addresses that wait to be sent to; further ones get no hint
 ASK_AGAIN = (0.5, 30.0)  # seconds after which the service is asked again how many hints are worth their cost:

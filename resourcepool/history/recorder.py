@@ -17,7 +17,6 @@ from typing import Any
 from django.db import connections, router
 
 from resourcepool.clock import monotonic
-from resourcepool.daemon import Daemon
 from resourcepool.database import background
 from resourcepool.database.background import own_connections
 from resourcepool.database.wakeup import Wakeup
@@ -26,6 +25,7 @@ from resourcepool.history.models import Event
 from resourcepool.history.writing import write, write_gap
 from resourcepool.leases.shutdown import at_exit
 from resourcepool.signals import Fact, last_words, recorders
+from resourcepool.threads.daemon import Daemon
 
 EVERY = 2.0  # seconds between two writes, at most; a lease that lasts longer has an event of its acquisition
 SPREAD = 0.3  # the share of that by which a write may come earlier: processes that began together do not write together

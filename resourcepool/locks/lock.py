@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio
 from resourcepool.database.retry import retrying
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
@@ -21,6 +20,7 @@ from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.lockable import Reentrant
 from resourcepool.locks.models import AbstractNamed, Mutex
 from resourcepool.locks.registry import current, held_by, holder_of, owner_in
+from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.models import Ticket
 from resourcepool.waiting.request import Request
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync

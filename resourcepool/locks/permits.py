@@ -11,7 +11,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Min
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import limit_silence
@@ -22,6 +21,7 @@ from resourcepool.locks.base import Named
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import AbstractPermit
 from resourcepool.locks.registry import Key
+from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting import several
 from resourcepool.waiting.contention import releasing
 from resourcepool.waiting.free_rows import candidates

@@ -11,7 +11,6 @@ from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.async_threads import in_thread
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.leases import verbs
@@ -23,6 +22,7 @@ from resourcepool.locks.models import AbstractNamed, Mutex, Notification, RWLock
 from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import owner_in
 from resourcepool.signals import Fact, What, tell
+from resourcepool.threads.async_threads import in_thread
 from resourcepool.waiting import several
 
 KINDS: tuple[Any, ...] = (Mutex, SemaphorePermit, RWLockPermit, Notification)

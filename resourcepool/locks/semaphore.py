@@ -11,7 +11,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Max, Q
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio, in_thread
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.exceptions import BadOption, NotHeld
@@ -23,6 +22,7 @@ from resourcepool.locks.models import AbstractPermit, SemaphorePermit
 from resourcepool.locks.permits import PermitLease, Permits, say_once
 from resourcepool.locks.registry import Key, current, held_by, holds
 from resourcepool.locks.resizing import MOST_PERMITS, resize
+from resourcepool.threads.async_threads import for_asyncio, in_thread
 from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.request import Request
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync

@@ -3,8 +3,8 @@
 import os
 
 from resourcepool import hints
-from resourcepool.bell import Bell
 from resourcepool.database.wakeup import Wakeup
+from resourcepool.threads.bell import Bell
 
 
 class Notices:

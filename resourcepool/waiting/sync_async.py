@@ -13,8 +13,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from django.db import connections
 
 from resourcepool import dialect
-from resourcepool.async_threads import in_thread, soon
-from resourcepool.bell import Bell
+from resourcepool.threads.async_threads import in_thread, soon
+from resourcepool.threads.bell import Bell
 from resourcepool.waiting.acquire import Leases, aacquire, acquire
 from resourcepool.waiting.request import Request, Source
 

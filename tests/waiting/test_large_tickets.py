@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.bell import Bell
 from resourcepool.models import Proxy, Ticket
+from resourcepool.threads.bell import Bell
 from resourcepool.waiting.contention import Speed, releasing
 from resourcepool.waiting.lease import release
 from resourcepool.waiting.models import pool_name

@@ -6,7 +6,6 @@ from typing import Any
 from django.db import connections, router
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.leases.terms import MIN_TTL
@@ -18,6 +17,7 @@ from resourcepool.locks.channels.publishing import Publication
 from resourcepool.locks.channels.subscriber import Subscriber
 from resourcepool.locks.channels.subscription import SubscriptionSource
 from resourcepool.locks.models import MAX_NAME
+from resourcepool.threads.async_threads import for_asyncio
 
 TTL = 15.0  # seconds
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
-from resourcepool.async_threads import for_asyncio
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseFromAnotherProcess, LeaseLost
@@ -16,6 +15,7 @@ from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.polling import pollers
 from resourcepool.locks.channels.position import Position
 from resourcepool.locks.channels.subscription import SubscriptionSource
+from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 NAP = 0.5  # seconds

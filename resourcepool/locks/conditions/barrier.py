@@ -6,7 +6,6 @@ from django.db import IntegrityError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbLater, brief_transaction
@@ -17,6 +16,7 @@ from resourcepool.leases.terms import default_holder
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import Notified, NotifiedLine, use
 from resourcepool.locks.models import MAX_NAME, Notification
+from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.lease import abandon
 from resourcepool.waiting.request import refuse_open_transaction
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync

@@ -1,8 +1,8 @@
 """A bell that a signal handler interrupts can be rung, and waited for, as if nothing had happened."""
 
-from resourcepool.bell import Bell
 from resourcepool.database.clock import monotonic
 from resourcepool.database.wakeup import Wakeup
+from resourcepool.threads.bell import Bell
 from resourcepool.waiting.waiter import Outcome
 from tests.eventually import InBackground
 from tests.interruptions import FILES, at_each_line

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.daemon import Daemon
+from resourcepool.threads.daemon import Daemon
 from tests.eventually import at_once, eventually
 from tests.interruptions import FILES, at_each_line
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from asgiref.sync import ThreadSensitiveContext, async_to_sync
 
-from resourcepool import async_threads
-from resourcepool.async_threads import in_thread
+from resourcepool.threads import async_threads
+from resourcepool.threads.async_threads import in_thread
 from tests.eventually import eventually
 from tests.resources.occupied import occupied, soon
 
@@ -188,5 +188,7 @@ def test_a_failure_that_nobody_hears_of_is_noted(caplog: pytest.LogCaptureFixtur
 
     with caplog.at_level(logging.INFO):
         asyncio.run(main())
-    assert [(one.name, one.levelname) for one in caplog.records] == [("resourcepool.async_threads", "INFO")]
+    assert [(one.name, one.levelname) for one in caplog.records] == [
+        ("resourcepool.threads.async_threads", "INFO")
+    ]
     assert "nobody waits any more for what failed" in caplog.text
