@@ -14,9 +14,9 @@ BROKERS = ("tests/taskqueue/test_celery_beat.py",)
 SUBMITTED = (
     Mutation(
         "streams: a key is unique in its stream",
-        "migrations/0014_streams.py",
+        "migrations/0001_initial.py",
         'models.UniqueConstraint(fields=("stream", "key"), name="resourcepool_task_key")',
-        "",
+        'models.UniqueConstraint(fields=("stream", "key", "id"), name="resourcepool_task_key")',
         (*EACH_ATTEMPT, *SUBMITS),
     ),
     Mutation(
