@@ -145,7 +145,7 @@ def _if_heard(notice: Callable[[Notices, str, object], None]) -> Callable[[Notic
     return hear
 
 
-def _send_hint(address: str) -> None:
+def _send_hint(address: str, _per_second: float = 0.0) -> None:
     running = schedule.now_running()
     running.note(f"a hint for {address or 'nobody'}")
     for process in {actor.process.name: actor.process for actor in running.actors}.values():
