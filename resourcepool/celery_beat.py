@@ -19,11 +19,11 @@ from django.db import DatabaseError, InterfaceError, router, transaction
 from django.db.models import F
 from django_celery_beat.schedulers import DatabaseScheduler
 
-from resourcepool.daemon import Daemon
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.taskqueue import Consumer, GivenBack, RunningTask, handler, submit
 from resourcepool.taskqueue.models import MOST_LANES, MOST_RETRIES, Stream
+from resourcepool.threads.daemon import Daemon
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
             if rows.update(last_run_at=model.last_run_at, total_run_count=F("total_run_count") + 1):
                 _submit(entry, key)
                 return
-        self._read_again()  # somebody has changed it
+        self._read_again()  # it was changed meanwhile
 
     def sync(self) -> None:
         """Write nothing: it is written when an entry is run."""
@@ -111,7 +111,7 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
             self._consumer = Consumer(STREAM)
             self._thread = Daemon(STREAM, self._consumer.run)
         assert self._thread is not None  # noqa: S101 (for the type checker)
-        if not self._thread.is_alive:  # also when it ended because somebody has deleted the stream
+        if not self._thread.is_alive:  # also when it ended because the stream was deleted
             Stream.objects.get_or_create(name=STREAM, defaults=DEFAULTS)
         self._thread.see_to()
         return self._consumer.term

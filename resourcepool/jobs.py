@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class Job(AbstractElection):
-    """A kind of periodic work, done by whoever is elected for it, so that it is safe to start it twice at once.
+    """A kind of periodic work, done by one elected process, so that it is safe to start it twice at once.
 
     Correctness never depends on any of them (invariant 4).
     """
@@ -55,7 +55,7 @@ def run(name: str, work: Callable[[Term], str]) -> str | None:
 
     Raises:
         DatabaseUnavailable: and whatever ``work`` raises; that is noted, too, if the database answers.
-        LeaseLost: it took so long, or was stopped for so long, that somebody else may be doing it by now.
+        LeaseLost: it took, or was stopped for, so long that another process may be doing it by now.
     """
     term = Election(name, Job).try_now()
     if term is None:

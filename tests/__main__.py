@@ -1,7 +1,7 @@
 """The whole test run: lint, then the tests on SQLite, MariaDB and PostgreSQL, on servers of its own.
 
-Of everything, the part on MariaDB runs beside the others: it waits more than it computes. Temporary files are in memory
-if there is room: see tests/memory.py.
+Of everything, the parts on servers run beside that on SQLite: they wait more than they compute. Temporary files are in
+memory if there is room: see tests/memory.py.
 
 python -m tests                                           everything
 python -m tests --only lint                               what make lint does
@@ -10,6 +10,7 @@ python -m tests --only mariadb -- tests/leases -k renew   one database, and what
 """
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -26,7 +27,7 @@ from tests.quick import quick
 from tests.run import DATABASES, run
 
 PARTS = ("lint", *DATABASES)
-BESIDE = "mariadb"
+BESIDE = ("mariadb", "postgresql")
 WITHOUT_WORDS = {"lint": lint, "quick": quick}
 
 
@@ -62,9 +63,11 @@ def main(words: Sequence[str]) -> int:
 
 
 def everything(outcomes: list[Outcome]) -> None:
-    with beside(BESIDE) as part:
-        one_after_the_other([name for name in PARTS if name != BESIDE], [], outcomes)
-        outcomes.append(part.outcome())
+    with contextlib.ExitStack() as stack:
+        parts = [stack.enter_context(beside(name)) for name in BESIDE]
+        one_after_the_other([name for name in PARTS if name not in BESIDE], [], outcomes)
+        for part in parts:
+            outcomes.append(part.outcome())  # noqa: PERF401 (kept when interrupted)
 
 
 def one_after_the_other(parts: Sequence[str], extra: Sequence[str], outcomes: list[Outcome]) -> None:

@@ -9,19 +9,23 @@ from django.db import connections
 
 Result = TypeVar("Result")
 
+# Seconds between two looks: short at first, for most is soon a fact; later the processor is left to what is waited for.
+FIRST_PAUSE, LONGEST_PAUSE, GROWTH = 0.002, 0.05, 1.3
+
 
 def eventually(
     predicate: Callable[[], Result], within: float = 60, because: Callable[[], object] = str
 ) -> Result:
     """Return what ``predicate`` returns as soon as it is true; fail when it is not ``within`` seconds, for it hangs."""
-    deadline = time.monotonic() + within
+    deadline, pause = time.monotonic() + within, FIRST_PAUSE
     while True:
         result = predicate()
         if result:
             return result
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {within} s; {because()}")
-        time.sleep(0.005)
+        time.sleep(pause)
+        pause = min(GROWTH * pause, LONGEST_PAUSE)
 
 
 def at_once(count: int, work: Callable[[int], Result], timeout: float = 60) -> list[Result]:

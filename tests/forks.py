@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PYTHON = [sys.executable, "-u", "-X", "faulthandler"]
 LARGEST = 100_000  # bytes of a request
 SETTINGS = ("tests.settings", "project.settings")
+OF_ITS_OWN = {"DATABASE_URL", "CELERY_BROKER_URL"}  # what may differ in the environment of a fork
 
 
 class Forks:
@@ -53,7 +54,8 @@ class Forks:
     ) -> ForkedProcess | None:
         """Return the child that calls this function; None if it needs a process that was started otherwise.
 
-        A fork can have a database of its own, of the same kind; nothing else in its environment is its own.
+        A fork can have a database of its own, of the same kind, and a broker; nothing else in its environment is its
+        own.
         """
         self._environment = self._environment or of_children(usual)
         changed = changes(self._environment, of_children(environment))
@@ -102,7 +104,7 @@ def changes(usual: dict[str, str], wanted: dict[str, str]) -> dict[str, str] | N
     """Return what a fork of a process with the usual environment has to change; None if a fork cannot."""
     changed = {name: value for name, value in wanted.items() if usual.get(name) != value}
     kinds = {urlsplit(each.get("DATABASE_URL", "")).scheme for each in (usual, wanted)}
-    is_possible = changed.keys() <= {"DATABASE_URL"} and usual.keys() <= wanted.keys() and len(kinds) == 1
+    is_possible = changed.keys() <= OF_ITS_OWN and usual.keys() <= wanted.keys() and len(kinds) == 1
     return changed if is_possible else None
 
 
@@ -117,6 +119,7 @@ def read_settings_again(environment: dict[str, str]) -> None:
             del connections[alias]
     connections._settings = None
     del connections.settings
+    settings._setup()  # or the first thing that asks for commands finds Django's alone, as nothing is configured
 
 
 class Server:

@@ -16,9 +16,13 @@ from tests.servers import MariaDB, PostgreSQL, ServerFailed, ServerMissing
 
 TIMEOUT = 20 * 60
 NOTHING_COLLECTED = 5
-AT_ONCE = ("--numprocesses=4", "--dist=worksteal")  # on two processors: half of the time a test waits
+# How many tests at once, on two processors: on a server a test waits most of its time.
+AT_ONCE = {
+    name: (f"--numprocesses={count}", "--dist=worksteal")
+    for name, count in {"sqlite": 3, "mariadb": 4, "postgresql": 4}.items()
+}
 ALONE = ("--numprocesses=2", "--dist=worksteal")  # what loads the machine by itself; half of the time it waits
-DATABASES = ("sqlite", "mariadb", "postgresql")
+DATABASES = tuple(AT_ONCE)
 FEWER = {"TESTS_EVERY": "6"}  # of very many cases that are alike, in a run of everything: see tests/part.py
 HAS_ALONE = "mariadb"  # what is marked ``alone`` is tested on one database
 
@@ -42,12 +46,13 @@ def phases(name: str, extra: Sequence[str]) -> list[list[str]]:
     """
     names_paths = any(Path(word.split("::")[0]).exists() for word in extra)
     if "-m" in extra:
-        return [[*AT_ONCE, *extra]]
+        return [[*AT_ONCE[name], *extra]]
     if name == "sqlite" or names_paths:
         chosen, which = extra, ""
     else:
         chosen, which = [*everywhere.targets(), *extra], "everywhere and "
-    at_once, alone = [*AT_ONCE, "-m", f"{which}not alone", *chosen], [*ALONE, "-m", f"{which}alone", *chosen]
+    at_once = [*AT_ONCE[name], "-m", f"{which}not alone", *chosen]
+    alone = [*ALONE, "-m", f"{which}alone", *chosen]
     return [at_once, alone] if name == HAS_ALONE else [at_once]
 
 

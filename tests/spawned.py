@@ -89,8 +89,8 @@ class Spawner:
     """``spawn(function, *arguments)`` or ``spawn("path/of/script.py", *arguments)``: a Child on the test's database.
 
     The function is one at the top of an importable module, the arguments are JSON for it and words for a script.
-    Given ``forks`` such a function runs in a fork, also on another database of the same kind; what has any other
-    environment of its own is a program of its own.
+    Given ``forks`` such a function runs in a fork, also on another database of the same kind, or with another broker;
+    what has any other environment of its own is a program of its own.
     """
 
     def __init__(self, url: str, forks: Forks | None = None) -> None:

@@ -1,6 +1,7 @@
 """The harness itself: servers leave nothing behind, children work on the test's own database, pins are complete."""
 
 import contextlib
+import gc
 import os
 import re
 import sqlite3
@@ -120,11 +121,21 @@ def test_a_fork_can_be_on_another_database_of_the_same_kind(spawn: Spawner, tmp_
     assert other == f"{tmp_path}/other.sqlite3 {tmp_path}/other.sqlite3\n{usual.splitlines()[1]}\n"
 
 
+@pytest.mark.only("sqlite")
+def test_a_fork_can_have_a_broker_of_its_own(spawn: Spawner) -> None:
+    assert spawn(tell_its_broker).succeed() == "None None\n"
+    own = spawn(tell_its_broker, CELERY_BROKER_URL="redis://one:1/0")
+    other = spawn(tell_its_broker, CELERY_BROKER_URL="redis://other:1/0")
+    assert own.succeed() == "redis://one:1/0 redis://one:1/0\n"
+    assert other.succeed() == "redis://other:1/0 redis://other:1/0\n"
+
+
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
         ({"A": "1", "DATABASE_URL": "mysql://a"}, {}),
         ({"A": "1", "DATABASE_URL": "mysql://b"}, {"DATABASE_URL": "mysql://b"}),
+        ({"A": "1", "DATABASE_URL": "mysql://a", "CELERY_BROKER_URL": "b"}, {"CELERY_BROKER_URL": "b"}),
         ({"A": "1", "DATABASE_URL": "postgres://a"}, None),
         ({"A": "2", "DATABASE_URL": "mysql://a"}, None),
         ({"A": "1", "B": "1", "DATABASE_URL": "mysql://a"}, None),
@@ -216,6 +227,12 @@ def tell_its_database() -> None:
     tell_whose_child_it_is()
 
 
+def tell_its_broker() -> None:
+    from project.celery import app
+
+    print(settings.CELERY_BROKER_URL, app.conf.broker_url)
+
+
 def fail() -> None:
     raise LookupError("no such group")
 
@@ -246,10 +263,20 @@ def canonical(name: str) -> str:
 def test_what_depends_on_the_database_is_tested_on_each_and_the_rest_once() -> None:
     assert "everywhere and not alone" in phases("mariadb", ["-k", "x"])[0]
     assert "tests/dialect" in phases("mariadb", ["-k", "x"])[0]
-    assert phases("postgresql", ["tests/locale"])[0] == [*AT_ONCE, "-m", "not alone", "tests/locale"]
+    assert phases("postgresql", ["tests/locale"])[0] == [
+        *AT_ONCE["postgresql"],
+        "-m",
+        "not alone",
+        "tests/locale",
+    ]
     assert phases("mariadb", ["tests/browser"])[1] == [*ALONE, "-m", "alone", "tests/browser"]
     assert len(phases("sqlite", [])) == len(phases("postgresql", [])) == 1
-    assert phases("mariadb", ["-m", "alone"]) == [[*AT_ONCE, "-m", "alone"]]
+    assert phases("mariadb", ["-m", "alone"]) == [[*AT_ONCE["mariadb"], "-m", "alone"]]
+
+
+def test_garbage_is_collected_while_tests_run_though_not_while_they_are_collected() -> None:
+    assert gc.isenabled()
+    assert gc.get_freeze_count()
 
 
 def test_every_test_that_is_listed_is_there() -> None:

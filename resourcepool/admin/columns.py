@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from resourcepool.dashboard.links import address
 from resourcepool.database.columns import is_seconds
 from resourcepool.events import SentenceField, shown
-from resourcepool.status.durations import UNITS, duration, exactly
+from resourcepool.status.reading import UNITS, duration, exactly
 
 UNIT = re.compile(r" ?[(（](s|秒)[)）]$")  # at the end of a label, in each language
 

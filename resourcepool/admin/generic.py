@@ -31,7 +31,7 @@ from resourcepool.dialect import MicrosUntil
 from resourcepool.events import shown
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import sentence
-from resourcepool.status.durations import exactly
+from resourcepool.status.reading import exactly
 
 # Django's classes as the type checker wants them; they take no type parameters at run time.
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from resourcepool.elections.models import election_models
 from resourcepool.events import shown
 from resourcepool.resources.state import State, Status, Verdict, standing_of
 from resourcepool.signals import What
-from resourcepool.status.durations import duration
-from resourcepool.status.holders import origin
-from resourcepool.status.renewal import renewal
+from resourcepool.status.holders import origin, renewal
+from resourcepool.status.reading import duration
 
 HELD = (State.LEASED, State.DRAINING)
 AWAY = (State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)

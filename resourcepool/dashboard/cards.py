@@ -19,12 +19,11 @@ from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.state import State, Verdict
-from resourcepool.status.activity import Happenings, happenings
+from resourcepool.status.activity import Happenings, Point, Span, happenings, trends, up_to_now
 from resourcepool.status.alarms import Alarm, alarms_of
 from resourcepool.status.grid import MOST, Cell, grid
 from resourcepool.status.jobs import JobStatus, jobs
 from resourcepool.status.pools import PoolStatus, pools
-from resourcepool.status.trend import Point, Span, trends, up_to_now
 from resourcepool.waiting.models import Ticket
 
 MOST_ALARMS = 100

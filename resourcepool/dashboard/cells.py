@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from resourcepool.events import shown
 from resourcepool.resources.state import State
-from resourcepool.status.durations import duration
 from resourcepool.status.grid import Cell
+from resourcepool.status.reading import duration
 
 BANDS = 100
 PLACE = "0pk0"  # stands for the key in the address of a page

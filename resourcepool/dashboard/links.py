@@ -82,7 +82,7 @@ class Links:
     def _of_system(self, kind: Kind, about: str, name: str) -> str:
         """Return the list that shows what is wrong with the stream, topic, ... ``name``."""
         failed, ready = DispenserTask.State.FAILED.value, DispenserTask.State.READY.value
-        if f"{about}: " == ABOUT_LOCKS:
+        if f"{about}: %s" == ABOUT_LOCKS:
             of_kind, _space, name = name.partition(" ")
             return self.list(LockKind(of_kind).model, standing="waited", q=name)
         of_queues, how = QUEUE_PROBLEMS.get(kind, (Server, {}))
@@ -96,7 +96,7 @@ class Links:
             ABOUT_TIMERS: (Timer, {"topic": name, "standing": "dead" if kind is Kind.DEAD_TIMERS else "due"}),
             ABOUT_CHANNELS: (Subscription, {"channel": name, "standing": "durable"}),
         }
-        model, wanted = lists[f"{about}: "]
+        model, wanted = lists[f"{about}: %s"]
         return self.list(model, **wanted)
 
     def _may_view(self, model: Any) -> bool:

@@ -12,9 +12,9 @@ from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.labels import spelled
 from resourcepool.queues.models import Move, Queue, Server, TaskType
-from resourcepool.status.durations import duration
 from resourcepool.status.queues.map import Moved, QueueCell, cells, latest_moves
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus, task_types
+from resourcepool.status.reading import duration
 
 MOST_CARDS = 20
 MOST_SERVERS = 100  # rows of one card

@@ -20,7 +20,7 @@ from resourcepool.dashboard.access import visible_models, visible_systems
 from resourcepool.dashboard.cards import Overview, overview
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.status.trend import Span
+from resourcepool.status.activity import Span
 
 EVERY = 5  # seconds between two looks
 

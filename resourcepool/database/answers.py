@@ -16,9 +16,9 @@ from contextlib import AbstractContextManager
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.daemon import Daemon
 from resourcepool.database.clock import monotonic
 from resourcepool.database.wakeup import Wakeup
+from resourcepool.threads.daemon import Daemon
 
 logger = logging.getLogger(__name__)
 

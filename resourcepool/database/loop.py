@@ -6,10 +6,10 @@ Each database has its own: a hanging database must not delay the leases and the 
 import logging
 from collections.abc import Callable
 
-from resourcepool.daemon import Daemon
 from resourcepool.database.background import own_connections
 from resourcepool.database.clock import monotonic
 from resourcepool.database.wakeup import Wakeup
+from resourcepool.threads.daemon import Daemon
 
 PAUSE_AFTER_FAILURE = 0.2  # seconds
 

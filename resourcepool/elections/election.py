@@ -1,18 +1,16 @@
-"""Leader election: a lease of one row, so a leader that dies is followed by another one when its ttl is over.
-
-The vocabulary is kazoo's ``Election``, and document 002's (R2.3).
-"""
+"""Leader election, as kazoo's ``Election`` (document 002, R2.3): the leader leases a row."""
 
 import asyncio
+import contextlib
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.async_threads import in_thread
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
@@ -22,9 +20,10 @@ from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import MIN_TTL, Grant, Terms, default_holder
 from resourcepool.signals import is_recorded
-from resourcepool.waiting.acquire import aacquire, acquire, atry_now, try_now
+from resourcepool.waiting.acquire import atry_now, try_now
 from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.request import Request
+from resourcepool.waiting.sync_async import ASYNC, Mode, never, run_sync
 
 TTL = 60.0  # seconds
 NAP = 0.5  # seconds
@@ -32,26 +31,26 @@ MOST_STANDBYS = 10_000
 
 
 class Election:
-    """One thing that only one process at a time may lead.
+    """Something that only one process at a time may lead; when it dies, another one leads after its ttl.
 
         with Election("reports").campaign() as term:
             while term.is_leader:
                 with transaction.atomic(), term.guard():
                     ...
 
-    Not promised: that a former leader which does not look (``is_leader``, ``guard``) stops in time.
+    Not promised: that a former leader that does not look (``is_leader``, ``guard``) stops in time.
 
     Args:
-        name: of the election; whoever gives the same one campaigns against each other.
-        model: in whose table its row is; each has elections of its own.
-        ttl: seconds or timedelta after which somebody else may lead when the leader's process has died.
-        lock_delay: seconds or timedelta that a new leader waits after a term that was not resigned: for what the old
-            one may still be doing without looking. Every campaigner gives the same. (Consul's lock-delay, R2.3.)
+        name: one line of 1 to 200 characters; campaigns of one name compete.
+        model: the model of its row; each has elections of its own.
+        ttl: seconds or timedelta after the death of the leader's process until another one may lead.
+        lock_delay: seconds or timedelta that a new leader waits after a term that was not resigned, for what the old
+            one may still be doing. All campaigns give the same. (Consul's lock-delay, R2.3.)
         on_elected: called with the ``Term`` in the campaigning thread, before ``campaign`` returns it.
         on_lost: called with the ``Term``, once, from a background thread, when it is lost; not when it is resigned.
 
     Raises:
-        BadOption: the name is no line of 1 to 200 characters, or another option is not allowed.
+        BadOption: names the option, the value, and what is allowed.
     """
 
     def __init__(
@@ -71,56 +70,46 @@ class Election:
         self._ttl = options.seconds("ttl", ttl, least=MIN_TTL)
         self._lock_delay = options.seconds("lock_delay", lock_delay)
         self._on_elected, self._on_lost = on_elected, on_lost
-        self._looked_for: Request | None = None  # whose row is there, as far as known
+        self._looked_for: Request | None = None  # for which the row was found or added
 
     @property
     def using(self) -> str:
-        """The database on which it is decided."""
+        """The database of its row."""
         return router.db_for_write(self.model)
 
-    def campaign(self, timeout: object = None, *, stop: Callable[[], bool] = lambda: False) -> Term:
-        """Return the term of this process as the leader, after waiting in line for up to ``timeout``.
+    def campaign(self, timeout: object = None, *, stop: Callable[[], bool] = never) -> Term:
+        """Wait in line to lead; return the term.
 
         Args:
             timeout: seconds or timedelta; None: as long as it takes. A lock-delay comes on top of it.
-            stop: asked now and then; True ends the wait, and the lock-delay.
+            stop: asked now and then; True ends the wait and the lock-delay.
 
         Raises:
             AcquireTimeout: others led all that time, or until ``stop``.
             ClaimInTransaction: a transaction is open.
-            LeaseLost: the term was lost before it began, for example in the lock-delay.
+            LeaseLost: the term was lost before it began, such as in the lock-delay.
         """
-        options.plain_function("stop", stop, "a plain function, which tells whether to end")
-        request = self._request(timeout)
-        return self._begin(acquire(self, request, stop), request, stop)
+        return run_sync(self._campaign, timeout, stop)
 
-    async def acampaign(self, timeout: object = None, *, stop: Callable[[], bool] = lambda: False) -> Term:
-        """``campaign`` for asyncio; waiting occupies no thread. ``stop`` is a plain function here, too."""
-        options.plain_function("stop", stop, "a plain function, which tells whether to end")
-        request = self._request(timeout)
-        return await self._abegin(await aacquire(self, request, stop=stop), request, stop)
+    async def acampaign(self, timeout: object = None, *, stop: Callable[[], bool] = never) -> Term:
+        """``campaign`` for asyncio; waiting occupies no thread. ``stop`` is a plain function, too."""
+        return await self._campaign(ASYNC, timeout, stop)
 
     def try_now(self) -> Term | None:
-        """Return the term of this process as the leader; None when somebody else leads, or is next.
-
-        It waits for nobody, but for the lock-delay when it has won.
+        """Return the term; None: another one leads, or is next. The only wait is the lock-delay.
 
         Raises:
             ClaimInTransaction: a transaction is open.
             DatabaseUnavailable: it was not decided.
         """
-        request = self._request(0.0)
-        leases = try_now(self, request)
-        return None if leases is None else self._begin(leases, request)
+        return run_sync(self._try_now)
 
     async def atry_now(self) -> Term | None:
         """``try_now`` for asyncio."""
-        request = self._request(0.0)
-        leases = await atry_now(self, request)
-        return None if leases is None else await self._abegin(leases, request)
+        return await self._try_now(ASYNC)
 
     def leader(self) -> Leader | None:
-        """Return who leads at this moment of the database's clock; None: nobody. Raises DatabaseUnavailable."""
+        """Return who leads now, by the database's clock; None: nobody. Raises DatabaseUnavailable."""
         connection = connections[self.using]
         rows = verbs.rows_of(connection, self.model).filter(pk=self.name).held()
         columns = ("holder", "fence", "elected_term", MicrosUntil("elected_at"))
@@ -131,7 +120,7 @@ class Election:
         return Leader(holder, term, max(0.0, -micros / 1_000_000) if term == elected_term else None)
 
     def standbys(self, limit: int = 100) -> list[str]:
-        """Return the holders that wait to lead, the next leader first; at most ``limit`` of them."""
+        """Return up to ``limit`` holders that wait to lead, the next leader first."""
         limit = options.whole("limit", limit, least=1, most=MOST_STANDBYS)
         line = standbys(self.using, self.model, self.name).order_by("priority", "pk")
         holders = line.values_list("holder", flat=True)[:limit]
@@ -145,42 +134,36 @@ class Election:
         )
         return Request(terms, timeout=wait, selector=selector(self.name))
 
-    def _begin(self, leases: list[Any], request: Request, stop: Callable[[], bool] = lambda: False) -> Term:
+    async def _campaign(self, mode: Mode, timeout: object, stop: Callable[[], bool]) -> Term:
+        options.plain_function("stop", stop, "a plain function, which tells whether to end")
+        request = self._request(timeout)
+        return await self._begin(mode, await mode.acquire(self, request, stop=stop), request, stop)
+
+    async def _try_now(self, mode: Mode) -> Term | None:
+        request = self._request(0.0)
+        leases = await mode.either(partial(try_now, self, request), partial(atry_now, self, request))
+        return None if leases is None else await self._begin(mode, leases, request, never)
+
+    async def _begin(self, mode: Mode, leases: list[Any], request: Request, stop: Callable[[], bool]) -> Term:
         term: Term = leases[0]
         try:
-            self._keep_lock_delay(term, self._note(term), request, stop)
-            return self._deliver(term)
+            await self._keep_lock_delay(mode, term, await mode.call(self._note, term), request, stop)
+            return await mode.call(self._deliver, term)
         except BaseException:
-            term.abandon()
+            await mode.call(term.abandon)
             raise
 
-    def _keep_lock_delay(self, term: Term, over_at: float, request: Request, stop: Callable[[], bool]) -> None:
-        while term.is_leader and (left := over_at - monotonic()) > 0:
-            if stop():
-                raise self.timed_out(request, term.holder, None)
-            term.lost.wait(min(left, NAP))
-
-    async def _abegin(
-        self, leases: list[Any], request: Request, stop: Callable[[], bool] = lambda: False
-    ) -> Term:
-        term: Term = leases[0]
-        try:
-            await self._akeep_lock_delay(term, await in_thread(self._note, term), request, stop)
-            return await in_thread(self._deliver, term)
-        except BaseException:
-            await in_thread(term.abandon)
-            raise
-
-    async def _akeep_lock_delay(
-        self, term: Term, over_at: float, request: Request, stop: Callable[[], bool]
+    async def _keep_lock_delay(
+        self, mode: Mode, term: Term, over_at: float, request: Request, stop: Callable[[], bool]
     ) -> None:
         while term.is_leader and (left := over_at - monotonic()) > 0:
             if stop():
                 raise self.timed_out(request, term.holder, None)
-            await asyncio.sleep(min(left, NAP))
+            nap = min(left, NAP)
+            await mode.either(partial(term.lost.wait, nap), partial(asyncio.sleep, nap, False))
 
     def _note(self, term: Term) -> float:
-        """Write down that the term has begun; return when the lock-delay is over, by this process's clock."""
+        """Store that the term has begun; return when the lock-delay is over, by this process's clock."""
         connection = connections[term.using]
         mine = verbs.rows_of(connection, self.model).filter(pk=term.pk, fence=term.fence)
         before = (0, 0)
@@ -193,7 +176,7 @@ class Election:
 
     def _deliver(self, term: Term) -> Term:
         term.ensure_held()
-        # Only now: a term that ends before, for example in the lock-delay, leaves that to the next one.
+        # Only now: after a term that ends before this, the next one keeps the lock-delay.
         term.is_noted = bool(self._lock_delay)
         delivered([term])
         if self._on_elected is not None:
@@ -203,7 +186,6 @@ class Election:
     # What waiting needs: see ``waiting.request.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        """Claim the row if nobody leads; it is added when it is not there."""
         grant = verbs.claim(connection, self.model, self.name, request.terms)
         if grant is None and retrying(connection, lambda: self._create(connection.alias)):
             grant = verbs.claim(connection, self.model, self.name, request.terms)
@@ -211,27 +193,22 @@ class Election:
         return None if grant is None else [grant]
 
     def handle(self, using: str, grant: Grant, request: Request) -> Term:
-        """Return the handle of the term that was granted."""
         return Term(self.model, using, grant, request.terms)
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """See that the row is there, unless ``claim_free`` just did: while many wait, that is not asked first."""
+        """Add the row if need be, unless ``claim_free`` just did: it is not called while many wait."""
         if self._looked_for is not request:
             retrying(connection, lambda: self._create(connection.alias))
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        """Return the error for a campaign that was not won in time."""
         why = f": {trouble}" if trouble else ""
         return AcquireTimeout(f"election {self.name!r} was not won within {request.timeout:g} s{why}")
 
     def _create(self, using: str) -> bool:
-        """Add the row if it is not there; tells whether this was so."""
+        """Add the row if there is none; return whether there was none."""
         rows: Any = self.model._base_manager.using(using)
         if rows.filter(pk=self.name).exists():
             return False
-        try:
-            with transaction.atomic(using=using):
-                rows.create(pk=self.name)
-        except IntegrityError:
-            return True  # somebody else just did
+        with contextlib.suppress(IntegrityError), transaction.atomic(using=using):  # added meanwhile
+            rows.create(pk=self.name)
         return True

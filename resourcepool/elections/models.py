@@ -1,4 +1,4 @@
-"""One leased row for each election: whoever holds it leads, and the fence is the number of the term."""
+"""A leased row for each election: its holder leads, and its fence is the number of the term."""
 
 import json
 from itertools import filterfalse
@@ -22,18 +22,18 @@ MAX_NAME = 200
 
 
 def selector(name: str) -> str:
-    """Return what a ticket says of one that waits to lead in the election ``name``."""
+    """Return the selector of tickets for the election ``name``."""
     return json.dumps({"name": name})
 
 
 def election_models() -> list[type["AbstractElection"]]:
-    """Return the models of elections of which the history tells, in the order of their labels."""
+    """Return the models of elections that the history records, sorted by label."""
     models = [model for model in apps.get_models() if issubclass(model, AbstractElection) and model.is_told]
     return sorted(filterfalse(inherited_from, models), key=lambda model: model._meta.label_lower)
 
 
 class AbstractElection(AbstractLease):
-    """An election, found by its name. A model of one's own keeps what a leader has to know or leaves behind."""
+    """An election. A model of your own can keep what leaders have to know or leave behind."""
 
     name = KeyField(_("name"), max_length=MAX_NAME, primary_key=True)
     elected_at = models.DateTimeField(_("elected at"), null=True, editable=False)
@@ -46,14 +46,14 @@ class AbstractElection(AbstractLease):
         help_text=_("The last term that ended in good order, where a lock-delay is kept."),
     )
 
-    # Columns that ``save`` leaves alone unless ``update_fields`` names them: an instance is older than the leader.
+    # ``save`` writes these only if ``update_fields`` names them: the instance may be older than the leader.
     written_by_leaders: ClassVar[frozenset[str]] = frozenset({"elected_at", "elected_term", "resigned_term"})
 
     class Meta:
         abstract = True
 
     def clean(self) -> None:
-        """Refuse a name that could not be said in one line."""
+        """Refuse a name that is not one printable line."""
         try:
             options.text("name", self.name, most=MAX_NAME)
         except BadOption:
@@ -70,7 +70,7 @@ class AbstractElection(AbstractLease):
 
     @classmethod
     def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:
-        """Return the condition for the one row that a ticket's ``selector`` names."""
+        """Return the condition for the row that a ticket's ``selector`` names."""
         if not (wanted := json.loads(selector)):
             return ANYWHERE
         return Where(
@@ -79,7 +79,7 @@ class AbstractElection(AbstractLease):
 
 
 class Leadership(AbstractElection):
-    """The election of whoever does what its name says: ``Election("reports")``."""
+    """The row of an ``Election`` without a model of its own."""
 
     class Meta:
         verbose_name = _("election")

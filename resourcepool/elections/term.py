@@ -1,4 +1,4 @@
-"""One term of a leader."""
+"""The term of a leader."""
 
 from typing import Any, NamedTuple
 
@@ -8,13 +8,13 @@ from django.db.models import F, Min, Value
 from django.db.models.functions import Least
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio
 from resourcepool.database.retry import retrying
 from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import MAX_LENGTH
 from resourcepool.signals import What
+from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.models import Ticket
 
@@ -22,7 +22,7 @@ LISTED = 5  # standbys in an error
 
 
 class Leader(NamedTuple):
-    """Who leads: ``since`` is in seconds, None while the term is so new that this is not written yet."""
+    """Who leads, and for how many seconds; ``since`` is None until the beginning of the term is stored."""
 
     holder: str
     term: int
@@ -30,27 +30,24 @@ class Leader(NamedTuple):
 
 
 class Term(AwaitedLease):
-    """One term of a leader: a lease, whose ``fence`` is the number of the term. See ``Lease`` for what it promises.
+    """A lease whose ``fence`` is the number of the term; see ``Lease``. As a context manager it resigns at the end."""
 
-    As a context manager it resigns at the end.
-    """
-
-    is_noted = False  # whether a clean end is written to the row, for those who keep a lock-delay
+    is_noted = False  # whether resigning is stored in the row: after that there is no lock-delay
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process may still rely on being the leader. No I/O, so ask before each step of the work."""
+        """Whether this process may still rely on leading. No I/O, so ask before each step of the work."""
         return self.is_held
 
     def resign(self, to: str | None = None) -> None:
-        """Give the leadership up: the first in line has it at once.
+        """Stop leading: the first in line leads at once.
 
         Args:
-            to: the holder of a standby that goes to the front of the line before; None: the line as it is.
+            to: the holder of a standby, which is moved to the front of the line; None: the line as it is.
 
         Raises:
             LeaseLost: it was lost before.
-            BadOption: nobody of that name stands by, or it is no name; the term goes on.
+            BadOption: there is no such standby; the term goes on.
         """
         if to is None:
             self.release()
@@ -62,7 +59,7 @@ class Term(AwaitedLease):
     aresign = for_asyncio(resign)
 
     def report_leak(self, why: str) -> None:
-        """Report nothing: who leads as long as the process lives need not keep the handle."""
+        """Report nothing: a program that leads as long as it lives need not keep the handle."""
 
     def _move_to_front(self, holder: str) -> None:
         connection = connections[self.using]
@@ -81,5 +78,5 @@ class Term(AwaitedLease):
 
 
 def standbys(using: str, model: Any, name: str) -> Any:
-    """Return the tickets of those that wait to lead in the election ``name``."""
+    """Return the tickets of the standbys of the election ``name``."""
     return Ticket.objects.using(using).for_rows_of(model).waiting().filter(selector=selector(name))

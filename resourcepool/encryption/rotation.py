@@ -1,4 +1,4 @@
-"""Encrypts stored secrets anew, each for its row, after a new key was put first (see ``secret``)."""
+"""Encrypts stored secrets again, each for its row, after a new key was put first (see ``field``)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -52,11 +52,7 @@ def _rotate(model: Any, name: str) -> Iterator[tuple[str, int]]:
 
 
 def _rotate_some(rows: Any, name: str, *, skips: bool) -> tuple[int, Any]:
-    """Rotate the first of ``rows``; return how many were, and the last key (None: there are no rows).
-
-    Args:
-        skips: without those that somebody has locked, where the database can tell.
-    """
+    """Rotate the first of ``rows``, without locked ones if it ``skips``; return how many, and the last key or None."""
     field = rows.model._meta.get_field(name)
     skips = skips and connections[rows.db].features.has_select_for_update_skip_locked
     # Locked, because somebody may be entering a new password this moment.

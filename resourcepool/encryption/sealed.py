@@ -45,14 +45,11 @@ class Sealed:
                 return str(_cipher(purpose).decrypt(self.token.encode()), *ENCODING)
             except InvalidToken:
                 continue
-        raise SecretUnreadable(
-            Sentence(
-                _(
-                    "none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed, or was it"
-                    " stored for another row?"
-                )
-            )
+        text = _(
+            "none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed, or was it"
+            " stored for another row?"
         )
+        raise SecretUnreadable(Sentence(text))
 
     @sensitive_variables()
     def sealed_for(self, purpose: Purpose, *others: Purpose) -> "Sealed":
@@ -80,28 +77,19 @@ def _cipher(purpose: Purpose) -> Any:
 
     keys = setting("SECRET_KEYS")
     if not isinstance(keys, list | tuple) or not keys:
-        raise SecretUnreadable(
-            Sentence(
-                _(
-                    "there is no key for secrets: put a key first in the list RESOURCEPOOL['SECRET_KEYS'];"
-                    " make one with: %(command)s"
-                ),
-                command=_COMMAND,
-            )
+        text = _(
+            "there is no key for secrets: put a key first in the list RESOURCEPOOL['SECRET_KEYS'];"
+            " make one with: %(command)s"
         )
+        raise SecretUnreadable(Sentence(text, command=_COMMAND))
     try:
         ciphers = [Fernet(key) for key in keys]
     except (ValueError, TypeError):
-        raise SecretUnreadable(
-            Sentence(
-                _(
-                    "one of the %(count)s keys for secrets is not a Fernet key: put a key first in the list"
-                    " RESOURCEPOOL['SECRET_KEYS']; make one with: %(command)s"
-                ),
-                count=len(keys),
-                command=_COMMAND,
-            )
-        ) from None
+        text = _(
+            "one of the %(count)s keys for secrets is not a Fernet key: put a key first in the list"
+            " RESOURCEPOOL['SECRET_KEYS']; make one with: %(command)s"
+        )
+        raise SecretUnreadable(Sentence(text, count=len(keys), command=_COMMAND)) from None
     return MultiFernet([Fernet(_derived(key, purpose)) for key in keys] if purpose else ciphers)
 
 

@@ -5,12 +5,12 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
-from resourcepool.bell import Bell
-from resourcepool.daemon import Daemon
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
 from resourcepool.hints.outage import Outage
 from resourcepool.hints.transport import TIMEOUT, Transport
+from resourcepool.threads.bell import Bell
+from resourcepool.threads.daemon import Daemon
 
 LOOKS_EVERY = 1.0  # seconds between two looks whether to stop
 SILENCE = 15.0  # seconds without a hint, after which the service is asked for an echo

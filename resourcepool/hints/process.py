@@ -36,14 +36,17 @@ def are_on() -> bool:
     return bool(setting("HINTS"))
 
 
-def send(address: int) -> None:
+def send(address: int, per_second: float = 0.0) -> None:
     """Tell the process at ``address`` to look now; call it after the commit.
 
     Returns at once and never raises: a thread sends it, or drops it when the service is away. No-op when hints are off.
+
+    Args:
+        per_second: how many hints of this kind all processes send together, about; some services drop too many.
     """
     try:
         if are_on():
-            _own.sender.send(_written(address))
+            _own.sender.send(_written(address), per_second)
     except BadOption:
         pass  # RESOURCEPOOL is no dict: said wherever it is used
 

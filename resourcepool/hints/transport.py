@@ -1,5 +1,6 @@
 """What a service that carries hints has to do."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
@@ -15,6 +16,10 @@ class Transport(ABC):
     @abstractmethod
     def send(self, addresses: Sequence[str]) -> None:
         """Send a hint to each of these addresses, in one go if possible. Nobody need be listening."""
+
+    def most_per_second(self) -> float:
+        """Return how many hints a second, from all processes together, cost less than they save."""
+        return math.inf
 
     @abstractmethod
     def subscribe(self, address: str) -> None:

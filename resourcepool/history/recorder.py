@@ -8,6 +8,7 @@ import contextlib
 import logging
 import math
 import os
+import random
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -16,7 +17,6 @@ from typing import Any
 from django.db import connections, router
 
 from resourcepool.clock import monotonic
-from resourcepool.daemon import Daemon
 from resourcepool.database import background
 from resourcepool.database.background import own_connections
 from resourcepool.database.wakeup import Wakeup
@@ -25,8 +25,10 @@ from resourcepool.history.models import Event
 from resourcepool.history.writing import write, write_gap
 from resourcepool.leases.shutdown import at_exit
 from resourcepool.signals import Fact, last_words, recorders
+from resourcepool.threads.daemon import Daemon
 
-EVERY = 2.0  # seconds between two writes; a lease that lasts longer has an event of its acquisition
+EVERY = 2.0  # seconds between two writes, at most; a lease that lasts longer has an event of its acquisition
+SPREAD = 0.3  # the share of that by which a write may come earlier: processes that began together do not write together
 ENOUGH = 5_000  # events that wait to be written; then it is done at once
 BATCH = 500  # events in one statement
 MOST = 20_000  # events that wait to be written; what comes on top is dropped
@@ -47,6 +49,7 @@ class Recorder:
         self._waiting: deque[Fact] = deque()
         self._in_hand = 0  # facts that are being written
         self._flush_at = 0.0  # not earlier: the database has failed
+        self._sooner = 0.0  # seconds
         self._database: Any = None
         self._wakeup = Wakeup()
         self._writing = threading.Lock()
@@ -57,6 +60,7 @@ class Recorder:
         """Have ``fact`` written."""
         if not self._waiting:
             self._stay_with(_database())
+            self._sooner = EVERY * SPREAD * random.random()  # noqa: S311 (no secret)
         if len(self._waiting) + self._in_hand >= (MOST_BY_OPERATORS if fact.actor else MOST):
             self._drop()
             return
@@ -167,7 +171,7 @@ class Recorder:
         if len(self._waiting) >= ENOUGH:
             return self._flush_at
         try:
-            return max(self._flush_at, self._waiting[0].at + EVERY)
+            return max(self._flush_at, self._waiting[0].at + EVERY - self._sooner)
         except IndexError:
             return self._flush_at if self.dropped else math.inf
 

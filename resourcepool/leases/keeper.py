@@ -16,7 +16,6 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.daemon import Daemon
 from resourcepool.database.background import contained
 from resourcepool.database.clock import monotonic
 from resourcepool.database.loop import PAUSE_AFTER_FAILURE, Loop
@@ -29,6 +28,7 @@ from resourcepool.leases.leaks import forgotten
 from resourcepool.leases.renewable import Renewable
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Trust
+from resourcepool.threads.daemon import Daemon
 
 logger = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from resourcepool.locks.channels.channel import Channel
     from resourcepool.locks.conditions.barrier import Barrier
     from resourcepool.locks.conditions.condition import Condition
-    from resourcepool.locks.familiar import cache_lock
     from resourcepool.locks.hold import Hold
     from resourcepool.locks.lock import Lock
+    from resourcepool.locks.redis_style import cache_lock
     from resourcepool.locks.releasing import arelease_all, release_all
     from resourcepool.locks.rwlock.lock import RWLock
     from resourcepool.locks.semaphore import Semaphore
@@ -37,7 +37,7 @@ _PLACES = {
     "RWLock": "rwlock.lock",
     "Semaphore": "semaphore",
     "arelease_all": "releasing",
-    "cache_lock": "familiar",
+    "cache_lock": "redis_style",
     "release_all": "releasing",
 }
 

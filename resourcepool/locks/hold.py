@@ -1,4 +1,4 @@
-"""What one caller holds of a lock."""
+"""What a caller holds of a lock: a ``Hold`` with the lease of each row."""
 
 import contextlib
 import logging
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def own_error_first(kind: type[BaseException] | None) -> Iterator[None]:
-    """Log what goes wrong at the end of a ``with`` block, if that raises an error of its own (``kind``)."""
+    """Only log an error at the end of a ``with`` block that was left by an exception (``kind``)."""
     try:
         yield
     except ResourcePoolError as error:
@@ -26,10 +26,10 @@ def own_error_first(kind: type[BaseException] | None) -> Iterator[None]:
 
 
 class LockLease(AwaitedLease):
-    """The lease of one row of a lock."""
+    """The lease of one row."""
 
     def report_leak(self, why: str) -> None:
-        """Let it expire: its thread, or task, has ended without releasing it, and nobody else can."""
+        """Let it expire: its thread or task ended without releasing it, and no other can."""
         logger.warning(
             "%s is not renewed any more, its holder ended without releasing it: %s", self, self.holder
         )
@@ -37,11 +37,11 @@ class LockLease(AwaitedLease):
 
     @property
     def was_given_back(self) -> bool:
-        """Whether its holder has released it."""
+        """Whether it was released."""
         return bool(self._state.given)
 
     def lose(self, reason: str, trust: Any = None) -> None:
-        """Note the loss, and tell of it: grants and releases of locks are too many to be told."""
+        """Record the loss in the history, which keeps no grants and releases of locks: there are too many."""
         was_over = self._state.has_ended
         super().lose(reason, trust)
         if self._state.lost is not None and not was_over:
@@ -51,13 +51,14 @@ class LockLease(AwaitedLease):
 class Hold:
     """What one caller holds: one row of a lock, or several, which are lost together.
 
-    ``fence`` goes up with every grant of the lock: whoever is written to can refuse what comes with an older one.
-    Not promised: that a holder which does not look (``is_held``, ``ensure_held``, ``guard``) stops in time.
+    ``fence`` goes up with every grant of the lock: pass it to what you write to, which can refuse an older one.
+    Not promised: that a holder that was stopped for longer than ``ttl`` notices in time; it has to look (``is_held``,
+    ``ensure_held``, ``guard``).
 
     Attributes:
         name: of the lock.
         leases: of its rows; at least one.
-        count: how often its holder has taken it, and not released it yet.
+        count: how often the holder has acquired it and not released it yet.
     """
 
     leases: Sequence[LockLease] = ()
@@ -73,7 +74,7 @@ class Hold:
 
     @property
     def holder(self) -> str:
-        """Who holds it, as the rows say."""
+        """The holder, as the rows say."""
         return self.leases[0].holder
 
     @property
@@ -88,7 +89,7 @@ class Hold:
 
     @property
     def lost(self) -> threading.Event:
-        """Set as soon as the loss of a row is noticed; the rows may change, this event does not."""
+        """Set as soon as the loss of a row is noticed. The rows may change, the event does not."""
         event: threading.Event = self.__dict__.setdefault("_lost", threading.Event())  # used rarely
         return event
 
@@ -107,7 +108,7 @@ class Hold:
 
     @property
     def when_lost(self) -> Callable[[LockLease], object]:
-        """What its leases call when they are lost: ``note_loss``, as long as the hold is there."""
+        """The callback for its leases: ``note_loss``, as long as the hold exists."""
         hold = weakref.ref(self)  # a lease that kept its own hold alive would never be forgotten, nor let go
 
         def note(lease: LockLease) -> None:
@@ -124,7 +125,6 @@ class Hold:
             self._on_lost(self)
 
     def __reduce__(self) -> Any:
-        """Refuse to be sent elsewhere, or copied: it belongs to whoever acquired it."""
         raise TypeError(f"{self!r} belongs to this process: send its name, and its fence")
 
     def __repr__(self) -> str:

@@ -1,7 +1,6 @@
-"""A lock that one thread, of all processes on all hosts, holds at a time; its holder may take it again.
+"""A lock that one thread of all processes on all hosts holds at a time, with the methods of ``threading.RLock``.
 
-Document 004 (R4.2): a unique value that is set if absent, with an expiry, and removed by its owner only. Here that is
-one row whose ``UPDATE`` reports one changed row. Methods are those of ``threading.RLock`` and ``asyncio.Lock``.
+Document 004 (R4.2): a unique value, set if absent, with an expiry, removed only by its owner. Here: one leased row.
 """
 
 import asyncio
@@ -12,18 +11,19 @@ from typing import Any, ClassVar, NamedTuple
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio, in_thread
 from resourcepool.database.retry import retrying
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import Grant
+from resourcepool.locks.base import Named
 from resourcepool.locks.hold import Hold, LockLease
+from resourcepool.locks.lockable import Reentrant
 from resourcepool.locks.models import AbstractNamed, Mutex
-from resourcepool.locks.owned import Owned
-from resourcepool.locks.owners import current, held_by, holder_of, owner_in
-from resourcepool.locks.rows import Named
+from resourcepool.locks.registry import current, held_by, holder_of, owner_in
+from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.models import Ticket
 from resourcepool.waiting.request import Request
+from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 MOST_CONTENDERS = 10_000
 
@@ -35,47 +35,29 @@ class LockHolder(NamedTuple):
     fence: int
 
 
-class Lock(Named, Owned[Hold]):
+class Lock(Named, Reentrant[Hold]):
     """A lock known by its name; see ``Named`` for the options.
 
         with Lock("nightly-report", ttl=30, timeout=5) as held:
             with transaction.atomic(), held.guard():
                 ...
 
-    Whoever holds it may take it again, and has to release it as often: the thread, or the task of asyncio, in which
-    every ``Lock`` of this name is the same. Another thread or process cannot release it. As a decorator it is held
-    while the function runs.
-
-    Not promised: that a holder which was stopped for longer than ``ttl``, and does not look (``held.ensure_held``,
-    ``held.guard``), stops in time; pass ``held.fence`` to what it writes to.
+    It belongs to a thread, or a task of asyncio, which may acquire it again, through any ``Lock`` of this name, and
+    releases it as often; no other can release it. As a decorator it is held while the function runs. See ``Hold`` for
+    what is not promised.
     """
 
     model: ClassVar[type[Mutex]] = Mutex
     kind = "lock"
 
-    def release(self) -> None:
-        """Release it; whoever took it several times gives it to the next in line with the last release.
-
-        Raises:
-            NotHeld: this thread (or task) does not hold it.
-            LeaseLost: it was lost before; nothing has been changed for the new holder.
-        """
-        if (lease := self._last()) is not None:
-            lease.give_back()
-
-    async def arelease(self) -> None:
-        """``release`` for asyncio."""
-        if (lease := self._last()) is not None:
-            await in_thread(lease.give_back)
-
     def holder(self) -> LockHolder | None:
-        """Return who holds it at this moment of the database's clock; None: nobody. Raises DatabaseUnavailable."""
+        """Return who holds it now, by the database's clock; None: nobody. Raises DatabaseUnavailable."""
         connection = self._connection
         row = retrying(connection, self._rows(connection).held().values_list("holder", "fence").first)
         return None if row is None else LockHolder(*row)
 
     def locked(self) -> bool:
-        """Whether anybody holds it at this moment. Raises DatabaseUnavailable."""
+        """Whether anybody holds it now. Raises DatabaseUnavailable."""
         return self.holder() is not None
 
     def contenders(self, limit: int = 100) -> list[str]:
@@ -98,28 +80,26 @@ class Lock(Named, Owned[Hold]):
     def _new_hold(self) -> Hold:
         return Hold(self.name, self._on_lost)
 
-    def _last(self) -> LockLease | None:
-        """Note one release; return the lease if it was the last one."""
+    async def _release(self, mode: Mode) -> None:
         mine, key = held_by(current()), self.key
         hold = mine.get(key)
         if hold is None:
             raise self._not_held("release it")
         if hold.count > 1:
             hold.count -= 1
-            return None
+            return
         del mine[key]  # one step: whoever is interrupted before it can release it again
         hold.count = 0
-        lease: LockLease = hold.leases[0]
-        return lease
+        await mode.call(hold.leases[0].give_back)
 
     # What a condition needs
 
     def take_back(self, hold: Hold) -> None:
-        """Take it again for ``hold``, whose lease was given back, however long that takes."""
-        self._take(held_by(current()), self.key, hold, self._leases(hold, math.inf))
+        """Acquire it again for ``hold``, whose lease was released, however long that takes."""
+        self._take(held_by(current()), self.key, hold, run_sync(self._leases, hold, math.inf))
 
     def take_back_anyway(self, hold: Hold) -> None:
-        """``take_back`` after an interruption, at whatever moment since the lock was to be given back."""
+        """``take_back`` after an interruption at any moment since the lock was to be released."""
         lease, mine = hold.leases[0], held_by(current())
         if mine.get(self.key) is hold and lease.is_delivered and keeper.is_kept(lease):
             return
@@ -131,14 +111,11 @@ class Lock(Named, Owned[Hold]):
         self.take_back(hold)
 
     async def take_back_awaiting(self, hold: Hold, given: Sequence[LockLease]) -> None:
-        """``take_back`` for asyncio, unless ``hold`` has other leases than those ``given`` back; then it is done.
-
-        A cancellation is raised once it is taken.
-        """
+        """``take_back`` for asyncio; done once ``hold`` has other leases than ``given``. Only then it is cancelled."""
         cancelled: asyncio.CancelledError | None = None
         while hold.leases is given:
             try:
-                self._take(held_by(current()), self.key, hold, await self._aleases(hold, math.inf))
+                self._take(held_by(current()), self.key, hold, await self._leases(ASYNC, hold, math.inf))
             except asyncio.CancelledError as error:
                 cancelled = error
         if cancelled is not None:
@@ -147,7 +124,6 @@ class Lock(Named, Owned[Hold]):
     # What waiting needs: see ``waiting.request.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        """Claim the row if it is free."""
         grant = verbs.claim(connection, self.model, self.name, request.terms)
         if grant is None and self._are_new(connection):
             grant = verbs.claim(connection, self.model, self.name, request.terms)

@@ -1,4 +1,9 @@
-"""What operators do to names: free them and all that their holders hold, resize semaphores, remove barriers."""
+"""What operators can do: free names, free everything of their holders, resize semaphores, remove barriers.
+
+``rows`` are of one kind; of a name with several rows, any of them stands for all. ``reason`` and ``actor`` go into the
+history. All raise BadOption, with nothing changed, if one of the two is not one line of text; and DatabaseUnavailable,
+when some may have been changed.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,10 +18,9 @@ from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
 from resourcepool.locks.conditions.barrier import PREFIX, Barrier
 from resourcepool.locks.models import Notification, SemaphorePermit
-from resourcepool.locks.owners import owner_in
-from resourcepool.locks.releasing import AN_INCARNATION, release_all
+from resourcepool.locks.registry import owner_in
+from resourcepool.locks.releasing import AN_INCARNATION, Held, release_all, said, take_away
 from resourcepool.locks.semaphore import Semaphore
-from resourcepool.locks.taking_away import Held, said, take_away
 from resourcepool.signals import Fact, What, tell
 from resourcepool.waiting.models import Ticket
 
@@ -24,17 +28,10 @@ MOST_TOLD = 3  # names in an error
 
 
 def free(rows: Any, reason: str, *, actor: str = "") -> int:
-    """Take every lease of the names of ``rows`` away; return how many names were held.
+    """Take every lease of these names away; return how many names were held.
 
-    Its fence goes up, and the row goes to the first in line. The holder is told within one beat of its keeper (a third
-    of its ttl): ``lost`` is set, ``on_lost`` runs. Not promised: that it stops what it does; see ``Hold.guard``.
-
-    Args:
-        rows: of one kind; of a name with several rows, any of them stands for all.
-
-    Raises:
-        BadOption: ``reason`` or ``actor`` is no line of text.
-        DatabaseUnavailable: some may have been taken away.
+    The fence goes up, and the first in line gets the row. The holder is told within a third of its ttl: ``lost`` is
+    set, ``on_lost`` runs. Not promised: that it stops what it does; see ``Hold.guard``.
     """
     reason, actor = said(reason, actor)
     freed = take_away(_writes(rows), rows.model, _held(rows), reason, actor)
@@ -42,16 +39,10 @@ def free(rows: Any, reason: str, *, actor: str = "") -> int:
 
 
 def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> int:
-    """Let each semaphore of ``rows`` have so many permits, and write down who said so; return how many there are.
-
-    Args:
-        rows: permits; any of a name stands for all. A name without a row is not made.
-        permits: 0 to 10,000. See ``Semaphore.resize`` for those that are held.
+    """Set the number of permits of these semaphores; return how many semaphores. See ``Semaphore.resize``.
 
     Raises:
-        BadOption: ``reason`` or ``actor`` is no line of text; nothing has been changed.
-        RowLocked: holders keep permits locked (``guard``); it names some of these, all others have been resized.
-        DatabaseUnavailable: it is not known which have been.
+        RowLocked: holders keep permits locked (``guard``); it names some of them. All others have been resized.
     """
     reason, actor = said(reason, actor)
     using, names = _writes(rows).alias, _names(rows)
@@ -74,16 +65,9 @@ def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> in
 
 
 def free_holders(rows: Any, reason: str, *, actor: str = "") -> int:
-    """Take everything away from the processes that hold a name of ``rows``, of other names and kinds, too.
+    """Take everything away from the processes that hold these names; return how many of the names they held.
 
-    Not from one that waits for several permits, and has got some of them so far: it is not what hangs.
-
-    Returns:
-        How many names of ``rows`` were held by these.
-
-    Raises:
-        BadOption: ``reason`` or ``actor`` is no line of text; nothing has been taken away.
-        DatabaseUnavailable: some may have been taken away.
+    Spared are those that wait for several permits and have some of them so far: they are not what hangs.
     """
     held = _held(rows, lambda held: held.exclude(holder__in=_collecting(rows)))
     process_of = {pk: owner_in(holder)[0] for pk, _fence, holder in held}
@@ -94,15 +78,7 @@ def free_holders(rows: Any, reason: str, *, actor: str = "") -> int:
 
 
 def remove_barriers(rows: Any, reason: str, *, actor: str = "") -> int:
-    """Remove the barriers of ``rows``, let all go on who wait before them, and write down who said so.
-
-    Returns:
-        How many stood.
-
-    Raises:
-        BadOption: ``reason`` or ``actor`` is no line of text; nothing has been removed.
-        DatabaseUnavailable: some may have been removed.
-    """
+    """Remove these barriers, so that their waiters go on; return how many there were."""
     reason, actor = said(reason, actor)
     using, count = _writes(rows).alias, 0
     for name in sorted(_names(rows.filter(name__begins=PREFIX))):
@@ -122,19 +98,19 @@ def _names(rows: Any) -> set[str]:
 
 
 def _held(rows: Any, chosen: Callable[[Any], Any] = lambda held: held) -> list[Held]:
-    """Return the rows of the names of ``rows`` that are held and ``chosen``, in the order of their keys."""
+    """Return all held rows of these names that are ``chosen``, sorted by key."""
     connection = _writes(rows)
     held = chosen(verbs.rows_of(connection, rows.model).filter(name__in=_names(rows)).held()).order_by("pk")
     return retrying(connection, lambda: list(held.values_list("pk", "fence", "holder")))
 
 
 def _collecting(rows: Any) -> Any:
-    """Return who waits for several permits, and may have some of them."""
+    """Return the holders of waiting tickets, which may have some of the permits they want."""
     tickets = Ticket.objects.using(_writes(rows).alias)
     return tickets.for_rows_of(rows.model).waiting().values("holder")
 
 
 def _fence(using: str, key: str) -> int:
-    """Return the fence of a permit: events of a row are sorted by it."""
+    """Return the fence of a permit, by which the events of a row are sorted."""
     fence = verbs.rows_of(connections[using], SemaphorePermit).filter(pk=key).values_list("fence", flat=True)
     return retrying(connections[using], fence.first) or 0

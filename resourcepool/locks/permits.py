@@ -1,4 +1,4 @@
-"""Permits: several rows of one name, of which a request takes one or more, all or nothing."""
+"""Several rows of one name, of which a request takes one or more, all or none: semaphores and read-write locks."""
 
 import logging
 import random
@@ -11,17 +11,17 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Min
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import limit_silence
 from resourcepool.database.retry import retrying
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant
+from resourcepool.locks.base import Named
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import AbstractPermit
-from resourcepool.locks.owners import Key
-from resourcepool.locks.rows import Named
+from resourcepool.locks.registry import Key
+from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting import several
 from resourcepool.waiting.contention import releasing
 from resourcepool.waiting.free_rows import candidates
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class _LeftFree:
-    """Permits that this process released a moment ago, when nobody waited: likely to be free."""
+    """Permits that this process has just released, when nobody waited: probably free."""
 
     def __init__(self) -> None:
         self._free: dict[Key, list[tuple[float, Any]]] = {}
@@ -52,7 +52,6 @@ class _LeftFree:
             keys.append((monotonic() + FRESH, pk))
 
     def take(self, which: Key) -> Any:
-        """Return the one that was released last, once; None if there is none, or it is too long ago."""
         keys = self._free.get(which, [])
         try:
             until, pk = keys.pop()
@@ -69,7 +68,7 @@ left_free = _LeftFree()
 
 @lru_cache(MOST_NAMES)
 def say_once(text: str) -> None:
-    """Say in the log, once per process, that the code and the database do not agree."""
+    """Log, once per process, that the code and the database differ."""
     logger.warning("%s", text)
 
 
@@ -77,7 +76,6 @@ class PermitLease(LockLease):
     """The lease of one permit."""
 
     def give_back(self) -> None:
-        """Release it for good; it is likely to be free afterwards."""
         super().give_back()
         name = self.model.name_of(self.pk)
         if not (releasing.until and releasing.is_likely(line_name(self.model, name), self.using)):
@@ -85,7 +83,7 @@ class PermitLease(LockLease):
 
     @staticmethod
     def give_back_together(leases: "Sequence[PermitLease]") -> None:
-        """Release these, of one name, for good: in one statement when nobody waits for that name.
+        """Release these, of one name: in one statement when nobody waits for that name.
 
         Raises:
             LeaseLost: some were lost before; the others are released.
@@ -100,7 +98,7 @@ class PermitLease(LockLease):
             if lease._state.given:
                 lease._state.refuse(lease)
         for lease in leases:
-            lease.let_go()  # before the statement: after an interruption nobody would give it back later
+            lease.let_go()  # before the statement: after an interruption nobody would release it later
             lease._state.is_in_doubt = True
         latest = {lease.pk: lease for lease in sorted(leases, key=lambda lease: lease.fence)}
         first, until = leases[0], min(lease.trust.until for lease in leases)
@@ -110,7 +108,7 @@ class PermitLease(LockLease):
                 limit_silence(connection, first.terms.ttl)
             rows = [(pk, lease.fence) for pk, lease in latest.items()]
             lost = several.release(connection, first.model, rows, trusted_until=until)
-        for lease in leases:  # an older grant of a row that this process has got again was lost before
+        for lease in leases:  # an older grant of a row that this process has again was lost before
             if lease.pk in lost or lease is not latest[lease.pk]:
                 lease.lose(verbs.TAKEN)
             else:
@@ -121,10 +119,7 @@ class PermitLease(LockLease):
 
 
 class PermitHolder(NamedTuple):
-    """Who holds how many permits by one request, and the lowest fence of these.
-
-    A writer of a read-write lock that waits holds those that it has got so far.
-    """
+    """The permits of one request, and the lowest of their fences; a waiting writer holds those it has so far."""
 
     holder: str
     permits: int
@@ -132,18 +127,14 @@ class PermitHolder(NamedTuple):
 
 
 class Permits(Named):
-    """Something of which there are several permits. The ``Source`` (``waiting.request``) of these rows.
-
-    Attributes:
-        permits: how many rows are added when there are none.
-    """
+    """Something with several permits; ``permits``: how many rows are added when there are none."""
 
     model: ClassVar[type[AbstractPermit]]
     lease = PermitLease
     permits = 1
 
     def holders(self, limit: int = 100) -> list[PermitHolder]:
-        """Return who holds permits at this moment, one for each request. Raises DatabaseUnavailable."""
+        """Return who holds permits now, one entry a request. Raises DatabaseUnavailable."""
         limit = options.whole("limit", limit, least=1, most=MOST_HOLDERS)
         connection = self._connection
         rows = self._rows(connection).held().values_list("holder").order_by("holder")
@@ -153,7 +144,6 @@ class Permits(Named):
     aholders = for_asyncio(holders)
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        """Claim as many free permits as are wanted, all or none; None when there are not enough."""
         self._are_new(connection)
         which = self.model, connection.alias, self.name
         last = left_free.take(which) if request.count == 1 else None

@@ -1,49 +1,50 @@
-"""Gives back everything that one process holds of locks, semaphores and their relatives."""
+"""``release_all``: releases everything that one process holds; ``take_away``: frees rows that others hold."""
 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.async_threads import in_thread
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import MAX_LENGTH, default_holder
-from resourcepool.locks import owners
+from resourcepool.locks import registry
 from resourcepool.locks.hold import LockLease
-from resourcepool.locks.models import Mutex, Notification, RWLockPermit, SemaphorePermit
-from resourcepool.locks.owners import owner_in
+from resourcepool.locks.models import AbstractNamed, Mutex, Notification, RWLockPermit, SemaphorePermit
 from resourcepool.locks.permits import PermitLease
-from resourcepool.locks.process_holds import holds
-from resourcepool.locks.taking_away import said, take_away
+from resourcepool.locks.registry import owner_in
 from resourcepool.signals import Fact, What, tell
+from resourcepool.threads.async_threads import in_thread
+from resourcepool.waiting import several
 
 KINDS: tuple[Any, ...] = (Mutex, SemaphorePermit, RWLockPermit, Notification)
 AN_INCARNATION = re.compile(r"[0-9a-f]{8}")
+MAX_REASON, MAX_ACTOR = 200, 150  # characters that the history keeps
+
+Held = tuple[Any, int, str]  # key, fence, holder
 
 
 def release_all(holder: str | None = None, *, reason: str = "", actor: str = "") -> int:
-    """Release whatever one process holds of locks, permits of semaphores and of read-write locks.
+    """Release everything that a process holds of locks, semaphores and read-write locks; return how many rows.
 
-    It goes to those who wait. A ``with`` block of this process that is still open raises NotHeld at its end. Another
-    process that is alive finds out with its next renewal, or when it looks (``held.guard``); its fences are refused.
+    Waiters get it. A ``with`` block of this process that is still open raises NotHeld at its end. Another process
+    finds out with its next renewal, or when it looks (``held.guard``); its fences are refused.
 
     Args:
-        holder: of another process, as lists show it, or the part of it that tells one incarnation of a process from all
-            others (8 hexadecimal digits); None: this process.
-        reason, actor: why, and who says so, for the history; of another process.
-
-    Returns:
-        How many rows were released.
+        holder: of another process, as lists show it, or only the 8 hexadecimal digits in it, which tell this
+            incarnation of the process from all others; None: this process.
+        reason, actor: for the history, if ``holder`` is given.
 
     Raises:
-        BadOption: ``holder`` does not tell a process, or ``reason`` or ``actor`` is no line of text.
+        BadOption: ``holder`` does not name a process, or ``reason`` or ``actor`` is not one line of text.
         DatabaseUnavailable: some may not have been released; those of this process are not renewed any more and expire.
     """
     reason, actor = said(reason, actor)
@@ -69,14 +70,13 @@ def _tell_freed(lease: LockLease, reason: str, actor: str) -> None:
 
 
 def _release_ours(tell_of: Callable[[LockLease], object] = id) -> int:
-    owners.forget()  # first: what another thread gets from now on stays known to it
-    holds.forget()
-    groups: dict[Any, list[LockLease]] = defaultdict(list)
+    registry.forget()  # first: what another thread gets from now on stays known
+    groups: dict[Any, list[Any]] = defaultdict(list)
     for lease in keeper.not_given_back():
         if isinstance(lease, LockLease) and lease.model is not Notification:
             groups[lease.model, lease.using, lease.model.name_of(lease.pk)].append(lease)
     for lease in (one for group in groups.values() for one in group):
-        lease.let_go()  # all of them first: if the database does not answer now, they expire
+        lease.let_go()  # all of them first: if the database does not answer, they expire
     released, trouble = 0, None
     for group in groups.values():
         for start in range(0, len(group), verbs.BATCH):
@@ -110,3 +110,29 @@ def _release_theirs(model: Any, incarnation: str, reason: str, actor: str) -> in
     found = retrying(connection, lambda: list(theirs.values_list("pk", "fence", "holder")))
     mine = [row for row in found if owner_in(row[2])[0] == incarnation]
     return len(take_away(connection, model, mine, reason, actor))
+
+
+def take_away(
+    connection: BaseDatabaseWrapper, model: type[AbstractNamed], held: Sequence[Held], reason: str, actor: str
+) -> list[Any]:
+    """Free these rows, sorted by key, for the waiters; return the keys of those that were still held."""
+    freed = list[Any]()
+    for _, of_name in groupby(held, key=lambda row: model.name_of(row[0])):
+        rows = list(of_name)
+        for start in range(0, len(rows), verbs.BATCH):
+            some = rows[start : start + verbs.BATCH]
+            pairs = [(pk, fence) for pk, fence, _ in some]
+            lost = several.release(connection, model, pairs, trusted_until=0.0)
+            for pk, fence, holder in some:
+                if pk not in lost:
+                    freed.append(pk)
+                    tell(Fact(What.FREED, model, connection.alias, pk, fence, holder, reason, actor))
+    return freed
+
+
+def said(reason: str, actor: str) -> tuple[str, str]:
+    """Return both if each is "" or one line of text that fits into the history. Raises BadOption."""
+    return (
+        "" if reason == "" else options.text("reason", reason, most=MAX_REASON),
+        "" if actor == "" else options.text("actor", actor, most=MAX_ACTOR),
+    )

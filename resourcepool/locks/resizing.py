@@ -1,7 +1,6 @@
-"""Changes how many permits a name has: more serve waiters at once, fewer wait for holders."""
+"""Changes how many permits a semaphore has."""
 
 import contextlib
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -29,12 +28,9 @@ class _Row(NamedTuple):
 
 
 def resize(permits: Permits, value: int) -> int:
-    """Let ``permits`` have ``value`` rows in service; return how many beyond are still held.
+    """See ``Semaphore.resize``.
 
-    One row at least stays out of service: it keeps the name from being swept, and so what an operator has decided.
-
-    Raises:
-        RowLocked, DatabaseUnavailable: see ``briefly``.
+    At least one row is out of service: so the sweep keeps the name, and with it the operator's decision.
     """
     using = permits.using
 
@@ -44,10 +40,6 @@ def resize(permits: Permits, value: int) -> int:
         transaction.on_commit(partial(give_out_quietly, using, permits.model, [permits.name]), using=using)
         return beyond
 
-    return _tried(using, change)
-
-
-def _tried(using: str, change: Callable[[], int]) -> int:
     for _ in range(TRIES):
         with contextlib.suppress(IntegrityError):  # somebody else has just made the rows
             return briefly(using, change)
@@ -56,11 +48,11 @@ def _tried(using: str, change: Callable[[], int]) -> int:
 
 def _resize(permits: Permits, using: str, value: int) -> int:
     rows = verbs.rows_of(connections[using], permits.model).filter(name=permits.name)
-    # All of them are locked: so no other resize, and no sweep, sees half of this one.
+    # All are locked, so that no other resize, and no sweep, sees half of this one.
     locked = rows.select_for_update().order_by("pk")
     found = locked.values_list("pk", "in_service", MicrosUntil("busy_before"))
     there = [_Row(pk, in_service, micros > 0) for pk, in_service, micros in found]
-    # Those that are held stay in service before free ones, so that as few as possible are held beyond the value.
+    # Held rows stay in service before free ones: as few as possible are held beyond the value.
     there.sort(key=lambda row: (not row.is_held, not row.in_service, row.number))
     stay, go = there[:value], there[value:]
     _put(rows, [row.pk for row in stay if not row.in_service], in_service=True)

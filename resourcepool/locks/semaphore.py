@@ -1,50 +1,79 @@
-"""A semaphore: so many permits, of all processes on all hosts, and whoever holds one may go on.
+"""A semaphore for all processes on all hosts, with the methods of ``threading.BoundedSemaphore``.
 
-Document 004 (R4.3) keeps a counter and a list of holders. Here a permit is a row that is leased: the permits of a
-process that dies come back by themselves. Methods are those of ``threading.BoundedSemaphore`` and
-``asyncio.Semaphore``.
+Document 004 (R4.3) keeps a counter and a list of holders. Here each permit is a leased row, so those of a process that
+dies come back by themselves.
 """
 
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Unpack
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Max, Q
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio, in_thread
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
-from resourcepool.exceptions import AcquireTimeout, BadOption, NotHeld
+from resourcepool.exceptions import BadOption, NotHeld
 from resourcepool.leases.terms import Grant
-from resourcepool.locks.face import Face
+from resourcepool.locks.base import Chosen
+from resourcepool.locks.hold import Hold
+from resourcepool.locks.lockable import Lockable
 from resourcepool.locks.models import AbstractPermit, SemaphorePermit
-from resourcepool.locks.owners import current, held_by
 from resourcepool.locks.permits import PermitLease, Permits, say_once
-from resourcepool.locks.process_holds import SemaphoreHold, holds
+from resourcepool.locks.registry import Key, current, held_by, holds
 from resourcepool.locks.resizing import MOST_PERMITS, resize
-from resourcepool.waiting.acquire import aacquire, acquire
+from resourcepool.threads.async_threads import for_asyncio, in_thread
 from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.request import Request
+from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 MOST_AT_ONCE = 1_000
 
 
-class Semaphore(Permits, Face[SemaphoreHold]):
-    """So many permits, known by a name; see ``Named`` for the other options.
+class SemaphoreHold(Hold):
+    """The permits of one ``acquire``; ``is_of_block``: a ``with`` block releases them."""
+
+    leases: Sequence[PermitLease] = ()
+    is_of_block = False
+
+    def __init__(self, which: Key, on_lost: Callable[[Hold], object] | None) -> None:
+        super().__init__(which[-1], on_lost)
+        self.which = which
+
+    def release(self) -> None:
+        """Release these permits, whichever thread acquired them.
+
+        Raises:
+            NotHeld: they were released before.
+            LeaseLost: one was lost before; the others are released.
+            DatabaseUnavailable: they are not renewed any more and expire.
+        """
+        if not holds.remove(self):
+            raise NotHeld(f"{self!r} was released before")
+        PermitLease.give_back_together(self.leases)
+
+    arelease = for_asyncio(release)
+
+    def let_go(self) -> None:
+        """Renew them no more: those that are not released expire."""
+        for lease in self.leases:
+            lease.let_go()
+        holds.remove(self)
+
+
+class Semaphore(Permits, Lockable[SemaphoreHold]):
+    """A number of permits, known by a name; see ``Named`` for the other options, ``Hold`` for what is not promised.
 
         licences = Semaphore("licence", 5)
         with licences as held: ...
         licences.acquire(n=2, timeout=10)   # both or none
         licences.release(2)
 
-    They belong to the process, as with ``threading``: any of its threads may release what another one has acquired.
-    One that is held may be asked for again: that is one more permit.
+    Permits belong to the process, as with ``threading``: any thread may release what another one has acquired, and
+    acquiring again takes one more permit.
 
-    ``value`` counts when the name is used for the first time; from then on ``resize`` changes it. Where the code
-    says another number, the one in the database holds, and the log says so once per process.
-
-    Not promised: that a holder which was stopped for longer than ``ttl``, and does not look (``held.ensure_held``,
-    ``held.guard``), stops in time.
+    ``value`` counts only when the name is first used; later ``resize`` changes it. If the code and the database differ,
+    the database's number is used, and the log says so once per process.
 
     Args:
         value: how many permits there are at first, 0 to 10,000.
@@ -53,38 +82,28 @@ class Semaphore(Permits, Face[SemaphoreHold]):
     model: ClassVar[type[SemaphorePermit]] = SemaphorePermit
     kind = "semaphore"
 
-    def __init__(self, name: str, value: int = 1, **chosen: Any) -> None:
+    def __init__(self, name: str, value: int = 1, **chosen: Unpack[Chosen]) -> None:
         super().__init__(name, **chosen)
         self.permits = options.whole("value", value, least=0, most=MOST_PERMITS)
 
     def acquire(self, blocking: bool = True, timeout: object = None, n: int = 1) -> SemaphoreHold | None:
-        """Return what holds ``n`` permits, or None if they did not come free; as ``threading.Semaphore.acquire``.
-
-        All or none. See ``Lock.acquire`` for the other arguments, and for what it raises besides.
+        """Return the hold of ``n`` permits, all or none; None if they did not come free. See also ``Lock.acquire``.
 
         Raises:
             BadOption: there are not so many permits.
         """
-        try:
-            return self._obtain(self._wait(blocking, timeout), n)
-        except AcquireTimeout:
-            return None
+        return run_sync(self._acquire, self._wait(blocking, timeout), n)
 
     async def aacquire(self, blocking: bool = True, timeout: object = None, n: int = 1) -> SemaphoreHold | None:
         """``acquire`` for asyncio; waiting occupies no thread."""
-        try:
-            return await self._aobtain(self._wait(blocking, timeout), n)
-        except AcquireTimeout:
-            return None
+        return await self._acquire(ASYNC, self._wait(blocking, timeout), n)
 
     def release(self, n: int = 1) -> None:
-        """Give ``n`` permits back: of this thread (or task) first, of other threads if it has not so many.
-
-        Of several, the latest first, and those that a ``with`` block will give back last. They go to the next in line.
+        """Release ``n`` permits: this thread's (or task's), then others'; the latest first, those of ``with`` last.
 
         Raises:
             NotHeld: this process does not hold so many; nothing has been changed.
-            LeaseLost: one was lost before; the others are given back.
+            LeaseLost: one was lost before; the others are released.
             DatabaseUnavailable: they are not renewed any more and expire.
         """
         PermitLease.give_back_together(self._taken_off(n))
@@ -103,29 +122,26 @@ class Semaphore(Permits, Face[SemaphoreHold]):
         return await in_thread(lambda: self.value)
 
     def available(self) -> int:
-        """Return how many permits are free at this moment of the database's clock. Raises DatabaseUnavailable."""
+        """Return how many permits are free now. Raises DatabaseUnavailable."""
         return self._count(Q(in_service=True, busy_before__lte=DbNow()))
 
     aavailable = for_asyncio(available)
 
     def locked(self) -> bool:
-        """Whether no permit is free; as ``asyncio.Semaphore.locked``. Raises DatabaseUnavailable."""
+        """Whether no permit is free. Raises DatabaseUnavailable."""
         return not self.available()
 
     alocked = for_asyncio(locked)
 
     def resize(self, n: int) -> int:
-        """Let there be ``n`` permits, from 0 to 10,000; it stays so, whatever the code says.
+        """Set the number of permits, 0 to 10,000, for good; return how many permits beyond ``n`` are held now.
 
-        More: waiters are served at once. Fewer: free permits go first; those that are held stay with their holders
-        until they are released, and nobody gets them after that.
-
-        Returns:
-            How many permits beyond ``n`` are held at this moment.
+        More serve waiters at once. If there are to be fewer, free ones go first, and those that are held when they are
+        released.
 
         Raises:
             RowLocked: a holder keeps one locked (``guard``); nothing has been changed.
-            DatabaseUnavailable: it is not known.
+            DatabaseUnavailable: it is unknown whether it was done.
         """
         return resize(self, options.whole("n", n, least=0, most=MOST_PERMITS))
 
@@ -136,7 +152,7 @@ class Semaphore(Permits, Face[SemaphoreHold]):
         try:
             hold = next(reversed(held_by(current()).get(self.key, ())), None)
             super().__exit__(kind, *rest)
-        except BaseException:  # perhaps a signal's: the block is over, and nobody else would release it
+        except BaseException:  # perhaps of a signal: the block is over, and nobody else would release it
             if hold is not None:
                 hold.let_go()
             raise
@@ -154,27 +170,17 @@ class Semaphore(Permits, Face[SemaphoreHold]):
             mine.pop(self.key, None)  # a thread may use any number of names
         return hold
 
-    def _obtain(self, wait: float, n: int = 1) -> SemaphoreHold:
-        hold, request = self._asked(wait, n)
-        return self._take(hold, acquire(self, request))
-
-    async def _aobtain(self, wait: float, n: int = 1) -> SemaphoreHold:
-        hold, request = self._asked(wait, n)
-        return self._take(hold, await aacquire(self, request))
-
-    def _asked(self, wait: float, n: int) -> tuple[SemaphoreHold, Request]:
+    async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> SemaphoreHold:
         hold = SemaphoreHold(self.key, self._on_lost)
-        return hold, self._request(wait, hold, options.whole("n", n, least=1, most=MOST_AT_ONCE))
+        request = self._request(wait, hold, options.whole("n", n, least=1, most=MOST_AT_ONCE))
+        return self._take(hold, await mode.acquire(self, request))
 
     def _take(self, hold: SemaphoreHold, leases: list[PermitLease]) -> SemaphoreHold:
         try:
-            hold.leases = sorted(
-                leases, key=lambda lease: str(lease.pk)
-            )  # all lock them in one order (``guard``)
+            # All lock them in one order (``guard``).
+            hold.leases = sorted(leases, key=lambda lease: str(lease.pk))
             holds.add(hold)
-            delivered(
-                leases
-            )  # last: until then an interrupted caller has nothing, and the keeper lets go of it
+            delivered(leases)  # last: until then the keeper lets go of what an interrupted caller has not got
         except BaseException:
             holds.remove(hold)
             raise
@@ -190,19 +196,18 @@ class Semaphore(Permits, Face[SemaphoreHold]):
     # What waiting needs: see ``waiting.request.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        """Claim as many free permits as are wanted; None when there are not enough. Raises BadOption as below."""
         grants = super().claim_free(connection, request)
         if grants is None and not request.timeout:
             self._refuse_too_many(connection, request)
         return grants
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """See that the rows are there; raise BadOption for more permits than there are: nobody else would get any."""
+        """Raise BadOption for more permits than there are: while that waited nobody else would get any."""
         super().refuse_impossible(connection, request)
         self._refuse_too_many(connection, request)
 
     def _refuse_too_many(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        if request.count == 1:  # of none at all, one is waited for
+        if request.count == 1:  # even if there is none: it may be resized
             return
         there_are = retrying(connection, self._rows(connection).filter(in_service=True).count)
         if there_are < request.count:
@@ -231,7 +236,5 @@ class Semaphore(Permits, Face[SemaphoreHold]):
         return -float(found["left"]) / 1_000_000
 
     def _new_rows(self) -> list[AbstractPermit]:
-        # One out of service stands for "none": without any row the name would be a new one.
-        return [
-            self._new_row(number, in_service=number < self.permits) for number in range(max(self.permits, 1))
-        ]
+        # Without any row the name would be a new one: of no permits there is a row out of service.
+        return [self._new_row(number, in_service=number < self.permits) for number in range(self.permits or 1)]

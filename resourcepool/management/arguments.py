@@ -1,9 +1,10 @@
-"""What the operator's commands are told: pools, resources, spans of time, selectors."""
+"""The arguments of the operator's commands, as data, and how pools, spans of time and selectors are read."""
 
+import json
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.management.base import CommandParser
 from django.db.models import BooleanField
@@ -38,18 +39,50 @@ def limit(text: str) -> int:
     return int(text)
 
 
-def add_limit(parser: CommandParser, default: int) -> None:
-    """Add ``--limit``."""
-    about = _("list at most so many; default: %d") % default
-    parser.add_argument("--limit", type=limit, default=default, metavar="N", help=about)
+class Argument(NamedTuple):
+    """An argument of a command: its name, what --help says of it, and the rest as ``add_argument`` takes it."""
+
+    name: str
+    about: str
+    how: dict[str, Any]
 
 
-def add_selection(parser: CommandParser) -> None:
-    """Add ``--tag`` and ``--where``; ``wishes`` reads them."""
-    about = _("only with this tag; may be repeated: all of them")
-    parser.add_argument("--tag", action="append", default=[], help=about)
-    about = _("only where a field has this value, as in pool.acquire; the same field again: any of the values")
-    parser.add_argument("--where", action="append", default=[], metavar="FIELD=VALUE", help=about)
+def arg(name: str, about: Any, **how: Any) -> Argument:
+    return Argument(name, str(about), how)
+
+
+def flag(name: str, about: Any, **how: Any) -> Argument:
+    return arg(name, about, action="store_true", **how)
+
+
+def many(name: str, about: Any, metavar: str | None = None, **how: Any) -> Argument:
+    """Return an option that may be repeated; not given at all, it is an empty list."""
+    return arg(name, about, **{"action": "append", "default": [], "metavar": metavar, **how})
+
+
+def add(parser: CommandParser, arguments: Iterable[Argument]) -> None:
+    for one in arguments:
+        parser.add_argument(one.name, help=one.about, **one.how)
+
+
+def limited(default: int) -> Argument:
+    return arg(
+        "--limit", _("list at most so many; default: %d") % default, type=limit, default=default, metavar="N"
+    )
+
+
+def yes() -> Argument:
+    """Return ``--yes``, which ``OperatorCommand.ask`` obeys."""
+    return flag("--yes", _("do not ask"))
+
+
+def selection() -> list[Argument]:
+    """Return ``--tag`` and ``--where``; ``wishes`` reads them."""
+    where = _("only where a field has this value, as in pool.acquire; the same field again: any of the values")
+    return [
+        many("--tag", _("only with this tag; may be repeated: all of them")),
+        many("--where", where, "FIELD=VALUE"),
+    ]
 
 
 def fields_of(operations: Iterable[Operation]) -> list[Field]:
@@ -57,12 +90,17 @@ def fields_of(operations: Iterable[Operation]) -> list[Field]:
     return list({field.name: field for one in operations for field in one.fields}.values())
 
 
-def add_fields(parser: CommandParser, operations: Iterable[Operation], **helps: Any) -> None:
-    """Add the options of these operations; ``helps``: what --help says of a field, unless it is what pages say."""
-    for field in fields_of(operations):
-        how: Any = {"type": span, "metavar": "SPAN"} if isinstance(field, Span) else {"default": ""}
-        about = str(helps.get(field.name, field.help or field.label))
-        parser.add_argument(field.option, dest=field.name, help=about, **how)
+def asked(operations: Iterable[Operation], **helps: Any) -> list[Argument]:
+    """Return the options of these operations; ``helps``: what --help says of a field instead of what pages say."""
+    return [
+        arg(
+            field.option,
+            helps.get(field.name, field.help or field.label),
+            dest=field.name,
+            **({"type": span, "metavar": "SPAN"} if isinstance(field, Span) else {"default": ""}),
+        )
+        for field in fields_of(operations)
+    ]
 
 
 def entered(operation: Operation, options: dict[str, Any]) -> dict[str, Any]:
@@ -75,12 +113,18 @@ def entered(operation: Operation, options: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def add_dry_run(parser: CommandParser) -> None:
-    """Add what all have that change something and ask first: --yes, --dry-run, --json and --limit."""
-    parser.add_argument("--yes", action="store_true", help=_("do not ask"))
-    parser.add_argument("--dry-run", action="store_true", help=_("only list them"))
-    parser.add_argument("--json", action="store_true", help=_("print one JSON object"))
-    add_limit(parser, 20)
+def changing() -> list[Argument]:
+    """Return what all commands have that list what they will change, and ask first."""
+    lists, prints = flag("--dry-run", _("only list them")), flag("--json", _("print one JSON object"))
+    return [yes(), lists, prints, limited(20)]
+
+
+def parsed(option: str, text: str, allowed: str) -> Any:
+    """Return what JSON says; raises BadOption, with the error in ``allowed``."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadOption(option, text, allowed % error) from None
 
 
 def pools(label: str | None) -> list[Any]:

@@ -1,16 +1,19 @@
-"""What the operator's commands have in common: how they end, whom they name as the actor, how they ask first."""
+"""What the operator's commands have in common: their language, how they end, whom they name, how they ask first."""
 
 import getpass
+import io
 import json
 import os
 import socket
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser, DjangoHelpFormatter
+from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
 from django.db import DatabaseError, InterfaceError, connections
+from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -18,39 +21,74 @@ from resourcepool import dialect
 from resourcepool.dialect import Trouble
 from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.management.layout import console, rendered
-from resourcepool.management.translated import TranslatedCommand
+from resourcepool.management.arguments import Argument, add
+from resourcepool.management.layout import console, plain, printable, rendered
 from resourcepool.status.reading import as_data
 
 INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
 BROKEN_PIPE = 141  # and one whose reader has gone away
-WIDTH = 100
+LONGEST = 500  # characters of an error of argparse
 
 
-class OperatorCommand(TranslatedCommand):
+class OperatorCommand(BaseCommand):
     """A command that ends with one sentence and a code, whatever happens; ``run`` is what it does.
 
-    Exit code 0: done; 1: nothing found, refused, or the database did not answer; 2: words it does not understand;
-    130: interrupted. One with other codes says so in ``codes``.
+    It speaks the language of the project (``LANGUAGE_CODE``); for programs (``--json``), English. A character that the
+    terminal cannot show is "?" there, and so is, in a refusal, one that would steer it.
+
+    Exit code 0: done; 1: nothing found, refused, or the database did not answer; 2: words it does not understand, or
+    that are not text; 130: interrupted. One with other codes says so in ``codes``.
     """
 
+    about: Any = ""  # what --help says it does; lazy
     example = ""  # lines to type, shown by --help
     codes: Any = gettext_lazy(
         "Exit codes: 0 done; 1 nothing found, or refused; 2 not understood; 130 interrupted."
     )
     interrupted: Any = gettext_lazy("nothing was changed")  # what Ctrl-C leaves behind
-    requires_system_checks = []  # what they find is not what stands in the way at 3 a.m.
+    encoding: str | None = None  # of the output; None: the terminal's
+    requires_system_checks: Any = []  # what they find is not what stands in the way at 3 a.m.
+
+    def arguments(self) -> Iterable[Argument]:
+        """Return what can be typed after the name of the command."""
+        return ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add(parser, self.arguments())
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """See ``BaseCommand``; with the examples below the options, and words in any order among these."""
+        self.help = str(self.about)  # argparse takes no lazy text
         head = _("Examples:")
         epilog = f"{head}\n{textwrap.indent(self.example, '  ')}\n\n{self.codes}"
         parser = super().create_parser(
             prog_name, subcommand, epilog=epilog, formatter_class=_KeepsLines, **kwargs
         )
+        refuse = parser.error
+        parser.error = lambda message: refuse(plain(message, LONGEST))  # type: ignore[method-assign]
         if parser._subparsers is None:  # which argparse cannot mix
             parser.parse_args = parser.parse_intermixed_args  # type: ignore[method-assign]
         return parser
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        _take_any_text(self.encoding)
+        super().run_from_argv(argv)
+
+    def print_help(self, prog_name: str, subcommand: str) -> None:
+        _take_any_text(self.encoding)
+        super().print_help(prog_name, subcommand)
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        with translation.override("en") if options.get("json") else nullcontext():
+            for word in _words(options):
+                # Python puts a surrogate for each byte of the command line that it cannot read.
+                if any("\ud800" <= letter <= "\udfff" for letter in word):
+                    raise CommandError(_("%s is not text in UTF-8") % ascii(word), returncode=2)
+            try:
+                return super().execute(*args, **options)
+            except CommandError as error:
+                error.args = (printable(str(error)),)  # it may say again what others have written
+                raise
 
     def handle(self, *args: Any, **options: Any) -> None:
         colors = {name: bool(options.get(name)) for name in ("no_color", "force_color")}
@@ -65,7 +103,7 @@ class OperatorCommand(TranslatedCommand):
             told = _("interrupted; %s") % self.interrupted
             raise CommandError(told, returncode=INTERRUPTED) from None
         except BrokenPipeError:
-            # Whoever read has seen enough. Python would complain once more when it closes its output.
+            # The reader has seen enough. Python would complain once more when it closes its output.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(BROKEN_PIPE) from None
 
@@ -79,6 +117,10 @@ class OperatorCommand(TranslatedCommand):
         if text:
             self.stdout.write(text)
 
+    def note(self, text: str) -> None:
+        """Print a line to standard error that is no error."""
+        self.stderr.write(text, style_func=str)
+
     def ask(self, question: str, *, yes: bool) -> None:
         """Go on only if the operator says so, or has said ``--yes``; raises CommandError."""
         if yes:
@@ -89,6 +131,16 @@ class OperatorCommand(TranslatedCommand):
         self.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise CommandError(_("not confirmed; nothing was changed"))
+
+
+def actor() -> str:
+    """Return who is at this keyboard, for the history: "alice@host (shell)"."""
+    try:
+        name = os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):  # containers know no names
+        name = f"uid {os.getuid()}"
+    said = f"{name[:40]}@{socket.gethostname()[:80]} (shell)"
+    return said.encode(errors="replace").decode()  # no database takes a byte that is no letter
 
 
 def _said(error: Exception) -> str:
@@ -103,11 +155,16 @@ class _KeepsLines(DjangoHelpFormatter):
         return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
-def actor() -> str:
-    """Return who is at this keyboard, for the history: "alice@host (shell)"."""
-    try:
-        name = os.environ.get("SUDO_USER") or getpass.getuser()
-    except (KeyError, OSError):  # containers know no names
-        name = f"uid {os.getuid()}"
-    said = f"{name[:40]}@{socket.gethostname()[:80]} (shell)"
-    return said.encode(errors="replace").decode()  # no database takes a byte that is no letter
+def _take_any_text(encoding: str | None) -> None:
+    """Let no letter end this program, whatever its terminal can show or its user types."""
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    if encoding and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding=encoding, errors="replace")
+
+
+def _words(options: dict[str, Any]) -> Iterator[str]:
+    for value in options.values():
+        words = value if isinstance(value, list | tuple) else [value]
+        yield from (word for word in words if isinstance(word, str))

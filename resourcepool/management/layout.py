@@ -1,7 +1,7 @@
-"""Readings as text: what they are printed with, lines, moments, and durations.
+"""Readings as text: the console, lines, moments and durations.
 
-Labels, holders and reasons are written by others and may be hostile: no control character of theirs reaches a terminal,
-and none of their brackets is taken for markup.
+Labels, holders and reasons may be hostile: their control characters do not reach a terminal, and their brackets are no
+markup.
 """
 
 import datetime
@@ -14,13 +14,13 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from resourcepool.status.durations import duration
+from resourcepool.status.reading import duration
 
 UNLIMITED = 100_000  # columns where no terminal limits them
 
 
 def console(out: Any, *, no_color: bool = False, force_color: bool = False) -> Console:
-    """Return what prints to the stream ``out``: with colours and as wide as the terminal only if it is one."""
+    """Return a console for the stream ``out``; it has colours and a limited width only if that is a terminal."""
     is_terminal = out.isatty()
     has_style = (is_terminal or force_color) and not no_color
     return Console(
@@ -35,7 +35,7 @@ def console(out: Any, *, no_color: bool = False, force_color: bool = False) -> C
 
 
 def rendered(printer: Console, parts: Iterable[RenderableType]) -> str:
-    """Return tables and lines as text; a terminal breaks long lines itself, so that they can be pasted."""
+    """Return tables and lines as text. Long lines are left to the terminal to wrap, so that they can be copied."""
     with printer.capture() as captured:
         for part in parts:
             printer.print(part, soft_wrap=isinstance(part, str | Text))
@@ -43,7 +43,7 @@ def rendered(printer: Console, parts: Iterable[RenderableType]) -> str:
 
 
 def facts(pairs: Iterable[tuple[str, object]], width: int = 14, style: str = "") -> Table:
-    """Return lines of a name and a value; long values go on below themselves."""
+    """Return lines of a name and a value; long values wrap below themselves."""
     found = Table.grid(padding=(0, 1, 0, 0))
     for least in (1, width - 1, 1):
         found.add_column(overflow="fold", min_width=least)
@@ -53,7 +53,7 @@ def facts(pairs: Iterable[tuple[str, object]], width: int = 14, style: str = "")
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with a ? for what is not printable; its lines stay lines, however they end."""
+    """Return ``text`` with a ? for each unprintable character; new lines are kept, CR LF becomes LF."""
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text.replace("\r\n", "\n"))
 
 
@@ -74,7 +74,7 @@ def moment(at: datetime.datetime | None, passed: float | None) -> str:
     """Return "2026-11-21 03:12:07+08:00 (12 min ago)", in the project's time zone.
 
     Args:
-        passed: how many seconds ago that was, by the clock that ``at`` is of: not this host's, but the database's.
+        passed: how many seconds ago that was, by the clock of the database.
     """
     if at is None or passed is None:
         return _("not known")
@@ -97,5 +97,5 @@ def or_dash(value: object, of: Callable[[Any], object] = str) -> object:
 
 
 def as_text(value: Any) -> Any:
-    """Make JSON of what JSON does not know: moments in ISO form, the rest as text."""
+    """Return a value as JSON text: a moment in ISO form, anything else as ``str`` has it."""
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

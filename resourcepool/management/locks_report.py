@@ -8,11 +8,10 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.management.layout import facts, or_dash, plain
 from resourcepool.management.tables import Column, table
-from resourcepool.status.durations import duration
-from resourcepool.status.locks.cycles import Cycle, who
+from resourcepool.status.locks.cycles import Cycle, cycles, who
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.names import Holding, LockStatus
-from resourcepool.status.locks.of_holder import HeldName
+from resourcepool.status.reading import duration
 
 HOLDER = 26  # characters
 
@@ -66,11 +65,6 @@ OF_HOLDER = (
 )
 
 
-def held_names(found: Sequence[HeldName]) -> list[Any]:
-    """Return a table of what processes hold."""
-    return [table(found, OF_HOLDER)]
-
-
 def locks_as_text(found: Sequence[LockStatus], circles: Sequence[Cycle]) -> list[Any]:
     """Return a table of these, and below it the circles, wherever they are."""
     if not found:
@@ -78,8 +72,13 @@ def locks_as_text(found: Sequence[LockStatus], circles: Sequence[Cycle]) -> list
     return [table(found, COLUMNS), *(["", *cycles_as_text(circles)] if circles else [])]
 
 
-def locks_in_full(found: Iterable[LockStatus], circles: Sequence[Cycle]) -> Iterator[Any]:
-    """Yield all that is known of these, and the circles that are about them."""
+def in_full(found: Sequence[LockStatus]) -> tuple[dict[str, Any], Iterator[Any]]:
+    """Return these and the circles that are about them, as data, and all that is known of them, as text."""
+    circles = [one for one in cycles() if any(one.is_about(lock.kind, lock.name) for lock in found)]
+    return {"locks": found, "cycles": circles}, _in_full(found, circles)
+
+
+def _in_full(found: Iterable[LockStatus], circles: Sequence[Cycle]) -> Iterator[Any]:
     for number, one in enumerate(found):
         if number:
             yield ""

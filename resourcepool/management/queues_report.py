@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -13,10 +13,10 @@ from resourcepool.labels import spelled
 from resourcepool.management.layout import ago, more, or_dash, plain
 from resourcepool.management.tables import Column, table
 from resourcepool.queues.models import Server, TaskType
-from resourcepool.status.durations import duration
 from resourcepool.status.queues.forecast import Forecast, Foreseen, Unowned
 from resourcepool.status.queues.moves import Moved, QueueStatus
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
+from resourcepool.status.reading import duration
 
 MOST_RUNS = 20  # of queues, in one line of the map
 MOST_WHY = 300  # characters
@@ -24,8 +24,7 @@ MOST_WHY = 300  # characters
 _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})")
 
 
-@dataclass(frozen=True)
-class Alike:
+class Alike(NamedTuple):
     """Moves that differ only in their queues: the first of them, and the queues as one would type them."""
 
     first: Any
@@ -82,11 +81,6 @@ SHARES = (
     Column(gettext_lazy("would have"), lambda one: one.after, is_number=True),
 )
 MAP = (Column("", lambda one: one[0]), Column("", lambda one: one[1]))
-
-
-def task_types_as_text(task_types: Sequence[TaskTypeStatus]) -> Any:
-    """Return a table of the task types."""
-    return table(task_types, TASK_TYPES)
 
 
 def settings_as_text(one: TaskTypeStatus) -> list[str]:
@@ -162,13 +156,8 @@ def forecast_as_text(forecast: Forecast, limit: int) -> Iterator[Any]:
     yield table(forecast.shares, SHARES)
     yield from (_would_have_nobody(one) for one in forecast.unowned[:limit])
     yield from (_would_stay(one) for one in forecast.staying[:limit])
-    count = len(forecast.changes)
-    would = ngettext(
-        "Would move %(count)s of %(queues)s queues. Nothing was changed.",
-        "Would move %(count)s of %(queues)s queues. Nothing was changed.",
-        count,
-    )
-    yield would % {"count": f"{count:,}", "queues": f"{forecast.queues:,}"}
+    counted = {"count": f"{len(forecast.changes):,}", "queues": f"{forecast.queues:,}"}
+    yield _("Would move %(count)s of %(queues)s queues. Nothing was changed.") % counted
 
 
 def _would_have_nobody(one: Unowned) -> str:
@@ -197,24 +186,19 @@ def _of_some(text: str, one: Unowned) -> str:
 
 def runs(queue_ids: Iterable[str]) -> Iterator[str]:
     """Yield queues as one would type them, consecutive ones as one: "0..7", "12", "eu-0..3"."""
-    first: tuple[str, int] | None = None  # of a run that is not yielded yet
-    last = 0
-    for queue_id in queue_ids:
-        match = _NUMBERED.fullmatch(queue_id)
-        if match and first and (match[1], int(match[2])) == (first[0], last + 1):
-            last += 1
-            continue
-        yield from _run(first, last)
-        first, last = ((match[1], int(match[2])), int(match[2])) if match else (None, 0)
-        if not match:
-            yield queue_id
-    yield from _run(first, last)
+    for (prefix, step), group in groupby(enumerate(queue_ids), _place):
+        ids = [queue_id for _at, queue_id in group]
+        if step is None or len(ids) == 1:
+            yield from ids
+        else:
+            yield f"{ids[0]}..{ids[-1].removeprefix(prefix)}"
 
 
-def _run(first: tuple[str, int] | None, last: int) -> Iterator[str]:
-    if first:
-        prefix, number = first
-        yield f"{prefix}{number}" if number == last else f"{prefix}{number}..{last}"
+def _place(listed: tuple[int, str]) -> tuple[str, int | None]:
+    """Return what consecutive queues have in common, from the place of one in a list, and its id."""
+    at, queue_id = listed
+    match = _NUMBERED.fullmatch(queue_id)
+    return (match[1], int(match[2]) - at) if match else ("", None)
 
 
 def _kind(one: Moved | Foreseen) -> tuple[str, ...]:

@@ -1,41 +1,24 @@
 """What the commands have in common that run handlers until they are told to stop."""
 
 import signal
-from typing import Protocol
 
-from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
+from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.base import OperatorCommand
+from resourcepool.taskqueue.consumer import Consumer
+from resourcepool.taskqueue.timers.runner import TimerRunner
 from resourcepool.taskqueue.turning import DRAIN_WITHIN
-
-
-class Serves(Protocol):
-    """What runs until it is stopped, which a signal handler may do."""
-
-    def look_up(self) -> object:
-        """Read what it needs; raises what is wrong with that."""
-
-    def run(self) -> None:
-        """Run."""
-
-    def stop(self) -> None:
-        """Make ``run`` return soon."""
 
 
 class ServingCommand(OperatorCommand):
     """A command that runs until SIGTERM or Ctrl-C; a second one ends it as usual."""
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--drain-within",
-            type=float,
-            default=DRAIN_WITHIN,
-            metavar="SECONDS",
-            help=_("how long running handlers may go on after SIGTERM; default: %(default)g"),
-        )
+    def arguments(self) -> list[Argument]:
+        about = _("how long running handlers may go on after SIGTERM; default: %(default)g")
+        return [arg("--drain-within", about, type=float, default=DRAIN_WITHIN, metavar="SECONDS")]
 
-    def serve(self, one: Serves, said: str) -> None:
+    def serve(self, one: Consumer | TimerRunner, said: str) -> None:
         """Say so, and run it until it is told to stop; what is wrong from the start is told before anything else."""
         one.look_up()
 

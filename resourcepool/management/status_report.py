@@ -12,10 +12,9 @@ from resourcepool.management.layout import ago, moment, plain
 from resourcepool.management.tables import Column, table
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm
-from resourcepool.status.durations import duration
-from resourcepool.status.holders import Holding
 from resourcepool.status.jobs import JobStatus
 from resourcepool.status.pools import PoolStatus
+from resourcepool.status.reading import duration
 
 ALWAYS = (State.FREE, State.LEASED, State.COOLING, State.DRAINING, State.QUARANTINED, State.OUT)
 IF_ANY = (State.RESERVED, State.RETIRED)
@@ -53,11 +52,6 @@ def jobs_as_text(jobs: Mapping[str, JobStatus]) -> list[str]:
     """Return one line for each kind of periodic work."""
     lines = [f"{plain(gettext(name))}: {_done(job)}" for name, job in jobs.items()]
     return lines or [_("No periodic job has ever run.")]
-
-
-def holdings_as_text(holdings: Sequence[Holding]) -> Any:
-    """Return a table of running leases."""
-    return table(holdings, HOLDINGS)
 
 
 def problems_as_text(alarms: Sequence[Alarm]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Readings as tables, from a declaration of their columns, in the width that there is."""
+"""Tables from a declaration of their columns, fitted to the terminal."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ from rich.text import Text
 from resourcepool.management.layout import plain
 
 GAP = 2  # between columns
-LEAST = 16  # characters of a column of text, if it has so many; in fewer nothing can be read
+LEAST = 16  # characters that a column of text keeps, if it has so many
 
 _PIECES = re.compile(r"[^\s/-]+[/-]?\s*|\S\s*")  # of a heading: it breaks at a space, and after "/" and "-"
 
@@ -36,10 +36,9 @@ def counts(head: Any, of: Callable[[Any], int]) -> Column:
 
 
 class Readable:
-    """A table that can be read however narrow the terminal is: neither a number nor a word of a heading is broken.
+    """A table for a terminal of any width; it breaks neither a number nor a word of a heading.
 
-    Where it does not fit, headings get several lines and texts go on below themselves; where that is not enough, each
-    row is a block of lines of its own.
+    If it is too wide, headings and texts wrap; if that is not enough, each row becomes a block of lines.
     """
 
     def __init__(self, rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool) -> None:
@@ -57,7 +56,7 @@ class Readable:
         if sum(wanted) + GAP * len(wanted) - GAP <= width:
             yield self._table(wanted)
             return
-        words = [max(map(cell_len, _pieces(head)), default=0) for head in self.heads]
+        words = [max(map(cell_len, _PIECES.findall(head)), default=0) for head in self.heads]
         least = [
             max(word, cell if column.is_number else min(cell, LEAST))
             for word, cell, column in zip(words, cells, self.columns, strict=True)
@@ -74,7 +73,7 @@ class Readable:
         )
         for column, head, width in zip(self.columns, self.heads, widths, strict=True):
             found.add_column(
-                "\n".join(_filled(_pieces(head), width)),
+                "\n".join(_filled(_PIECES.findall(head), width)),
                 justify="right" if column.is_number else "left",
                 overflow="fold",
                 no_wrap=column.is_number,
@@ -95,12 +94,8 @@ class Readable:
 
 
 def table(rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool = True) -> Readable:
-    """Return a table of ``rows``. No cell is cut: one that is too wide goes on in the next line."""
+    """Return a table of ``rows``. No cell is cut: one that is too wide wraps."""
     return Readable(rows, columns, has_head=has_head)
-
-
-def _pieces(head: str) -> list[str]:
-    return _PIECES.findall(head)
 
 
 def _filled(pieces: Iterable[str], width: int) -> list[str]:

@@ -1,11 +1,10 @@
-"""``--watch``: the same readings again and again, until Ctrl-C, also while the database is away."""
+"""``--watch``: a reading repeated until Ctrl-C, also while the database is away."""
 
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any
 
-from django.core.management.base import CommandParser
 from django.db import DatabaseError, InterfaceError, connections
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -15,6 +14,7 @@ from rich.live import Live
 from resourcepool import options as checked
 from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import local, printable
 
@@ -22,19 +22,13 @@ Look = tuple[Any, Iterable[Any]]
 """A reading, and the same as tables and lines."""
 
 
-def add_watch(parser: CommandParser, **default: Any) -> None:
-    """Add ``--watch`` and ``--json``; ``watch`` obeys them. ``default``: see ``add_argument``."""
+def watched(**default: Any) -> list[Argument]:
+    """Return ``--watch`` and ``--json``; ``watch`` obeys them. ``default``: see ``add_argument``."""
     about = _("repeat until Ctrl-C; default: every 2 s")
-    parser.add_argument("--watch", nargs="?", type=float, const=2.0, metavar="SECONDS", help=about, **default)
-    about = _("print one JSON object; with --watch, one a line")
-    parser.add_argument("--json", action="store_true", help=about, **default)
-
-
-def add_acts(parser: CommandParser) -> Any:
-    """Add ``--watch``, ``--json`` and a first word that says what to do; return where the acts are added."""
-    add_watch(parser)
-    about = _("one of these; each has a --help of its own")
-    return parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
+    return [
+        arg("--watch", about, nargs="?", type=float, const=2.0, metavar="SECONDS", **default),
+        arg("--json", _("print one JSON object; with --watch, one a line"), action="store_true", **default),
+    ]
 
 
 def watch(command: OperatorCommand, look: Callable[[], Look], options: dict[str, Any]) -> None:
@@ -57,7 +51,7 @@ def watch(command: OperatorCommand, look: Callable[[], Look], options: dict[str,
 
 
 def _show(command: OperatorCommand, look: Callable[[], Look], live: Live | None) -> None:
-    """Show one look; if the database has gone away, say so, and go on."""
+    """Show one look; if the database cannot be read, say so instead."""
     now = local(timezone.now())
     try:
         data, parts = look()

@@ -9,9 +9,9 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool.events import shown
 from resourcepool.management.layout import ago, facts, moment, or_dash, plain
-from resourcepool.management.status_report import holdings_as_text
+from resourcepool.management.status_report import HOLDINGS
 from resourcepool.management.tables import Column, table
-from resourcepool.status.durations import duration
+from resourcepool.status.reading import duration
 from resourcepool.status.search import Matches
 from resourcepool.status.waiting import InLine, Waiting
 from resourcepool.status.why import Holder, Resource
@@ -54,7 +54,7 @@ def holder_as_text(one: Holder) -> Iterator[Any]:
     """Yield what a holder has and waits for."""
     yield plain(one.holder, 200)
     if one.leases:
-        yield from ["", _("It holds:"), holdings_as_text(one.leases)]
+        yield from ["", _("It holds:"), table(one.leases, HOLDINGS)]
     for waits in one.waits:
         yield from ["", *_waiting(waits)]
     if not one.leases and not one.waits:

@@ -1,4 +1,4 @@
-"""How streams, dispensers and topics stand, and the tasks and timers in them, as text."""
+"""How streams, dispensers, topics and channels stand, and the tasks and timers in them, as text."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -8,9 +8,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from resourcepool.events import shown
+from resourcepool.locks.channels.models import Broadcast
 from resourcepool.management.layout import ago, or_dash, plain
 from resourcepool.management.tables import Column, counts, table
-from resourcepool.status.durations import duration
+from resourcepool.status.reading import duration
 from resourcepool.status.work.listed import WorkPage
 from resourcepool.status.work.schedules import recurrence
 from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
@@ -51,6 +52,24 @@ TOPICS = (
     counts(gettext_lazy("failed/min"), lambda one: one.failed),
     counts(gettext_lazy("dead-letter"), lambda one: one.dead),
 )
+CHANNELS = (
+    Column(gettext_lazy("channel"), lambda one: one.name),
+    counts(gettext_lazy("last"), lambda one: one.last),
+    counts(gettext_lazy("kept"), lambda one: one.kept),
+    counts(gettext_lazy("published/min"), lambda one: one.published),
+    counts(gettext_lazy("without a name"), lambda one: one.listeners),
+    counts(gettext_lazy("durable"), lambda one: len(one.subscriptions)),
+    counts(gettext_lazy("to read"), lambda one: one.unread),
+)
+SUBSCRIPTIONS = (
+    Column(gettext_lazy("subscription"), lambda one: one.name),
+    counts(gettext_lazy("cursor"), lambda one: one.cursor),
+    counts(gettext_lazy("to read"), lambda one: one.unread),
+    Column(gettext_lazy("the first for"), lambda one: or_dash(one.behind or None, duration)),
+    counts(gettext_lazy("removed"), lambda one: one.lost),
+    counts(gettext_lazy("missed"), lambda one: one.missed),
+    Column(gettext_lazy("read by"), lambda one: or_dash(one.holder)),
+)
 PLACES = {
     Stream: (
         STREAMS,
@@ -58,6 +77,7 @@ PLACES = {
     ),
     Dispenser: (DISPENSERS, gettext_noop("There is no dispenser yet: it is made when it is first used.")),
     Topic: (TOPICS, gettext_noop("There is no timer yet, and no topic: the first timer makes it.")),
+    Broadcast: (CHANNELS, gettext_noop("There is no channel yet: the first message makes it.")),
 }
 
 
@@ -109,12 +129,15 @@ WORK = {
 
 
 def places_as_text(model: Any, found: Sequence[Any]) -> list[Any]:
-    """Return a table of streams, dispensers or topics, and why nothing runs in some of them."""
+    """Return a table of streams, dispensers, topics or channels, and why nothing runs, or is read, in some of them."""
     columns, none_yet = PLACES[model]
     if not found:
         return [_(none_yet)]
+    parts: list[Any] = [table(found, columns)]
+    if len(found) == 1 and getattr(found[0], "subscriptions", None):
+        parts += ["", table(found[0].subscriptions, SUBSCRIPTIONS)]
     reasons = [plain(f"{one.name}: {one.because}", None) for one in found if one.because]
-    return [table(found, columns), *(["", *reasons] if reasons else [])]
+    return [*parts, *(["", *reasons] if reasons else [])]
 
 
 def work_as_text(model: Any, page: WorkPage) -> list[Any]:

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,24 +28,36 @@ class Output(Protocol):
 
 
 def as_csv(
-    out: Output, names: Sequence[str], records: Iterable[Record], cell: Callable[[Any], Any] = lambda c: c
+    out: Output, names: Sequence[str], records: Iterable[Record], cell: Callable[[Any], Any] | None = None
 ) -> int:
     """Write a header and one row a record; return how many. ``cell`` has the last word on each value."""
     writer, count = csv.writer(out), 0  # its line ends, so that it puts both kinds of them in quotes
     writer.writerow(names)
     for count, record in enumerate(records, 1):  # noqa: B007 (counted)
-        writer.writerow([cell(_text(record[name])) for name in names])
+        row = [_text(record[name]) for name in names]
+        writer.writerow(map(cell, row) if cell else row)
     return count
 
 
-def as_json(out: Output, names: Sequence[str], records: Iterable[Record]) -> int:
+def as_json(
+    out: Output,
+    names: Sequence[str],
+    records: Iterable[Record],
+    ends: tuple[str, str] = ("[", "]\n"),
+    between: str = ",\n",
+) -> int:
     """Write one array of objects; return how many."""
-    return _json(out, records, "[", ",\n", "]\n")
+    count, (begin, end) = 0, ends
+    out.write(begin)
+    for count, record in enumerate(records, 1):
+        out.write(("" if count == 1 else between) + json.dumps(record, default=as_text))
+    if count or begin:
+        out.write(end)
+    return count
 
 
-def as_lines(out: Output, names: Sequence[str], records: Iterable[Record]) -> int:
-    """Write one object a line; return how many."""
-    return _json(out, records, "", "\n", "\n")
+as_lines = partial(as_json, ends=("", "\n"), between="\n")
+"""The same with one object a line."""
 
 
 @contextmanager
@@ -68,16 +81,6 @@ def private_file(name: str) -> Iterator[Output]:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-
-
-def _json(out: Output, records: Iterable[Record], begin: str, between: str, end: str) -> int:
-    out.write(begin)
-    count = 0
-    for count, record in enumerate(records, 1):
-        out.write(("" if count == 1 else between) + json.dumps(record, default=as_text))
-    if count or begin:
-        out.write(end)
-    return count
 
 
 def _text(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What operators can do to resources: each act is declared once; admin, commands and REST render it.
+"""What operators can do, declared once; the admin and the commands render it.
 
 A project adds its own in ``AppConfig.ready``: ``OPERATIONS["reboot"] = Operation(name="reboot", ..)``.
 """

@@ -26,7 +26,7 @@ PRUNE = Operation(
     ),
     do=BroadcastQuerySet.prune,
     done=ngettext_lazy("%(count)d was pruned.", "%(count)d were pruned.", "count"),
-    otherwise=ngettext_lazy("%(count)d had no messages.", "%(count)d had no messages.", "count"),
+    otherwise=_("%(count)d skipped: no messages."),
 )
 REMOVE_CHANNEL = Operation(
     name="remove",
@@ -38,7 +38,7 @@ REMOVE_CHANNEL = Operation(
     ),
     do=BroadcastQuerySet.remove,
     done=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
-    otherwise=ngettext_lazy("%(count)d was not there.", "%(count)d were not there.", "count"),
+    otherwise=_("%(count)d skipped: no longer there."),
 )
 MOVE = Operation(
     name="move",
@@ -61,9 +61,7 @@ MOVE = Operation(
     concerned=SubscriptionQuerySet.durable,
     is_offered=lambda row: bool(row.is_durable),
     done=ngettext_lazy("%(count)d was moved.", "%(count)d were moved.", "count"),
-    otherwise=ngettext_lazy(
-        "%(count)d was left alone: it has no name.", "%(count)d were left alone: they have no name.", "count"
-    ),
+    otherwise=_("%(count)d skipped: without a name."),
 )
 REMOVE = Operation(
     name="remove",
@@ -75,9 +73,5 @@ REMOVE = Operation(
     do=SubscriptionQuerySet.remove,
     concerned=SubscriptionQuerySet.available,
     done=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
-    otherwise=ngettext_lazy(
-        "%(count)d was left alone: somebody reads it.",
-        "%(count)d were left alone: somebody reads them.",
-        "count",
-    ),
+    otherwise=_("%(count)d skipped: being read."),
 )

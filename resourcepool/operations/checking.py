@@ -1,4 +1,4 @@
-"""Checks from a page: in a thread of their own, because a page has to answer in time whatever a checker does."""
+"""Checks that a page starts: they run in a thread, so that the page answers in time even if a checker hangs."""
 
 from collections.abc import Collection
 from concurrent.futures import Future, wait
@@ -18,7 +18,7 @@ GRACE = 2.0  # seconds for giving back what was not checked
 
 
 class Unfinished(ResourcePoolError):
-    """Not everything was done in time; ``done`` is how many were."""
+    """Time ran out after ``done`` checks."""
 
     def __init__(self, done: int = 0) -> None:
         super().__init__(
@@ -32,12 +32,12 @@ class Unfinished(ResourcePoolError):
 
 
 def check_now(model: Any, pks: Collection[Any], actor: str) -> int:
-    """Check these and return how many were checked; answers within WITHIN and GRACE seconds.
+    """Check these and return how many were checked, after WITHIN + GRACE seconds at most.
 
-    What somebody else than a check has put in quarantine is left alone: they have said until when.
+    A quarantine that no check decided is not ended.
 
     Args:
-        actor: the operator, as the history tells.
+        actor: the operator, for the history.
 
     Raises:
         Unfinished: it took longer.

@@ -16,7 +16,5 @@ FREE = Operation(
     ),
     do=BucketQuerySet.free,
     done=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
-    otherwise=ngettext_lazy(
-        "%(count)d was left alone: it has ended.", "%(count)d were left alone: they have ended.", "count"
-    ),
+    otherwise=_("%(count)d skipped: ended already."),
 )

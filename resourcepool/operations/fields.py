@@ -1,4 +1,4 @@
-"""What an operation asks of the operator, with units and limits."""
+"""The fields of an operation: what the operator is asked for, with units and limits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from resourcepool.resources.queryset import LONGEST
 class Line:
     """One line of text, of at most ``most`` characters; "" where none is needed.
 
-    ``otherwise_wrong`` says in a sentence what else is wrong with it, if anything.
+    ``otherwise_wrong`` returns what else is wrong with a line, as a sentence; "": nothing.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Line:
 
     @property
     def option(self) -> str:
-        """What commands call it."""
+        """Its name in commands."""
         return f"--{self.name}"
 
     def checked(self, value: Any, *, is_needed: bool = True) -> str:

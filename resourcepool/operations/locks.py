@@ -34,9 +34,7 @@ FREE = Operation(
     do=free,
     concerned=lambda rows: rows.filter(Exists(rows.model.objects.held().filter(name=OuterRef("name")))),
     done=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
-    otherwise=ngettext_lazy(
-        "%(count)d was left alone: nobody held it.", "%(count)d were left alone: nobody held them.", "count"
-    ),
+    otherwise=_("%(count)d skipped: held by nobody."),
 )
 FREE_HOLDER = Operation(
     name="free-holder",
@@ -79,7 +77,7 @@ RESIZE = Operation(
     ),
     do=lambda rows, permits, reason, actor: resize_names(rows, int(permits), reason, actor=actor),
     done=ngettext_lazy("%(count)d was resized.", "%(count)d were resized.", "count"),
-    otherwise=ngettext_lazy("%(count)d was not there.", "%(count)d were not there.", "count"),
+    otherwise=_("%(count)d skipped: no longer there."),
 )
 REMOVE_BARRIER = Operation(
     name="remove",
@@ -92,7 +90,5 @@ REMOVE_BARRIER = Operation(
     fields=(WHY,),
     do=remove_barriers,
     done=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
-    otherwise=ngettext_lazy(
-        "%(count)d was left alone: it did not stand.", "%(count)d were left alone: they did not stand.", "count"
-    ),
+    otherwise=_("%(count)d skipped: not standing."),
 )

@@ -15,23 +15,21 @@ class Operation:
     """One kind of change.
 
     Attributes:
-        name: in addresses, as an action of a list and in commands; ``button``: for people; ``title``: the same with
-            what it means.
-        effect: what it does to leases, for somebody who has never done it.
-        permission: who may: those with the permission of this name for the model.
-        fields: what is asked.
-        concerned: narrows rows to those it changes something about.
-        by_filter: the same, where rows are named by a filter instead of one by one; None: as ``concerned``.
-        do: makes the change (those rows, ``actor`` and what was entered by name); returns how many were changed.
-        done, otherwise: what is said of those it was done to and of the others; plural, with ``count``.
-        states: in which the page of a resource offers it: elsewhere it would change nothing; none: no page does.
-        later: what is said of those among them whose lease still runs, because it waits for the end of that; None: it
-            does not.
-        status: in which those are then.
-        is_for: whether it can be done to resources of this model at all.
-        is_offered: whether its page offers it of a resource in one of these states.
-        of_a_grant: concerns the lease that was seen, not whoever has the resource by now.
-        most: to how many a page does it at once; more would keep the web server busy for too long.
+        name: in URLs, admin actions and commands; ``button``: its label; ``title``: the label with what it means.
+        effect: what it does to running leases, for an operator who has never used it.
+        permission: the permission of the model that it needs.
+        fields: what it asks for.
+        concerned: narrows rows to those that it would change.
+        by_filter: the same for rows that a filter chose instead of the operator; None: as ``concerned``.
+        do: makes the change, given rows, ``actor`` and the values of the fields by name; returns how many it changed.
+        done, otherwise: what is said of the changed rows and of the others, with ``count``; may be plural.
+        states: the states in which the page of a resource offers it; empty: no page does.
+        later: what is said of changed rows whose lease still runs, if it waits for the end of the lease.
+        status: the status of these rows.
+        is_for: whether resources of this model support it.
+        is_offered: whether the page of a resource in one of ``states`` offers it.
+        of_a_grant: it concerns the lease that the operator saw, not a later one of the same resource.
+        most: how many rows a page changes at once; more would block the web server for too long.
     """
 
     name: str

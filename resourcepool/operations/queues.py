@@ -1,4 +1,4 @@
-"""Each act of an operator on task types, servers and queues: one call of ``queues.changing`` per task type."""
+"""What operators do to task types, servers and queues: each is one call of ``queues.changing`` per task type."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from resourcepool.status.queues.task_types import task_type
 
 @dataclass(frozen=True, kw_only=True)
 class QueueOperation(Operation):
-    """One that is done to rows of one task type at a time.
+    """An operation on rows of one task type at a time.
 
     Attributes:
-        but: what else has come of it, if anything (name of the task type, what was entered).
+        but: sentences about side effects, given the name of the task type and the values of the fields.
     """
 
     but: Callable[..., Sequence[str]] = lambda _task_type, **_entered: ()

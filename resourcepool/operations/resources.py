@@ -1,4 +1,4 @@
-"""Each act of an operator on resources, declared once."""
+"""What operators do to resources."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,23 +30,7 @@ def _leaks(rows: Any) -> Any:
     return rows.filter(pk__in=[pk for pk, _fence in found])
 
 
-def _is_leak(resource: Any) -> bool:
-    return bool(are_leaks(type(resource), [(resource.pk, resource.fence)]))
-
-
-def _has_checks(model: Any) -> bool:
-    return model._meta.label in setting("CHECKS")
-
-
-def _check(rows: Any, actor: str) -> int:
-    return checking.check_now(rows.model, list(rows.values_list("pk", flat=True)), actor)
-
-
-def _checkable(rows: Any) -> Any:
-    return rows.available() | rows.quarantined().filter(reason__code=OURS)
-
-
-_GONE = ngettext_lazy("%(count)d is not there any more.", "%(count)d are not there any more.", "count")
+_GONE = _("%(count)d skipped: no longer there.")
 
 ALL = (
     Operation(
@@ -62,11 +46,7 @@ ALL = (
         concerned=ResourceQuerySet.held,
         do=ResourceQuerySet.free,
         done=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
-        otherwise=ngettext_lazy(
-            "%(count)d was left alone: not held any more, or by somebody else.",
-            "%(count)d were left alone: not held any more, or by somebody else.",
-            "count",
-        ),
+        otherwise=_("%(count)d skipped: no longer held, or held by someone else."),
         of_a_grant=True,
     ),
     Operation(
@@ -87,11 +67,7 @@ ALL = (
             "count",
         ),
         status=Status.QUARANTINED,
-        otherwise=ngettext_lazy(
-            "%(count)d was left alone: out of service by then, or not there any more.",
-            "%(count)d were left alone: out of service by then, or not there any more.",
-            "count",
-        ),
+        otherwise=_("%(count)d skipped: out of service by then, or no longer there."),
     ),
     Operation(
         name="return_to_service",
@@ -106,11 +82,7 @@ ALL = (
         done=ngettext_lazy(
             "%(count)d was returned to service.", "%(count)d were returned to service.", "count"
         ),
-        otherwise=ngettext_lazy(
-            "%(count)d was in service already, or is not there any more.",
-            "%(count)d were in service already, or are not there any more.",
-            "count",
-        ),
+        otherwise=_("%(count)d skipped: in service already, or no longer there."),
     ),
     Operation(
         name="drain",
@@ -163,15 +135,11 @@ ALL = (
         ),
         fields=(REASON,),
         states=(State.LEASED, State.DRAINING),
-        is_offered=_is_leak,
+        is_offered=lambda one: bool(are_leaks(type(one), [(one.pk, one.fence)])),
         concerned=_leaks,
         do=acknowledge,
         done=ngettext_lazy("%(count)d leak was acknowledged.", "%(count)d leaks were acknowledged.", "count"),
-        otherwise=ngettext_lazy(
-            "%(count)d was left alone: not reported as leaked within the last hour, or acknowledged already.",
-            "%(count)d were left alone: not reported as leaked within the last hour, or acknowledged already.",
-            "count",
-        ),
+        otherwise=_("%(count)d skipped: not reported as leaked within the last hour, or acknowledged already."),
         of_a_grant=True,
     ),
     Operation(
@@ -184,20 +152,16 @@ ALL = (
             " program decided is left alone. This page waits for it, half a minute at most."
         ),
         states=(State.FREE, State.COOLING, State.QUARANTINED),
-        is_for=_has_checks,
-        concerned=_checkable,
-        do=_check,
+        is_for=lambda model: model._meta.label in setting("CHECKS"),
+        concerned=lambda rows: rows.available() | rows.quarantined().filter(reason__code=OURS),
+        do=lambda rows, actor: checking.check_now(rows.model, list(rows.values_list("pk", flat=True)), actor),
         done=ngettext_lazy(
             "%(count)d was checked; its last check says what was found.",
             "%(count)d were checked; the list says what was found.",
             "count",
         ),
-        otherwise=ngettext_lazy(
-            "%(count)d was left alone: held, out of service, in a quarantine that no check decided, or somebody"
-            " waits for it.",
-            "%(count)d were left alone: held, out of service, in a quarantine that no check decided, or somebody"
-            " waits for them.",
-            "count",
+        otherwise=_(
+            "%(count)d skipped: held, out of service, waited for, or in a quarantine that no check decided."
         ),
         most=checking.AT_ONCE,
     ),

@@ -15,11 +15,7 @@ FIRE = Operation(
     concerned=TimerQuerySet.waiting,
     is_offered=lambda timer: timer.state == Timer.State.PENDING,
     done=ngettext_lazy("%(count)d is due now.", "%(count)d are due now.", "count"),
-    otherwise=ngettext_lazy(
-        "%(count)d was left alone: due already, running, or over.",
-        "%(count)d were left alone: due already, running, or over.",
-        "count",
-    ),
+    otherwise=_("%(count)d skipped: due already, running, or over."),
 )
 CANCEL = Operation(
     name="cancel",
@@ -30,7 +26,5 @@ CANCEL = Operation(
     concerned=TimerQuerySet.cancellable,
     is_offered=lambda timer: timer.finished_at is None,
     done=ngettext_lazy("%(count)d was cancelled.", "%(count)d were cancelled.", "count"),
-    otherwise=ngettext_lazy(
-        "%(count)d was left alone: running, or over.", "%(count)d were left alone: running, or over.", "count"
-    ),
+    otherwise=_("%(count)d skipped: running, or over."),
 )

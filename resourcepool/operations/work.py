@@ -1,4 +1,4 @@
-"""Acts of an operator on streams, dispensers and topics, and on their tasks and timers: each declared once for all."""
+"""What operators do to streams, dispensers and topics, and to their tasks and timers."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ PAUSE = Operation(
     concerned=lambda rows: rows.filter(is_paused=False),
     is_offered=lambda row: not row.is_paused,
     done=ngettext_lazy("%(count)d was paused.", "%(count)d were paused.", "count"),
-    otherwise=ngettext_lazy("%(count)d was paused already.", "%(count)d were paused already.", "count"),
+    otherwise=_("%(count)d skipped: paused already."),
 )
 RESUME = Operation(
     name="resume",
@@ -34,7 +34,7 @@ RESUME = Operation(
     concerned=PausableQuerySet.paused,
     is_offered=lambda row: bool(row.is_paused),
     done=ngettext_lazy("%(count)d was resumed.", "%(count)d were resumed.", "count"),
-    otherwise=ngettext_lazy("%(count)d was not paused.", "%(count)d were not paused.", "count"),
+    otherwise=_("%(count)d skipped: not paused."),
 )
 RETRY = Operation(
     name="retry",
@@ -46,11 +46,7 @@ RETRY = Operation(
     concerned=WorkQuerySet.failed,
     is_offered=lambda work: work.state in work.failed_states,
     done=ngettext_lazy("%(count)d is ready again.", "%(count)d are ready again.", "count"),
-    otherwise=ngettext_lazy(
-        "%(count)d was left alone: it has not failed.",
-        "%(count)d were left alone: they have not failed.",
-        "count",
-    ),
+    otherwise=_("%(count)d skipped: not failed."),
 )
 DISCARD = Operation(
     name="discard",
@@ -64,9 +60,5 @@ DISCARD = Operation(
     concerned=WorkQuerySet.discardable,
     is_offered=lambda work: work.state in work.discardable_states,
     done=ngettext_lazy("%(count)d was discarded.", "%(count)d were discarded.", "count"),
-    otherwise=ngettext_lazy(
-        "%(count)d was left alone: running, assigned, or finished already.",
-        "%(count)d were left alone: running, assigned, or finished already.",
-        "count",
-    ),
+    otherwise=_("%(count)d skipped: running, assigned, or finished already."),
 )

@@ -1,4 +1,4 @@
-"""Takes one proxy's address apart, in the ways that lists of proxies write it.
+"""Parses one proxy's address, in the forms that lists of proxies use.
 
 Not ``urllib.parse.urlsplit``: it repeats the password in its errors and takes only the first of these::
 
@@ -13,7 +13,6 @@ from urllib.parse import unquote_to_bytes
 
 from django.utils.translation import gettext_noop as _
 
-from resourcepool.events import Sentence
 from resourcepool.proxies.fields import BadField
 
 FORMS = "scheme://user:password@host:port, host:port or host:port:user:password"
@@ -35,8 +34,7 @@ def address(text: str) -> dict[str, str]:
     if found := _WITH_COLONS.fullmatch(text):
         if _ENDS_IN_A_PLACE.fullmatch(text):
             raise BadField(
-                "url",
-                Sentence(_("can be read in two ways; write scheme://user:password@host:port, with %%3A for :")),
+                "url", _("can be read in two ways; write scheme://user:password@host:port, with %%3A for :")
             )
         return found.groupdict()
     if "@" not in text:
@@ -47,20 +45,20 @@ def address(text: str) -> dict[str, str]:
 def _refuse_what_is_no_address(text: str) -> None:
     if re.search(r"[,;\t]", text):
         raise BadField(
-            "url", Sentence(_("looks like CSV, which begins with a header such as host,port,username,password"))
+            "url", _("looks like CSV, which begins with a header such as host,port,username,password")
         )
     if text.count(":") > 1 and "]" not in text:
         raise BadField(
-            "url", Sentence(_("not %(forms)s; an IPv6 address is written in brackets: [::1]:8080"), forms=FORMS)
+            "url", _("not %(forms)s; an IPv6 address is written in brackets: [::1]:8080"), forms=FORMS
         )
 
 
 def _authority(text: str) -> dict[str, str]:
     authority, *rest = re.split(r"(?=[/?#])", text, maxsplit=1)
     if rest and "@" in rest[0]:
-        raise BadField("url", Sentence(_("a / ? or # in the user name or password is written %%2F %%3F %%23")))
+        raise BadField("url", _("a / ? or # in the user name or password is written %%2F %%3F %%23"))
     if rest not in ([], ["/"]):
-        raise BadField("url", Sentence(_("something follows the port")))
+        raise BadField("url", _("something follows the port"))
     login, _between, place = authority.rpartition("@")
     username, _between, password = login.partition(":")
     return {
@@ -74,13 +72,11 @@ def _place(text: str) -> dict[str, str]:
     if text.startswith("["):
         inside, _between, port = text.rpartition("]")
         if port and not port.startswith(":"):
-            raise BadField("port", Sentence(_("missing; it follows the bracket and a colon: [::1]:8080")))
+            raise BadField("port", _("missing; it follows the bracket and a colon: [::1]:8080"))
         return {"host": f"{inside}]", "port": port.removeprefix(":")}
     host, _between, port = text.partition(":")
     if ":" in port:
-        raise BadField(
-            "host", Sentence(_("more than one colon; an IPv6 address is written in brackets: [::1]:8080"))
-        )
+        raise BadField("host", _("more than one colon; an IPv6 address is written in brackets: [::1]:8080"))
     return {"host": host, "port": port}
 
 
@@ -88,4 +84,4 @@ def _decoded(field: str, text: str) -> str:
     try:
         return unquote_to_bytes(text).decode()
     except UnicodeError:
-        raise BadField(field, Sentence(_("its percent-encoding is not UTF-8"))) from None
+        raise BadField(field, _("its percent-encoding is not UTF-8")) from None

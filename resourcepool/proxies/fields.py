@@ -6,13 +6,13 @@ No reason ever repeats the value: one column to the left or right of where it be
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from sys import intern  # the same few words in every line need be in memory but once
+from sys import intern  # keeps the few words that repeat in every line in memory once
 from typing import Any
 
 from django.utils.translation import gettext_noop as _
 
 from resourcepool.events import Sentence, say
-from resourcepool.exceptions import ResourcePoolError
+from resourcepool.exceptions import ImportRefused, ResourcePoolError
 from resourcepool.resources.tags import words
 
 IDENTITY = ("scheme", "host", "port", "username")
@@ -31,18 +31,23 @@ _CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # 
 
 
 class BadField(ResourcePoolError, ValueError):
-    """A value that is not allowed: which field, and why; never the value itself."""
+    """A value that is not allowed: names the field and the reason, never the value."""
 
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(say("about", name=field, why=reason))
-        self.field, self.reason = field, reason
+    def __init__(self, field: str, reason: str, **parameters: object) -> None:
+        self.field, self.reason = field, Sentence(reason, **parameters)
+        super().__init__(say("about", name=field, why=self.reason))
+
+
+def refused(why: str, **parameters: object) -> ImportRefused:
+    """Return the error with this text and its parameters."""
+    return ImportRefused(Sentence(why, **parameters))
 
 
 def scheme(text: str) -> str:
     """Return the scheme in lower case; http when there is none."""
     found = text.lower() or "http"
     if found not in SCHEMES:
-        raise BadField("scheme", Sentence(_("not one of %(names)s"), names=", ".join(SCHEMES)))
+        raise BadField("scheme", _("not one of %(names)s"), names=", ".join(SCHEMES))
     return intern(found)
 
 
@@ -50,9 +55,9 @@ def host(text: str) -> str:
     """Return a host name or an IP address in the one form it is stored in: lower case, IPv6 without brackets."""
     name = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     if not name:
-        raise BadField("host", Sentence(_("missing")))
+        raise BadField("host", _("missing"))
     if not name.isascii():
-        raise BadField("host", Sentence(_("not ASCII; write an international name in its xn-- form")))
+        raise BadField("host", _("not ASCII; write an international name in its xn-- form"))
     name = name.lower().removesuffix(".")
     if _LIKE_IPV6.fullmatch(name):  # without "%eth0", which is a network card on some machine
         return _ip(ipaddress.IPv6Address, name)
@@ -61,8 +66,7 @@ def host(text: str) -> str:
     labels = name.split(".")
     if len(name) > MAX_HOST or labels[-1].isdigit() or not all(map(_LABEL.fullmatch, labels)):
         raise BadField(
-            "host",
-            Sentence(_("not a host name or an IP address (at most %(count)s characters)"), count=MAX_HOST),
+            "host", _("not a host name or an IP address (at most %(count)s characters)"), count=MAX_HOST
         )
     return name
 
@@ -70,7 +74,7 @@ def host(text: str) -> str:
 def port(text: str) -> int:
     """Return the port."""
     if not text:
-        raise BadField("port", Sentence(_("missing")))
+        raise BadField("port", _("missing"))
     return _whole("port", text, MAX_PORT)
 
 
@@ -80,9 +84,8 @@ def username(text: str) -> str:
     if len(text) > MAX_USERNAME or not text.isprintable() or text != text.strip():
         raise BadField(
             "username",
-            Sentence(
-                _("not at most %(count)s printable characters without blanks around them"), count=MAX_USERNAME
-            ),
+            _("not at most %(count)s printable characters without blanks around them"),
+            count=MAX_USERNAME,
         )
     return text
 
@@ -91,8 +94,7 @@ def password(text: str) -> str:
     """Return the password; may be empty."""
     if len(text) > MAX_PASSWORD or _CONTROL.search(text):
         raise BadField(
-            "password",
-            Sentence(_("not at most %(count)s characters without control characters"), count=MAX_PASSWORD),
+            "password", _("not at most %(count)s characters without control characters"), count=MAX_PASSWORD
         )
     return text
 
@@ -100,7 +102,7 @@ def password(text: str) -> str:
 def country(text: str) -> str:
     """Return the country in upper case; may be empty."""
     if text and not _TWO_LETTERS.fullmatch(text):
-        raise BadField("country", Sentence(_("not two letters such as US")))
+        raise BadField("country", _("not two letters such as US"))
     return intern(text.upper())
 
 
@@ -109,11 +111,9 @@ def tags(text: str) -> str:
     try:
         found = " ".join(words(text))
     except ValueError:
-        raise BadField(
-            "tags", Sentence(_("not words of 1 to 50 of the characters a-z 0-9 . _ : / = -"))
-        ) from None
+        raise BadField("tags", _("not words of 1 to 50 of the characters a-z 0-9 . _ : / = -")) from None
     if len(found) > MAX_TAGS:
-        raise BadField("tags", Sentence(_("longer than %(count)s characters in all"), count=MAX_TAGS))
+        raise BadField("tags", _("longer than %(count)s characters in all"), count=MAX_TAGS)
     return intern(found)
 
 
@@ -126,7 +126,7 @@ def notes(text: str) -> str:
     """Return the notes; may be empty, may have several lines."""
     if len(text) > MAX_NOTES or _CONTROL_IN_TEXT.search(text):
         raise BadField(
-            "notes", Sentence(_("not at most %(count)s characters without control characters"), count=MAX_NOTES)
+            "notes", _("not at most %(count)s characters without control characters"), count=MAX_NOTES
         )
     return text
 
@@ -139,7 +139,7 @@ CHECKS: Mapping[str, Callable[[str], Any]] = {
 def _whole(field: str, text: str, most: int) -> int:
     number = int(text) if _DIGITS.fullmatch(text) else 0
     if not 1 <= number <= most:
-        raise BadField(field, Sentence(_("not a whole number from 1 to %(count)s"), count=most))
+        raise BadField(field, _("not a whole number from 1 to %(count)s"), count=most)
     return number
 
 
@@ -148,5 +148,5 @@ def _ip(kind: type[ipaddress.IPv4Address | ipaddress.IPv6Address], text: str) ->
         return kind(text).compressed
     except ValueError:
         raise BadField(
-            "host", Sentence(_("not an %(kind)s address"), kind=kind.__name__.removesuffix("Address"))
+            "host", _("not an %(kind)s address"), kind=kind.__name__.removesuffix("Address")
         ) from None

@@ -10,11 +10,9 @@ from django.utils.translation import gettext_noop as _
 from resourcepool.database.retry import retrying
 from resourcepool.events import Sentence, say
 from resourcepool.exceptions import ImportRefused
-from resourcepool.proxies.import_plan import Imported, make_plan
+from resourcepool.proxies.import_plan import Imported, make_plan, store
 from resourcepool.proxies.models import Proxy
-from resourcepool.proxies.reading import BadLine, Reading, Tell, read, silent
-from resourcepool.proxies.source import label, lines_of
-from resourcepool.proxies.storing import store
+from resourcepool.proxies.reading import BadLine, Reading, Tell, label, lines_of, read, silent
 
 
 class BadLines(ImportRefused):
@@ -47,7 +45,7 @@ def import_proxies(
             it return to service. While lines are skipped nothing is retired.
         skip_bad: import the good lines of a file that has bad ones.
         dry_run: only find out what would be done.
-        tell: hears how far things are.
+        tell: called with the progress, see ``Tell``.
         stream: where the file's bytes are read from, if not from the file of this name.
         actor: the operator who does it, for the history of what is retired or returned.
         compares_passwords: False for those who may not know the stored ones; see ``make_plan``.
@@ -65,12 +63,8 @@ def import_proxies(
     except ImportRefused as error:
         error.args = (say("about", name=label(name), why=str(error)),)
         raise
-    plan = retrying(
-        connections[using],
-        lambda: make_plan(
-            reading, using, update=update, sync=sync, tell=tell, compares_passwords=compares_passwords
-        ),
-    )
+    wishes = {"update": update, "sync": sync, "compares_passwords": compares_passwords}
+    plan = retrying(connections[using], lambda: make_plan(reading, using, tell=tell, **wishes))
     if not dry_run:
         plan.counts.retired = store(plan, using, say("not_in_file", file=Path(label(name)).name), tell, actor)
     return plan.counts

@@ -1,28 +1,36 @@
-"""From lines of text to proxies and bad lines. No database here."""
+"""Reads proxies, and bad lines, from a file that may hold anything. Uses no database."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
+from pathlib import Path
+from typing import BinaryIO
 
 from django.utils.translation import gettext_noop as _
 
 from resourcepool.encryption.sealed import Sealed
 from resourcepool.events import Sentence
-from resourcepool.exceptions import ImportRefused
-from resourcepool.proxies.fields import CHECKS, IDENTITY, BadField
-from resourcepool.proxies.formats import Format, Numbered, format_of, significant
+from resourcepool.proxies.fields import CHECKS, IDENTITY, BadField, refused
+from resourcepool.proxies.formats import Numbered, parse
 
+MAX_LINES = 500_000  # which take about half a gigabyte of memory
+MAX_BYTES = 100_000_000
+MAX_LINE = 100_000
 KEPT = 20  # of the bad lines; the others are counted
 EVERY = 1_000
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_BOM = "\ufeff"
 
 Identity = tuple[str, str, int, str]  # scheme, host, port, user name
 
 Tell = Callable[[str, int, int | None], None]
-"""Hears how far things are: what is being done, how many are done, of how many (None: unknown)."""
+"""Called with the progress: what is being done, how many are done, of how many (None: unknown)."""
 
 
 def silent(what: str, done: int, total: int | None) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +87,7 @@ class Reading:
     bad_count: int = 0
 
     def add(self, found: Row | BadLine) -> None:
-        """Note a line. One that says the same proxy as an earlier one is bad, even if it is its very copy."""
+        """Add a line. A second line for the same proxy is bad, even if it is an exact copy."""
         if isinstance(found, Row):
             first = self.rows.setdefault(found.identity, found)
             if first is found:
@@ -97,28 +105,18 @@ def read(lines: Iterator[Numbered], tell: Tell = silent) -> Reading:
     Raises:
         ImportRefused: there are no proxies in it, or it is a CSV file with a wrong header or quotes.
     """
-    beginning = next((line for line in lines if significant(line[1])), None)
-    if beginning is None:
-        raise ImportRefused(Sentence(_("empty: there are no proxies in it")))
-    form = format_of(beginning[1])
-    reading = Reading(form.details)
-    for count, found in enumerate(_read(form, lines if form.has_header else chain([beginning], lines)), 1):
-        reading.add(found)
+    details, found = parse(lines)
+    reading = Reading(details)
+    for count, (number, cells) in enumerate(found, 1):
+        try:
+            reading.add(row(number, cells()))
+        except BadField as error:
+            reading.add(BadLine(number, error.field, error.reason))
         if count % EVERY == 0:
             tell("read", count, None)
     if not reading.rows and not reading.bad:
-        raise ImportRefused(Sentence(_("empty: there is a header, but no proxy")))
+        raise refused(_("empty: there is a header, but no proxy"))
     return reading
-
-
-def _read(form: Format, lines: Iterable[Numbered]) -> Iterator[Row | BadLine]:
-    for number, record in form.records(lines):
-        try:
-            cells = form.cells(record)  # type: ignore[arg-type]  # each its own records
-        except BadField as error:
-            yield BadLine(number, error.field, error.reason)
-        else:
-            yield row(number, cells)
 
 
 def row(line: int, cells: Mapping[str, str]) -> Row | BadLine:
@@ -128,7 +126,86 @@ def row(line: int, cells: Mapping[str, str]) -> Row | BadLine:
         try:
             values[name] = check(cells.get(name, ""))
         except BadField as error:
-            # Where the address itself is wrong, what stands in the host's place may be anything.
+            # If the address itself is wrong, the text in the host's place may be a password.
             host = "" if name in IDENTITY else values["host"]
             return BadLine(line, error.field, error.reason, host)
     return Row(line, **values)
+
+
+def label(name: str) -> str:
+    """Return what to call the file in messages; a terminal would obey control characters."""
+    return "standard input" if name == "-" else "".join(c if c.isprintable() else "?" for c in name)
+
+
+def lines_of(name: str, stream: BinaryIO | None = None) -> Iterator[tuple[int, str]]:
+    """Yield (number, text without its line end) for every line of the file ``name``; "-" is standard input.
+
+    Args:
+        stream: where its bytes are read from, if not from the file of this name.
+
+    Raises:
+        ImportRefused: it cannot be read, is no UTF-8 text, or is too large.
+    """
+    try:
+        with contextlib.ExitStack() as stack:
+            yield from _lines(
+                stream or (_stdin() if name == "-" else stack.enter_context(Path(name).open("rb")))
+            )
+    except OSError as error:
+        raise refused(_("cannot be read: %(error)s"), error=error.strerror or error) from error
+
+
+def _stdin() -> BinaryIO:
+    if sys.stdin is None:
+        raise refused(_("closed"))
+    return sys.stdin.buffer
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
+    size = number = 0
+    while raw := stream.readline(MAX_LINE + 1):
+        number, size = number + 1, size + len(raw)
+        if number == 1 and raw.startswith(_UTF16):
+            raise refused(_("UTF-16 text; save it as UTF-8"))
+        if number > MAX_LINES or size > MAX_BYTES:
+            raise refused(
+                _("too large: at most %(count_lines)s lines and %(count_bytes)s MB; split it"),
+                count_lines=f"{MAX_LINES:,}",
+                count_bytes=MAX_BYTES // 1000000,
+            )
+        text = _text(raw, number)
+        yield number, text.removeprefix(_BOM) if number == 1 else text
+
+
+def _text(raw: bytes, number: int) -> str:
+    if b"\0" in raw:
+        raise refused(
+            _("line %(count)s, byte %(count_byte)s is a NUL: this is a binary file, not text"),
+            count=number,
+            count_byte=raw.index(0) + 1,
+        )
+    if len(raw) > MAX_LINE:
+        raise refused(
+            _("line %(count)s is longer than %(count_most)s bytes: this is no list of proxies"),
+            count=number,
+            count_most=f"{MAX_LINE:,}",
+        )
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        # Not chained: the error carries the whole line.
+        raise refused(
+            _("line %(count)s, byte %(count_byte)s: %(byte)s is not UTF-8; save the file as UTF-8"),
+            count=number,
+            count_byte=error.start + 1,
+            byte=f"0x{raw[error.start]:02x}",
+        ) from None
+    text = text.removesuffix("\n").removesuffix("\r")
+    if "\r" in text:
+        raise refused(
+            _(
+                "line %(count)s has a carriage return in the middle; save the file with Unix or Windows line ends"
+            ),
+            count=number,
+        )
+    return text

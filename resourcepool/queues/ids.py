@@ -1,4 +1,4 @@
-"""Queues as people write them: one by one, or as ranges such as 0..63."""
+"""Ids of queues as people write them: single ones, or ranges such as 0..63."""
 
 import re
 from collections import Counter

@@ -21,7 +21,7 @@ from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.queues.planning import changes as planning
 from resourcepool.queues.planning.changes import Change, What
 from resourcepool.queues.planning.strategies import STRATEGIES
-from resourcepool.queues.queries import names, read_queues, read_workers
+from resourcepool.queues.queries import names, read_queues, read_servers
 
 CHUNK = 5_000  # rows in one statement; SQLite takes 32,766 values
 MOVE_COLUMNS = (
@@ -71,14 +71,14 @@ def reassign(
         locked = lock(using, task_type)
         if first is not None:
             first(locked)
-        workers = read_workers(locked, using, spares=spares)
-        if if_due and not is_due(locked, workers, using):
+        servers = read_servers(locked, using, spares=spares)
+        if if_due and not is_due(locked, servers, using):
             return Outcome([])
         queues = read_queues(locked, using)
         strategy = STRATEGIES[locked.strategy]
-        changes = planning.plan(queues, workers, strategy, locked.drain_within, leaving=leaving)
-        outcome = apply(using, locked, changes, names(workers))
-        dead = [worker.member.pk for worker in workers if not worker.is_there]
+        changes = planning.plan(queues, servers, strategy, locked.drain_within, leaving=leaving)
+        outcome = apply(using, locked, changes, names(servers))
+        dead = [server.member.pk for server in servers if not server.is_there]
         gone, kept = _remove_servers(using, [*dead, *leaving])
         _note_idle(using, locked)
         # Whether the next look would find a plan due again, although this plan could do no more about it.
@@ -102,9 +102,9 @@ def release(
 
     def work() -> Outcome:
         locked = lock(using, task_type)
-        workers = read_workers(locked, using)
+        servers = read_servers(locked, using)
         mine = [queue for queue in read_queues(locked, using, Q(pk__in=queues)) if queue.cur == server]
-        outcome = apply(using, locked, planning.hand_over(mine, workers, doubtful), names(workers))
+        outcome = apply(using, locked, planning.hand_over(mine, servers, doubtful), names(servers))
         if any(change.changes_owner for change in outcome.changes):
             _note_idle(using, locked)
         is_due = locked.is_assignment_due or any(
@@ -137,11 +137,11 @@ def lock(using: str, task_type: int) -> TaskType:
     return rows.get(pk=task_type)
 
 
-def is_due(task_type: Any, workers: Sequence[planning.Worker], using: str) -> bool:
+def is_due(task_type: Any, servers: Sequence[planning.ServerSnapshot], using: str) -> bool:
     """Whether something has happened since the last plan, and planning is not postponed."""
     if (task_type.micros_of_rest or 0) > 0:
         return False
-    is_any_dead = not all(worker.is_there for worker in workers)
+    is_any_dead = not all(server.is_there for server in servers)
     return task_type.is_assignment_due or is_any_dead or _is_any_overdue(using, task_type)
 
 

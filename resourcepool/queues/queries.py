@@ -13,7 +13,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.labels import MOST_LISTED, listed
 from resourcepool.queues.models import Queue, Server, TaskType
 from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import QueueSnapshot, Worker
+from resourcepool.queues.planning.changes import QueueSnapshot, ServerSnapshot
 
 COLUMNS = ("pk", "queue_id", "cur_server_id", "req_server_id", "fence", "labels", "pin", "is_retiring")
 
@@ -42,14 +42,16 @@ def find_task_type(name: str, using: str) -> TaskType:
     return found
 
 
-def read_workers(task_type: TaskType, using: str, *, spares: bool = False) -> list[Worker]:
+def read_servers(task_type: TaskType, using: str, *, spares: bool = False) -> list[ServerSnapshot]:
     """Return its servers in the order of their registration; ``spares``: none of them is judged dead."""
     found = []
     servers = Server.objects.using(using).filter(task_type=task_type).with_ages()
     for server in servers.order_by("registered_at", "pk"):
         member = Member(server.pk, server.name, server.weight, server.labels, server.limit)
         is_alive, is_draining = server.micros_left > 0, server.state == Server.State.DRAINING
-        found.append(Worker(member, is_alive, is_draining, server.ttl, is_spared=spares and not is_alive))
+        found.append(
+            ServerSnapshot(member, is_alive, is_draining, server.ttl, is_spared=spares and not is_alive)
+        )
     return found
 
 
@@ -72,6 +74,6 @@ def of_server(server: int) -> Q:
     return Q(cur_server=server) | Q(req_server=server)
 
 
-def names(workers: Iterable[Worker]) -> dict[int | None, str]:
+def names(servers: Iterable[ServerSnapshot]) -> dict[int | None, str]:
     """Return the names of the servers, by key."""
-    return {worker.member.pk: str(worker.member) for worker in workers}
+    return {server.member.pk: str(server.member) for server in servers}

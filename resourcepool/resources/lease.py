@@ -8,7 +8,6 @@ from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.async_threads import in_thread
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow
@@ -19,6 +18,7 @@ from resourcepool.leases.terms import Grant
 from resourcepool.resources.quarantine import Policy, delay, strikes_now
 from resourcepool.resources.state import MAX_REASON
 from resourcepool.signals import What
+from resourcepool.threads.async_threads import in_thread
 from resourcepool.waiting.acquire import aacquire, acquire
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request, Source, refuse_open_transaction

@@ -76,7 +76,7 @@ class Leases:
 
 @dataclass(frozen=True, slots=True)
 class Tickets:
-    """Who stands in line, and how many tickets their owners have left behind."""
+    """The number of waiters, and of tickets that dead processes left behind."""
 
     live: int
     orphaned: int
@@ -141,7 +141,7 @@ def tickets(connection: BaseDatabaseWrapper) -> Tickets:
 
 @contextlib.contextmanager
 def _own_ticket(connection: BaseDatabaseWrapper) -> Iterator[Any]:
-    """Make a ticket and remove it, whatever happens; and what a killed measurement has left."""
+    """Make a ticket, and always remove it, together with those of killed measurements."""
     alias, holder = connection.alias, default_holder()
     tickets = verbs.rows_of(connection, Ticket).filter(pool=POOL)
     try:

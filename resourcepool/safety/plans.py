@@ -1,4 +1,4 @@
-"""How the database runs the statements that run all the time.
+"""How the database would run the frequent statements.
 
 Asked at run time, because it depends on the project: its own models and indexes, and how old the statistics are. The
 statements are not written again here: each is caught on its way to the database, from the function that sends it.
@@ -28,7 +28,7 @@ MADE_UP: dict[str, Any] = {"UUIDField": UUID(int=0), "CharField": "", "TextField
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement that runs all the time, and what is wrong with the way it does; None: nothing."""
+    """A frequent statement, and what is wrong with its plan; None: nothing."""
 
     model: str
     name: str

@@ -4,13 +4,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
-ABOUT_QUEUES = "queues: "
-ABOUT_STREAMS = "stream: "
-ABOUT_DISPENSERS = "dispenser: "
-ABOUT_TIMERS = "timers: "
-ABOUT_LOCKS = "locks: "
-ABOUT_CHANNELS = "channel: "
+# What an alarm is about that concerns no pool.
+ABOUT_QUEUES = gettext_noop("queues: %s")
+ABOUT_STREAMS = gettext_noop("stream: %s")
+ABOUT_DISPENSERS = gettext_noop("dispenser: %s")
+ABOUT_TIMERS = gettext_noop("timers: %s")
+ABOUT_LOCKS = gettext_noop("locks: %s")
+ABOUT_CHANNELS = gettext_noop("channel: %s")
+
+LOCKS_CALLED = {
+    "lock": gettext_noop("lock %s"),
+    "semaphore": gettext_noop("semaphore %s"),
+    "rwlock": gettext_noop("read-write lock %s"),
+    "condition": gettext_noop("condition %s"),
+    "barrier": gettext_noop("barrier %s"),
+}
 
 
 class Kind(StrEnum):
@@ -48,17 +58,9 @@ class Kind(StrEnum):
 
 
 def lock_called(kind: str, name: str) -> str:
-    """Return the name of a lock, or a relative of locks, with its kind (a ``LockKind``), for people."""
-    match kind:
-        case "semaphore":
-            return _("semaphore %s") % name
-        case "rwlock":
-            return _("read-write lock %s") % name
-        case "condition":
-            return _("condition %s") % name
-        case "barrier":
-            return _("barrier %s") % name
-    return _("lock %s") % name
+    """Return a name with its ``LockKind``, for people."""
+    text = LOCKS_CALLED.get(kind, LOCKS_CALLED["lock"])  # of an alarm that another version has written
+    return _(text) % name
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +83,15 @@ class Alarm:
     @property
     def about(self) -> str:
         """``pool``, for people."""
-        if self.pool.startswith(ABOUT_QUEUES):
-            return _("queues: %s") % self.pool.removeprefix(ABOUT_QUEUES)
-        if self.pool.startswith(ABOUT_STREAMS):
-            return _("stream: %s") % self.pool.removeprefix(ABOUT_STREAMS)
-        if self.pool.startswith(ABOUT_DISPENSERS):
-            return _("dispenser: %s") % self.pool.removeprefix(ABOUT_DISPENSERS)
-        if self.pool.startswith(ABOUT_TIMERS):
-            return _("timers: %s") % self.pool.removeprefix(ABOUT_TIMERS)
-        if self.pool.startswith(ABOUT_LOCKS):
-            return _("locks: %s") % lock_called(*self.pool.removeprefix(ABOUT_LOCKS).split(" ", 1))
-        if self.pool.startswith(ABOUT_CHANNELS):
-            return _("channel: %s") % self.pool.removeprefix(ABOUT_CHANNELS)
-        return self.pool
+        system, colon, name = self.pool.partition(": ")
+        if not colon:
+            return self.pool
+        about = f"{system}: %s"
+        return _(about) % (lock_called(*name.split(" ", 1)) if about == ABOUT_LOCKS else name)
 
     @property
     def is_severe(self) -> bool:
-        """Whether a caller lacks a resource, or work is not done, because of it, now or soon."""
+        """Whether a caller lacks a resource, or work is not done, because of it; now or soon."""
         return self.kind in (
             Kind.UNREADABLE,
             Kind.NOTHING_IN_SERVICE,

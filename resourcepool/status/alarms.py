@@ -1,8 +1,10 @@
 """Alarms in words: computed from the state of the pools and the jobs, never stored."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -16,22 +18,21 @@ from resourcepool.jobs import CHECK, SWEEP
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm, Kind
-from resourcepool.status.channels import ChannelStatus, channels, of_channels
-from resourcepool.status.dispensers import DispenserStatus, dispensers, of_dispensers
-from resourcepool.status.durations import duration
+from resourcepool.status.channels import channels, of_channels
+from resourcepool.status.dispensers import dispensers, of_dispensers
 from resourcepool.status.jobs import JobStatus, jobs
-from resourcepool.status.locks.standing import LocksStanding, of_locks, standing
+from resourcepool.status.locks.standing import of_locks, standing
 from resourcepool.status.pools import PoolStatus, pools
 from resourcepool.status.queues.alarms import of_queues
-from resourcepool.status.queues.task_types import TaskTypeStatus, task_types
-from resourcepool.status.streams import StreamStatus, of_streams, streams
-from resourcepool.status.timers import TopicStatus, of_timers, topics
+from resourcepool.status.queues.task_types import task_types
+from resourcepool.status.reading import duration
+from resourcepool.status.streams import of_streams, streams
+from resourcepool.status.timers import of_timers, topics
 from resourcepool.status.waiting import why_longest_waits
 from resourcepool.validity.rules import intervals
 
 __all__ = ["Alarm", "Kind", "Limits", "alarms", "alarms_of", "judge"]
 
-NO_LOCKS = LocksStanding()
 BROKEN = f"{CheckerBroken.__name__}: "  # the start of the result of a check that blames its checker
 
 
@@ -54,32 +55,31 @@ class Limits:
         return cls(*(options.seconds(f"RESOURCEPOOL['ALARMS'][{name!r}]", chosen[name]) for name in names))
 
 
+# The systems besides pools: how each is read, and what is wrong with what was read.
+SYSTEMS: tuple[tuple[Callable[[], Any], Callable[[Any, Limits], Iterable[Alarm]]], ...] = (
+    (task_types, lambda found, limits: of_queues(found)),
+    (streams, lambda found, limits: of_streams(found, limits.oldest_task)),
+    (dispensers, lambda found, limits: of_dispensers(found, limits.oldest_task)),
+    (topics, lambda found, limits: of_timers(found, limits.late_timer)),
+    (standing, lambda found, limits: of_locks(found, limits.oldest_wait)),
+    (channels, lambda found, limits: of_channels(found, limits.unread)),
+)
+
+
 def alarms() -> list[Alarm]:
     """Return the present alarms, the worst first."""
     found = pools()
     leaked = open_leaks([pool.label for pool in found])
-    others = (task_types(), streams(), dispensers(), topics(), standing(), channels())
-    return alarms_of(found, jobs(), leaked, *others)
+    return alarms_of(found, jobs(), leaked, *(read() for read, _of in SYSTEMS))
 
 
 def alarms_of(
-    pools: Sequence[PoolStatus],
-    jobs: Mapping[str, JobStatus],
-    leaked: Mapping[str, int],
-    task_types: Sequence[TaskTypeStatus] = (),
-    streams: Sequence[StreamStatus] = (),
-    dispensers: Sequence[DispenserStatus] = (),
-    topics: Sequence[TopicStatus] = (),
-    locks: LocksStanding = NO_LOCKS,
-    channels: Sequence[ChannelStatus] = (),
+    pools: Sequence[PoolStatus], jobs: Mapping[str, JobStatus], leaked: Mapping[str, int], *others: Any
 ) -> list[Alarm]:
     """Return the alarms of these, judged by the settings; for the arguments see ``judge``."""
     limits = Limits.from_settings()
     because = {pool.label: _why(pool) for pool in pools if _waits(pool, limits)}
-    return judge(
-        *(pools, jobs, leaked, limits, intervals(), task_types, because),
-        *(streams, dispensers, topics, locks, channels),
-    )
+    return judge(pools, jobs, leaked, limits, intervals(), *others, because=because)
 
 
 def judge(
@@ -88,13 +88,8 @@ def judge(
     leaked: Mapping[str, int],
     limits: Limits,
     checked_every: Mapping[str, float],
-    task_types: Sequence[TaskTypeStatus] = (),
+    *others: Any,
     because: Mapping[str, str] = MappingProxyType({}),
-    streams: Sequence[StreamStatus] = (),
-    dispensers: Sequence[DispenserStatus] = (),
-    topics: Sequence[TopicStatus] = (),
-    locks: LocksStanding = NO_LOCKS,
-    channels: Sequence[ChannelStatus] = (),
 ) -> list[Alarm]:
     """Return the alarms, the worst first.
 
@@ -102,18 +97,14 @@ def judge(
         leaked: {label of a pool: how many of its leases were reported as leaked within the last hour, still run as far
             as the history knows, and were not acknowledged}.
         checked_every: {label of a checked pool: the interval of its check, in seconds}.
+        others: what was read of ``SYSTEMS``, in their order.
         because: {label of a pool in which a waiter has waited too long: why that waiter is not served}.
     """
     found = [
         *_of_sweep(jobs.get(SWEEP), limits),
         *_of_jobs(_still_done(jobs, checked_every)),
         *(_of_leaks(label, count) for label, count in leaked.items()),
-        *of_queues(task_types),
-        *of_streams(streams, limits.oldest_task),
-        *of_dispensers(dispensers, limits.oldest_task),
-        *of_timers(topics, limits.late_timer),
-        *of_locks(locks, limits.oldest_wait),
-        *of_channels(channels, limits.unread),
+        *chain.from_iterable(of(one, limits) for (_read, of), one in zip(SYSTEMS, others, strict=False)),
     ]
     for pool in pools:
         found += _of_pool(pool, limits, because.get(pool.label, ""))

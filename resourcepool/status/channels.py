@@ -3,21 +3,20 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, Count, OuterRef, Q, Subquery, When
 from django.utils.translation import gettext as _
 
-from resourcepool.dialect import DbLater, DbNow, MicrosUntil
+from resourcepool.dialect import DbLater, DbNow
 from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
 from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, Kind
-from resourcepool.status.durations import duration
-from resourcepool.status.work.places import Places
+from resourcepool.status.reading import Since, duration
+from resourcepool.status.work.places import RECENT, Explained, Places
 
 MOST_SUBSCRIPTIONS = 2_000  # durable ones, those that lag most
 LISTED = 5
-RECENT = 60.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class SubscriptionStatus:
     """How a durable subscription stands.
 
     Attributes:
-        name: "" where it is not for whoever asks.
+        name: "" for users who may not see subscriptions.
         holder: who reads; "": nobody.
         cursor: the number of the last message that is done.
         unread: how many it has to read, also those that were removed.
@@ -44,7 +43,7 @@ class SubscriptionStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelStatus:
+class ChannelStatus(Explained):
     """How one channel stands.
 
     Attributes:
@@ -62,20 +61,24 @@ class ChannelStatus:
     listeners: int
     subscriptions: tuple[SubscriptionStatus, ...]
 
-    ALSO: ClassVar = ("unread", "because")
+    ALSO = ("unread", "because")
 
     @property
     def unread(self) -> int:
         """How many messages the one that is furthest behind has to read."""
         return max((one.unread for one in self.subscriptions), default=0)
 
-    @property
-    def because(self) -> str:
-        """Who does not read, or has lost messages, in a sentence; "": nobody."""
-        return "; ".join(_reasons(self))
+    def reasons(self) -> Iterator[str]:
+        """Who does not read, or has lost messages."""
+        for one in self.subscriptions[:LISTED]:
+            told = {"name": one.name or "?", "count": one.lost, "unread": one.unread}
+            if one.lost:
+                yield _("messages were removed before %(name)s read them: %(count)d") % told
+            elif one.unread and not one.holder:
+                yield _("nobody reads %(name)s, which has messages to read: %(unread)d") % told
 
     def discreet(self) -> "ChannelStatus":
-        """Return what somebody may know of it who may not see subscriptions: not their names."""
+        """Return what users may know of it who may not see subscriptions: not their names."""
         return replace(
             self, subscriptions=tuple(replace(one, name="", holder="") for one in self.subscriptions)
         )
@@ -84,20 +87,15 @@ class ChannelStatus:
 def of_channels(found: Sequence[ChannelStatus], late: float) -> Iterator[Alarm]:
     """Yield what is wrong with these; ``late``: for how many seconds a message may wait for a durable subscription."""
     for channel in found:
-        about = f"{ABOUT_CHANNELS}{channel.name}"
+        about = ABOUT_CHANNELS % channel.name
         for one in channel.subscriptions[:LISTED]:
-            told = {
-                "name": one.name or "?",
-                "count": one.lost,
-                "late": duration(one.behind),
-                "unread": one.unread,
-            }
+            told = {"name": one.name or "?", "late": duration(one.behind)}
             if one.lost:
                 text = _("messages were removed before subscription %(name)s read them: %(count)d.")
-                yield Alarm(Kind.MISSED_MESSAGES, about, text % told)
+                yield Alarm(Kind.MISSED_MESSAGES, about, text % {**told, "count": one.lost})
             elif one.behind > late:
                 text = _("subscription %(name)s has messages to read: %(unread)d, the first for %(late)s.")
-                yield Alarm(Kind.LAGGING, about, text % told)
+                yield Alarm(Kind.LAGGING, about, text % {**told, "unread": one.unread})
 
 
 def _annotated(channels: Any) -> Any:
@@ -117,13 +115,9 @@ def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[ChannelStatu
 
 def _durable(subscriptions: Any) -> dict[str, list[Any]]:
     unread = BroadcastMessage.objects.filter(channel_id=OuterRef("channel_id"), number__gt=OuterRef("cursor"))
-    since = unread.order_by("number").values("published_at")[:1]
+    first = Subquery(unread.order_by("number").values("published_at")[:1])
     reads = Case(When(Q(busy_before__gt=DbNow()), then="holder"), default=None)
-    rows = (
-        subscriptions.durable()
-        .annotate(reader=reads, age=MicrosUntil(Subquery(since)))
-        .order_by("cursor", "pk")
-    )
+    rows = subscriptions.durable().annotate(reader=reads, behind=Since(first)).order_by("cursor", "pk")
     found: dict[str, list[Any]] = defaultdict(list)
     for row in rows[:MOST_SUBSCRIPTIONS]:
         found[row.channel_id].append(row)
@@ -145,7 +139,7 @@ def _status(row: Any, listeners: int, subscriptions: Sequence[Any]) -> ChannelSt
                 holder=one.reader or "",
                 cursor=one.cursor,
                 unread=max(0, row.last - one.cursor),
-                behind=max(0.0, -(one.age or 0) / 1_000_000),
+                behind=one.behind or 0.0,
                 lost=max(0, min(first - 1, row.last) - one.cursor),
                 missed=one.missed,
             )
@@ -154,14 +148,5 @@ def _status(row: Any, listeners: int, subscriptions: Sequence[Any]) -> ChannelSt
     )
 
 
-def _reasons(channel: ChannelStatus) -> Iterator[str]:
-    for one in channel.subscriptions[:LISTED]:
-        told = {"name": one.name or "?", "count": one.lost, "unread": one.unread}
-        if one.lost:
-            yield _("messages were removed before %(name)s read them: %(count)d") % told
-        elif one.unread and not one.holder:
-            yield _("nobody reads %(name)s, which has messages to read: %(unread)d") % told
-
-
-CHANNELS = Places(Broadcast, _annotated, _read, {}, word="channel")
+CHANNELS = Places(Broadcast, _annotated, _read, word="channel")
 channels = CHANNELS.named

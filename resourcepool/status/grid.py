@@ -52,15 +52,9 @@ def grid(models: Sequence[Any]) -> dict[str, list[Cell]]:
     """
     cells: dict[str, list[Cell]] = {model._meta.label: [] for model in models}
     for using in sorted({model.pool.using for model in models}):
-        for label, pk, name, now, since, *columns in _rows(
-            [model for model in models if model.pool.using == using]
-        ):
-            cells[label].append(
-                _cell(pk, name, now, since, SimpleNamespace(**dict(zip(COLUMNS, columns, strict=True))))
-            )
-    return {
-        label: sorted(those, key=lambda cell: (len(cell.pk), cell.pk))[:MOST] for label, those in cells.items()
-    }
+        for label, *told in _rows([model for model in models if model.pool.using == using]):
+            cells[label].append(_cell(*told))
+    return {label: sorted(of, key=lambda cell: (len(cell.pk), cell.pk))[:MOST] for label, of in cells.items()}
 
 
 def _rows(models: Sequence[Any]) -> list[Any]:
@@ -101,7 +95,8 @@ def _since(model: Any) -> Any:
     return Subquery(beginning_of_outer(model).values("at")[:1])
 
 
-def _cell(pk: str, name: str, now: datetime.datetime, since: datetime.datetime | None, row: Any) -> Cell:
+def _cell(pk: str, name: str, now: datetime.datetime, since: datetime.datetime | None, *columns: Any) -> Cell:
+    row = SimpleNamespace(**dict(zip(COLUMNS, columns, strict=True)))
     standing = standing_of(row, now)
     state = standing.state
     is_held = state in (State.LEASED, State.DRAINING)

@@ -4,24 +4,65 @@ import datetime
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import connections, router
 from django.db.models import CharField, Exists, OuterRef, Q, UUIDField, Value
 from django.db.models.functions import Cast, Concat, Substr
+from django.utils.translation import gettext as _
 
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import Event
 from resourcepool.leases.lock_holders import Locked, lockers
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import What
-from resourcepool.status.each_pool import of_each
-from resourcepool.status.reading import fetched
-from resourcepool.status.renewal import Renewal, renewal
+from resourcepool.status.reading import Until, duration, fetched, of_each
 
 MOST_LOCKED = 100  # expired leases whose rows are checked for locks
 DEFAULT_NAME = "^[^/]*/[0-9]+/[^/]*/[^/]*$"  # of a holder: host/pid/thread/number
+LATE = 1.5  # times the usual interval, after which it is overdue
+ROUNDING = 0.1  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """The last renewal of a running lease, or its grant.
+
+    Attributes:
+        ago: how many seconds ago it was.
+        every: how often its keeper renews it, in seconds.
+    """
+
+    ago: float
+    every: float
+
+    ALSO: ClassVar = ("is_overdue",)
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether its holder should have renewed it by now."""
+        return self.ago > LATE * self.every
+
+    def __str__(self) -> str:
+        times = {"time": duration(self.ago), "every": duration(self.every)}
+        if self.is_overdue:
+            return _("%(time)s ago: overdue (due every %(every)s)") % times
+        return _("%(time)s ago (due every %(every)s)") % times
+
+
+def renewal(ttl: float | None, expires_in: float) -> Renewal | None:
+    """Return the last renewal of a lease that lasts for ``ttl`` seconds after each renewal.
+
+    Args:
+        ttl: from the history; None: unknown.
+        expires_in: until it expires, in seconds.
+
+    Returns:
+        None when it cannot be known.
+    """
+    if ttl is None or expires_in > ttl + ROUNDING:
+        return None
+    return Renewal(max(0.0, ttl - expires_in), ttl / 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +100,7 @@ def holdings(
         pks: only these resources.
     """
     rows = running(model, holder=holder, host=host, pks=pks)
-    found = list(rows.annotate(left=MicrosUntil("busy_before")).order_by("busy_before", "pk")[:limit])
+    found = list(rows.annotate(left=Until("busy_before")).order_by("busy_before", "pk")[:limit])
     begun = beginnings(model, [(row.pk, row.fence) for row in found])
     return [_holding(row, begun.get((str(row.pk), row.fence))) for row in found]
 
@@ -76,9 +117,8 @@ def locked(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] =
     Usually their holders are inside ``guard``: nobody gets such a row before that transaction ends.
     """
     rows = ResourceQuerySet(model=model, using=model.pool.using).expired()
-    last = _of(rows, holder, host, pks).order_by("-busy_before").values_list("pk", flat=True)[:MOST_LOCKED]
-    using = model.pool.using
-    return lockers(using, model, fetched(last))
+    last = _of(rows, holder, host, pks).order_by("-busy_before").values_list("pk", flat=True)
+    return lockers(model.pool.using, model, fetched(last[:MOST_LOCKED]))
 
 
 def _of(rows: ResourceQuerySet, holder: str, host: str, pks: Iterable[Any]) -> ResourceQuerySet:
@@ -96,11 +136,10 @@ def on_host(rows: Any, host: str) -> Any:
 
     A history in another database than the pool cannot be used: then the name alone counts.
     """
-    named, model = Q(holder__startswith=f"{host}/"), rows.model
-    if not is_history_beside(model):
-        return rows.filter(named)
-    has_own_name = ~Q(holder__regex=DEFAULT_NAME)  # for the others the history would say the same, at some cost
-    return rows.filter(named | has_own_name & Exists(beginning_of_outer(model).filter(host=host)))
+    on_it: Any = Q(holder__startswith=f"{host}/")
+    if is_history_beside(rows.model):  # which would say the same of holders with the default name, at some cost
+        on_it |= ~Q(holder__regex=DEFAULT_NAME) & Exists(beginning_of_outer(rows.model).filter(host=host))
+    return rows.filter(on_it)
 
 
 def is_history_beside(model: Any) -> bool:
@@ -155,7 +194,7 @@ def beginnings(model: Any, grants: list[tuple[Any, int]]) -> dict[tuple[str, int
 
 def _holding(row: Any, event: Event | None) -> Holding:
     host, pid = origin(row.holder)
-    expires_in = max(0.0, row.left / 1_000_000)
+    expires_in = max(0.0, row.left)
     return Holding(
         row=row,
         holder=row.holder,

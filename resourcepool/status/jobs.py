@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 from django.db import connections, router
 
-from resourcepool.dialect import MicrosUntil
 from resourcepool.jobs import Job
 from resourcepool.leases import verbs
-from resourcepool.status.durations import ago
-from resourcepool.status.reading import fetched
+from resourcepool.status.reading import Since, Until, fetched
 
 MOST = 200
 
@@ -33,17 +31,9 @@ class JobStatus:
 
 def jobs() -> dict[str, JobStatus]:
     """Return {name: state of the job}."""
-    connection = connections[router.db_for_read(Job)]
-    rows = verbs.rows_of(connection, Job).annotate(
-        left=MicrosUntil("busy_before"), done=MicrosUntil("done_at"), failed=MicrosUntil("failed_at")
-    )
+    rows = verbs.rows_of(connections[router.db_for_read(Job)], Job).order_by("name")
+    rows = rows.annotate(left=Until("busy_before"), done=Since("done_at"), failed=Since("failed_at"))
     return {
-        row.name: JobStatus(
-            name=row.name,
-            done=ago(row.done),
-            failed=ago(row.failed),
-            result=row.result,
-            holder=row.holder if row.left > 0 else "",
-        )
-        for row in fetched(rows.order_by("name")[:MOST])
+        row.name: JobStatus(row.name, row.done, row.failed, row.result, row.holder if row.left > 0 else "")
+        for row in fetched(rows[:MOST])
     }

@@ -5,29 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from django.db import DatabaseError, connections
-from django.db.models import (
-    BooleanField,
-    Case,
-    CharField,
-    Count,
-    ExpressionWrapper,
-    F,
-    Max,
-    Min,
-    Q,
-    Value,
-    When,
-)
+from django.db.models import BooleanField, Case, CharField, Count, ExpressionWrapper, F, Min, Q, Value, When
 
-from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.dialect import DbNow
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.state import PUT_AWAY, State, Status, Verdict, state
-from resourcepool.status.reading import fetched
-from resourcepool.waiting.models import Ticket, pool_name
-
-AWAY = (State.COOLING, State.QUARANTINED, State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
+from resourcepool.status.reading import Since, Until, fetched
+from resourcepool.waiting.models import Ticket
 
 FLAGS = ("in_service", "status", "n_busy", "n_held", "n_parked")  # the columns that decide the state
 
@@ -92,17 +78,12 @@ def pools(models: Sequence[Any] | None = None) -> list[PoolStatus]:
     models = resource_models() if models is None else models
     found: dict[str, PoolStatus] = {}
     for using in {model.pool.using for model in models}:
-        lines, those = _lines(using), [model for model in models if model.pool.using == using]
-        groups = _all_groups(using, those)
-        for model in those:
+        beside = [model for model in models if model.pool.using == using]
+        lines, groups = _lines(using), _all_groups(using, beside)
+        for model in beside:
             line = lines.get(model._meta.label_lower, (0, 0.0))
             found[model._meta.label] = _status(model, *line, groups.get(model._meta.label))
     return [found[model._meta.label] for model in models]
-
-
-def pool(model: Any) -> PoolStatus:
-    """Return the state of the pool of ``model``."""
-    return _status(model, *_lines(model.pool.using).get(pool_name(model), (0, 0.0)))
 
 
 def in_state(state: State) -> Q:
@@ -124,7 +105,7 @@ def in_state(state: State) -> Q:
     }[state]
 
 
-def _status(model: Any, waiters: int, oldest_wait: float, groups: list[Any] | None = None) -> PoolStatus:
+def _status(model: Any, waiters: int, oldest_wait: float, groups: list[Any] | None) -> PoolStatus:
     label, title = model._meta.label, str(model._meta.verbose_name_plural)
     if groups is None:
         try:
@@ -141,12 +122,12 @@ def _status(model: Any, waiters: int, oldest_wait: float, groups: list[Any] | No
         counts=counts,
         waiters=waiters,
         oldest_wait=oldest_wait,
-        next_free_in=_seconds(min((one["n_left"] for one in serving if one["n_busy"]), default=None)),
+        next_free_in=min((one["n_left"] for one in serving if one["n_busy"]), default=None),
         expired=sum(one["n_rows"] for one in groups if one["n_held"] and not one["n_busy"]),
         bad=sum(one["n_bad"] for one in serving),
         unchecked=sum(one["n_rows"] - one["n_checked"] for one in serving),
-        oldest_check=_longest_ago(one["n_due"] for one in serving),
-        passed_over=_longest_ago(one["n_idle"] for one in serving if not one["n_busy"]),
+        oldest_check=_longest(one["n_due"] for one in serving),
+        passed_over=_longest(one["n_idle"] for one in serving if not one["n_busy"]),
     )
 
 
@@ -171,9 +152,10 @@ def _groups_of(model: Any) -> Any:
 
     The names begin with ``n_``: a resource may have columns of any other name.
     """
-    rows = verbs.rows_of(connections[model.pool.using], model).order_by()
     return (
-        rows.annotate(
+        verbs.rows_of(connections[model.pool.using], model)
+        .order_by()
+        .annotate(
             n_pool=Value(model._meta.label, CharField()),
             n_busy=_whether(Q(busy_before__gt=DbNow())),
             n_held=_whether(~Q(holder="")),
@@ -182,11 +164,11 @@ def _groups_of(model: Any) -> Any:
         .values("n_pool", *FLAGS)
         .annotate(
             n_rows=Count("pk"),
-            n_left=MicrosUntil(Min("busy_before")),
+            n_left=Until(Min("busy_before")),
             n_bad=Count("pk", filter=Q(verdict=Verdict.BAD)),
             n_checked=Count("checked_at"),
-            n_due=MicrosUntil(Min("checked_at")),
-            n_idle=MicrosUntil(Min(_checkable_since())),
+            n_due=Since(Min("checked_at")),
+            n_idle=Since(Min(_checkable_since())),
         )
     )
 
@@ -203,16 +185,10 @@ def _whether(condition: Q) -> Any:
 
 def _lines(using: str) -> dict[str, tuple[int, float]]:
     """Return {pool: (number of waiters, seconds for which the first has waited)}."""
-    tickets = Ticket.objects.using(using).waiting().order_by()
-    waited = Max(-1 * MicrosUntil("asked_at"))
-    lines = tickets.values("pool").annotate(waiters=Count("pk"), waited=waited)
-    found = fetched(lines)
-    return {line["pool"]: (line["waiters"], max(0.0, line["waited"] / 1_000_000)) for line in found}
+    lines = Ticket.objects.using(using).waiting().order_by().values_list("pool")
+    found = fetched(lines.annotate(waiters=Count("pk"), waited=Since(Min("asked_at"))))
+    return {pool: (waiters, waited) for pool, waiters, waited in found}
 
 
-def _longest_ago(micros: Iterable[int | None]) -> float | None:
-    return _seconds(min((one for one in micros if one is not None), default=None), sign=-1)
-
-
-def _seconds(micros: int | None, sign: int = 1) -> float | None:
-    return None if micros is None else sign * micros / 1_000_000
+def _longest(spans: Iterable[float | None]) -> float | None:
+    return max((span for span in spans if span is not None), default=None)

@@ -1,16 +1,45 @@
-"""What all readings share: how rows are read, and how a reading becomes JSON for the commands and later surfaces."""
+"""What all readings share: how rows and durations are read, and how a reading becomes JSON."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connections
-from django.db.models import Model
+from django.db.models import FloatField, Model
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from resourcepool.database.retry import retrying
+from resourcepool.dialect import MicrosUntil
+from resourcepool.exceptions import NotMigrated
 
 DIGITS = 6  # of seconds: microseconds
+
+
+class _SecondsUntil(FloatField):  # type: ignore[type-arg]
+    def from_db_value(self, micros: float | None, *_: Any) -> float | None:
+        return None if micros is None else micros / 1_000_000
+
+
+class _SecondsSince(_SecondsUntil):
+    def from_db_value(self, micros: float | None, *_: Any) -> float | None:
+        return ago(micros)
+
+
+class Until(MicrosUntil):
+    """Seconds from the database's now until a moment; negative once it has passed, None without a moment."""
+
+    output_field = _SecondsUntil()  # type: ignore[assignment]
+
+
+class Since(MicrosUntil):
+    """Seconds since a moment, by the database's clock; 0 before it, None without a moment.
+
+    The database still compares the microseconds until it: the longest time is ``Since(Min(moment))``.
+    """
+
+    output_field = _SecondsSince()  # type: ignore[assignment]
 
 
 def fetched(rows: Any) -> list[Any]:
@@ -47,3 +76,47 @@ def _object(reading: Any, names: Iterable[str]) -> dict[str, Any]:
         value = getattr(reading, name)
         found |= as_data(value) if isinstance(value, Model) else {name: as_data(value)}
     return found
+
+
+Result = TypeVar("Result")
+
+
+def of_each(models: Iterable[Any], read: Callable[[Any], Result]) -> dict[Any, Result]:
+    """Return {model: result of ``read``}, without models whose table does not exist yet.
+
+    Raises:
+        NotMigrated: none has a table.
+    """
+    found, missing = {}, None
+    for model in models:
+        try:
+            found[model] = read(model)
+        except NotMigrated as error:
+            missing = error
+    if missing is not None and not found:
+        raise missing
+    return found
+
+
+UNITS = ((gettext_noop("%d d"), 86_400), (gettext_noop("%d h"), 3_600), (gettext_noop("%d min"), 60))
+
+
+def duration(seconds: float) -> str:
+    """Return a duration for people, rounded: "45 s", "12 min", "3 h", "5 d"."""
+    for unit, size in UNITS:
+        if round(seconds) >= 2 * size:
+            return _(unit) % round(seconds / size)
+    return _("%d s") % seconds
+
+
+def exactly(seconds: float) -> str:
+    """Return a duration that somebody has set, in the largest unit that needs no rounding: "7 d", "90 min", "2.5 s"."""
+    for unit, size in UNITS:
+        if seconds and seconds % size == 0:
+            return _(unit) % (seconds // size)
+    return _("%s s") % f"{seconds:,.15g}"
+
+
+def ago(micros: float | None) -> float | None:
+    """Return how many seconds ago a time was, given the microseconds until it (``MicrosUntil``); None: never."""
+    return None if micros is None else max(0.0, -float(micros) / 1_000_000)

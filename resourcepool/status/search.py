@@ -14,8 +14,7 @@ from resourcepool.proxies.fields import BadField
 from resourcepool.resources.registry import everything
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.tags import TagsField
-from resourcepool.status.each_pool import of_each
-from resourcepool.status.reading import fetched
+from resourcepool.status.reading import fetched, of_each
 from resourcepool.waiting.models import Ticket
 
 _WORDS = re.compile(r"\[[^\]]*\]|[^\s/@:\[\]]+")
@@ -40,7 +39,14 @@ def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
         NotMigrated: no pool has a table.
     """
     text = without_password(text.strip())
-    for of_rows, of_holders in ((_exactly, _named), (_by_words, _on_host), (_loosely, _like)):
+    for of_rows, of_holders in (
+        (_exactly, Q(holder=text)),
+        (
+            _by_words,
+            Q(holder__startswith=f"{text.rstrip('/')}/"),
+        ),  # processes of this host, threads of this process
+        (_loosely, Q(holder__icontains=text)),
+    ):
         read = partial(_in_one, text=text, of_rows=of_rows, of_holders=of_holders, limit=limit)
         found = of_each(models, read).values()
         rows = [row for some, _ in found for row in some]
@@ -60,8 +66,11 @@ def named(model: Any, text: str) -> Q | None:
     return key | address_ if key and address_ else key or address_
 
 
-def _in_one(model: Any, *, text: str, of_rows: Any, of_holders: Any, limit: int) -> tuple[list[Any], set[str]]:
-    return _rows(model, of_rows(model, text), limit), _holders(model, of_holders(text), limit)
+def _in_one(model: Any, *, text: str, of_rows: Any, of_holders: Q, limit: int) -> tuple[list[Any], set[str]]:
+    rows, tickets = everything(model), Ticket.objects.using(model.pool.using).filter(is_waiting=True)
+    names = {name for some in (rows, tickets.for_rows_of(model)) for name in _names(some, of_holders, limit)}
+    condition = of_rows(model, text)
+    return [] if condition is None else fetched(rows.filter(condition).order_by("pk")[: limit + 1]), names
 
 
 def without_password(text: str) -> str:
@@ -74,17 +83,6 @@ def without_password(text: str) -> str:
         return text
     scheme = f"{parts['scheme']}://" if "scheme" in parts else ""
     return f"{scheme}{parts.get('username', '')}@{parts['host']}:{parts['port']}".rstrip(":")
-
-
-def _rows(model: Any, condition: Q | None, limit: int) -> list[Any]:
-    if condition is None:
-        return []
-    return fetched(everything(model).filter(condition).order_by("pk")[: limit + 1])
-
-
-def _holders(model: Any, condition: Q, limit: int) -> set[str]:
-    tickets = Ticket.objects.using(model.pool.using).filter(is_waiting=True).for_rows_of(model)
-    return {name for rows in (everything(model), tickets) for name in _names(rows, condition, limit)}
 
 
 def _names(rows: Any, condition: Q, limit: int) -> list[str]:
@@ -104,18 +102,13 @@ def _key(model: Any, text: str) -> Q | None:
         return None
 
 
-def _by_words(model: Any, text: str) -> Q | None:
-    return _all_words(model, text, "exact")
-
-
-def _loosely(model: Any, text: str) -> Q | None:
-    return _all_words(model, text, "icontains")
-
-
-def _all_words(model: Any, text: str, lookup: str) -> Q | None:
+def _by_words(model: Any, text: str, lookup: str = "exact") -> Q | None:
     words = [word.strip("[]") for word in _WORDS.findall(text)]
     words = [word for word in words if word.strip("*")]  # a masked password is ***
     return Q(*(_any_field(model, word, lookup) for word in words[:10])) if words else None
+
+
+_loosely = partial(_by_words, lookup="icontains")
 
 
 def _any_field(model: Any, word: str, lookup: str, *, numbers: bool = True) -> Q:
@@ -126,15 +119,3 @@ def _any_field(model: Any, word: str, lookup: str, *, numbers: bool = True) -> Q
         elif is_number and isinstance(one, IntegerField) and not one.primary_key and name != "weight":
             found |= Q((name, int(word[:18])))
     return found
-
-
-def _named(text: str) -> Q:
-    return Q(holder=text)
-
-
-def _on_host(text: str) -> Q:
-    return Q(holder__startswith=f"{text.rstrip('/')}/")
-
-
-def _like(text: str) -> Q:
-    return Q(holder__icontains=text)

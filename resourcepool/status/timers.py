@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, OuterRef, Q, Subquery, When
@@ -12,11 +12,10 @@ from django.utils.translation import ngettext
 
 from resourcepool.database.tallies import tallies, tallies_since
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
-from resourcepool.events import joined, shown
 from resourcepool.labels import spelled
 from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, Kind
-from resourcepool.status.durations import duration
-from resourcepool.status.work.places import Places
+from resourcepool.status.reading import Until, ago, duration
+from resourcepool.status.work.places import RECENT, Explained, Places, ended
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.timers.claiming import HANDED_FOR
 from resourcepool.taskqueue.timers.gate import CANARY, order
@@ -25,7 +24,6 @@ from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
 MOST_NODES = 1_000
 MOST_COUNTED = 10_000  # timers; more would keep the database busy for too long
 NAMED = 5  # nodes in a reason
-RECENT = 60.0  # seconds
 BY_INDEX = ("finished_at", "busy_before")  # PostgreSQL sorts all unfinished ones by the second alone
 State = Timer.State
 
@@ -35,7 +33,7 @@ class FirstTimer:
     """The timer of a topic that is to fire next.
 
     Attributes:
-        name, outcome: "" where they are not for whoever asks.
+        name, outcome: "" for users who may not see timers.
         due_in: seconds until it may begin; negative: for so long it could have begun.
         is_handed: whether it was handed over to another process, which has not taken it yet.
     """
@@ -48,7 +46,7 @@ class FirstTimer:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicStatus:
+class TopicStatus(Explained):
     """How one topic stands; times in seconds.
 
     Attributes:
@@ -79,7 +77,7 @@ class TopicStatus:
     handed: int
     untaken: float
 
-    ALSO: ClassVar = ("late", "next_in", "because")
+    ALSO = ("late", "next_in", "because")
 
     @property
     def late(self) -> float:
@@ -91,20 +89,38 @@ class TopicStatus:
         """The time until the next one is due; None: one is due, or handed over, or there is none."""
         return self.first.due_in if self.first and self.first.due_in > 0 and not self.first.is_handed else None
 
+    def reasons(self) -> Iterator[str]:
+        """See ``Explained``."""
+        if self.first is None:
+            return
+        if self.is_paused:
+            yield _("it is paused")
+        if self.untaken > HANDED_FOR:
+            yield self.said_of_untaken
+        if self.nodes:
+            return
+        if self.refused:
+            some = "; ".join(f"{name}: {why}" for name, why in self.refused[:NAMED])
+            more = " .." if len(self.refused) > NAMED else ""
+            yield _("no live node handles it (%s)") % f"{some}{more}"
+        else:
+            yield _("no live node handles it; start one: `manage.py resourcepool_timers`")
+
     @property
-    def because(self) -> str:
-        """Why nothing fires, all reasons in one sentence; "": some may, or there is none."""
-        return shown(joined([*_reasons(self)]))
+    def said_of_untaken(self) -> str:
+        """What is said where nobody takes what is handed over."""
+        told = {"count": self.handed, "time": duration(self.untaken)}
+        return _("no Celery worker takes what is handed over (%(count)d, the first for %(time)s)") % told
 
     def discreet(self) -> "TopicStatus":
-        """Return what somebody may know of it who may not see timers: neither a timer's name nor its error."""
+        """Return what users may know of it who may not see timers: neither a timer's name nor its error."""
         return self if self.first is None else replace(self, first=replace(self.first, name="", outcome=""))
 
 
 def of_timers(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
     """Yield what is wrong with these; ``late``: for how many seconds a timer may be due before it is late."""
     for one in found:
-        about = f"{ABOUT_TIMERS}{one.name}"
+        about = ABOUT_TIMERS % one.name
         if one.dead:
             text = ngettext(
                 "%(count)d timer failed for good and waits for an operator: retry or discard it.",
@@ -115,7 +131,7 @@ def of_timers(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
         if one.is_paused or one.first is None:
             continue
         if one.untaken > late:
-            yield Alarm(Kind.UNTAKEN_TIMERS, about, _("%s.") % _untaken(one))
+            yield Alarm(Kind.UNTAKEN_TIMERS, about, _("%s.") % one.said_of_untaken)
         if not one.due:
             continue
         if not one.nodes:
@@ -135,14 +151,13 @@ def _annotated(rows: Any) -> Any:
 
 
 def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[TopicStatus]:
-    using = connection.alias
-    timers = Timer.objects.using(using)
+    timers = Timer.objects.using(connection.alias)
     firsts = _firsts(timers.filter(pk__in=[row.first for row in rows if row.first is not None]))
-    keys = [row.pk for row in rows]
-    told = ("state", "is_due", "has_fired", "is_handed")
-    unfinished = tallies_since(connection, [_unfinished(timers, key) for key in keys], *told, since="since")
-    finished = tallies(connection, [_finished(timers, key) for key in keys], "state", "is_recent")
-    live = TimerNode.objects.using(using).filter(busy_before__gt=DbNow()).order_by("pk")
+    of_each = [timers.filter(topic_id=row.pk) for row in rows]
+    columns = ("state", "is_due", "has_fired", "is_handed")
+    unfinished = tallies_since(connection, [_unfinished(some) for some in of_each], *columns, since="since")
+    finished = tallies(connection, [ended(some)[:MOST_COUNTED] for some in of_each], "state", "is_recent")
+    live = TimerNode.objects.using(connection.alias).filter(busy_before__gt=DbNow()).order_by("pk")
     nodes = list(live[:MOST_NODES])
     return [
         _status(row, firsts.get(row.pk), nodes, left, over)
@@ -150,28 +165,24 @@ def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[TopicStatus]
     ]
 
 
-def _unfinished(timers: Any, topic: str) -> Any:
-    is_due = Case(When(busy_before__lte=DbNow(), then=1), default=0)
+def _unfinished(timers: Any) -> Any:
     waits = {"state": State.PENDING, "holder": "", "failures": 0}
     again = When(~Q(schedule=""), started_at__gt=DbLater(-RECENT), **waits, then=1)
-    is_handed = Case(When(Q(state=State.PENDING) & ~Q(holder=""), then=1), default=0)
-    rows = timers.unfinished().filter(topic_id=topic).order_by(*BY_INDEX)
-    noted = rows.annotate(is_due=is_due, has_fired=Case(again, default=0), is_handed=is_handed)
-    since = noted.annotate(since=MicrosUntil("started_at"))
-    return since.values_list("state", "is_due", "has_fired", "is_handed", "since")[:MOST_COUNTED]
-
-
-def _finished(timers: Any, topic: str) -> Any:
-    recent = When(finished_at__gt=DbLater(-RECENT), then=1)
-    rows = timers.filter(topic_id=topic).exclude(finished_at=None).order_by("-finished_at")
-    return rows.annotate(is_recent=Case(recent, default=0)).values_list("state", "is_recent")[:MOST_COUNTED]
+    noted = timers.unfinished().annotate(
+        is_due=Case(When(busy_before__lte=DbNow(), then=1), default=0),
+        has_fired=Case(again, default=0),
+        is_handed=Case(When(Q(state=State.PENDING) & ~Q(holder=""), then=1), default=0),
+        since=MicrosUntil("started_at"),
+    )
+    columns = ("state", "is_due", "has_fired", "is_handed", "since")
+    return noted.order_by(*BY_INDEX).values_list(*columns)[:MOST_COUNTED]
 
 
 def _firsts(timers: Any) -> dict[str, FirstTimer]:
-    columns = timers.values_list("topic_id", "name", "state", "outcome", MicrosUntil("busy_before"), "holder")
+    columns = timers.values_list("topic_id", "name", "state", "outcome", Until("busy_before"), "holder")
     return {
-        topic: FirstTimer(name, state, *(outcome, due / 1_000_000), state == State.PENDING and holder != "")
-        for topic, name, state, outcome, due, holder in columns
+        topic: FirstTimer(name, state, outcome, due_in, is_handed=state == State.PENDING and holder != "")
+        for topic, name, state, outcome, due_in, holder in columns
     }
 
 
@@ -183,17 +194,16 @@ def _status(
     finished: Counter[Any],
 ) -> TopicStatus:
     able = tuple(node.name for node in nodes if row.name in node.topics and not refusal(row, node))
-    others = [(node.name, refusal(row, node)) for node in nodes] if not able else []
-    refused = [
-        (name, why or _("has no handler for it")) for name, why in sorted(others, key=lambda one: not one[1])
-    ]
+    others = (
+        [] if able else sorted(((node.name, refusal(row, node)) for node in nodes), key=lambda one: not one[1])
+    )
     numbers, waits = Counter[str](), [0.0]
     for (state, is_due, has_fired, is_handed), (count, since) in unfinished.items():
         is_running = state == State.RUNNING and not is_due
         numbers["running" if is_running else "pending"] += count
         numbers.update({"due": count * is_due, "fired": count * has_fired, "handed": count * is_handed})
-        if is_handed and since is not None:
-            waits.append(-int(since) / 1_000_000)
+        if is_handed:
+            waits.append(ago(since) or 0.0)
     return TopicStatus(
         name=row.name,
         is_paused=row.is_paused,
@@ -205,7 +215,7 @@ def _status(
         done=finished[State.DONE, 1] + numbers["fired"],
         failed=finished[State.DEAD, 1],
         nodes=able,
-        refused=tuple(refused[: NAMED + 1]),
+        refused=tuple((name, why or _("has no handler for it")) for name, why in others[: NAMED + 1]),
         handed=numbers["handed"],
         untaken=max(waits),
     )
@@ -221,28 +231,6 @@ def refusal(topic: Any, node: Any) -> str:
         told = {"version": node.version or "-", "least": topic.least_version}
         return _("its version is %(version)s, and the topic needs %(least)s") % told
     return ""
-
-
-def _untaken(topic: TopicStatus) -> str:
-    told = {"count": topic.handed, "time": duration(topic.untaken)}
-    return _("no Celery worker takes what is handed over (%(count)d, the first for %(time)s)") % told
-
-
-def _reasons(topic: TopicStatus) -> Iterator[str]:
-    if topic.first is None:
-        return
-    if topic.is_paused:
-        yield _("it is paused")
-    if topic.untaken > HANDED_FOR:
-        yield _untaken(topic)
-    if topic.nodes:
-        return
-    if topic.refused:
-        some = "; ".join(f"{name}: {why}" for name, why in topic.refused[:NAMED])
-        more = " .." if len(topic.refused) > NAMED else ""
-        yield _("no live node handles it (%s)") % f"{some}{more}"
-    else:
-        yield _("no live node handles it; start one: `manage.py resourcepool_timers`")
 
 
 TOPICS = Places(Topic, _annotated, _read, {"paused": PausableQuerySet.paused})

@@ -12,13 +12,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.dialect import DbNow
 from resourcepool.resources.registry import everything
 from resourcepool.resources.selectors import wanted
 from resourcepool.resources.state import State
-from resourcepool.status.durations import ago, duration
 from resourcepool.status.pools import in_state
-from resourcepool.status.reading import fetched
+from resourcepool.status.reading import Since, Until, duration, fetched
 from resourcepool.waiting.models import Ticket
 
 SHOWN = 5  # of those in front
@@ -71,7 +70,33 @@ class Waiting(InLine):
     @property
     def because(self) -> str:
         """Why it is not served, in one sentence."""
-        return why_not_served(self)
+        total = sum(self.matching.values())
+        free, leased = self.matching[State.FREE], self.matching[State.LEASED]
+        resting = self.matching[State.COOLING] + self.matching[State.QUARANTINED]
+        serving = free + leased + resting
+        if not total:
+            return _("No resource matches what it wants.")
+        if not serving:
+            return _("None of the %d that match is in service.") % total
+        if serving < self.count:
+            numbers = {"count": self.count, "there": serving}
+            return _("It wants %(count)d at once, and only %(there)d that match are in service.") % numbers
+        if free >= self.count:
+            if not self.ahead:
+                return (
+                    _("%d that match are free: it is served in a moment, unless its process is stopped.") % free
+                )
+            numbers = {"free": free, "ahead": self.ahead}
+            return _("%(free)d that match are free; %(ahead)d in front of it are served first.") % numbers
+        text = ngettext(
+            "The one that matches is taken (%(leased)d leased, %(resting)d cooling down or quarantined).",
+            "Of those that match %(free)d are free, %(leased)d leased, %(resting)d cooling down or quarantined.",
+            serving,
+        ) % {"free": free, "leased": leased, "resting": resting}
+        if self.next_free_in is None:
+            return text
+        soon = _("The next may come free in %s, unless its lease is renewed.")
+        return f"{text} {soon % duration(self.next_free_in)}"
 
 
 def waiting(model: Any, holder: str, limit: int = 10) -> list[Waiting]:
@@ -90,66 +115,28 @@ def why_longest_waits(model: Any) -> str:
     return f"{wants} {one.because}".lstrip()
 
 
-def why_not_served(one: Waiting) -> str:
-    """Return why this waiter is not served, in one sentence."""
-    total = sum(one.matching.values())
-    free, leased = one.matching[State.FREE], one.matching[State.LEASED]
-    resting = one.matching[State.COOLING] + one.matching[State.QUARANTINED]
-    if not total:
-        return _("No resource matches what it wants.")
-    if not free + leased + resting:
-        return _("None of the %d that match is in service.") % total
-    if free + leased + resting < one.count:
-        numbers = {"count": one.count, "there": free + leased + resting}
-        return _("It wants %(count)d at once, and only %(there)d that match are in service.") % numbers
-    if free >= one.count:
-        if one.ahead:
-            return _("%(free)d that match are free; %(ahead)d in front of it are served first.") % {
-                "free": free,
-                "ahead": one.ahead,
-            }
-        return _("%d that match are free: it is served in a moment, unless its process is stopped.") % free
-    return " ".join([_occupied(free, leased, resting), *_soon(one.next_free_in)])
-
-
-def _occupied(free: int, leased: int, resting: int) -> str:
-    number = leased + resting
-    text = ngettext(
-        "The one that matches is taken (%(leased)d leased, %(resting)d cooling down or quarantined).",
-        "Of those that match %(free)d are free, %(leased)d leased, %(resting)d cooling down or quarantined.",
-        number + free,
-    )
-    return text % {"free": free, "leased": leased, "resting": resting}
-
-
-def _soon(seconds: float | None) -> list[str]:
-    text = _("The next may come free in %s, unless its lease is renewed.")
-    return [] if seconds is None else [text % duration(seconds)]
-
-
 def _in_line(model: Any) -> Any:
     tickets = Ticket.objects.using(model.pool.using).waiting().for_rows_of(model)
-    return tickets.annotate(db_asked=MicrosUntil("asked_at")).order_by("priority", "pk")
+    return tickets.annotate(waited=Since("asked_at")).order_by("priority", "pk")
 
 
 def _waiting(model: Any, row: Any) -> Waiting:
     before, place = Q(priority__lt=row.priority) | Q(priority=row.priority, pk__lt=row.pk), _place(row)
-    connection, in_front = connections[model.pool.using], _in_line(model).filter(before)
+    in_front = _in_line(model).filter(before)
     found = _matching(model, json.dumps(place["wants"]))
-    next_free = found.get("n_next_free_in")
     return Waiting(
         **place,
-        ahead=retrying(connection, in_front.count),
+        ahead=retrying(connections[model.pool.using], in_front.count),
         in_front=[InLine(**_place(one)) for one in fetched(in_front[:SHOWN])],
         matching={state: found.get(f"n_{state.value}", 0) for state in State},
-        next_free_in=None if next_free is None else next_free / 1_000_000,
+        next_free_in=found.get("n_next_free_in"),
     )
 
 
 def _place(row: Any) -> dict[str, Any]:
     """Return the fields of ``InLine``."""
-    same = {name: getattr(row, name) for name in ("pool", "holder", "count", "priority")}
-    return {**same, "ticket": row.pk, "wants": _wishes(row.selector), "waited": ago(row.db_asked)}
+    same = {name: getattr(row, name) for name in ("pool", "holder", "count", "priority", "waited")}
+    return {**same, "ticket": row.pk, "wants": _wishes(row.selector)}
 
 
 def _wishes(selector: str) -> Mapping[str, Any]:
@@ -164,7 +151,7 @@ def _matching(model: Any, selector: str) -> dict[str, Any]:
     """Return how many matching rows are in each state; nothing when this version does not understand the selector."""
     counts = {f"n_{state.value}": Count("pk", filter=in_state(state)) for state in State}
     busy = Q(in_service=True, busy_before__gt=DbNow())
-    soonest = Min(MicrosUntil(F("busy_before")), filter=busy)
+    soonest = Min(Until(F("busy_before")), filter=busy)
     try:
         rows = everything(model).filter(wanted(model, selector))
         return retrying(connections[model.pool.using], lambda: rows.aggregate(**counts, n_next_free_in=soonest))

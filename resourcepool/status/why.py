@@ -7,18 +7,18 @@ from typing import Any, ClassVar
 
 from django.db import connections, router
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.dialect import DbNow
 from resourcepool.events import shown
 from resourcepool.history.models import Event
 from resourcepool.leases.lock_holders import Locked, lockers
 from resourcepool.resources.registry import everything
 from resourcepool.resources.state import State, Status, standing_of, state_of
 from resourcepool.signals import What
-from resourcepool.status.durations import ago, duration
 from resourcepool.status.holders import Holding, counts, holdings
-from resourcepool.status.reading import fetched
+from resourcepool.status.reading import Since, Until, duration, fetched
 from resourcepool.status.waiting import Waiting, waiting
 
 ENDINGS = (
@@ -31,6 +31,12 @@ ENDINGS = (
     What.QUARANTINED,
 )
 LAST = 5  # endings shown
+LEAVES = gettext_noop("It leaves service when its lease ends: %s.")
+AFTER_ITS_LEASE = {
+    Status.RESERVED: gettext_noop("When its lease ends it is reserved: %s."),
+    Status.QUARANTINED: gettext_noop("When its lease ends it is quarantined: %s."),
+    Status.RETIRED: gettext_noop("When its lease ends it is retired: %s."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,12 @@ class Resource:
     @property
     def because(self) -> str:
         """Why it is, or is not, available, in one or two sentences."""
-        return explanation(self)
+        if self.locked and self.state is State.FREE:
+            text = _(
+                "Its last lease, of %(holder)s, ran out, but nobody gets it while its row is locked: %(locked)s"
+            )
+            return str(text % {"holder": self.row.holder, "locked": shown(self.locked)})
+        return f"{_standing(self)} {shown(self.locked)}" if self.locked else _standing(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +112,6 @@ class Holder:
 def resource(row: Any) -> Resource:
     """Return the state of ``row`` and the endings of its last leases; raises its model's ``DoesNotExist``."""
     model, now = type(row), _read(row)
-    busy_for = max(0.0, now.db_left / 1_000_000)
     state = state_of(now, now.db_now)
     stuck = lockers(model.pool.using, model, [now.pk]) if now.holder else []
     held = holdings(model, pks=[now.pk], limit=1) if state in (State.LEASED, State.DRAINING) else []
@@ -110,9 +120,9 @@ def resource(row: Any) -> Resource:
         row=now,
         state=state,
         lease=held[0] if held else None,
-        busy_for=busy_for,
-        back_in=now.db_back / 1_000_000 if now.db_back is not None and now.db_back > 0 else None,
-        checked=ago(now.db_checked),
+        busy_for=max(0.0, now.db_left),
+        back_in=now.db_back if now.db_back is not None and now.db_back > 0 else None,
+        checked=now.db_checked,
         endings=endings(now),
         locked=stuck[0] if stuck else None,
         fence=now.fence,
@@ -129,22 +139,9 @@ def holder(name: str, models: Sequence[Any], limit: int = 20) -> Holder:
 
 def endings(row: Any) -> list[Ending]:
     """Return the endings of the last leases of ``row``, the last one first, as far as the history knows."""
-    using = router.db_for_read(Event)
-    ended = Event.objects.using(using).of(row).filter(what__in=ENDINGS)
+    ended = Event.objects.using(router.db_for_read(Event)).of(row).filter(what__in=ENDINGS)
     events = ended.exclude(what=What.QUARANTINED, holder="").with_age()  # an operator's ends no lease
-    last = events.order_by("-fence", "-pk")[:LAST]
-    found = fetched(last)
-    return [_ending(event) for event in found]
-
-
-def explanation(one: Resource) -> str:
-    """Return why this resource is, or is not, available."""
-    if one.locked and one.state is State.FREE:
-        text = _(
-            "Its last lease, of %(holder)s, ran out, but nobody gets it while its row is locked: %(locked)s"
-        )
-        return str(text % {"holder": one.row.holder, "locked": shown(one.locked)})
-    return f"{_standing(one)} {shown(one.locked)}" if one.locked else _standing(one)
+    return [_ending(event) for event in fetched(events.order_by("-fence", "-pk")[:LAST])]
 
 
 def _ending(event: Event) -> Ending:
@@ -172,22 +169,14 @@ def _standing(one: Resource) -> str:
             numbers = {"time": duration(one.back_in or one.busy_for), "reason": reason, "strikes": row.strikes}
             return _("It is in quarantine for another %(time)s: %(reason)s (strikes: %(strikes)d).") % numbers
         case State.DRAINING:
-            return f"{_after_its_lease(row.status) % reason} {_return(one)}"
+            text = _(AFTER_ITS_LEASE.get(row.status, LEAVES))
         case State.RESERVED:
-            return _("It is reserved: %s.") % reason + f" {_return(one)}"
+            text = _("It is reserved: %s.")
         case State.RETIRED:
             return _("It is retired: %s.") % reason
-    return _("It is out of service: %s.") % reason + f" {_return(one)}"
-
-
-def _after_its_lease(status: str) -> str:
-    if status == Status.RESERVED:
-        return _("When its lease ends it is reserved: %s.")
-    if status == Status.QUARANTINED:
-        return _("When its lease ends it is quarantined: %s.")
-    if status == Status.RETIRED:
-        return _("When its lease ends it is retired: %s.")
-    return _("It leaves service when its lease ends: %s.")
+        case _:
+            text = _("It is out of service: %s.")
+    return f"{text % reason} {_return(one)}"
 
 
 def _return(one: Resource) -> str:
@@ -201,8 +190,8 @@ def _read(row: Any) -> Any:
     model = type(row)
     rows = everything(model).annotate(
         db_now=DbNow(),
-        db_left=MicrosUntil("busy_before"),
-        db_back=MicrosUntil("until"),
-        db_checked=MicrosUntil("checked_at"),
+        db_left=Until("busy_before"),
+        db_back=Until("until"),
+        db_checked=Since("checked_at"),
     )
     return retrying(connections[model.pool.using], lambda: rows.get(pk=row.pk))

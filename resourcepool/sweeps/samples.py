@@ -1,4 +1,4 @@
-"""Writes down once a minute how the pools stand and what has happened: what the charts are drawn from."""
+"""Records the state of every pool once a minute: the data of the charts."""
 
 import datetime
 

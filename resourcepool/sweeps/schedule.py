@@ -39,7 +39,7 @@ class InstalledEntry:
 
 
 class EntryAction(StrEnum):
-    """What is done about an entry."""
+    """What to do with an entry."""
 
     ADD = "add"
     CHANGE = "change"
@@ -62,7 +62,7 @@ def wanted() -> list[Entry]:
 
 
 def plan(entries: Sequence[Entry], found: Mapping[str, InstalledEntry]) -> list[tuple[EntryAction, Entry]]:
-    """Decide what to do about each entry: what an operator has changed, or made, is kept as it is."""
+    """Decide what to do with each entry. Entries that an operator changed or made are kept."""
     actions = [(_action(entry, found.get(entry.name)), entry) for entry in entries]
     others = sorted(found.keys() - {entry.name for entry in entries})
     return actions + [

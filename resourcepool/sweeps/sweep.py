@@ -1,20 +1,39 @@
-"""The sweep: everything that should be looked at every minute or so, one thing after the other."""
+"""The sweep, and the other jobs that run every minute or so. Nothing depends on them for being correct."""
 
+import json
+import logging
+from typing import Any
+
+from django.db import connections, router
+from django.db.models import Exists, OuterRef
+from django.utils import translation
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import MicrosUntil
 from resourcepool.elections.models import election_models
 from resourcepool.elections.term import Term
 from resourcepool.events import joined, say
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.jobs import PRUNE, STATISTICS, SWEEP, run
+from resourcepool.history.held import ran_out
+from resourcepool.history.models import Event
+from resourcepool.history.recorder import recorder
+from resourcepool.jobs import PRUNE, STATISTICS, SWEEP, Job, run
+from resourcepool.leases import verbs
 from resourcepool.resources.models import AbstractResource
-from resourcepool.resources.queryset import ResourceQuerySet
+from resourcepool.resources.queryset import ResourceQuerySet, end_leases
 from resourcepool.resources.registry import resource_models
-from resourcepool.sweeps.alarming import tell_alarms
-from resourcepool.sweeps.expired import clear_expired, tell_overtaken
-from resourcepool.sweeps.pruning import prune_channels, prune_finished, prune_history
+from resourcepool.signals import Fact, What, alarm_cleared, alarm_raised, tell
+from resourcepool.status.alarms import Alarm, Kind, alarms
+from resourcepool.sweeps.pruning import prune_channels, prune_finished, prune_history, remove_unused_names
 from resourcepool.sweeps.samples import take_samples
-from resourcepool.sweeps.unused_names import remove_unused_names
+
+logger = logging.getLogger("resourcepool.alarms")
 
 ONE = {"leases_ran_out": "lease_ran_out", "alarms": "alarm", "samples": "sample"}
+MOST = 1_000  # rows, or events, of one pool in one sweep
+LOOK_BACK = 900.0  # seconds
+# A release that gives the row straight to a waiter raises the fence by one, too.
+TOLD = (What.EXPIRED, What.RELEASED, What.HANDED_OVER, What.FREED)
 
 
 def sweep() -> str | None:
@@ -58,3 +77,73 @@ def _sweep(term: Term) -> str:
             broken.append(say("about", name=model._meta.label, why=str(error)))
     counts["alarms"] = tell_alarms(term)
     return joined([joined([_counted(count, code) for code, count in counts.items()], "and"), *broken])
+
+
+def clear_expired(model: Any) -> int:
+    """Clear the holder of rows whose lease expired without a release, and report each; returns how many.
+
+    They were free before and are free after it. The fence goes up as with a release, so a late holder finds out.
+    """
+    using = router.db_for_write(model)
+    connection = connections[using]
+    expired = verbs.rows_of(connection, model).expired().annotate(left=MicrosUntil("busy_before"))
+    rows = retrying(connection, lambda: list(expired.values_list("pk", "fence", "holder", "left")[:MOST]))
+    if not rows:
+        return 0
+    lasted = ran_out(model, [(pk, fence, -left / 1_000_000) for pk, fence, _holder, left in rows])
+    # Locked rows, of holders inside ``guard`` for example, are left for the next sweep. An expired lease is never
+    # renewed: under the same fence it is still the expired one.
+    skips = connection.features.has_select_for_update_skip_locked
+    cleared = end_leases(verbs.rows_of(connection, model), rows, skips=skips)
+    for pk, fence, holder, left in cleared:
+        reason = say("found_late", seconds=round(-left / 1_000_000))
+        seconds = lasted.get((pk, fence))
+        tell(Fact(What.EXPIRED, model, using, pk, fence, holder, reason, seconds=seconds))
+    return len(cleared)
+
+
+def tell_overtaken(model: Any) -> int:
+    """Report leases with a beginning but no end in the history, and whose row another holder got under the next fence.
+
+    A release to nobody raises the fence, so two grants with fences that follow each other have none between them.
+    Returns how many. What it tells is written when it returns, so that the next sweep, wherever it runs, tells none of
+    them again; raises DatabaseUnavailable.
+    """
+    recorder.flush()
+    using = router.db_for_write(Event)
+    events = Event.objects.using(using).filter(pool=model._meta.label_lower)
+    same_row = events.filter(row=OuterRef("row"))
+    successor = same_row.acquisitions().filter(fence=OuterRef("fence") + 1)
+    told = same_row.filter(fence=OuterRef("fence"), what__in=TOLD)
+    begun = events.filter(what=What.ACQUIRED).since(LOOK_BACK)
+    lost = begun.filter(Exists(successor), ~Exists(told)).order_by("pk")
+    found = retrying(connections[using], lambda: list(lost.values_list("row", "fence", "holder")[:MOST]))
+    for row, fence, holder in found:
+        tell(Fact(What.EXPIRED, model, using, row, fence, holder, say("acquired_since")))
+    recorder.flush()
+    return len(found)
+
+
+def tell_alarms(term: Term) -> int:
+    """Report alarms that began or ended since the job with this ``term`` looked last; returns how many there are."""
+    connection = connections[term.using]
+    row = verbs.rows_of(connection, Job).filter(pk=term.pk)
+    known = _read(retrying(connection, row.values_list("memory", flat=True).first) or "")
+    with translation.override("en"):  # as all logs, and so that they can be compared with what is known
+        found = alarms()
+    now = {(alarm.kind.value, alarm.pool): alarm for alarm in found if alarm.kind is not Kind.SWEEP_STALE}
+    for alarm in (now[which] for which in now.keys() - known.keys()):
+        logger.warning("%s", alarm)
+        alarm_raised.send_robust(sender=Alarm, alarm=alarm)
+    for kind, pool in known.keys() - now.keys():
+        alarm = Alarm(Kind(kind), pool, known[kind, pool])
+        logger.info("over: %s", alarm)
+        alarm_cleared.send_robust(sender=Alarm, alarm=alarm)
+    memory = json.dumps([[*which, alarm.text] for which, alarm in sorted(now.items())])
+    retrying(connection, lambda: row.filter(fence=term.fence).update(memory=memory))
+    return len(now)
+
+
+def _read(memory: str) -> dict[tuple[str, str], str]:
+    known: list[Any] = json.loads(memory) if memory else []
+    return {(kind, pool): text for kind, pool, text in known if kind in list(Kind)}

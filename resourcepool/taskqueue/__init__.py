@@ -6,12 +6,11 @@ from resourcepool.lazy import lazily
 
 if TYPE_CHECKING:
     from resourcepool.taskqueue.consumer import Consumer
-    from resourcepool.taskqueue.dispenser.bucket import TaskBucket
+    from resourcepool.taskqueue.dispenser.bucket import TaskBucket, TaskRouter
     from resourcepool.taskqueue.dispenser.dispenser import Done, TaskDispenser
     from resourcepool.taskqueue.dispenser.given import Assigned
     from resourcepool.taskqueue.dispenser.pool import TaskPool
-    from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
-    from resourcepool.taskqueue.dispenser.router import TaskRouter
+    from resourcepool.taskqueue.dispenser.putting import Rebuilt
     from resourcepool.taskqueue.handlers import handler
     from resourcepool.taskqueue.models import Stream, Task
     from resourcepool.taskqueue.running import GivenBack, RunningTask
@@ -23,7 +22,7 @@ WHERE = {
     "Done": "dispenser.dispenser",
     "GivenBack": "running",
     "NewTask": "submitting",
-    "Rebuilt": "dispenser.rebuild",
+    "Rebuilt": "dispenser.putting",
     "RunningTask": "running",
     "Stream": "models",
     "Submitted": "submitting",
@@ -31,29 +30,13 @@ WHERE = {
     "TaskBucket": "dispenser.bucket",
     "TaskDispenser": "dispenser.dispenser",
     "TaskPool": "dispenser.pool",
-    "TaskRouter": "dispenser.router",
+    "TaskRouter": "dispenser.bucket",
     "handler": "handlers",
     "submit": "submitting",
     "submit_many": "submitting",
 }
-__all__ = [
-    "Assigned",
-    "Consumer",
-    "Done",
-    "GivenBack",
-    "NewTask",
-    "Rebuilt",
-    "RunningTask",
-    "Stream",
-    "Submitted",
-    "Task",
-    "TaskBucket",
-    "TaskDispenser",
-    "TaskPool",
-    "TaskRouter",
-    "handler",
-    "submit",
-    "submit_many",
-]
+__all__ = ["Assigned", "Consumer", "Done", "GivenBack", "NewTask", "Rebuilt"]
+__all__ += ["RunningTask", "Stream", "Submitted", "Task", "TaskBucket", "TaskDispenser"]
+__all__ += ["TaskPool", "TaskRouter", "handler", "submit", "submit_many"]
 
 __getattr__ = lazily(__name__, WHERE)

@@ -1,36 +1,83 @@
-"""What a task of a stream, a task of a dispenser and a timer have in common: a unit of work that ends."""
+"""A unit of work: what tasks of streams, tasks of dispensers and timers have in common.
 
+The history records what operators do and what is given up (docs/history.md). Success and automatic retries are too
+many to record.
+"""
+
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from django.apps import apps
-from django.db import connections, models
-from django.db.models import F
+from django.db import IntegrityError, connections, models, transaction
+from django.db.models import F, Value
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence, SentenceField, say
-from resourcepool.signals import What
-from resourcepool.taskqueue.telling import changed
+from resourcepool.signals import Fact, What, tell
 
 MAX_OUTCOME = 2_000
-NAMED = 5  # of those that there are, in an error
+NAMED = 5  # existing names in an error
+CHUNK = 1_000  # rows in a statement
+# Of the column that says where work belongs: a constraint would have each insertion lock the row it refers to, such as
+# a stream's, which its leader writes; the index is the first part of another one.
+BARE_KEY: dict[str, Any] = {"db_index": False, "db_constraint": False}
+
+
+def counted(tasks: int) -> str:
+    """Return "1 task" or "7 tasks", for a log."""
+    return f"{tasks} task" if tasks == 1 else f"{tasks} tasks"
+
+
+def about(name: str, why: str) -> str:
+    """Return the reason of an event: which unit of work it is about, and ``why``."""
+    return say("about", name=name, why=why) if why else name
+
+
+def changed(rows: Any, what: What, actor: str, why: str, /, **changes: Any) -> int:
+    """Update these rows, which must no longer match afterwards, and record an event for each; return how many."""
+    rows._for_write = True
+    using = rows.db
+    if not what.is_heard(rows.model):
+        return int(rows.update(**changes))
+    fence = F("fence") if hasattr(rows.model, "fence") else Value(0)
+    columns = ("pk", fence, *getattr(rows.model, "named_by", ()))
+    found = {row[0]: row[1:] for row in rows.using(using).values_list(*columns)}
+    pks, done = list(found), 0
+    with transaction.atomic(using=using):
+        for start in range(0, len(pks), CHUNK):
+            for pk in _changed(rows.using(using), pks[start : start + CHUNK], changes):
+                at, *named = found[pk]
+                reason = about("/".join(named), why) if named else why
+                tell(Fact(what, rows.model, using, pk, at, reason=reason, actor=actor))
+                done += 1
+    return done
+
+
+def _changed(rows: Any, pks: Sequence[Any], changes: dict[str, Any]) -> list[Any]:
+    """Update the rows with these keys that still match; return their keys."""
+    with transaction.atomic(using=rows.db):
+        if rows.filter(pk__in=pks).update(**changes) == len(pks):
+            return list(pks)
+        transaction.set_rollback(True, using=rows.db)
+    # Others have changed some of them: one by one, to know which.
+    return [pk for pk in pks if rows.filter(pk=pk).update(**changes)]
 
 
 class PausableQuerySet(models.QuerySet[Any]):
-    """What an operator does to streams, dispensers and topics."""
+    """Pausing of streams, dispensers and topics."""
 
     def paused(self) -> Self:
-        """Those of which nothing begins until somebody resumes them."""
         return self.filter(is_paused=True)
 
     def pause(self, actor: str = "") -> int:
-        """Have no more of their work begun, within 3 s; returns how many were not paused."""
+        """Stop beginning their work, within 3 s; return how many were not paused before."""
         return changed(self.filter(is_paused=False), What.PAUSED, actor, "", is_paused=True)
 
     def resume(self, actor: str = "") -> int:
-        """End a pause; returns how many were paused."""
+        """End a pause; return how many were paused."""
         return changed(self.paused(), What.RESUMED, actor, "", is_paused=False)
 
 
@@ -42,19 +89,18 @@ class WorkQuerySet(models.QuerySet[Any]):
         return self.filter(**dict(zip(self.model.named_by, (place, name), strict=True)))
 
     def unfinished(self) -> Self:
-        """Those that are not over."""
         return self.filter(finished_at=None)
 
     def failed(self) -> Self:
-        """Those that do not run unless somebody retries them."""
+        """Work that does not run again unless an operator retries it."""
         return self.filter(state__in=self.model.failed_states)
 
     def discardable(self) -> Self:
-        """Those that are not running, and neither done nor discarded."""
+        """Work that is not running, done or discarded."""
         return self.filter(state__in=self.model.discardable_states)
 
     def retry(self, actor: str = "", reason: str = "") -> int:
-        """Make failed ones ready again, each in its old place, as if they had not failed; returns how many."""
+        """Make failed work ready again, in its old place, with its counts at 0; return how much."""
         return changed(
             *(self.failed(), What.RETRIED, actor, reason),
             state=self.model.ready_state,
@@ -66,7 +112,7 @@ class WorkQuerySet(models.QuerySet[Any]):
         )
 
     def discard(self, actor: str = "", reason: str = "") -> int:
-        """Finish them without running them; returns how many. Running ones are left alone."""
+        """Finish work without running it, except what is running; return how much."""
         return changed(
             *(self.discardable(), What.DISCARDED, actor, reason),
             state="discarded",
@@ -81,7 +127,9 @@ class AbstractWork(models.Model):
     """Columns of a unit of work. Its ``fence`` goes up with every attempt, and with everything done to it."""
 
     acts_are_told: ClassVar[bool] = True
-    named_by: ClassVar[tuple[str, str]]  # the columns that tell where it belongs, and which one it is there
+    named_by: ClassVar[
+        tuple[str, str]
+    ]  # the columns of its place (stream, dispenser, topic) and of its name there
     ready_state: ClassVar[str]
     failed_states: ClassVar[tuple[str, ...]]
     discardable_states: ClassVar[tuple[str, ...]]
@@ -102,24 +150,35 @@ class AbstractWork(models.Model):
     def __str__(self) -> str:
         return "/".join(str(getattr(self, name)) for name in self.named_by)
 
+    def insert(self, using: str) -> bool:
+        """Insert this new row; False: there is one of this name already."""
+        try:
+            with transaction.atomic(using=using):
+                self.save(force_insert=True, using=using)
+        except IntegrityError:
+            rows = type(self).objects.using(using)  # type: ignore[attr-defined]  # of each concrete model
+            if not rows.called(*(getattr(self, name) for name in self.named_by)).exists():
+                raise
+            return False
+        return True
+
     @classmethod
     def nobodys(cls) -> dict[str, Any]:
-        """Return what to write so that nobody has it."""
+        """Return the column values of work without a holder."""
         return {}
 
 
 def operated_models() -> list[Any]:
-    """Return the models, besides elections, of which the history tells what operators do and what is given up."""
+    """Return the models, besides elections, whose operator actions and failures the history records."""
     return [model for model in apps.get_models() if getattr(model, "acts_are_told", False)]
 
 
 def work_models() -> list[Any]:
-    """Return the models of units of work."""
     return [model for model in operated_models() if issubclass(model, AbstractWork)]
 
 
 def names_of(model: Any, using: str) -> Sentence:
-    """Return what to say to somebody who has named a stream, a dispenser or a topic that does not exist."""
+    """Return the end of an error about an unknown stream, dispenser or topic: some names that exist."""
     rows = model.objects.using(using).order_by("pk").values_list("pk", flat=True)[: NAMED + 1]
     names = retrying(connections[using], lambda: list(rows))
     if not names:

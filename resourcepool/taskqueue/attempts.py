@@ -1,21 +1,66 @@
-"""The statements that begin and end an attempt at a task. The leader's own transaction guards each of them."""
+"""The statements that begin and end an attempt at a task. The leader's own transaction guards each of them.
+
+SQL of our own where a statement is sent for each task: Django compiles a queryset anew each time, which takes longer
+than the server needs for it.
+"""
 
 from collections.abc import Collection, Sequence
+from functools import cache
 from typing import Any
 
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Q, Window
 from django.db.models.functions import FirstValue, RowNumber
 
 from resourcepool import dialect
-from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.dialect import DbNow, MicrosUntil, micros
+from resourcepool.options import DAY
 from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.taskqueue.order import Head
-from resourcepool.taskqueue.policy import End, Policy
-from resourcepool.taskqueue.statements import COLUMNS, Attempt, texts_of
+from resourcepool.taskqueue.policy import End, Head, Policy
 
 State = Task.State
 OUTCOME: Any = Task._meta.get_field("outcome")
+Attempt = tuple[int, int]  # a task's primary key, and its fence as it was seen
+COLUMNS = Head._fields[:-1]  # the last one is computed
+
+
+class Texts:
+    """The parts of these statements for one database."""
+
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        quote, speaks, meta = connection.ops.quote_name, dialect.of(connection), Task._meta
+        assert meta.pk is not None  # noqa: S101 (for the type checker)
+        name = {field.name: quote(str(field.column)) for field in meta.concrete_fields}
+        self.pk = name["pk"] = name[meta.pk.name]
+        table, now, busy = quote(meta.db_table), speaks.indexed_now, name["busy_before"]
+        self.fence = fence = name["fence"]
+        self.unfinished = f"{name['finished_at']} IS NULL"
+        columns = ", ".join(name[column] for column in COLUMNS)
+        self.heads = (
+            f"SELECT {columns}, {speaks.micros_until.format(moment=busy)} FROM {table} "  # noqa: S608
+            f"WHERE {name['stream']} = %s AND {self.unfinished}"
+        )
+        self.without = f" AND {name['lane']} NOT IN "
+        finished = speaks.null_in_order.format(column=name["finished_at"])
+        self.in_order = f" ORDER BY {finished}, {name['task_time']}, {name['pk']} LIMIT "
+        self.begin = (
+            f"UPDATE {table} SET {name['state']} = %s, {fence} = {fence} + 1, {name['holder']} = %s, "  # noqa: S608
+            f"{busy} = {speaks.later}, {name['attempts']} = {name['attempts']} + 1, {name['term']} = %s, "
+            f"{name['started_at']} = {now}"
+        )
+        self.end = (
+            f"UPDATE {table} SET {name['state']} = %s, {fence} = {fence} + 1, {name['holder']} = '', "  # noqa: S608
+            f"{busy} = {speaks.later}, {name['outcome']} = %s"
+        )
+        self.finished = f", {name['finished_at']} = {now}"
+        self.counts = f", {name['failures']} = %s, {name['deaths']} = %s"
+        self.delete = f"DELETE FROM {table}"  # noqa: S608
+
+
+@cache
+def texts_of(using: str) -> Texts:
+    return Texts(connections[using])
 
 
 def policy_of(using: str, stream: str) -> Policy | None:
@@ -24,27 +69,22 @@ def policy_of(using: str, stream: str) -> Policy | None:
     return None if row is None else Policy(**row)
 
 
-def unfinished(using: str, stream: str) -> Any:
-    """Return the unfinished tasks of a stream."""
-    return Task.objects.using(using).filter(stream_id=stream).unfinished()
-
-
 def heads(
     using: str, stream: str, without: Collection[str], most: int, *, only_due: bool = False
 ) -> list[Head]:
-    """Return the first ``most`` unfinished tasks in order, but for those of the lanes ``without``.
+    """Return the first ``most`` unfinished tasks in order, except in the lanes ``without``.
 
     Args:
-        only_due: leave out each lane whose first task may not begin now, and all but the first task of the others. This
-            reads all unfinished tasks.
+        only_due: only the first task of each lane, and only if it may begin now. This reads all unfinished tasks.
     """
     if only_due:
-        rows = _first_and_due(Task.objects.using(using).filter(stream_id=stream).in_line()).exclude(
-            lane__in=without
-        )
+        tasks = Task.objects.using(using).filter(stream_id=stream).in_line()
+        rows = _first_and_due(tasks).exclude(lane__in=without)
         return [Head(*row) for row in rows.values_list(*COLUMNS, MicrosUntil("busy_before"))[:most]]
-    sql, params = texts_of(connections[using]).heads(stream, list(without), most)
-    return [Head(*row) for row in dialect.run(connections[using], sql, params, dialect.all_rows)]
+    texts, lanes = texts_of(using), list(without)
+    passed = f"{texts.without}({', '.join(['%s'] * len(lanes))})" if lanes else ""
+    sql = f"{texts.heads}{passed}{texts.in_order}{most:d}"
+    return [Head(*row) for row in dialect.run(connections[using], sql, [stream, *lanes], dialect.all_rows)]
 
 
 def _first_and_due(rows: Any) -> Any:
@@ -59,8 +99,9 @@ def _first_and_due(rows: Any) -> Any:
 
 
 def take_over(using: str, stream: str, term: int) -> int:
-    """Make the tasks ready that a former leader was running; its late writes find another fence."""
-    left = unfinished(using, stream).filter(state=State.RUNNING).exclude(term=term)
+    """Make the tasks that a former leader was running ready again; its late writes no longer match their fences."""
+    tasks = Task.objects.using(using).filter(stream_id=stream).unfinished()
+    left = tasks.filter(state=State.RUNNING).exclude(term=term)
     return int(
         left.update(
             state=State.READY, fence=F("fence") + 1, holder="", busy_before=DbNow(), deaths=F("deaths") + 1
@@ -69,12 +110,12 @@ def take_over(using: str, stream: str, term: int) -> int:
 
 
 def begin(using: str, heads: Sequence[Head], term: int, holder: str) -> list[Head]:
-    """Begin an attempt at each of these tasks under ``head.fence + 1``; returns those of which no operator was faster.
+    """Begin an attempt at each of these tasks, under ``head.fence + 1``; return the tasks that had not changed.
 
-    Within a transaction; ``heads`` as the leader saw them after whatever it began before.
+    Call it within a transaction, with ``heads`` read after everything that this leader began before.
     """
-    sql, params = texts_of(connections[using]).begin([(head.pk, head.fence) for head in heads], term, holder)
-    count = dialect.run(connections[using], sql, params, dialect.row_count)
+    changes = [State.RUNNING.value, holder, micros(DAY), term]
+    count = _change(using, texts_of(using).begin, changes, [(head.pk, head.fence) for head in heads])
     if count == len(heads):
         return list(heads)
     if not count:
@@ -85,8 +126,26 @@ def begin(using: str, heads: Sequence[Head], term: int, holder: str) -> list[Hea
 
 
 def end(using: str, attempts: Sequence[Attempt], how: End) -> int:
-    """End these attempts, all in the same way; returns how many were still their tasks' attempts."""
-    connection = connections[using]
-    prepared = how._replace(outcome=OUTCOME.get_db_prep_save(how.outcome, connection))
-    sql, params = texts_of(connection).end(attempts, prepared)
-    return dialect.run(connection, sql, params, dialect.row_count)
+    """End these attempts, all in the same way; return how many were still current."""
+    texts = texts_of(using)
+    if how.verdict is None:
+        return _change(using, texts.delete, [], attempts)
+    outcome = OUTCOME.get_db_prep_save(how.outcome, connections[using])
+    changes = [how.verdict.state.value, micros(how.verdict.delay), outcome, *(how.counts or ())]
+    finished = texts.finished if how.verdict.is_finished else ""
+    counts = texts.counts if how.counts else ""
+    return _change(using, f"{texts.end}{finished}{counts}", changes, attempts)
+
+
+def _change(using: str, sql: str, changes: Sequence[Any], attempts: Sequence[Attempt]) -> int:
+    """Change the unfinished tasks whose current attempts these are; return how many."""
+    texts, keys = texts_of(using), [pk for pk, _ in attempts]
+    if len(attempts) == 1:
+        match = f"{texts.pk} = %s AND {texts.fence} = %s AND {texts.unfinished}"
+        params = list(attempts[0])
+    else:
+        # Not "(pk, fence) IN (..)": with one pair MariaDB reads the whole table for it.
+        fences = f"CASE {texts.pk}{' WHEN %s THEN %s' * len(keys)} END"
+        match = f"{texts.pk} IN ({', '.join(['%s'] * len(keys))}) AND {texts.fence} = {fences} AND {texts.unfinished}"
+        params = [*keys, *(number for attempt in attempts for number in attempt)]
+    return dialect.run(connections[using], f"{sql} WHERE {match}", [*changes, *params], dialect.row_count)

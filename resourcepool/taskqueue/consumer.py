@@ -1,8 +1,8 @@
-"""A consumer: it campaigns for a stream, and runs its tasks in order while it leads."""
+"""The consumer of a stream: it campaigns, and runs the tasks in order while it leads."""
 
 import logging
-import os
 from collections.abc import Callable
+from functools import partial
 from typing import Never
 
 from django.db import connections, router
@@ -10,52 +10,29 @@ from django.utils import translation
 
 from resourcepool import hints, options
 from resourcepool.database.answers import answer_timeout
-from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
-from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
-from resourcepool.signals import last_words
-from resourcepool.taskqueue.abstract import names_of
+from resourcepool.taskqueue.abstract import counted, names_of
 from resourcepool.taskqueue.leading import Leading
-from resourcepool.taskqueue.models import MAX_KEY, Stream, Task
-from resourcepool.taskqueue.telling import counted
-from resourcepool.taskqueue.turning import (
-    DRAIN_WITHIN,
-    PAUSE_AFTER_FAILURE,
-    MustEnd,
-    end_if_in_hand,
-    turn_until_stopped,
-)
+from resourcepool.taskqueue.models import MAX_KEY, SETTINGS, Stream, Task
+from resourcepool.taskqueue.turning import DRAIN_WITHIN, PAUSE_AFTER_FAILURE, Runner, end_process
 
 logger = logging.getLogger(__name__)
 
-SETTINGS_READ = 2.5  # seconds between two looks whether wrong settings were mended
-LAST_WORDS = 1.0  # seconds
+SETTINGS_READ = 2.5  # seconds between two looks at wrong settings
 MOST_COUNTED = 10_000  # tasks
-LOGGED = (
-    *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
-    *("term_ttl", "lock_delay", "done_kept", "is_paused"),
-)
-EXIT_CODE = 75  # EX_TEMPFAIL: start it again
 
 
-def end_process(why: str) -> Never:
-    """End this process at once, because one of its threads cannot be stopped; its lease expires."""
-    logger.critical("this process ends now, to be started again: %s", why)
-    logging.shutdown()
-    os._exit(EXIT_CODE)
-
-
-class Consumer:
+class Consumer(Runner):
     """Runs the tasks of one stream, in one process at a time; others stand by.
 
         Consumer("oracle").run()
 
-    A task is begun, and what came of it is written, in one transaction with the check that this process still leads.
-    So no task is lost, none is out of order within its lane, and one is run again only when its consumer died, or was
-    stopped for longer than its term lasts. Then the first attempt's ``task.guard()`` fails.
+    A task is begun and ended in transactions that also check that this process still leads. So no task is lost or out
+    of order within its lane, and a task is run again only when its consumer died, or was stopped for longer than its
+    term lasts; then the first attempt's ``task.guard()`` fails.
 
     Not promised: that a handler which does not use ``guard`` has no effect after its process has lost the lead.
 
@@ -78,18 +55,9 @@ class Consumer:
             BadOption: a value is not allowed.
         """
         self.stream = options.text("stream", stream, most=MAX_KEY)
-        self._drain_within = options.seconds("drain_within", drain_within)
-        self._die = die
-        self._wakeup = Wakeup()
-        # Not an Event: a signal handler that sets one may find it locked by its own thread.
-        self._is_stopping = False
+        super().__init__(drain_within, die)
         self._wrong = ""
         self.term: Term | None = None  # of the lead that this consumer has now
-
-    def stop(self) -> None:
-        """Begin no more tasks; ``run`` returns when those in hand have ended. May be called by a signal handler."""
-        self._is_stopping = True
-        self._wakeup.ring()
 
     def run(self) -> None:
         """Campaign and lead, again and again, until ``stop``.
@@ -100,16 +68,15 @@ class Consumer:
             DatabaseUnavailable: it is away when this begins; later it is waited for.
         """
         row = self.look_up()
-        logger.info("stream %s: %s", row, ", ".join(f"{name}={getattr(row, name)}" for name in LOGGED))
+        told = ", ".join(f"{name}={getattr(row, name)}" for name in (*SETTINGS, "is_paused"))
+        logger.info("stream %s: %s", row, told)
         hints.listen(self._wakeup.ring)
         while not self._is_stopping:
             try:
                 self._serve_one_term()
             except (LeaseLost, DatabaseUnavailable) as error:
                 logger.warning("stream %s: %s", self.stream, error)
-                self._wakeup.reset()
-                if not self._is_stopping:
-                    self._wakeup.sleep_until(monotonic() + PAUSE_AFTER_FAILURE)
+                self._pause(PAUSE_AFTER_FAILURE)
 
     def _serve_one_term(self) -> None:
         row = self.look_up()
@@ -123,43 +90,27 @@ class Consumer:
             return  # it is to stop
         try:
             with term:
-                self._tell_address(term)
+                mine = Stream.objects.using(term.using).filter(pk=self.stream, fence=term.fence)
+                retrying(connections[term.using], partial(mine.update, address=hints.address()))
                 self.term = term
-                self._lead(term)
+                logger.info("stream %s: leads, term %d; waiting: %s", row, term.fence, self._waiting(term))
+                self._serve(f"stream {self.stream}", Leading(self.stream, term, self._wakeup))
         finally:
             self.term = None
 
     def _may_serve(self, row: Stream) -> bool:
-        """Tell whether the settings can be served; if not, say so once, and wait a moment for somebody to mend them."""
+        """Return whether the settings are valid; if not, log it once, and pause."""
         with translation.override("en"):
             wrong = row.wrong_settings()
         if wrong and wrong != self._wrong:
             logger.error("stream %s: nothing runs until its settings are right: %s", self.stream, wrong)
         self._wrong = wrong
         if wrong:
-            self._wakeup.reset()
-            if not self._is_stopping:
-                self._wakeup.sleep_until(monotonic() + SETTINGS_READ)
+            self._pause(SETTINGS_READ)
         return not wrong
 
-    def _lead(self, term: Term) -> None:
-        leading = Leading(self.stream, term, self._wakeup)
-        logger.info("stream %s: leads, term %d; waiting: %s", self.stream, term.fence, self._waiting(term))
-        try:
-            name, is_stopping = f"stream {self.stream}", lambda: self._is_stopping
-            turn_until_stopped(name, leading, self._wakeup, is_stopping, self._drain_within)
-        except MustEnd as error:  # it still leads: nothing is lost by a moment for what is to be written down
-            for say in last_words:
-                say(LAST_WORDS)
-            self._die(str(error))
-        except BaseException as error:  # also the second Ctrl-C: nobody may lead while the tasks run on
-            end_if_in_hand(leading, error, self._die)
-            raise
-        finally:
-            leading.close()
-
     def _waiting(self, term: Term) -> str:
-        """Return how many tasks wait, for the log; where nobody reads that, nobody counts."""
+        """Return how many tasks wait, if that is logged at all."""
         if not logger.isEnabledFor(logging.INFO):
             return ""
         rows = Task.objects.using(term.using).filter(stream_id=self.stream).unfinished()[:MOST_COUNTED]
@@ -178,7 +129,3 @@ class Consumer:
         if row is None:
             raise BadOption("stream", self.stream, names_of(Stream, using))
         return row
-
-    def _tell_address(self, term: Term) -> None:
-        mine = Stream.objects.using(term.using).filter(pk=self.stream, fence=term.fence)
-        retrying(connections[term.using], lambda: mine.update(address=hints.address()))

@@ -33,6 +33,9 @@ class Registry:
         self.known: dict[str, Handler] = {}
         self._option, self._each, self._most = option, each, most
 
+    def find(self, name: str) -> Handler | None:
+        return self.known.get(name)
+
     def register(self, name: object, max_runtime: object) -> Callable[[Run], Run]:
         """Return what registers a function under this name; raises BadOption."""
         name = options.text(self._option, name, most=self._most)
@@ -51,6 +54,7 @@ class Registry:
 
 
 of_tasks = Registry("task_type", "type", MAX_TYPE)
+find = of_tasks.find
 
 
 def handler(task_type: str, *, max_runtime: object = None) -> Callable[[Run], Run]:
@@ -71,11 +75,6 @@ def handler(task_type: str, *, max_runtime: object = None) -> Callable[[Run], Ru
         BadOption: the type has another handler already, or a value is not allowed.
     """
     return of_tasks.register(task_type, max_runtime)
-
-
-def find(task_type: str) -> Handler | None:
-    """Return the handler for this type, if there is one in this process."""
-    return of_tasks.known.get(task_type)
 
 
 def _place(run: Callable[..., Any]) -> str:

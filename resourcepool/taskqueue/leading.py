@@ -1,4 +1,4 @@
-"""What a consumer does while it leads a stream: it begins tasks, and writes down how they ended."""
+"""The turns of a consumer that leads a stream: begin tasks, and write down how they ended."""
 
 import contextlib
 import logging
@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
-from queue import Empty, SimpleQueue
-from typing import Never, TypeVar
+from typing import TypeVar
 
 from django.db import connections, transaction
 from django.utils import translation
@@ -21,13 +20,20 @@ from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue import attempts, handlers
+from resourcepool.taskqueue.abstract import about, counted
 from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.taskqueue.order import Head, choose
-from resourcepool.taskqueue.policy import End, Policy, Verdict, after_death, after_failure, deaths_left
+from resourcepool.taskqueue.policy import (
+    End,
+    Head,
+    Policy,
+    Verdict,
+    after_death,
+    after_failure,
+    choose,
+    deaths_left,
+)
 from resourcepool.taskqueue.running import Result, RunningTask
-from resourcepool.taskqueue.telling import about, counted
-from resourcepool.taskqueue.turning import MustEnd
-from resourcepool.taskqueue.workers import Workers
+from resourcepool.taskqueue.turning import GIVEN_BACK, Turns
 
 logger = logging.getLogger(__name__)
 
@@ -36,32 +42,26 @@ POLICY_READ = 2.5  # seconds after which a change of the stream counts
 SOONEST, LATEST = 0.02, 2.5  # seconds between two looks
 RENEWED_WITHIN = 1.0  # seconds, if the database answers
 OF_IDLE = 0.1  # of the time for which there was nothing to do
-LEAVE_ME = End(Verdict(Task.State.READY), "")
-
 MOST_WAITS = 1_000  # lanes that are passed over by name
-GIVEN_BACK = Result("", is_given_back=True)
 
 Answer = TypeVar("Answer")
 
 
-class Leading:
-    """One term of a consumer. All statements are those of the thread that calls ``turn``."""
+class Leading(Turns[RunningTask, Result]):
+    """One term of a consumer."""
+
+    overdue_text = "{0}: it ran longer than its max_runtime of {0.max_runtime:g} s"
 
     def __init__(self, stream: str, term: Term, wakeup: Wakeup) -> None:
-        """Begin; ``wakeup`` is rung when a task has ended."""
+        super().__init__(wakeup)
         self._stream, self._term = stream, term
         self._using, self._connection = term.using, connections[term.using]
-        self._wakeup = wakeup
-        self._ended: SimpleQueue[tuple[RunningTask, Result]] = SimpleQueue()
-        self._workers = Workers(self._note_end)
-        self._unwritten: dict[RunningTask, Result] = {}
         self._due: list[Head] = []  # seen in this turn
         self._waits: dict[str, float] = {}
         self._sees_more = False
         self._policy: Policy | None = None
         self._wrong = ""  # what is wrong with the settings that were read last
         self._policy_at = self._active_at = -math.inf
-        self.in_hand: dict[int, RunningTask] = {}
 
     def start(self) -> None:
         """Take over what the former leader left. Raises LeaseLost, DatabaseUnavailable."""
@@ -71,16 +71,6 @@ class Leading:
             logger.warning("stream %s: the last consumer left %s", self._stream, counted(taken))
 
     def turn(self, *, may_begin: bool) -> float:
-        """Write down what has ended, and begin what is due; return when to look again.
-
-        Args:
-            may_begin: False: the consumer is to stop.
-
-        Raises:
-            LeaseLost: this process does not lead any more.
-            MustEnd: a task has run for too long.
-            DatabaseUnavailable: nothing was done; call it again.
-        """
         self._term.ensure_held()  # while a task runs there may be nothing to be written
         now = monotonic()
         self._read_policy(now)
@@ -100,7 +90,7 @@ class Leading:
     def renew_if_due(self) -> None:
         """Renew the term after a turn that failed: the keeper could not while its transaction was open.
 
-        A task's row may be locked by somebody else for longer than a term lasts.
+        A task's row may have been locked for longer than a term lasts.
 
         Raises:
             LeaseLost: this process does not lead any more.
@@ -109,28 +99,13 @@ class Leading:
             with contextlib.suppress(DatabaseUnavailable), answer_timeout(RENEWED_WITHIN):
                 self._term.renew()
 
-    def stop(self) -> None:
-        """Ask the handlers to stop."""
-        for task in self.in_hand.values():
-            task.stop()
+    def _end_of(self, work: RunningTask, result: Result, *, is_cut_off: bool = False) -> Result:
+        return result
 
-    def close(self) -> None:
-        """End the threads."""
-        self._workers.close()
-
-    def _note_end(self, task: RunningTask, result: Result) -> None:
-        self._ended.put((task, result))
-        self._wakeup.ring()
-
-    @property
-    def _running(self) -> list[RunningTask]:
-        return [task for task in self.in_hand.values() if task not in self._unwritten]
-
-    def _collect(self) -> None:
-        with contextlib.suppress(Empty):
-            while True:
-                task, result = self._ended.get_nowait()
-                self._unwritten.setdefault(task, result)
+    def _write_ends(self) -> None:
+        policy = self._policy
+        if policy is not None:
+            self._guarded(lambda: self._send(policy, 0))
 
     def _read_policy(self, now: float) -> None:
         if now - self._policy_at < POLICY_READ:
@@ -141,7 +116,7 @@ class Leading:
         self._waits.clear()  # an operator may have retried what blocked them
 
     def _served(self, policy: Policy) -> Policy:
-        """Return it, or where it is wrong, the last one that was right: tasks run that must not be broken off."""
+        """Return it, or the last valid one: running tasks must not be broken off for wrong settings."""
         with translation.override("en"):
             wrong = Stream(**asdict(policy)).wrong_settings()
         is_new, self._wrong = wrong != self._wrong, wrong
@@ -155,7 +130,7 @@ class Leading:
         return replace(self._policy, is_paused=policy.is_paused)
 
     def _look(self, policy: Policy, free: int) -> list[Head]:
-        """Return the tasks that may begin now, and take note of the lanes that have to wait."""
+        """Return the tasks that may begin now, and note the lanes that have to wait."""
         by_lane, now = policy.lanes > 1, monotonic()
         most = LOOKED_AT * policy.lanes if by_lane else 1
         only_due = len(self._waits) >= MOST_WAITS
@@ -183,10 +158,10 @@ class Leading:
 
     def _send(self, policy: Policy, free: int) -> list[RunningTask]:
         self._end(policy)
-        # What was just seen may begin as long as its fence matches; where this is sent again, that is over.
+        # The tasks that were just seen may begin; when the transaction is sent again, look again.
         heads, self._due = self._due, []
         if free <= 0:
-            return []  # what was seen in an earlier turn, and could not be begun then, is not begun any more
+            return []  # tasks seen in an earlier turn are not begun now
         return self._begin(policy, heads or self._look(policy, free))
 
     def _begin(self, policy: Policy, heads: list[Head]) -> list[RunningTask]:
@@ -237,34 +212,16 @@ class Leading:
 
         return retrying(self._connection, once)
 
-    def _stop_overdue(self, now: float) -> None:
-        overdue = [task for task in self._running if task.overdue_at is not None and task.overdue_at <= now]
-        if not overdue:
-            return
-        late = {task: Result("", say("ran_too_long", seconds=task.max_runtime)) for task in overdue}
-        self._unwritten.update(late)
-        self.cut_off("; ".join(f"{task}: {result.error}" for task, result in late.items()))
-
-    def cut_off(self, why: str) -> Never:
-        """Give the running tasks back, which no thread can be stopped in, for the process to end. Raises MustEnd."""
-        self._collect()
-        self._unwritten.update(dict.fromkeys(self._running, GIVEN_BACK))
-        policy = self._policy
-        if policy is not None:
-            with contextlib.suppress(LeaseLost, DatabaseUnavailable):  # the next leader finds them running
-                self._guarded(lambda: self._send(policy, 0))
-        raise MustEnd(why)
-
     def _next_look(self, now: float) -> float:
         idle = now - self._active_at
         pace = 0.0 if self._sees_more else min(LATEST, max(SOONEST, idle * OF_IDLE))
-        overdue = [task.overdue_at for task in self.in_hand.values() if task.overdue_at is not None]
+        overdue = (task.overdue_at for task in self._running)
         return min([now + pace, *overdue, *(until for until in self._waits.values() if until > now)])
 
 
 def _without_failure(policy: Policy, task: RunningTask, result: Result) -> End:
-    if result is GIVEN_BACK:
-        return LEAVE_ME
+    if result is GIVEN_BACK:  # cut off: its deaths stay as they are
+        return End(Verdict(Task.State.READY), "")
     if result.is_given_back:  # by its handler, which ended without killing its process
         counts = task.failures, deaths_left(policy, task.deaths)
         return End(Verdict(Task.State.READY, result.delay), result.outcome, counts)

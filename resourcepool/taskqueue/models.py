@@ -13,27 +13,28 @@ from resourcepool.dialect import DbNow, KeyField, NullInOrder
 from resourcepool.elections.models import AbstractElection
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
-from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
+from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuerySet, WorkQuerySet
 
 MAX_KEY = 200
 MAX_TYPE = 100
 MOST_LANES = 64
 MOST_RETRIES = 1_000
+SETTINGS = (
+    *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
+    *("term_ttl", "lock_delay", "done_kept"),
+)
 
 
 class StreamQuerySet(LeaseQuerySet, PausableQuerySet):  # type: ignore[override]  # as_manager of both
-    """Filters over streams, and what an operator does to them."""
-
     def blocked(self) -> Self:
         """Streams whose first unfinished task is blocked."""
         return self.annotate(first_state=self._first("state")).filter(first_state=Task.State.BLOCKED)
 
     def without_consumer(self) -> Self:
-        """Streams with unfinished tasks that nobody leads."""
+        """Streams with unfinished tasks and without a leader."""
         return self.busy().filter(Q(holder="") | Q(busy_before__lte=DbNow()))
 
     def busy(self) -> Self:
-        """Streams with unfinished tasks."""
         return self.annotate(first_task=self._first("pk")).filter(first_task__isnull=False)
 
     def _first(self, column: str) -> Subquery:
@@ -107,26 +108,17 @@ class Stream(AbstractElection):
         default_permissions = ("add", "change", "delete", "view", "operate")
 
     def wrong_settings(self) -> str:
-        """Return which settings have values that no form takes, written past it by ``update`` or SQL; "": none."""
+        """Return the settings whose values no form would take, written by ``update`` or SQL; "": none."""
         try:
-            self.clean_fields(exclude={field.name for field in self._meta.fields} - CHECKED)
+            self.clean_fields(exclude={field.name for field in self._meta.fields}.difference(SETTINGS))
         except ValidationError as error:
             texts = error.message_dict.items()
             return "; ".join(f"{name}={getattr(self, name)!r}: {' '.join(said)}" for name, said in texts)
         return ""
 
 
-CHECKED = {
-    *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
-    *("term_ttl", "lock_delay", "done_kept"),
-}
-
-
 class TaskQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both
-    """Filters over tasks, and what an operator does to them."""
-
     def in_order(self) -> Self:
-        """The order in which the tasks of a stream are run."""
         return self.order_by("task_time", "pk")
 
     def in_line(self) -> Self:
@@ -153,12 +145,7 @@ class Task(AbstractLease, AbstractWork):
     as_if_not_failed: ClassVar[dict[str, Any]] = {"failures": 0, "deaths": 0}
 
     stream = models.ForeignKey(
-        Stream,
-        models.PROTECT,
-        related_name="tasks",
-        verbose_name=_("stream"),
-        db_index=False,
-        db_constraint=False,  # it would have each insertion lock the stream's row, which its leader writes
+        Stream, models.PROTECT, related_name="tasks", verbose_name=_("stream"), **BARE_KEY
     )
     key = KeyField(_("key"), max_length=MAX_KEY)
     type = KeyField(_("type"), max_length=MAX_TYPE)
@@ -190,5 +177,4 @@ class Task(AbstractLease, AbstractWork):
 
     @classmethod
     def nobodys(cls) -> dict[str, Any]:
-        """Return what to write so that it may be begun at once."""
         return {"busy_before": DbNow()}

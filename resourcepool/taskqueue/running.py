@@ -4,9 +4,10 @@ import contextlib
 import inspect
 import json
 import logging
+import math
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from django.db import connections
 from django.db.models import F
@@ -18,10 +19,11 @@ from resourcepool.database.retry import retrying
 from resourcepool.elections.term import Term
 from resourcepool.events import say
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, ResourcePoolError
+from resourcepool.leases.lease import Lease
 from resourcepool.taskqueue.abstract import MAX_OUTCOME
 from resourcepool.taskqueue.handlers import Handler
 from resourcepool.taskqueue.models import Task
-from resourcepool.taskqueue.order import Head
+from resourcepool.taskqueue.policy import Head
 
 logger = logging.getLogger(__name__)
 
@@ -57,20 +59,22 @@ class Result(NamedTuple):
 
 
 class Attempt:
-    """One attempt at something, in the hands of its handler; ``attempt``: 1 for the first one."""
+    """One attempt at a task or a timer, in the hands of its handler.
 
-    attempt: int
+    Attributes:
+        attempt: 1 for the first one.
+        fence: the fencing token of this attempt; every later one has a higher one.
+    """
 
-    def __init__(self, name: str, data: str, handler: Handler | None) -> None:
-        """Describe it.
+    data_name: ClassVar[str]  # the attribute for the handler's data, a JSON object
 
-        Args:
-            name: what its handler is registered for.
-            data: a JSON object for the handler.
-        """
-        self._handler, self._handled, self._data = handler, name, data
+    def __init__(
+        self, lease: Lease, handled: str, data: str, handler: Handler | None, attempt: int, fence: int
+    ) -> None:
+        self.lease, self.attempt, self.fence = lease, attempt, fence
+        self._handler, self._handled, self._data = handler, handled, data
         self.max_runtime = None if handler is None else handler.max_runtime
-        self.overdue_at: float | None = None
+        self.overdue_at = math.inf
         self._stopping = threading.Event()
         self.ends_process: Callable[[BaseException], bool] = lambda _error: False
 
@@ -80,16 +84,16 @@ class Attempt:
         return self._stopping.is_set()
 
     def stop(self) -> None:
-        """Ask the handler to stop."""
         self._stopping.set()
 
-    def ensure_held(self) -> None:
-        """Raise LeaseLost when it is another one's turn."""
-        raise NotImplementedError
+    @property
+    def lost(self) -> threading.Event:
+        """Set when another process may begin the next attempt."""
+        return self.lease.lost
 
-    def take(self, data: dict[str, Any]) -> None:
-        """Keep what the handler reads."""
-        raise NotImplementedError
+    def ensure_held(self) -> None:
+        """Return if no other process can have begun the next attempt. No I/O. Raises LeaseLost."""
+        self.lease.ensure_held()
 
     def run(self) -> Result:
         """Call the handler; raises nothing but what ``ends_process`` is true of."""
@@ -97,7 +101,7 @@ class Attempt:
             return Result("", say("no_handler", name=self._handled))
         try:
             self.ensure_held()
-            self.take(json.loads(self._data))
+            setattr(self, self.data_name, json.loads(self._data))
             returned = self._handler.run(self)
             if returned is False:
                 return Result("", say("returned_false"))
@@ -119,31 +123,16 @@ class RunningTask(Attempt):
     Attributes:
         stream, key, type, lane: see ``submit``.
         params: the JSON object that was submitted.
-        attempt: 1 for the first one.
-        fence: the fencing token of this attempt; every later one has a higher one.
     """
 
+    data_name = "params"
+    params: dict[str, Any]
+
     def __init__(self, stream: str, head: Head, term: Term, handler: Handler | None) -> None:
+        super().__init__(term, head.type, head.params, handler, head.attempts + 1, head.fence + 1)
         self.stream, self.key, self.type, self.lane = stream, head.key, head.type, head.lane
-        super().__init__(head.type, head.params, handler)
-        self.params: dict[str, Any] = {}
-        self.attempt, self.fence = head.attempts + 1, head.fence + 1
-        self.failures, self.deaths = head.failures, head.deaths
-        self.pk, self._term = head.pk, term
-        self.overdue_at = None if self.max_runtime is None else monotonic() + self.max_runtime
-
-    @property
-    def lost(self) -> threading.Event:
-        """Set when this process does not lead any more: another one may begin the task again."""
-        return self._term.lost
-
-    def take(self, data: dict[str, Any]) -> None:
-        """Keep the parameters."""
-        self.params = data
-
-    def ensure_held(self) -> None:
-        """Return if this process may still rely on leading. No I/O. Raises LeaseLost."""
-        self._term.ensure_held()
+        self.pk, self.failures, self.deaths = head.pk, head.failures, head.deaths
+        self.overdue_at = monotonic() + (math.inf if self.max_runtime is None else self.max_runtime)
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[Self]:
@@ -157,7 +146,7 @@ class RunningTask(Attempt):
             LeaseLost: it is not; the innermost ``atomic`` block rolls back, also if the error is caught inside it.
             GuardOutsideTransaction: no transaction is open.
         """
-        using = self._term.using
+        using = self.lease.using
         with rolled_back_on_error(using):
             self.ensure_held()
             if not connections[using].in_atomic_block:
@@ -165,7 +154,7 @@ class RunningTask(Attempt):
                     f"guard() protects an open transaction on database {using!r}; there is none. "
                     "Write: with transaction.atomic(), task.guard(): ..."
                 )
-            limit_silence(connections[using], self._term.terms.ttl)
+            limit_silence(connections[using], self.lease.terms.ttl)
             self._write(holder=F("holder"))
         yield self
 
@@ -173,10 +162,10 @@ class RunningTask(Attempt):
         """Show how far it is, as the task's outcome: one line of which 200 characters are kept. Raises LeaseLost."""
         self.ensure_held()
         line = " ".join(str(text).split())[:200]
-        retrying(connections[self._term.using], lambda: self._write(outcome=line))
+        retrying(connections[self.lease.using], lambda: self._write(outcome=line))
 
     def _write(self, **changes: Any) -> None:
-        mine = Task.objects.using(self._term.using).filter(pk=self.pk, fence=self.fence)
+        mine = Task.objects.using(self.lease.using).filter(pk=self.pk, fence=self.fence)
         if not mine.update(**changes):
             raise LeaseLost(f"task {self} was taken away from attempt {self.attempt}")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.db import IntegrityError, connections, router, transaction
+from django.db import connections, router, transaction
 
 from resourcepool import hints, options
 from resourcepool.database.retry import retrying
@@ -76,17 +76,7 @@ def submit(
     using = router.db_for_write(Task)
     address = _address(using, stream)
 
-    def send() -> bool:
-        try:
-            with transaction.atomic(using=using):
-                row.save(force_insert=True, using=using)
-        except IntegrityError:
-            if not Task.objects.using(using).filter(stream_id=stream, key=row.key).exists():
-                raise
-            return False
-        return True
-
-    is_new = retrying(connections[using], send)
+    is_new = retrying(connections[using], partial(row.insert, using))
     _tell(using, address)
     return Submitted(row.key, is_new)
 

@@ -1,7 +1,7 @@
-"""Writes many tasks into their table.
+"""Inserts many tasks.
 
-By SQL of our own, because Django's ``bulk_create`` spends five times as long on preparing the values of a row, most of
-which are the same in every row.
+SQL of our own: ``bulk_create`` takes five times as long to prepare the values of a row, most of which are the same in
+every row.
 """
 
 import datetime
@@ -20,7 +20,7 @@ BATCH_LENGTH = 1_000_000  # characters of parameters: MariaDB takes 16 MiB in a 
 
 
 class Row(NamedTuple):
-    """What is given of a new task, checked; ``task_time`` None: the moment of the statement."""
+    """The values of a new task, checked; ``task_time`` None: the moment of the statement."""
 
     key: str
     type: str
@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Cut them into pieces of which each is one statement."""
+    """Cut rows into batches of one statement each."""
     batch: list[Row] = []
     length = 0
     for row in rows:
@@ -46,7 +46,7 @@ def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
 def insert(
     connection: BaseDatabaseWrapper, blank: Model, names: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> int:
-    """Insert rows in this order, but for those whose key is there already; returns how many were inserted.
+    """Insert rows in this order, except existing keys; return how many were inserted.
 
     Args:
         blank: an unsaved row; what it has in the other columns each of the rows gets.

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from resourcepool.events import shown
 from resourcepool.queues.models import Move
-from resourcepool.status.durations import duration
+from resourcepool.status.reading import duration
 
 register = template.Library()
 register.filter(shown)

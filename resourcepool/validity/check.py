@@ -2,8 +2,8 @@
 
 import contextlib
 import logging
-from collections import deque
-from collections.abc import Callable, Collection
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ from resourcepool.events import say
 from resourcepool.exceptions import CheckerBroken, LeaseLost
 from resourcepool.resources.state import Verdict
 from resourcepool.validity.checker import Finding
-from resourcepool.validity.common_cause import common_cause
 from resourcepool.validity.due import OURS, DueResource, due, why_not
 from resourcepool.validity.lease import CheckLease, take
 from resourcepool.validity.outcome import Checked, Done
@@ -183,3 +182,19 @@ def _tell_skipped(model: Any, pks: list[Any], tell: Callable[[Checked], object])
     """Tell why these were not checked; they are read together, as most of a large pool may be in use."""
     for pk, why in why_not(model, pks).items() if pks else ():
         tell(Checked(pk, f"{model._meta.verbose_name} {pk}", None, None, why, Done.SKIPPED))
+
+
+def common_cause(findings: Sequence[tuple[Finding, bool]], suspicious: int) -> str:
+    """Return why the checker or its target must be at fault, in words; "" if the resources may be.
+
+    That is so when at least ``suspicious`` of them, and more than half, have failed that had not failed before: one
+    broken target must not condemn a whole pool (scrapy-rotating-proxies #5). Each finding comes with whether its
+    resource was bad before.
+    """
+    ok = sum(finding.verdict is Verdict.OK for finding, _ in findings)
+    failed = [finding for finding, was_bad in findings if finding.verdict is not Verdict.OK and not was_bad]
+    if len(failed) < suspicious or len(failed) <= ok:
+        return ""
+    (why, times), *_ = Counter(finding.why for finding in failed).most_common(1)
+    counts = {"count": len(failed), "count_all": len(failed) + ok, "count_times": times}
+    return say("failed_together", why=why, **counts)

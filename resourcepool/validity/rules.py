@@ -19,12 +19,12 @@ WEEK = 7 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the settings say.
+    """The settings of the checks of one model.
 
     Attributes:
         every: how often each should be checked, in seconds.
         at_once: how many are checked at the same time.
-        suspicious: from how many failures on the checker may be blamed, see ``common_cause``.
+        suspicious: the number of failures from which the checker may be blamed, see ``check.common_cause``.
     """
 
     checker: Checker

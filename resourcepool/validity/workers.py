@@ -1,4 +1,4 @@
-"""Looks at several resources at once, in threads; everything that concerns the database stays in the caller's."""
+"""Checks several resources at once, in threads; all database work stays in the caller's thread."""
 
 import logging
 from collections.abc import Iterator

@@ -9,12 +9,12 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.async_threads import in_thread
-from resourcepool.bell import Bell
 from resourcepool.database.answers import A_LITTLE, LONGEST, answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import Grant, default_holder
+from resourcepool.threads.async_threads import in_thread
+from resourcepool.threads.bell import Bell
 from resourcepool.waiting import giving_out
 from resourcepool.waiting.contention import acquiring, speed_of, upkeep
 from resourcepool.waiting.entering import leave, served, stand, stand_in_line

@@ -102,13 +102,20 @@ class Speed:
             self._last = ticket, now
 
     @property
+    def per_second(self) -> float:
+        """How many tickets are served each second; 0 while that is unknown."""
+        return self._speed or 0.0
+
+    @property
     def moved_at(self) -> float:
         """When this process last saw the line move."""
         return self._last[1]
 
     def note_told(self, by_notice: bool) -> None:
         """Note whether a served waiter had a notice before it looked by itself."""
-        self._told += (by_notice - self._told) / 8
+        self._told += (
+            by_notice - self._told
+        ) / 2  # soon: while notices fail to come, rows wait for sleeping waiters
 
     @property
     def share_of_looks(self) -> float:

@@ -122,8 +122,9 @@ def _to_first(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int
 
 def note_given(line: str, using: str, address: int, ticket: int) -> None:
     """Note that this ticket was given a row, and tell the process at ``address``."""
-    speed_of(line, using).served(ticket, monotonic())
-    notify(using, ticket, address)
+    speed = speed_of(line, using)
+    speed.served(ticket, monotonic())
+    notify(using, ticket, address, speed.per_second)
 
 
 def _if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:

@@ -3,8 +3,8 @@
 import os
 
 from resourcepool import hints
-from resourcepool.bell import Bell
 from resourcepool.database.wakeup import Wakeup
+from resourcepool.threads.bell import Bell
 
 
 class Notices:
@@ -57,10 +57,14 @@ class Notices:
         return True
 
 
-def notify(using: str, ticket: int, address: int) -> None:
-    """Tell the process at ``address`` that this ticket was given a row; losing that costs only time."""
+def notify(using: str, ticket: int, address: int, per_second: float = 0.0) -> None:
+    """Tell the process at ``address`` that this ticket was given a row; losing that costs only time.
+
+    Args:
+        per_second: how many tickets are given a row each second, about; 0: unknown.
+    """
     if address and not notices.look_now(using, ticket):
-        hints.send(address)
+        hints.send(address, per_second)
 
 
 def _after_fork() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.bell import Bell
 from resourcepool.database.clock import monotonic
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant, margin
+from resourcepool.threads.bell import Bell
 from resourcepool.waiting import tickets
 from resourcepool.waiting.contention import pause, speed_of
 from resourcepool.waiting.free_rows import python_key
@@ -27,8 +27,8 @@ CANCELLED = CancelledError()
 class Outcome:
     """Decided once, by the first of these: it is served, it fails, or it gives up.
 
-    Used instead of a ``Future``, whose lock a signal handler can leave locked (``resourcepool.bell``); then the thread
-    that serves all waiters of this process would hang.
+    Used instead of a ``Future``, whose lock a signal handler can leave locked (``threads.bell``); then the thread that
+    serves all waiters of this process would hang.
     """
 
     __slots__ = ("_bell", "_decided", "_tell")

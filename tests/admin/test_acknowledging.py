@@ -40,7 +40,7 @@ def test_of_those_that_are_chosen_the_leaks_are_acknowledged_and_no_lease_change
     assert leaks() == [("resourcepool.Proxy", 1)]
     page = do(sign_in("operator"), "acknowledge", rows)
     assert "1 leak was acknowledged." in page
-    assert "2 were left alone: not reported as leaked" in page
+    assert "2 skipped: not reported as leaked" in page
     assert told(rows[0]) == ["leaked", "acknowledged"]
     assert leaks() == []
     assert [columns(row) for row in rows] == before

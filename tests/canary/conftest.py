@@ -30,7 +30,7 @@ from resourcepool.models import (
     Topic,
 )
 from tests.canary.planted import DATABASE_URLS, TARGET, found_in, plant
-from tests.committed import transactional_db
+from tests.committed import remove_all_rows, transactional_db
 from tests.proxies.checking.servers import closed_port
 
 __all__ = ["transactional_db"]
@@ -57,8 +57,7 @@ def _secrets(settings: Any, transactional_db: None) -> Iterator[None]:
     recorder.flush()
     ours = (Event, Sample, Job, Move, Queue, Server, TaskType, Task, Stream, Leadership)
     others = (DispenserTask, Bucket, Dispenser, Timer, TimerNode, Topic, LogEntry, User)
-    for model in (*ours, *others):
-        model.objects.all().delete()
+    remove_all_rows([*ours, *others])
 
 
 @pytest.fixture

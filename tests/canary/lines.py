@@ -147,6 +147,7 @@ LINES: dict[str, list[list[str]]] = {
         ["show", "--json"],
         ["show", HOSTILE],
         ["show", SCRIPT],
+        ["show", "--containing", HOSTILE, "--after", SCRIPT, "--limit", "1"],
         ["publish", HOSTILE, "1"],
         ["publish", SCRIPT, "1"],
         ["publish", SCRIPT, HOSTILE],

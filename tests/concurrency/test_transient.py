@@ -224,7 +224,7 @@ class TestWhatTheDatabaseRefuses:
             raise refusal()
 
         monkeypatch.setattr(dialect, "run", refuses)
-        assert refused.wait(20)
+        assert refused.wait(60)
         held.release()
         monkeypatch.setattr(dialect, "run", run)
         waiting.let_go("one")

@@ -2,15 +2,15 @@
 
 from tests.guards.mutation import Mutation
 
-PUBLISHING, POSITION, SEAT, LOOKING, MODELS, SUBSCRIBER = (
+PUBLISHING, POSITION, SUBSCRIPTION, POLLING, MODELS, SUBSCRIBER = (
     f"locks/channels/{name}.py"
-    for name in ("publishing", "position", "seat", "looking", "models", "subscriber")
+    for name in ("publishing", "position", "subscription", "polling", "models", "subscriber")
 )
 PUBLISHES = ("tests/locks/channels/test_publishing.py",)
 READS = (
     "tests/locks/channels/test_subscribing.py",
     "tests/locks/channels/test_done.py",
-    "tests/locks/channels/test_seat.py",
+    "tests/locks/channels/test_subscription.py",
 )
 REMOVED = ("tests/locks/channels/test_removed_meanwhile.py",)
 ASYNC = ("tests/locks/channels/test_asyncio.py",)
@@ -21,7 +21,7 @@ BLOCK, TAKES = "with transaction.atomic(using=self._using):", "number = self._ne
 CHANNELS = (
     Mutation(
         "channels: one that stood still as it began waits for its turn again",
-        SEAT,
+        SUBSCRIPTION,
         "            return None\n        row: Subscription",
         "            pass\n        row: Subscription",
         READS,
@@ -70,14 +70,14 @@ CHANNELS = (
     ),
     Mutation(
         "channels: a cursor is moved by its fence",
-        SEAT,
+        SUBSCRIPTION,
         "filter(pk=self.pk, fence=self.fence)\n        return mine",
         "filter(pk=self.pk)\n        return mine",
         (*READS, *OPERATES),
     ),
     Mutation(
         "channels: no subscription outlives its channel",
-        SEAT,
+        SUBSCRIPTION,
         ".select_for_update()",
         "",
         REMOVED,
@@ -85,14 +85,14 @@ CHANNELS = (
     ),
     Mutation(
         "channels: nor one whose channel is gone",
-        SEAT,
+        SUBSCRIPTION,
         "if last is None:",
         "if last is None and (last := 0):",
         REMOVED,
     ),
     Mutation(
         "channels: a cursor never goes back",
-        SEAT,
+        SUBSCRIPTION,
         'forward = Greatest("cursor", Value(cursor))',
         "forward = Value(cursor)",
         READS,
@@ -127,7 +127,7 @@ CHANNELS = (
     ),
     Mutation(
         "channels: one that an operator removed is not made again",
-        SEAT,
+        SUBSCRIPTION,
         "if pk is None and self.is_durable and self._was_taken:",
         "if False:",
         READS,
@@ -170,13 +170,13 @@ CHANNELS = (
     Mutation(
         "channels: nothing is read in a transaction",
         POSITION,
-        "if callers_blocks(connections[self._seat.using]):",
+        "if callers_blocks(connections[self._source.using]):",
         "if False:",
         READS,
     ),
     Mutation(
         "channels: one that was made again is noticed",
-        LOOKING,
+        POLLING,
         "if last > one.last or made != one.made:",
         "if last > one.last:",
         READS,

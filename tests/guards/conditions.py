@@ -3,8 +3,8 @@
 from tests.guards.mutation import LINE, Mutation
 
 ENTERING = "waiting/entering.py"
-CONDITION, NOTIFYING, BARRIER, NOTIFIED = (
-    f"locks/conditions/{name}.py" for name in ("condition", "notifying", "barrier", "line")
+CONDITION, NOTIFICATIONS, BARRIER = (
+    f"locks/conditions/{name}.py" for name in ("condition", "notifications", "barrier")
 )
 TESTS = ("tests/locks/test_condition.py", "tests/locks/test_notifying.py")
 
@@ -40,30 +40,30 @@ CONDITIONS = (
     Mutation(
         "conditions: a cancelled task takes a notification with it",
         CONDITION,
-        "        way.soon(use, notified or ())",
-        "        await way.call(use, notified or ())",
+        "        mode.soon(use, notified or ())",
+        "        await mode.call(use, notified or ())",
         ("tests/locks/test_cancelled_anywhere.py",),
     ),
     Mutation(
         "conditions: nobody waits without the lock",
         CONDITION,
         'hold, is_away = self.lock.held_to("wait"), False',
-        "from resourcepool.locks.owners import held_by, current\n"
+        "from resourcepool.locks.registry import held_by, current\n"
         "        hold, is_away = held_by(current()).get(self.lock.key), False",
         TESTS,
     ),
     Mutation(
         "conditions: nobody notifies without the lock",
         CONDITION,
-        'self.lock.held_to("notify")\n        return self._notify',
-        "return self._notify",
+        'self.lock.held_to("notify")\n        return await',
+        "return await",
         TESTS,
     ),
     Mutation(
         "conditions: who is interrupted passes it on",
         CONDITION,
-        "await way.call(abandon, notified)",
-        "await way.call(use, notified or ())",
+        "await mode.call(abandon, notified)",
+        "await mode.call(use, notified or ())",
         TESTS,
     ),
     Mutation(
@@ -76,13 +76,13 @@ CONDITIONS = (
     Mutation(
         "conditions: a signal does not take the lock away",
         CONDITION,
-        "await way.either(partial(self.lock.take_back_anyway, hold), again)",
+        "await mode.either(partial(self.lock.take_back_anyway, hold), again)",
         "pass",
         TESTS,
     ),
     Mutation(
         "conditions: a notification is used up",
-        NOTIFIED,
+        NOTIFICATIONS,
         "lease.is_used = True",
         "lease.is_used = False",
         TESTS,
@@ -90,20 +90,20 @@ CONDITIONS = (
     Mutation(
         "conditions: it takes the lock back however long that takes",
         "locks/lock.py",
-        "self._take(held_by(current()), self.key, hold, self._leases(hold, math.inf))",
-        "self._take(held_by(current()), self.key, hold, self._leases(hold, self._timeout))",
+        "self._take(held_by(current()), self.key, hold, run_sync(self._leases, hold, math.inf))",
+        "self._take(held_by(current()), self.key, hold, run_sync(self._leases, hold, self._timeout))",
         TESTS,
     ),
     Mutation(
         "conditions: what was notified is not waiting any more",
-        NOTIFYING,
+        NOTIFICATIONS,
         "SET {one.is_waiting} = {speaks.false}, ",
         "SET ",
         TESTS,
     ),
     Mutation(
         "conditions: a lost reply is settled",
-        NOTIFYING,
+        NOTIFICATIONS,
         "settle=one_try.settle",
         "settle=None",
         TESTS,
@@ -112,8 +112,8 @@ CONDITIONS = (
     Mutation(
         "barriers: looked at once in line",
         BARRIER,
-        "once_in_line=partial(way.call, self._see, seen)",
-        "once_in_line=partial(way.call, bool)",
+        "once_in_line=partial(self._see, fence=seen)",
+        "once_in_line=None",
         ("tests/locks/test_barrier.py",),
     ),
     Mutation(
@@ -134,7 +134,7 @@ CONDITIONS = (
     Mutation(
         "barriers: who wakes up without a reason waits on",
         BARRIER,
-        "now = await way.call(self._fence)  #",
+        "now = await mode.call(self._fence)  #",
         "return True  #",
         ("tests/locks/test_barrier.py",),
     ),

@@ -3,8 +3,7 @@
 from tests.guards.mutation import Mutation
 
 STATEMENTS, BUCKETS = "taskqueue/dispenser/statements.py", "taskqueue/dispenser/buckets.py"
-HANDING, PUTTING = "taskqueue/dispenser/handing.py", "taskqueue/dispenser/putting.py"
-REBUILD = "taskqueue/dispenser/rebuild.py"
+PUTTING = "taskqueue/dispenser/putting.py"
 GIVEN = "taskqueue/dispenser/given.py"
 
 HANDS_OUT, RACES = (
@@ -46,22 +45,22 @@ DISPENSERS = (
     ),
     Mutation(
         "dispenser: what a worker has counts",
-        HANDING,
+        BUCKETS,
         "rows = statements.held(connection, bucket)",
         "rows: list[Row] = []",
         HANDS_OUT,
     ),
     Mutation(
         "dispenser: the tail goes back",
-        HANDING,
+        BUCKETS,
         "            statements.give_back(connection, bucket, rows[limit:])\n",
         "",
         HANDS_OUT,
     ),
-    Mutation("dispenser: paused", HANDING, "or seen.is_paused:", "or False:", HANDS_OUT),
+    Mutation("dispenser: paused", BUCKETS, "or seen.is_paused:", "or False:", HANDS_OUT),
     Mutation(
         "dispenser: not inside a transaction",
-        HANDING,
+        BUCKETS,
         "    refuse_open_transaction(connections[using])\n",
         "",
         HANDS_OUT,
@@ -82,7 +81,7 @@ DISPENSERS = (
     ),
     Mutation(
         "dispenser: what a rebuild has put before the first that was seen",
-        HANDING,
+        BUCKETS,
         "head = None if after_rebuild else seen.head",
         "head = seen.head",
         HANDS_OUT,
@@ -129,9 +128,9 @@ DISPENSERS = (
     Mutation(
         "dispenser: what a factory cannot read is not taken for good",
         "taskqueue/dispenser/pool.py",
-        "                    made, refused = given.read(rows, self.factory)\n",
-        "                    statements.remove(connection, rows)\n"
-        "                    made, refused = given.read(rows, self.factory)\n",
+        "                made, refused = given.read(rows, self.factory)\n",
+        "                statements.remove(connection, rows)\n"
+        "                made, refused = given.read(rows, self.factory)\n",
         FACTORIES,
     ),
     Mutation(
@@ -150,14 +149,14 @@ DISPENSERS = (
     ),
     Mutation(
         "dispenser: a prefix by which all workers have one bucket",
-        "taskqueue/dispenser/router.py",
+        "taskqueue/dispenser/bucket.py",
         'if self.make_task_name("one") == self.make_task_name("another"):',
         "if False:",
         ("tests/taskqueue/dispenser/test_buckets.py",),
     ),
     Mutation(
         "dispenser: no bucket is made inside a transaction",
-        "taskqueue/dispenser/router.py",
+        "taskqueue/dispenser/bucket.py",
         "        buckets.refuse_open_transaction(connections[self._using])\n",
         "",
         ("tests/taskqueue/dispenser/surroundings/test_transactions.py",),
@@ -178,21 +177,21 @@ DISPENSERS = (
     ),
     Mutation(
         "dispenser: an older mapping changes nothing",
-        REBUILD,
+        PUTTING,
         "Q(as_of=None) | Q(as_of__lte=moment)",
         "Q()",
         REBUILDS,
     ),
     Mutation(
         "dispenser: finished since the mapping was computed",
-        REBUILD,
+        PUTTING,
         "bool(as_of and from_columns(finished_at, connection) < as_of)",
         "bool(as_of)",
         REBUILDS,
     ),
     Mutation(
         "dispenser: without USE_TZ moments are of TIME_ZONE",
-        REBUILD,
+        PUTTING,
         "from_columns(finished_at, connection) < as_of",
         "finished_at.replace(tzinfo=as_of.tzinfo) < as_of",
         ("tests/taskqueue/dispenser/surroundings/test_time.py",),

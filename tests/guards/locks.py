@@ -2,7 +2,9 @@
 
 from tests.guards.mutation import Mutation
 
-LOCK, OWNED, HOLD, OWNERS, ROWS = (f"locks/{name}.py" for name in ("lock", "owned", "hold", "owners", "rows"))
+LOCK, LOCKABLE, HOLD, REGISTRY, BASE = (
+    f"locks/{name}.py" for name in ("lock", "lockable", "hold", "registry", "base")
+)
 TESTS = ("tests/locks/test_lock.py",)
 CYCLES = "status/locks/cycles.py"
 PER_NAME = ("tests/waiting/test_line_per_name.py", *TESTS)
@@ -18,13 +20,13 @@ LOCKS = (
     Mutation(
         "lock: released as often as it was taken",
         LOCK,
-        "        if hold.count > 1:\n            hold.count -= 1\n            return None\n",
+        "        if hold.count > 1:\n            hold.count -= 1\n            return\n",
         "",
         TESTS,
     ),
     Mutation(
         "lock: who waits while all is released holds what it gets",
-        OWNERS,
+        REGISTRY,
         "            held_by(owner).clear()\n",
         "            _held.pop(owner, None)\n",
         ("tests/locks/test_releasing.py",),
@@ -38,14 +40,14 @@ LOCKS = (
     ),
     Mutation(
         "lock: taken again only while it is held",
-        OWNED,
+        LOCKABLE,
         "            hold.ensure_held()\n            hold.count",
         "            hold.count",
         TESTS,
     ),
     Mutation(
         "lock: a task is a holder of its own",
-        OWNERS,
+        REGISTRY,
         "return (asyncio.current_task(loop) if loop else None) or threading.current_thread()",
         "return threading.current_thread()",
         TESTS,
@@ -60,14 +62,14 @@ LOCKS = (
     ),
     Mutation(
         "lock: a generator does not run under it",
-        "locks/face.py",
+        LOCKABLE,
         "if any(is_one(called) for is_one in GENERATORS):",
         "if False:",
         TESTS,
     ),
     Mutation(
         "lock: a lease does not keep its own hold alive",
-        ROWS,
+        BASE,
         "on_lost=hold.when_lost)",
         "on_lost=hold.note_loss)",
         ("tests/locks/test_forgotten.py",),

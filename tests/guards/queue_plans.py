@@ -18,8 +18,8 @@ QUEUE_PLANS = (
     Mutation(
         "queues: a draining server gets nothing",
         PLANNING,
-        "worker.member.pk in staying and not worker.is_draining]",
-        "worker.member.pk in staying]",
+        "server.member.pk in staying and not server.is_draining]",
+        "server.member.pk in staying]",
         PLANS,
     ),
     Mutation(
@@ -32,7 +32,7 @@ QUEUE_PLANS = (
     Mutation(
         "queues: who is spared is given nothing",
         PLANNING,
-        "return member if worker.is_alive else replace(member, limit=most)",
+        "return member if server.is_alive else replace(member, limit=most)",
         "return member",
         OUTAGES,
     ),
@@ -59,7 +59,7 @@ QUEUE_PLANS = (
     ),
     Mutation(
         "queues: nobody goes to the task type's row for those it spares",
-        "queues/serving/absence.py",
+        "queues/serving/snapshot.py",
         "max(seen.plan_in, self.spares_until - seen.sent_at)",
         "seen.plan_in",
         OUTAGES,
@@ -67,22 +67,22 @@ QUEUE_PLANS = (
     Mutation(
         "queues: a dead server has nothing",
         PLANNING,
-        "staying = {pk for pk, worker in by_pk.items() if worker.is_there} - set(leaving)",
+        "staying = {pk for pk, server in by_pk.items() if server.is_there} - set(leaving)",
         "staying = set(by_pk) - set(leaving)",
         PLANS,
     ),
     Mutation(
         "queues: who leaves has nothing",
         PLANNING,
-        "if worker.is_there} - set(leaving)",
-        "if worker.is_there}",
+        "if server.is_there} - set(leaving)",
+        "if server.is_there}",
         PLANS,
     ),
     Mutation(
         "queues: a living owner is asked first",
         PLANNING,
-        "return None if queue.req == target else What.REQUESTED",
-        "return None if queue.req == target else What.ASSIGNED",
+        "return What.REQUESTED, self._why_asked",
+        "return What.ASSIGNED, self._why_asked",
         PLANS,
     ),
     Mutation(
@@ -123,8 +123,8 @@ QUEUE_PLANS = (
     Mutation(
         "queues: a queue worked on is not removed",
         PLANNING,
-        "return None if queue.cur in staying else What.REMOVED",
-        "return What.REMOVED",
+        "        if owner is None:",
+        "        if owner is None or queue.is_retiring:",
         PLANS,
     ),
 )

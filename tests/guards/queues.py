@@ -33,7 +33,7 @@ QUEUES = (
     Mutation(
         "queues: of many that notice a death one plans",
         MOVING,
-        "if if_due and not is_due(locked, workers, using):",
+        "if if_due and not is_due(locked, servers, using):",
         "if False:",
         MOVES,
     ),

@@ -57,17 +57,17 @@ RESOURCES = (
     ),
     Mutation(
         "a clean-up can be cancelled",
-        "async_threads.py",
+        "threads/async_threads.py",
         "        return False\n",
         "        return super().cancel(msg)\n",
-        ("tests/test_async_threads.py",),
+        ("tests/threads/test_async_threads.py",),
     ),
     Mutation(
         "what nobody wants is left lying",
-        "async_threads.py",
+        "threads/async_threads.py",
         "        if unwanted:\n            self.undo()",
         "",
-        ("tests/test_async_threads.py",),
+        ("tests/threads/test_async_threads.py",),
     ),
     Mutation(
         "an error of the line replaces an interruption",

@@ -2,9 +2,7 @@
 
 from tests.guards.mutation import LINE, Mutation
 
-LOCK, EVERY, HOLD, ROWS, SIDES = (
-    f"locks/rwlock/{name}.py" for name in ("lock", "every", "hold", "rows", "sides")
-)
+LOCK, PERMITS, SIDES = (f"locks/rwlock/{name}.py" for name in ("lock", "permits", "sides"))
 TESTS = tuple(f"tests/locks/test_rwlock{end}.py" for end in ("", "_changing", "_order"))
 CANCELLED = ("tests/locks/test_cancelled_anywhere.py",)
 ORDER = "PREFERRED, UPGRADING = -1, -2"
@@ -12,14 +10,14 @@ ORDER = "PREFERRED, UPGRADING = -1, -2"
 READ_WRITE_LOCKS = (
     Mutation(
         "a writer: what it was given is all there is",
-        EVERY,
+        PERMITS,
         "            self._confirm(using, request)\n",
         "            pass\n",
         TESTS,
     ),
     Mutation(
         "a writer: what it counted is all there is",
-        EVERY,
+        PERMITS,
         "if self._mine or any(grant.fence == others[grant.pk].fence + 1 for grant in grants):",
         "if True:",
         TESTS,
@@ -33,7 +31,7 @@ READ_WRITE_LOCKS = (
     ),
     Mutation(
         "permits are added beside others",
-        ROWS,
+        PERMITS,
         "            transaction.set_rollback(not is_alone, using=connection.alias)\n",
         "",
         TESTS,
@@ -45,20 +43,20 @@ READ_WRITE_LOCKS = (
         "if False:",
         TESTS,
     ),
-    Mutation("writers come after readers", ROWS, ORDER, "PREFERRED, UPGRADING = 0, -2", TESTS),
-    Mutation("who upgrades waits for writers", ROWS, ORDER, "PREFERRED, UPGRADING = -1, 0", TESTS),
+    Mutation("writers come after readers", PERMITS, ORDER, "PREFERRED, UPGRADING = 0, -2", TESTS),
+    Mutation("who upgrades waits for writers", PERMITS, ORDER, "PREFERRED, UPGRADING = -1, 0", TESTS),
     Mutation(
         "two readers upgrade",
         LOCK,
-        "                async with intent(way, self.name, self.using, self._terms()):",
+        "                async with intent(mode, self.name, self.using, terms):",
         "                if True:",
         TESTS,
     ),
     Mutation(
         "who has become the writer does not hear of a signal",
-        "locks/rwlock/intent.py",
-        "await way.call(lease.give_back_or_expire)",
-        "await way.call(lease.abandon)",
+        LOCK,
+        "await mode.call(lease.give_back_or_expire)",
+        "await mode.call(lease.abandon)",
         TESTS,
     ),
     Mutation(
@@ -79,20 +77,20 @@ READ_WRITE_LOCKS = (
     Mutation(
         "a cancelled upgrade keeps what it was granted",
         LOCK,
-        "                await way.call(abandon, leases)\n",
+        "                await mode.call(abandon, leases)\n",
         "                pass\n",
         CANCELLED,
     ),
     Mutation(
         "a writer that has lost a part reads on",
-        HOLD,
+        SIDES,
         "            self._broken = self._broken or error\n",
         "            del error\n",
         TESTS,
     ),
     Mutation(
         "a writer's fence is that of any row",
-        HOLD,
+        SIDES,
         "return max(lease.fence for lease in self.leases)",
         "return min(lease.fence for lease in self.leases)",
         TESTS,

@@ -3,10 +3,10 @@
 from tests.guards.mutation import Mutation
 
 SEVERAL, STATEMENTS = "waiting/several.py", "leases/statements.py"
-PERMITS, SEMAPHORE, HOLDS, RESIZING, RELEASING, ROWS = (
-    f"locks/{name}.py" for name in ("permits", "semaphore", "process_holds", "resizing", "releasing", "rows")
+PERMITS, SEMAPHORE, REGISTRY, RESIZING, RELEASING, BASE = (
+    f"locks/{name}.py" for name in ("permits", "semaphore", "registry", "resizing", "releasing", "base")
 )
-SWEEP = "sweeps/unused_names.py"
+SWEEP = "sweeps/pruning.py"
 TOGETHER = ("tests/locks/test_permits.py",)
 SEATS = tuple(f"tests/locks/test_{name}.py" for name in ("semaphore", "process_holds", "resizing"))
 ALL = ("tests/locks/test_releasing.py",)
@@ -67,35 +67,35 @@ SEMAPHORES = (
     Mutation("semaphores: all or none", PERMITS, "    if len(pks) > 1:\n", "    if False:\n", SEATS),
     Mutation(
         "semaphores: more than held is not released",
-        HOLDS,
+        REGISTRY,
         "if (there_are := sum(len(hold.leases) for hold in mine)) < count:",
         "if not (there_are := sum(len(hold.leases) for hold in mine)):",
         SEATS,
     ),
     Mutation(
         "semaphores: a hold is given back once",
-        HOLDS,
+        SEMAPHORE,
         "if not holds.remove(self):",
         "if not holds.remove(self) and False:",
         SEATS,
     ),
     Mutation(
         "semaphores: a thread's own permits first",
-        HOLDS,
+        REGISTRY,
         "(hold.is_of_block, owner_in(hold.holder)[1] != me)",
         "hold.is_of_block",
         SEATS,
     ),
     Mutation(
         "semaphores: those of a block last",
-        HOLDS,
+        REGISTRY,
         "(hold.is_of_block, owner_in(hold.holder)[1] != me)",
         "owner_in(hold.holder)[1] != me",
         SEATS,
     ),
     Mutation(
         "semaphores: a child of a fork holds nothing",
-        HOLDS,
+        REGISTRY,
         "os.register_at_fork(after_in_child=_after_fork)",
         "",
         ("tests/locks/test_semaphore_processes.py",),
@@ -132,11 +132,11 @@ SEMAPHORES = (
     Mutation(
         "release_all: the owners hold nothing after it",
         RELEASING,
-        "    owners.forget()  # first",
+        "    registry.forget()  # first",
         "    # first",
         ALL,
     ),
-    Mutation("release_all: the process holds nothing after it", RELEASING, "    holds.forget()\n", "", ALL),
+    Mutation("release_all: the process holds nothing after it", REGISTRY, "    holds.forget()\n", "", ALL),
     Mutation(
         "release_all: of one incarnation alone",
         RELEASING,
@@ -183,20 +183,20 @@ SEMAPHORES = (
     Mutation(
         "unused names: it stops when its term is lost",
         SWEEP,
-        "        if lease is not None:\n",
-        "        if False:\n",
+        "            lease.ensure_held()\n        found",
+        "            pass\n        found",
         UNUSED,
     ),
     Mutation(
         "unused names: new rows count as used",
-        ROWS,
+        BASE,
         "            row.busy_before = DbNow()",
         "            pass",
         UNUSED,
     ),
     Mutation(
         "unused names: who does not wait finds them gone",
-        ROWS,
+        BASE,
         "if _seen.get(which, 0.0) > monotonic():",
         "if which in _seen:",
         UNUSED,

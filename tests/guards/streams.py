@@ -3,8 +3,8 @@
 from tests.guards.mutation import Mutation
 
 ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/leading.py", "taskqueue/running.py"
-CONSUMER, STATEMENTS = "taskqueue/consumer.py", "taskqueue/statements.py"
-ORDER, POLICY = "taskqueue/order.py", "taskqueue/policy.py"
+CONSUMER = "taskqueue/consumer.py"
+POLICY = "taskqueue/policy.py"
 
 EACH_ATTEMPT, EACH_TURN = ("tests/taskqueue/test_attempts.py",), ("tests/taskqueue/test_leading.py",)
 CHOICE, JUDGEMENT = ("tests/taskqueue/test_order.py",), ("tests/taskqueue/test_policy.py",)
@@ -74,29 +74,31 @@ LEADERS = (
         "",
         CONSUMERS,
     ),
-    Mutation("streams: only the first of a lane", ORDER, "if lane in seen:", "if False:", CHOICE),
+    Mutation("streams: only the first of a lane", POLICY, "if lane in seen:", "if False:", CHOICE),
     Mutation(
-        "streams: a strict stream is one lane", ORDER, 'head.lane if by_lane else ""', "head.lane", CHOICE
+        "streams: a strict stream is one lane", POLICY, 'head.lane if by_lane else ""', "head.lane", CHOICE
     ),
     Mutation(
         "streams: nothing passes what is blocked",
-        ORDER,
-        " or head.state == Task.State.BLOCKED:",
+        POLICY,
+        " or head.state == State.BLOCKED:",
         ":",
         CHOICE,
     ),
-    Mutation("streams: what is in hand is not begun", ORDER, "head.pk in in_hand or ", "", CHOICE),
-    Mutation("streams: a delayed task waits", ORDER, "and head.due_in > 0:", "and False:", CHOICE),
-    Mutation("streams: who has died begins alone", ORDER, "if in_hand or choice.begin:", "if False:", CHOICE),
+    Mutation("streams: what is in hand is not begun", POLICY, "head.pk in in_hand or ", "", CHOICE),
+    Mutation("streams: a delayed task waits", POLICY, "and head.due_in > 0:", "and False:", CHOICE),
+    Mutation("streams: who has died begins alone", POLICY, "if in_hand or choice.begin:", "if False:", CHOICE),
     Mutation(
         "streams: who has died and is doomed is none",
-        ORDER,
+        POLICY,
         "0 < head.deaths < most_deaths",
         "head.deaths",
         CHOICE,
     ),
-    Mutation("streams: nothing passes who has died", ORDER, "may_begin = False", "pass", CHOICE),
-    Mutation("streams: nothing begins beside who has died", ORDER, "not any(in_hand.values())", "True", CHOICE),
+    Mutation("streams: nothing passes who has died", POLICY, "may_begin = False", "pass", CHOICE),
+    Mutation(
+        "streams: nothing begins beside who has died", POLICY, "not any(in_hand.values())", "True", CHOICE
+    ),
     Mutation(
         "streams: the leader knows who has died",
         LEADING,
@@ -116,7 +118,11 @@ LEADERS = (
     ),
     Mutation("streams: not the second", POLICY, "deaths == 1 else deaths", "deaths else deaths", EACH_TURN),
     Mutation(
-        "streams: no more than are free", ORDER, "may_begin and len(choice.begin) < free:", "may_begin:", CHOICE
+        "streams: no more than are free",
+        POLICY,
+        "may_begin and len(choice.begin) < free:",
+        "may_begin:",
+        CHOICE,
     ),
 )
 
@@ -133,42 +139,42 @@ TASKS = (
     Mutation("streams: not what is ready", ATTEMPTS, ".filter(state=State.RUNNING)", "", EACH_ATTEMPT),
     Mutation(
         "streams: an attempt matches its fence",
-        STATEMENTS,
-        "= %s AND {self._fence} = %s AND",
+        ATTEMPTS,
+        "= %s AND {texts.fence} = %s AND",
         "= %s AND %s > 0 AND",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: each of several matches its fence",
-        STATEMENTS,
-        "AND {self._fence} = {fences} AND",
+        ATTEMPTS,
+        "AND {texts.fence} = {fences} AND",
         "AND 0 < {fences} AND",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: nothing finished begins or ends",
-        STATEMENTS,
-        '= %s AND {self._unfinished}", list',
-        '= %s", list',
+        ATTEMPTS,
+        '= %s AND {texts.unfinished}"\n',
+        '= %s"\n',
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: nor does it beside others",
-        STATEMENTS,
-        "{fences} AND {self._unfinished}",
+        ATTEMPTS,
+        "{fences} AND {texts.unfinished}",
         "{fences}",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: begin raises the fence",
-        STATEMENTS,
+        ATTEMPTS,
         "= %s, {fence} = {fence} + 1, {name['holder']} = %s, ",
         "= %s, {name['holder']} = %s, ",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: end raises the fence",
-        STATEMENTS,
+        ATTEMPTS,
         "= %s, {fence} = {fence} + 1, {name['holder']} = '', ",
         "= %s, {name['holder']} = '', ",
         EACH_ATTEMPT,

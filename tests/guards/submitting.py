@@ -4,7 +4,7 @@ from tests.guards.mutation import Mutation
 
 MODELS = "taskqueue/models.py"
 ABSTRACT = "taskqueue/abstract.py"
-SUBMITTING, BEAT = "taskqueue/submitting.py", "celery_beat.py"
+BEAT = "celery_beat.py"
 
 EACH_ATTEMPT = ("tests/taskqueue/test_attempts.py",)
 SUBMITS, OPERATORS = ("tests/taskqueue/test_submit.py",), ("tests/taskqueue/test_operators.py",)
@@ -14,9 +14,9 @@ BROKERS = ("tests/taskqueue/test_celery_beat.py",)
 SUBMITTED = (
     Mutation(
         "streams: a key is unique in its stream",
-        "migrations/0014_streams.py",
+        "migrations/0001_initial.py",
         'models.UniqueConstraint(fields=("stream", "key"), name="resourcepool_task_key")',
-        "",
+        'models.UniqueConstraint(fields=("stream", "key", "id"), name="resourcepool_task_key")',
         (*EACH_ATTEMPT, *SUBMITS),
     ),
     Mutation(
@@ -26,10 +26,10 @@ SUBMITTED = (
         "ops.insert_statement()",
         SUBMITS,
     ),
-    Mutation("streams: submitted twice is told", SUBMITTING, "return False", "return True", SUBMITS),
+    Mutation("streams: submitted twice is told", ABSTRACT, "return False", "return True", SUBMITS),
     Mutation(
         "streams: another error is none",
-        SUBMITTING,
+        ABSTRACT,
         "                raise\n            return False",
         "                pass\n            return False",
         SUBMITS,

@@ -253,8 +253,8 @@ SURFACES = (
     Mutation(
         "two kinds of one name are one alarm",
         "status/locks/standing.py",
-        'f"{ABOUT_LOCKS}{kind.value} {name}"',
-        'f"{ABOUT_LOCKS}{name}"',
+        'ABOUT_LOCKS % f"{kind.value} {name}"',
+        "ABOUT_LOCKS % name",
         ("tests/status/locks/test_standing.py",),
     ),
     Mutation(

@@ -91,8 +91,8 @@ TIMERS = (
     Mutation(
         "timers: what was given back is no death",
         CLAIMING,
-        'row["state"] == State.RUNNING and row["holder"] != ""',
-        'row["state"] == State.RUNNING',
+        "has_died = is_new and is_running and has_holder",
+        "has_died = is_new and is_running",
         RUNS,
     ),
     Mutation(

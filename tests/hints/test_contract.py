@@ -21,7 +21,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 @pytest.fixture
 def _nothing_else_sends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that an earlier test left would have warnings of its own."""
-    monkeypatch.setattr(hints, "send", lambda _: None)
+    monkeypatch.setattr(hints, "send", lambda *_: None)
 
 
 @pytest.mark.timeout(120)

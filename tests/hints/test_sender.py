@@ -1,6 +1,7 @@
 """The sender: what it does to the thread that releases, which is nothing."""
 
 import logging
+import math
 import socket
 import threading
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ import pytest
 
 from resourcepool import hints
 from resourcepool.hints import choice, process
-from resourcepool.hints.sender import Sender
+from resourcepool.hints.sender import ASK_AGAIN, Sender
 from tests.committed import Clock
 from tests.hints.conftest import choose
 from tests.hints.ends import LONG
@@ -29,6 +30,7 @@ class Scripted:
         self.batches: list[list[str]] = []
         self.threads: set[str] = set()
         self.closed = 0
+        self.most = math.inf
 
     def open(self) -> "Scripted":
         return self
@@ -40,6 +42,9 @@ class Scripted:
         if self.is_away:
             raise ConnectionError
         self.batches.append(list(addresses))
+
+    def most_per_second(self) -> float:
+        return self.most
 
     def close(self) -> None:
         self.closed += 1
@@ -81,6 +86,30 @@ def test_what_waits_is_bounded(sender: Sender, scripted: Scripted, monkeypatch: 
     scripted.gate.set()
     sender.flush(LONG)
     assert scripted.batches == [["first"], ["0", "1", "2"]]
+
+
+def test_more_hints_than_are_worth_their_cost_are_dropped_and_that_is_asked_again_after_a_while(
+    sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("resourcepool.hints.sender.monotonic", lambda: now)
+    scripted.gate.set()
+    scripted.most = 50.0
+    for address, per_second in (
+        ("dropped", 60.0),
+        ("dropped, too", 60.0),
+        ("slow enough", 40.0),
+        ("unknown", 0.0),
+    ):
+        sender.send(address, per_second)
+        sender.flush(LONG)
+    assert scripted.batches == [["slow enough"], ["unknown"]]
+    now += ASK_AGAIN[0]
+    scripted.most = 70.0
+    for address in ("worth it by now", "as before"):
+        sender.send(address, 60.0)
+        sender.flush(LONG)
+    assert scripted.batches[2:] == [["worth it by now"], ["as before"]]
 
 
 def test_while_the_service_is_away_hints_are_dropped_and_one_line_says_so(

@@ -45,7 +45,7 @@ class TestTheWayItIsWritten:
 
         monkeypatch.setattr(recording, "write", gone)
         Proxy.pool.acquire().release()
-        assert failed.wait(20)
+        assert failed.wait(60)
         monkeypatch.setattr(recording, "write", write)
         eventually(lambda: recording.recorder.is_idle)
         assert told(proxy) == ["released"]
@@ -198,7 +198,7 @@ class TestWhatTheDatabaseCannotTake:
 
         monkeypatch.setattr(recording, "write", broken)
         Proxy.pool.acquire().release()
-        assert failed.wait(20)
+        assert failed.wait(60)
         monkeypatch.setattr(recording, "write", write)
         assert told(proxy) == ["released"], "and nothing more had to happen for it"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from resourcepool.locks import owners, permits, process_holds, rows
+from resourcepool.locks import base, permits, registry
 from tests.committed import *  # noqa: F403 (fixtures)
 
 
@@ -12,9 +12,8 @@ from tests.committed import *  # noqa: F403 (fixtures)
 def _nothing_held_from_before() -> Iterator[None]:
     """Forget what the thread of the tests holds: the next test would take it once more; and which rows were there."""
     yield
-    owners.forget()
-    process_holds.holds.forget()
-    for memory in (rows._seen, permits.left_free._free):
+    registry.forget()
+    for memory in (base._seen, permits.left_free._free):
         memory.clear()
     permits.say_once.cache_clear()
 

@@ -7,10 +7,11 @@ import pytest
 from django.db import transaction
 
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
-from resourcepool.locks import Barrier, Condition, Lock, ways
+from resourcepool.locks import Barrier, Condition, Lock
 from resourcepool.locks.conditions import barrier as barriers
 from resourcepool.locks.operating import free, remove_barriers
 from resourcepool.models import Notification, Ticket
+from resourcepool.waiting import sync_async
 from tests.app.rows import busy_for
 from tests.eventually import InBackground, eventually
 
@@ -92,14 +93,14 @@ def test_one_that_is_removed_between_the_look_and_the_place_in_line_holds_nobody
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Barrier(NAME).create()
-    take = ways.acquire
+    take = sync_async.acquire
 
     def removed_just_then(*given: Any, **more: Any) -> Any:
         monkeypatch.undo()
         InBackground(Barrier(NAME).remove).result()
         return take(*given, **more)
 
-    monkeypatch.setattr(ways, "acquire", removed_just_then)
+    monkeypatch.setattr(sync_async, "acquire", removed_just_then)
     assert Barrier(NAME).wait() is True
     eventually(lambda: in_line() == 0)
 
@@ -111,7 +112,7 @@ def test_who_gets_a_place_in_line_just_after_the_remover_looked_waits_for_its_co
     """Without the lock on its row the waiter would still see the barrier, and nobody would wake it."""
     Barrier(NAME).create()
     started: list[InBackground] = []
-    notify = barriers.notifying.notify
+    notify = barriers.notifications.notify
 
     def notify_then(*given: Any) -> int:
         count = notify(*given)
@@ -119,7 +120,7 @@ def test_who_gets_a_place_in_line_just_after_the_remover_looked_waits_for_its_co
         eventually(lambda: in_line_elsewhere() == 1)
         return count
 
-    monkeypatch.setattr(barriers.notifying, "notify", notify_then)
+    monkeypatch.setattr(barriers.notifications, "notify", notify_then)
     monkeypatch.setattr(Barrier, "_fence", _first_look_as_before(Barrier._fence))
     assert Barrier(NAME).remove()
     assert started[0].result() is True

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from resourcepool.async_threads import in_thread
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Condition, Lock, RWLock, Semaphore
 from resourcepool.models import Notification, Ticket
+from resourcepool.threads.async_threads import in_thread
 from tests.cancellations import cancelled_at
 from tests.eventually import eventually
 

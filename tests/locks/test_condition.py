@@ -10,7 +10,7 @@ from django.db import transaction
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable, LeaseLost, NotHeld
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Condition, Hold, Lock, release_all
-from resourcepool.locks.conditions.line import NotificationLease
+from resourcepool.locks.conditions.notifications import NotificationLease
 from resourcepool.models import Mutex, Ticket
 from resourcepool.waiting import tickets
 from tests.app.rows import expire, steal
@@ -152,8 +152,8 @@ class TestTheLock:
             finally:
                 end()
 
-        waits = ["/conditions/condition.py", "/locks/ways.py"]
-        moments = (["_wait_for_notice"], waits), (["_take"], ["/locks/lock.py"])
+        waits = ["/conditions/condition.py", "/waiting/sync_async.py"]
+        moments = (["_waited"], waits), (["_take"], ["/locks/lock.py", "/locks/lockable.py"])
         for since, files in moments:
             for place in at_each_line(look, prepare, since=since, files=files):
                 assert lock.owned(), place

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from resourcepool.dialect import MicrosUntil
-from resourcepool.locks.conditions import notifying
-from resourcepool.locks.conditions.line import NotifiedLine, use
+from resourcepool.locks.conditions import notifications
+from resourcepool.locks.conditions.notifications import NotifiedLine, use
 from resourcepool.models import Notification, Ticket
 from resourcepool.waiting import tickets
 from resourcepool.waiting.line import Line
@@ -71,13 +71,13 @@ class ACondition(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: self.waiting)
     def notify_all(self) -> None:
-        self.notify(notifying.EVERYBODY)
+        self.notify(notifications.EVERYBODY)
 
     @rule(most=st.integers(1, 3))
     @precondition(lambda self: self.waiting)
     def notify(self, most: int) -> None:
         chosen = self.in_line[:most]
-        assert notifying.notify(connection, NAME, most) == len(chosen)
+        assert notifications.notify(connection, NAME, most) == len(chosen)
         for one in chosen:
             one.is_notified = True
 

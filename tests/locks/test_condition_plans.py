@@ -10,8 +10,8 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.dialect.inspection import inspector
 from resourcepool.leases.terms import Grant
 from resourcepool.locks import Condition, Lock
-from resourcepool.locks.conditions import notifying
-from resourcepool.locks.conditions.line import NotificationLease, NotifiedLine
+from resourcepool.locks.conditions import notifications
+from resourcepool.locks.conditions.notifications import NotificationLease, NotifiedLine
 from resourcepool.models import Notification, Ticket
 from resourcepool.safety.plans import caught
 from resourcepool.waiting.free_rows import glance
@@ -44,7 +44,7 @@ def _many() -> None:
 @pytest.mark.only("mysql", "postgresql")
 def test_every_statement_finds_its_rows_by_index() -> None:
     _many()
-    texts = notifying._texts(connection.vendor, connection.alias)
+    texts = notifications._texts(connection.vendor, connection.alias)
     line = "resourcepool.notification:name 7"
     pk = Ticket.objects.filter(pool=line).values_list("pk", flat=True)[0]
     request = NotifiedLine("name 7")._place(1)
@@ -55,7 +55,7 @@ def test_every_statement_finds_its_rows_by_index() -> None:
     where = Notification.where("name 7", connection)
 
     def run(sql: str, *params: Any) -> Callable[[], Any]:
-        return lambda: notifying.dialect.run(connection, sql, params, notifying.dialect.all_rows)
+        return lambda: notifications.dialect.run(connection, sql, params, notifications.dialect.all_rows)
 
     sends: dict[str, tuple[Callable[[], Any], str, set[str]]] = {
         "anybody": (run(texts.anybody, line, 1), TICKETS, in_line),

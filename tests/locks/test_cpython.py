@@ -69,7 +69,7 @@ class OurLock(Lock):
         return self.owned()
 
     def _recursion_count(self) -> int:
-        from resourcepool.locks.owners import current, held_by
+        from resourcepool.locks.registry import current, held_by
 
         hold = held_by(current()).get(self.key)
         return 0 if hold is None else hold.count

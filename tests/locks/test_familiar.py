@@ -10,7 +10,7 @@ from redis.lock import Lock as RedisLock
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, NotHeld
 from resourcepool.locks import Lock, cache_lock
-from resourcepool.locks.familiar import RedisStyleLock
+from resourcepool.locks.redis_style import RedisStyleLock
 from resourcepool.models import Mutex
 from tests.app.rows import steal
 from tests.eventually import InBackground

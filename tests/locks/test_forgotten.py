@@ -9,8 +9,7 @@ import pytest
 
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Lock, RWLock, Semaphore, release_all
-from resourcepool.locks.owners import current, held_by
-from resourcepool.locks.process_holds import holds
+from resourcepool.locks.registry import current, held_by, holds
 from resourcepool.models import Mutex, RWLockPermit, SemaphorePermit
 from tests.app.rows import expire
 from tests.eventually import InBackground, eventually
@@ -84,7 +83,13 @@ def test_what_an_interrupted_caller_has_not_got_is_let_go(take: Callable[[], Any
     prepare()
 
 
-BOOKKEEPING = ("/locks/lock.py", "/locks/rwlock/", "/leases/keeper.py")
+BOOKKEEPING = (
+    "/locks/lock.py",
+    "/locks/lockable.py",
+    "/waiting/sync_async.py",
+    "/locks/rwlock/",
+    "/leases/keeper.py",
+)
 RELEASING = {name: LOCKS[name] for name in ("lock", "writer")}
 
 
@@ -127,7 +132,10 @@ def test_an_interrupted_end_of_a_block_leaves_no_permit_held() -> None:
         end()
 
     for place in at_each_line(
-        leave, prepare, files=("/locks/semaphore.py", "/locks/face.py", "/locks/permits.py"), since=["__exit__"]
+        leave,
+        prepare,
+        files=("/locks/semaphore.py", "/locks/lockable.py", "/locks/permits.py"),
+        since=["__exit__"],
     ):
         if holds._all and "in __exit__" in place:  # it has not begun: it can be released
             seats.release()

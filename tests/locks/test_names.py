@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.locks import Condition, Lock, RWLock, Semaphore, owners
+from resourcepool.locks import Condition, Lock, RWLock, Semaphore, registry
 from resourcepool.models import SemaphorePermit, Ticket
 from tests.eventually import InBackground, eventually
 
@@ -79,4 +79,4 @@ def test_a_name_that_was_used_once_is_not_remembered_by_its_thread(kind: Callabl
     for number in range(3):
         with kind(f"once {number}"):
             pass
-    assert not owners.held_by(owners.current())
+    assert not registry.held_by(registry.current())

@@ -64,7 +64,7 @@ class TestNotifying:
         assert thread.result() is True
 
     def test_more_are_notified_than_fit_into_one_statement(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("resourcepool.locks.conditions.notifying.BATCH", 2)
+        monkeypatch.setattr("resourcepool.locks.conditions.notifications.BATCH", 2)
         monkeypatch.setattr(tickets, "MOST", 3)
         threads = waiting(5)
         with condition():
@@ -94,10 +94,10 @@ class TestNotifying:
 
     @pytest.mark.only("mysql", "postgresql")
     def test_a_lost_reply_to_it_is_settled(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from resourcepool.locks.conditions import notifying
+        from resourcepool.locks.conditions import notifications
 
         threads = waiting(2)
-        give, lost = notifying._Try.send, []
+        give, lost = notifications._Try.send, []
 
         def loses_the_reply(self: Any) -> int:
             done = give(self)
@@ -107,7 +107,7 @@ class TestNotifying:
                 raise_disconnected()
             return done
 
-        monkeypatch.setattr(notifying._Try, "send", loses_the_reply)
+        monkeypatch.setattr(notifications._Try, "send", loses_the_reply)
         assert notify() == 1
         assert threads[0].result() is True
         assert in_line() == 1

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from resourcepool.exceptions import LeaseLost, NotHeld, UpgradeConflict
-from resourcepool.locks import RWLock, rows
-from resourcepool.locks.owners import current, held_by
+from resourcepool.locks import RWLock, base
+from resourcepool.locks.registry import current, held_by
 from resourcepool.models import RWLockPermit
 from tests.any_order import check
 from tests.app.rows import expire
@@ -168,7 +168,7 @@ class AReadWriteLock(RuleBasedStateMachine):
 
     def _sweep(self) -> None:
         RWLockPermit.objects.all().delete()
-        rows._seen.clear()  # what is known of names that were used in the last hour, and that no sweep removes
+        base._seen.clear()  # what is known of names that were used in the last hour, and that no sweep removes
 
     def _hold(self) -> Any:
         return held_by(current())[self.lock().key]

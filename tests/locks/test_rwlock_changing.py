@@ -11,8 +11,8 @@ from resourcepool.exceptions import (
 )
 from resourcepool.locks import Hold, RWLock
 from resourcepool.locks.hold import LockLease
-from resourcepool.locks.rwlock import rows as rwlock
-from resourcepool.locks.rwlock.hold import RWHold
+from resourcepool.locks.rwlock import permits as rwlock
+from resourcepool.locks.rwlock.sides import RWHold
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually

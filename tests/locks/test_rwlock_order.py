@@ -9,8 +9,8 @@ from django.db import connection
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.locks import RWLock
-from resourcepool.locks.rwlock import rows as rwlock
-from resourcepool.locks.rwlock.every import Every
+from resourcepool.locks.rwlock import permits as rwlock
+from resourcepool.locks.rwlock.permits import Every
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
@@ -158,7 +158,7 @@ class TestNumberOfPermits:
             assert set(fences) < {row.pk for row in permits()}
             return claim_all(*args)
 
-        monkeypatch.setattr("resourcepool.locks.rwlock.every.verbs.claim_all", made_again)
+        monkeypatch.setattr("resourcepool.locks.rwlock.permits.verbs.claim_all", made_again)
         held = lock().write().acquire(timeout=30)
         assert held is not None
         assert len(held.leases) == 5

@@ -9,6 +9,7 @@ from django.db import transaction
 from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost, NotHeld
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit
+from resourcepool.waiting.sync_async import run_sync
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
 from tests.locks.seats import held, in_line, permit
@@ -152,7 +153,7 @@ class TestWaiting:
         seats = Semaphore("seats", 3, timeout=0.05)
         hold = held(seats, 2)
         with pytest.raises(AcquireTimeout, match=r"2 of semaphore 'seats'.*it has 3 permits"):
-            seats._obtain(0.05, 2)
+            run_sync(seats._obtain, 0.05, 2)
         hold.release()
         eventually(lambda: seats.available() == 3)
 

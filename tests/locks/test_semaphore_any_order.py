@@ -14,11 +14,11 @@ from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import Terms
 from resourcepool.locks import Semaphore, permits, release_all
+from resourcepool.locks.base import UNUSED, _seen
 from resourcepool.locks.permits import PermitLease
-from resourcepool.locks.process_holds import holds
-from resourcepool.locks.rows import UNUSED, _seen
+from resourcepool.locks.registry import holds
 from resourcepool.models import SemaphorePermit
-from resourcepool.sweeps.unused_names import remove_unused_names
+from resourcepool.sweeps.pruning import remove_unused_names
 from tests.any_order import check
 from tests.app.rows import expire, steal
 

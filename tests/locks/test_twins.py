@@ -19,8 +19,7 @@ from resourcepool.locks import (
 )
 from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.subscriber import Subscriber
-from resourcepool.locks.rwlock.hold import RWHold
-from resourcepool.locks.rwlock.sides import Reading, Writing
+from resourcepool.locks.rwlock.sides import Reading, RWHold, Writing
 from resourcepool.locks.semaphore import SemaphoreHold
 
 KINDS = (
@@ -58,7 +57,8 @@ INSIDE = {
     "refuse_impossible",
     "timed_out",
     "held_to",
-    *("take_back", "take_back_anyway", "take_back_awaiting", "take_every"),
+    *("take_away", "said"),
+    *("take_back", "take_back_anyway", "take_back_awaiting", "take_every", "give_back"),
 }
 
 

@@ -169,7 +169,7 @@ def test_ctrl_c_says_that_nothing_was_imported(run: Run, monkeypatch: pytest.Mon
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command._Progress, "__call__", interrupt)
-    with pytest.raises(CommandError, match="interrupted: nothing was imported") as refused:
+    with pytest.raises(CommandError, match="interrupted; nothing was imported") as refused:
         run("a.example:80")
     assert refused.value.returncode == 130
     assert not Proxy.objects.exists()
@@ -189,6 +189,6 @@ def test_as_a_program_it_ends_with_1_and_with_130_after_ctrl_c(tmp_path: Path) -
         waiting.stdin.flush()
         waiting.send_signal(signal.SIGINT)
         *progress, last = waiting.stderr.read().splitlines()
-        assert last == "CommandError: interrupted: nothing was imported"
+        assert last == "CommandError: interrupted; nothing was imported"
         assert all(line.startswith("read ") for line in progress)
     assert waiting.returncode == 130

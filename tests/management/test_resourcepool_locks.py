@@ -111,7 +111,7 @@ class TestFreeing:
         ("words", "said"),
         [
             (["busy", "--reason", "x"], "add --kind, one of lock, semaphore"),
-            (["idle", "--kind", "lock", "--reason", "x"], "nobody held it"),
+            (["idle", "--kind", "lock", "--reason", "x"], "held by nobody"),
             (["orders", "--reason", "x"], "conditions and barriers are held by nobody"),
             (["nothing", "--reason", "x"], "no lock, semaphore"),
             (["busy", "--kind", "lock", "--reason", "a\nb"], "reason"),
@@ -261,8 +261,8 @@ class TestRemovingABarrier:
         [
             (["nothing", "--reason", "x"], "there is no barrier nothing"),
             (["orders", "--reason", "x"], "there is no barrier orders"),
-            (["removed", "--reason", "x"], "it did not stand"),
-            (["removed", "--reason", "x", "--dry-run"], "it did not stand"),
+            (["removed", "--reason", "x"], "not standing"),
+            (["removed", "--reason", "x", "--dry-run"], "not standing"),
             (["stays", "--reason", "a\nb"], "reason"),
             (["stays", "--reason", ""], "reason"),
         ],

@@ -81,7 +81,7 @@ def test_by_tag_only_what_is_in_service_is_drained() -> None:
         (["explode", "proxy", "{pk}"], "invalid choice: 'explode'"),
         (["free", "nope", "{pk}", "--reason", "x"], "pool='nope' is not allowed"),
         (["free", "proxy", "987654", "--reason", "x"], "no resourcepool.Proxy has it"),
-        (["free", "proxy", "{pk}", "--reason", "x"], "nothing to do: 1 was left alone: not held any more"),
+        (["free", "proxy", "{pk}", "--reason", "x"], "nothing to do: 1 skipped: no longer held"),
     ],
 )
 def test_bad_input_is_refused_and_changes_nothing(words: list[str], said: str) -> None:

@@ -64,7 +64,7 @@ def test_what_is_not_on_the_first_page_is_on_the_next(topic: Topic) -> None:
 
 def test_a_topic_is_paused_and_resumed(topic: Topic) -> None:
     assert run("topics", "pause", TOPIC).out == "1 was paused.\n"
-    assert run("topics", "pause", TOPIC).err == "1 was paused already.\n"
+    assert run("topics", "pause", TOPIC).err == "1 skipped: paused already.\n"
     assert "it is paused" in run("topics").out
     assert run("topics", "resume", TOPIC).out == "1 was resumed.\n"
 
@@ -74,7 +74,7 @@ def test_timers_are_fired_cancelled_retried_and_discarded_by_name(topic: Topic) 
     assert Timer.objects.due().get().name == "a"
     ran = run("topics", "cancel", TOPIC, "a", "c", "nix")
     assert ran.out == "1 was cancelled.\n"
-    assert ran.err == (f"1 was left alone: running, or over. Not in {TOPIC}: nix\n")
+    assert ran.err == (f"1 skipped: running, or over. Not in {TOPIC}: nix\n")
     assert run("topics", "retry", TOPIC, "c").out == "1 is ready again.\n"
     assert run("topics", "discard", TOPIC, "b", "--reason", "paid").out == "1 was discarded.\n"
     assert states() == {"a": "cancelled", "b": "discarded", "c": "pending"}

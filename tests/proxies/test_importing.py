@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.models import Proxy
-from resourcepool.proxies import import_plan, importing, storing
+from resourcepool.proxies import import_plan, importing
 from resourcepool.proxies.reading import read, silent
 from tests.app.rows import columns, granted, new
 from tests.proxies.imported import ALL, JOE, Import, hosts, numbers, rows
@@ -49,7 +49,7 @@ class TestNewProxies:
         bring(ALL + JOE)
         assert hosts(tags__contains="fast") == ["a.example"]
 
-    @pytest.mark.parametrize("count", [storing.BATCH - 1, storing.BATCH, 2 * storing.BATCH + 1])
+    @pytest.mark.parametrize("count", [import_plan.BATCH - 1, import_plan.BATCH, 2 * import_plan.BATCH + 1])
     def test_may_be_more_than_one_batch(self, bring: Import, count: int) -> None:
         text = "".join(f"joe:{n}@p{n}.example:80\n" for n in range(count))
         assert numbers(bring(text)) == (count, 0, 0, 0)
@@ -167,12 +167,12 @@ class TestUpdate:
         assert [columns(held), columns(out)] == [row | {"weight": 9} for row in before]
 
     def test_may_be_more_than_one_batch(self, bring: Import) -> None:
-        text = "".join(f"p{n}.example,80,joe,secret,{{}}\n" for n in range(2 * storing.BATCH + 1))
+        text = "".join(f"p{n}.example,80,joe,secret,{{}}\n" for n in range(2 * import_plan.BATCH + 1))
         header = "host,port,username,password,weight\n"
         bring(header + text.replace("{}", "1"))
         changed = header + text.replace("{}", "2")
-        assert bring(changed, update=True).changed == 2 * storing.BATCH + 1
-        assert numbers(bring(changed, update=True)) == (0, 0, 2 * storing.BATCH + 1, 0)
+        assert bring(changed, update=True).changed == 2 * import_plan.BATCH + 1
+        assert numbers(bring(changed, update=True)) == (0, 0, 2 * import_plan.BATCH + 1, 0)
         assert set(Proxy.objects.values_list("weight", flat=True)) == {2}
 
 
@@ -238,7 +238,7 @@ class TestSync:
         def store_late(*args: Any) -> int:
             Proxy.objects.filter(host="a.example").drain("broken")
             Proxy.objects.filter(host="b.example").retire("sold")
-            return storing.store(*args)
+            return import_plan.store(*args)
 
         monkeypatch.setattr(importing, "store", store_late)
         assert bring("a.example:80", sync=True).retired == 0
@@ -248,9 +248,9 @@ class TestSync:
         ]
 
     def test_may_be_more_than_one_batch(self, bring: Import) -> None:
-        text = "".join(f"p{n}.example:80\n" for n in range(2 * storing.BATCH + 1))
+        text = "".join(f"p{n}.example:80\n" for n in range(2 * import_plan.BATCH + 1))
         bring(text)
-        assert bring("a.example:80", sync=True).retired == 2 * storing.BATCH + 1
+        assert bring("a.example:80", sync=True).retired == 2 * import_plan.BATCH + 1
         done = bring(text, sync=True)
         assert (numbers(done), done.returned) == ((0, 1_001, 0, 1), 1_001)
         assert hosts(in_service=False) == ["a.example"]

@@ -9,9 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.dialect import Trouble
 from resourcepool.exceptions import DatabaseUnavailable, ImportRefused
 from resourcepool.models import Proxy
-from resourcepool.proxies import import_plan, importing, storing
+from resourcepool.proxies import import_plan, importing
 from resourcepool.proxies.importing import BadLines
-from resourcepool.proxies.storing import ProxyTable
 from tests.app.rows import new
 from tests.proxies.imported import ALL, JOE, Import, hosts, numbers, rows
 
@@ -82,7 +81,7 @@ class TestNothingOrAll:
     ) -> None:
         def store_late(*args: Any) -> int:
             new(Proxy, host="b.example", port=80, notes="theirs")
-            return storing.store(*args)
+            return import_plan.store(*args)
 
         monkeypatch.setattr(importing, "store", store_late)
         with pytest.raises(ImportRefused, match="somebody else has entered") as refused:
@@ -94,12 +93,12 @@ class TestNothingOrAll:
     def test_a_lost_connection_is_not_taken_for_a_failure_or_a_success(
         self, bring: Import, transactional_db: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def lose_it(table: Any, rows: Any, columns: Any = ()) -> None:
+        def lose_it(_: Any, rows: Any, columns: Any = ()) -> None:
             connection.close()
             raise InterfaceError(0, "lost")
 
         monkeypatch.setattr("resourcepool.database.retry.dialect.trouble", lambda *args: Trouble.DISCONNECTED)
-        monkeypatch.setattr(ProxyTable, "write", lose_it)
+        monkeypatch.setattr(import_plan, "write", lose_it)
         with pytest.raises(DatabaseUnavailable, match="import them again"):
             bring("a.example:80")
 
@@ -110,7 +109,7 @@ class TestNothingOrAll:
 
         def store_late(*args: Any) -> int:
             Proxy.objects.all().delete()
-            return storing.store(*args)
+            return import_plan.store(*args)
 
         monkeypatch.setattr(importing, "store", store_late)
         bring(ALL + JOE.replace("mine", "yours"), update=True)

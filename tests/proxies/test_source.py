@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from resourcepool.exceptions import ImportRefused
-from resourcepool.proxies import source
-from resourcepool.proxies.source import lines_of
+from resourcepool.proxies import reading
+from resourcepool.proxies.reading import lines_of
 
 
 @pytest.fixture
@@ -60,12 +60,12 @@ def test_a_refusal_does_not_carry_the_line(file: Path) -> None:
 
 def test_a_huge_file_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_bytes(b"a\n" * 11)
-    monkeypatch.setattr(source, "MAX_LINES", 11)
+    monkeypatch.setattr(reading, "MAX_LINES", 11)
     assert len(list(lines_of(str(file)))) == 11
-    monkeypatch.setattr(source, "MAX_LINES", 10)
+    monkeypatch.setattr(reading, "MAX_LINES", 10)
     assert refusal(file) == "too large: at most 10 lines and 100 MB; split it"
     monkeypatch.undo()
-    monkeypatch.setattr(source, "MAX_BYTES", 21)
+    monkeypatch.setattr(reading, "MAX_BYTES", 21)
     assert "too large" in refusal(file)
 
 

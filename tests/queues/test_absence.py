@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.queues.serving.absence import Absence
+from resourcepool.queues.serving.snapshot import Absence
 
 
 class TestAbsence:

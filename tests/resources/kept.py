@@ -60,5 +60,5 @@ def keep() -> Iterator[Callable[..., Kept]]:
     for one in made:
         one.terminate()
         if one.ident is not None:
-            one.join(5)
+            one.join(60)
             assert not one.is_alive()

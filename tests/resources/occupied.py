@@ -22,7 +22,7 @@ async def occupied() -> AsyncIterator[None]:
 
     def work() -> None:
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
 
     task = asyncio.ensure_future(sync_to_async(work)())
     await soon(begun.is_set)

@@ -8,15 +8,15 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from resourcepool import async_threads
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
+from resourcepool.threads import async_threads
 from resourcepool.waiting import acquire
 from resourcepool.waiting import waiters as waiting
 from tests.app.rows import columns, hold, new, several
 from tests.eventually import closing, eventually
 from tests.resources.occupied import occupied, soon
-from tests.test_async_threads import cancel, cancelled, everything_has_run
+from tests.threads.test_async_threads import cancel, cancelled, everything_has_run
 from tests.waiting.waiters import let_pass
 
 Test = Callable[[], Any]

@@ -224,7 +224,7 @@ class TestTheHolderIsNotTold:
         steal(lost)
         eventually(lambda: changes == [(lost, kept.o)])
         kept.terminate()
-        kept.join(5)
+        kept.join(60)
 
 
 class TestEverybodyTriesTheFirstRow:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from resourcepool.daemon import Daemon
 from resourcepool.history.recorder import recorder
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Event, Proxy, Ticket
+from resourcepool.threads.daemon import Daemon
 from resourcepool.waiting import tickets
 from resourcepool.waiting.waiters import waiters
 from tests.app.rows import busy_for, columns, hold, new, several

@@ -282,6 +282,6 @@ class TestWords:
             eventually(lambda: "is lost" in caplog.text)
             eventually(lambda: kept.lease is not None and kept.lease.is_held)
             kept.terminate()
-            kept.join(5)
+            kept.join(60)
         assert f"Kept[{os.getpid()}] holding http://me:***@" in caplog.text
         assert "hunter2" not in caplog.text

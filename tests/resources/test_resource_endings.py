@@ -87,10 +87,10 @@ class TestClose:
 class TestTerminate:
     def test_frees_it_and_ends_the_thread(self, keep: Any) -> None:
         row = new(Proxy)
-        kept = keep(kind(occupation_delta=90, occupation_interval=30))
+        kept = keep(kind(occupation_delta=360, occupation_interval=120))
         kept.start()
         kept.terminate()
-        kept.join(20)  # less than its interval
+        kept.join(60)  # less than its interval
         assert not kept.is_alive()
         assert busy_for(row) <= 0
 
@@ -99,18 +99,18 @@ class TestTerminate:
         kept = keep()
         kept.terminate()
         kept.start()
-        kept.join(1)
+        kept.join(60)
         assert not kept.is_alive()
         assert busy_for(row) <= 0
 
     def test_ends_a_thread_that_waits_for_a_replacement(self, keep: Any) -> None:
         row = new(Proxy)
-        kept = keep(kind(acquire_timeout=30))
+        kept = keep(kind(acquire_timeout=120))
         kept.start()
         steal(row)
         eventually(in_line)
         kept.terminate()
-        kept.join(20)  # less than it would have waited
+        kept.join(60)  # less than it would have waited
         assert not kept.is_alive()
         eventually(lambda: not in_line())
         assert columns(row)["holder"] == "thief"
@@ -122,17 +122,17 @@ class TestTerminate:
             if self.ident is None or threading.current_thread() is not self:
                 return True
             checking.set()
-            return go_on.wait(5)
+            return go_on.wait(60)
 
         several(Proxy, 2)
         kept = keep(kind(is_valid=is_valid))
         kept.start()
         stolen = kept.o
         steal(stolen)
-        assert checking.wait(20)
+        assert checking.wait(60)
         kept.terminate()
         go_on.set()
-        kept.join(5)
+        kept.join(60)
         assert not kept.is_alive()
         assert list(Proxy.objects.held()) == [stolen]
         eventually(lambda: keeper.kept() == [])  # its ticket goes a moment later

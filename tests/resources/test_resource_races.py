@@ -49,7 +49,7 @@ def start() -> Iterator[Callable[..., Any]]:
     yield make
     for one in started:
         one.terminate()
-        one.join(10)
+        one.join(60)
         assert not one.is_alive()
 
 
@@ -108,7 +108,7 @@ def test_what_is_found_while_it_ends_is_given_back(start: Any, end: str) -> None
     crawler = start(Slow)
     steal(first)
     second = new(Proxy)
-    assert checking.wait(20)
+    assert checking.wait(60)
     getattr(crawler, end)()
     go_on.set()
     eventually(lambda: columns(second)["holder"] == "" and busy_for(second) <= 0)
@@ -128,7 +128,7 @@ class Watched(Patient):
         if self.o != self.slow:
             return True
         self.checking.set()
-        assert self.go_on.wait(20)
+        assert self.go_on.wait(60)
         assert self.lease is not None
         self.seen.append((self.o, self.lease.pk, str(self)))
         return self.answer
@@ -141,7 +141,7 @@ class TestTheEndWhileAnotherThreadChecks:
 
     def end(self, watched: Any, end: str, answer: bool, fix: InBackground | None = None) -> None:
         watched.answer = answer
-        assert watched.checking.wait(20)
+        assert watched.checking.wait(60)
         getattr(watched, end)()
         assert (watched.o, watched.lease) == (None, None), "for others it is closed"
         watched.go_on.set()

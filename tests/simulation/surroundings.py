@@ -11,14 +11,14 @@ from django.conf import settings
 from django.db import connection, connections
 
 from resourcepool import dialect, hints
-from resourcepool.bell import Bell
-from resourcepool.daemon import Daemon
 from resourcepool.database import background
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.dialect import Trouble
 from resourcepool.leases import shutdown, terms
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
+from resourcepool.threads.bell import Bell
+from resourcepool.threads.daemon import Daemon
 from resourcepool.waiting import contention
 from resourcepool.waiting.contention import Contention, Upkeep, acquiring, releasing, upkeep
 from resourcepool.waiting.notices import Notices, notices
@@ -145,7 +145,7 @@ def _if_heard(notice: Callable[[Notices, str, object], None]) -> Callable[[Notic
     return hear
 
 
-def _send_hint(address: str) -> None:
+def _send_hint(address: str, _per_second: float = 0.0) -> None:
     running = schedule.now_running()
     running.note(f"a hint for {address or 'nobody'}")
     for process in {actor.process.name: actor.process for actor in running.actors}.values():

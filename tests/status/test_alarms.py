@@ -14,9 +14,9 @@ from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status
 from resourcepool.signals import alarm_cleared, alarm_raised
 from resourcepool.status.alarms import Kind, Limits, alarms, judge
-from resourcepool.status.durations import duration
 from resourcepool.status.jobs import JobStatus
 from resourcepool.status.pools import PoolStatus
+from resourcepool.status.reading import duration
 from resourcepool.sweeps.sweep import sweep
 from tests.app.rows import change, hold, new, several
 from tests.waiting.waiters import ticket

@@ -8,7 +8,7 @@ import pytest
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status, state_of
-from resourcepool.status.pools import in_state, pool, pools
+from resourcepool.status.pools import in_state, pools
 from tests.app.rows import new
 from tests.waiting.waiters import ticket
 
@@ -44,7 +44,7 @@ def test_the_database_and_python_agree_on_the_state_of_every_row() -> None:
 def test_counts_each_once() -> None:
     for columns in ROWS:
         row(*columns)
-    status = pool(Proxy)
+    status = pools([Proxy])[0]
     assert status.total == len(ROWS)
     assert status.counts == {state: Proxy.objects.filter(in_state(state)).count() for state in State}
 
@@ -71,7 +71,7 @@ class TestAPool:
         Proxy.pool.acquire(ttl=40)
         for _ in range(2):
             new(Proxy)
-        status = pool(Proxy)
+        status = pools([Proxy])[0]
         assert status.utilisation == pytest.approx(0.5)
         assert 35 < (status.next_free_in or 0) <= 40
         assert not status.is_exhausted
@@ -81,20 +81,20 @@ class TestAPool:
         ticket(Proxy, asked_at=DbLater(-30))
         ticket(Proxy, asked_at=DbLater(-10))
         ticket(Proxy, seconds=-1, asked_at=DbLater(-500))  # dead
-        status = pool(Proxy)
+        status = pools([Proxy])[0]
         assert status.is_exhausted
         assert status.waiters == 2
         assert 29 < status.oldest_wait < 60
 
     def test_with_a_dead_holder_counts_what_ran_out(self) -> None:
         new(Proxy, holder="dead", busy_before=DbLater(-5), fence=1)
-        assert pool(Proxy).expired == 1
+        assert pools([Proxy])[0].expired == 1
 
     def test_tells_how_old_the_checks_are(self) -> None:
         new(Proxy)
         new(Proxy, checked_at=DbLater(-100), verdict="ok")
         new(Proxy, checked_at=DbLater(-200), verdict="bad")
-        status = pool(Proxy)
+        status = pools([Proxy])[0]
         assert (status.unchecked, status.bad) == (1, 1)
         assert 199 < (status.oldest_check or 0) < 260
 
@@ -113,5 +113,5 @@ class TestAPool:
             checked_at=None if checked is None else DbLater(checked),
         )
         new(Proxy, busy_before=DbLater(-5_000), checked_at=DbLater(-5_000), in_service=False)
-        found = pool(Proxy).passed_over or 0
+        found = pools([Proxy])[0].passed_over or 0
         assert (expected or 9) - 1 < found < (expected or 9) + 60

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.status.renewal import renewal
+from resourcepool.status.holders import renewal
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from resourcepool.dialect import DbLater
 from resourcepool.models import Sample
-from resourcepool.status.trend import Point, Row, Span, fold, trends, up_to_now
+from resourcepool.status.activity import Point, Row, Span, fold, trends, up_to_now
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,9 @@ from resourcepool.models import Event, Job, Move, Proxy, Sample
 from resourcepool.resources.state import Status
 from resourcepool.signals import What
 from resourcepool.sweeps import sweep as sweeping
-from resourcepool.sweeps.expired import tell_overtaken
 from resourcepool.sweeps.pruning import prune_history
 from resourcepool.sweeps.samples import take_samples
-from resourcepool.sweeps.sweep import prune, refresh_statistics, sweep
+from resourcepool.sweeps.sweep import prune, refresh_statistics, sweep, tell_overtaken
 from tests.app.rows import change, columns, expire, granted, hold, new, steal
 from tests.committed import Statement
 

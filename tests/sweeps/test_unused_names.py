@@ -9,12 +9,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.database.clock import monotonic
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
-from resourcepool.locks import Hold, Lock, Semaphore, rows
-from resourcepool.locks.rows import UNUSED
+from resourcepool.locks import Hold, Lock, Semaphore, base
+from resourcepool.locks.base import UNUSED
 from resourcepool.models import Job, Mutex, Notification, RWLockPermit, SemaphorePermit, Ticket
-from resourcepool.sweeps import unused_names
+from resourcepool.sweeps import pruning
+from resourcepool.sweeps.pruning import remove_unused_names
 from resourcepool.sweeps.sweep import prune
-from resourcepool.sweeps.unused_names import remove_unused_names
 from resourcepool.waiting.models import line_name
 from tests.app.rows import change, hold, new
 from tests.committed import Statement
@@ -71,7 +71,7 @@ class TestOfAnyKind:
         assert remove_unused_names() > 0
 
     def test_many_in_batches(self, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(unused_names, "BATCH", 5)
+        monkeypatch.setattr(pruning, "BATCH", 5)
         for number in range(7):
             rows_of(model, f"old {number}")
             rows_of(model, f"used {number}", busy_before=LATELY)
@@ -116,14 +116,14 @@ class TestPermits:
         self, model: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         first, *_ = rows_of(model)
-        found = unused_names._unused_names
+        found = pruning._unused_names
 
         def find(*args: Any) -> Any:
             names = found(*args)
             change(first, busy_before=DbLater(60), holder="me")
             return names
 
-        monkeypatch.setattr(unused_names, "_unused_names", find)
+        monkeypatch.setattr(pruning, "_unused_names", find)
         assert remove_unused_names() == 0
 
     def test_what_was_resized_stays(self, model: Any) -> None:
@@ -161,14 +161,14 @@ class TestANameThatIsUsedAgain:
             InBackground(lambda: make("seats").acquire(blocking=False)).result()
         self._sweep()
         monkeypatch.setattr(
-            rows, "monotonic", lambda: monotonic() + UNUSED
+            base, "monotonic", lambda: monotonic() + UNUSED
         )  # as much as the rows are older now
         assert make("seats").acquire(blocking=False) is not None
 
     def test_by_a_waiter_that_comes_while_it_is_swept(self, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         with make("seats") as before:
             pass
-        is_awaited, waits = unused_names._awaited, list[InBackground]()
+        is_awaited, waits = pruning._awaited, list[InBackground]()
 
         def look(those: Any, names: Any) -> Any:
             found = is_awaited(those, names)
@@ -178,7 +178,7 @@ class TestANameThatIsUsedAgain:
                     eventually(Ticket.objects.filter(pool__endswith=":seats").exists)
             return found
 
-        monkeypatch.setattr(unused_names, "_awaited", look)
+        monkeypatch.setattr(pruning, "_awaited", look)
         self._sweep()
         hold = waits[0].result()
         assert hold.is_held

@@ -8,8 +8,7 @@ from resourcepool.elections import Election
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import attempts, submit
-from resourcepool.taskqueue.order import Head
-from resourcepool.taskqueue.policy import End, Verdict
+from resourcepool.taskqueue.policy import End, Head, Verdict
 from resourcepool.taskqueue.running import RunningTask
 from tests.app.rows import change
 from tests.taskqueue.consuming import states, stream, task

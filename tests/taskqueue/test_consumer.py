@@ -11,7 +11,7 @@ from django.utils import timezone
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import Consumer, handler, submit
-from resourcepool.taskqueue.telling import counted
+from resourcepool.taskqueue.abstract import counted
 from tests.app.rows import change
 from tests.eventually import eventually
 from tests.taskqueue.consuming import WITHIN, Gate, consuming, finished, states, stream, task
@@ -73,7 +73,7 @@ def test_only_one_consumer_runs_tasks_and_the_next_follows_when_it_stops() -> No
             gate.may_end.set()
             finished(2)
     one, other = gate.tasks
-    assert one._term.fence < other._term.fence
+    assert one.lease.fence < other.lease.fence
 
 
 def test_a_failed_task_blocks_its_stream_until_it_is_retried() -> None:

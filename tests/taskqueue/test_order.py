@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resourcepool.taskqueue.order import Head, choose
+from resourcepool.taskqueue.policy import Head, choose
 
 SECOND = 1_000_000
 

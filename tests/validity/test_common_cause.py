@@ -3,8 +3,8 @@
 import pytest
 
 from resourcepool.resources.state import Verdict
+from resourcepool.validity.check import common_cause
 from resourcepool.validity.checker import Finding
-from resourcepool.validity.common_cause import common_cause
 
 OK, BAD, UNKNOWN = Verdict.OK, Verdict.BAD, Verdict.UNKNOWN
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from resourcepool.bell import Bell
 from resourcepool.models import Proxy
+from resourcepool.threads.bell import Bell
 from resourcepool.waiting import contention, tickets
 from resourcepool.waiting.contention import Speed
 from resourcepool.waiting.notices import notices

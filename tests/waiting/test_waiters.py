@@ -163,7 +163,7 @@ class TestTheThread:
             raise DatabaseUnavailable("gone")
 
         monkeypatch.setattr(tickets, "look", fails)
-        assert failed.wait(20)
+        assert failed.wait(60)
         held.release()
         monkeypatch.setattr(tickets, "look", look)
         waiting.let_go("one")

@@ -17,7 +17,7 @@ from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subs
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
 from resourcepool.operations.operation import by_name
 from resourcepool.status.channels import LISTED, ChannelStatus, channels
-from resourcepool.status.durations import duration
+from resourcepool.status.reading import duration
 
 ChannelFilter = typed("channel", _("channel"))
 StandingFilter = choice(

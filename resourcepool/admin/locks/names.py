@@ -19,15 +19,15 @@ from resourcepool.admin.timeline import Timelined
 from resourcepool.dashboard.access import may_view
 from resourcepool.history.models import Event
 from resourcepool.locks.models import NUMBER, Mutex, RWLockPermit, SemaphorePermit
-from resourcepool.locks.owners import owner_in
+from resourcepool.locks.registry import owner_in
 from resourcepool.operations import Operation
 from resourcepool.operations.locks import FREE, FREE_HOLDER, RESIZE
 from resourcepool.operations.operation import by_name
-from resourcepool.status.durations import duration
 from resourcepool.status.locks.cycles import KINDS, cycles, who
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.names import MOST_HOLDERS, LockStatus, lock_named, standing_of
 from resourcepool.status.locks.of_holder import held_by
+from resourcepool.status.reading import duration
 from resourcepool.waiting.models import Ticket, pool_name
 
 SHOWN = 3  # holders in a list

@@ -16,7 +16,7 @@ from resourcepool.labels import spelled
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.models import Queue, Server
-from resourcepool.status.durations import exactly
+from resourcepool.status.reading import exactly
 
 LABELS = column("labels", _("labels"), spelled, name="offered")
 REGISTERED = column("micros_registered", _("registered"), ago, name="registered")

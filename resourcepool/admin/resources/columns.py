@@ -11,8 +11,8 @@ from resourcepool.admin.columns import badge, countdown, lines, moment, short_mo
 from resourcepool.admin.generic import Admin
 from resourcepool.events import shown
 from resourcepool.resources.state import Standing, State, Status, standing_of
-from resourcepool.status.durations import duration
 from resourcepool.status.holders import beginnings, origin
+from resourcepool.status.reading import duration
 
 
 class Columns(Admin):

@@ -19,7 +19,7 @@ from resourcepool.dialect import DbNow
 from resourcepool.operations.dispensers import FREE
 from resourcepool.operations.operation import by_name
 from resourcepool.status.dispensers import MOST_COUNTED, DispenserStatus, dispensers
-from resourcepool.status.durations import duration
+from resourcepool.status.reading import duration
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
 State = DispenserTask.State

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.columns import lines
 from resourcepool.admin.filters import choice, typed
 from resourcepool.admin.places import PlaceAdmin, WorkAdmin
-from resourcepool.status.durations import duration
+from resourcepool.status.reading import duration
 from resourcepool.status.streams import STREAMS, StreamStatus, streams
 from resourcepool.taskqueue.models import Stream, Task
 

@@ -13,7 +13,7 @@ from resourcepool.admin.places import PlaceAdmin, WorkAdmin
 from resourcepool.labels import listed, spelled
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.timers import CANCEL, FIRE
-from resourcepool.status.durations import duration
+from resourcepool.status.reading import duration
 from resourcepool.status.timers import TopicStatus, topics
 from resourcepool.status.work.schedules import recurrence
 from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic

@@ -1,4 +1,4 @@
-"""A channel: what is published in it reaches all who subscribe to it, in one order."""
+"""A channel: its messages reach all its subscribers, in one order."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -6,24 +6,24 @@ from typing import Any
 from django.db import connections, router
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.leases.terms import MIN_TTL
+from resourcepool.locks.base import wait_of
 from resourcepool.locks.channels import checking
-from resourcepool.locks.channels.looking import looks
 from resourcepool.locks.channels.models import KEPT, KEPT_COUNT, MOST_KEPT, Broadcast
+from resourcepool.locks.channels.polling import pollers
 from resourcepool.locks.channels.publishing import Publication
-from resourcepool.locks.channels.seat import Seat
 from resourcepool.locks.channels.subscriber import Subscriber
+from resourcepool.locks.channels.subscription import SubscriptionSource
 from resourcepool.locks.models import MAX_NAME
-from resourcepool.locks.rows import wait_of
+from resourcepool.threads.async_threads import for_asyncio
 
 TTL = 15.0  # seconds
 
 
 class Channel:
-    """Messages for everybody who listens, in one order for all (document 004, R4.1).
+    """Messages for all subscribers, in one order for all.
 
         Channel("config").publish({"level": 3})
 
@@ -32,11 +32,11 @@ class Channel:
                 ...
 
     Messages become visible in the order of their numbers: 1, 2, 3, .., without gaps. A subscriber gets each message
-    that is published after it has begun, at least once while it lives; one with a name goes on where it was, after
-    a crash and on another host, too.
+    published after it has begun, at least once. One with a name goes on where it was, even after a crash and on
+    another host.
 
-    Not promised: that a message comes only once, that messages of different channels come in one order, and that
-    messages are kept for a subscriber that is behind for longer than the channel keeps them; it learns what it missed.
+    Not promised: that a message comes only once; an order between channels; that messages wait for a subscriber for
+    longer than the channel keeps them, but it learns which it missed.
     """
 
     def __init__(
@@ -47,17 +47,13 @@ class Channel:
         kept: object = None,
         kept_count: int | None = None,
     ) -> None:
-        """Describe it; the first message, or the first subscriber, makes it.
+        """The first message, or the first subscriber, makes the channel. Raises BadOption.
 
         Args:
-            name: a line of 1 to 200 characters; upper and lower case are different.
+            name: one line of 1 to 200 characters; case matters.
             most: ``publish`` refuses while a durable subscription has more messages than that to read; None: never.
-            kept: seconds or timedelta for which messages are kept, where this makes the channel; 7 days if not given.
-            kept_count: how many messages are kept, where this makes the channel; 100,000 if not given. Of a channel
-                that is there already operators change both.
-
-        Raises:
-            BadOption: a value is not allowed.
+            kept: seconds or timedelta for which a new channel keeps messages; None: 7 days.
+            kept_count: how many messages a new channel keeps; None: 100,000. Later operators change both.
         """
         self.name = options.name("name", name, most=MAX_NAME)
         self._most = None if most is None else options.whole("most", most, least=1, most=MOST_KEPT)
@@ -71,13 +67,13 @@ class Channel:
 
     @property
     def using(self) -> str:
-        """The database in which it is."""
+        """The database of its rows."""
         return router.db_for_write(Broadcast)
 
     def publish(self, payload: Any) -> int:
-        """Publish a message, inside a transaction of the caller when that commits; returns its number.
+        """Publish a message, with the caller's transaction if one is open; return its number.
 
-        Until that commit nobody else can publish in this channel: keep such a transaction short.
+        Until the commit nobody else can publish in this channel: keep such a transaction short.
 
         Args:
             payload: anything that JSON can say, up to 64 KiB.
@@ -92,16 +88,10 @@ class Channel:
     apublish = for_asyncio(publish)
 
     def publish_many(self, payloads: Iterable[Any]) -> range:
-        """Publish several messages, one after the other and nobody else's in between, all or none; see ``publish``.
+        """Publish several messages without others in between, all or none; return their numbers. See ``publish``.
 
         Args:
             payloads: up to 1,000, of 4 MiB together, and no more than the ``most`` of the channel.
-
-        Returns:
-            Their numbers.
-
-        Raises:
-            as ``publish``.
         """
         texts = checking.payloads(payloads, self._most or checking.MOST_AT_ONCE)
         if not texts:
@@ -120,20 +110,19 @@ class Channel:
         stop: Callable[[], bool] = lambda: False,
         ttl: object = TTL,
     ) -> Subscriber:
-        """Return an iterator of the messages, from this moment on.
+        """Return an iterator of the messages.
 
         Args:
-            name: of a durable subscription, which goes on where it was; one process at a time reads under it, and
-                others wait until that closes it or has died. None: not durable, and for this process alone.
-            from_: where to begin, unless a durable subscription of this name has begun before: "now" (what is published
-                from now on), "start" (the oldest that is kept), a message's number, or a datetime.
-            timeout: seconds or timedelta without a message, after which the iteration ends; None or -1: as long as it
-                takes.
-            stop: asked now and then, within half a second; True ends the iteration.
-            ttl: seconds or timedelta after which others may read under the name when this process has died.
+            name: of a durable subscription, which goes on where it was. One process at a time reads under it; others
+                wait until that closes it or dies. None: not durable, for this process alone.
+            from_: where a new subscription begins: "now" (with what is published from now on), "start" (with the
+                oldest message that is kept), a message's number, or a datetime.
+            timeout: seconds or timedelta without a message after which the iteration ends; None or -1: never.
+            stop: asked at least every half second; True ends the iteration.
+            ttl: seconds or timedelta after the death of this process until others may read under the name.
 
         Raises:
-            AcquireTimeout: another process reads under this name all that time, or until ``stop``.
+            AcquireTimeout: another process read under this name all that time, or until ``stop``.
             BadOption: a value is not allowed.
             ClaimInTransaction: a transaction is open.
             DatabaseUnavailable: it did not begin.
@@ -157,12 +146,11 @@ class Channel:
         return subscriber
 
     def _publish(self, payloads: Sequence[str]) -> int:
-        """Publish these; return the last number."""
         using = self.using
         publication = Publication(using, self._broadcast, payloads, self._most)
         with answer_timeout():
             number = retrying(connections[using], publication.send)
-        looks.tell_after_commit(using, self.name)
+        pollers.tell_after_commit(using, self.name)
         return number
 
     def _subscriber(
@@ -172,4 +160,6 @@ class Channel:
         wait = wait_of("timeout", timeout)
         options.plain_function("stop", stop, "a plain function, which tells whether to end")
         lasts = options.seconds("ttl", ttl, least=MIN_TTL)
-        return Subscriber(Seat(self.using, self._broadcast, called, checking.start(from_), lasts), wait, stop)
+        return Subscriber(
+            SubscriptionSource(self.using, self._broadcast, called, checking.start(from_), lasts), wait, stop
+        )

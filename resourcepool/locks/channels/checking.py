@@ -1,4 +1,4 @@
-"""Checks what callers hand in: JSON payloads and where to begin."""
+"""Checks arguments: payloads, and where a subscription begins."""
 
 import datetime
 import json
@@ -37,7 +37,7 @@ def payload(value: Any, option: str = "payload") -> str:
 
 
 def payloads(value: object, most: int) -> list[str]:
-    """Return each as JSON, at most ``most`` (1,000) of 4 MiB together; raises BadOption, which names the one."""
+    """Return each as JSON, at most ``most`` (1,000) of 4 MiB together; raises BadOption, which says which is wrong."""
     most = min(most, MOST_AT_ONCE)
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | bytearray | Mapping):
         raise BadOption("payloads", value, Sentence(_("a list of payloads")))
@@ -54,7 +54,7 @@ def payloads(value: object, most: int) -> list[str]:
 
 
 def start(value: object) -> From:
-    """Return ``value`` if one can begin to read there: "now", "start", a number, a moment; raises BadOption."""
+    """Return ``value`` if it is "now", "start", a number or a moment; raises BadOption."""
     if isinstance(value, str) and value in ("now", "start"):
         return value
     if isinstance(value, datetime.datetime):

@@ -1,12 +1,12 @@
-"""One message, as its reader gets it."""
+"""A message, as a subscriber gets it."""
 
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from resourcepool.async_threads import for_asyncio
 from resourcepool.exceptions import LeaseLost
+from resourcepool.threads.async_threads import for_asyncio
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,22 +24,20 @@ class Message:
     payload: Any
     published_at: Any
     publisher: str
-    # Weak: a message that a traceback still has would keep the name of its subscription from others.
+    # Weak: a message that a traceback still refers to would keep the subscription from others.
     _note_done: "weakref.WeakMethod[Callable[[int, int], None]]" = field(repr=False, compare=False)
-    _turn: int = field(
-        repr=False, compare=False
-    )  # of the subscription's turns to read, the one in which it came
+    _turn: int = field(repr=False, compare=False)  # see ``Position``
 
     def done(self) -> None:
-        """Move the cursor to this message now; of a durable one in the caller's transaction, if one is open.
+        """Move the cursor to this message now; a durable one's with the caller's transaction, if one is open.
 
-        So what a handler writes to the same database, and that it is done, is committed together or not at all.
+        So what a handler writes to the same database, and the cursor, are committed together or not at all.
 
         Raises:
-            LeaseLost: somebody else reads under this name by now, or did so since this message came; the channel was
-                removed since; or nobody has what ``subscribe`` returned any more. Nothing was changed.
-            LeaseReleased: it is done already: by a transaction before this one, whose commit got no answer, and was
-                made, or by this one. Ask for the next message.
+            LeaseLost: another process reads under this name, or has since this message came; the channel was removed;
+                or the subscriber was dropped. Nothing was changed.
+            LeaseReleased: it is done already, by this transaction or an earlier one, whose commit took effect without
+                an answer. Ask for the next message.
             DatabaseUnavailable: it is unknown whether it was stored.
         """
         if (note_done := self._note_done()) is None:

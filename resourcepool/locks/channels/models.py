@@ -1,4 +1,4 @@
-"""Channels, their messages, and who reads them (document 004: R4.1)."""
+"""Channels, their messages and their subscriptions."""
 
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -25,23 +25,23 @@ KEPT = 7 * DAY  # seconds
 KEPT_COUNT = 100_000
 MOST_KEPT = 10_000_000
 BATCH = 1_000  # rows in a statement
-CHANNEL = "channel_id"  # of which the type checker does not know
+CHANNEL = "channel_id"  # which the type checker does not know
 
 
 class BroadcastQuerySet(models.QuerySet[Any]):
-    """What an operator does to channels."""
+    """What operators do to channels."""
 
     def prune(self, actor: str = "") -> int:
-        """Remove every message that is there now; returns of how many channels. Numbers go on where they were."""
+        """Remove all messages; return from how many channels. Numbers go on where they were."""
         return sum(one.remove_up_to(one.last, actor) for one in self.all())
 
     def remove(self, actor: str = "") -> int:
-        """Remove channels with their messages and subscriptions; returns how many."""
+        """Remove channels with their messages and subscriptions; return how many."""
         return sum(one.remove(actor) for one in self.all())
 
 
 class Broadcast(models.Model):
-    """A channel, found by its name. Who publishes locks this row until the commit: so there is one order."""
+    """A channel. A publisher locks this row until its commit, so messages have one order."""
 
     acts_are_told: ClassVar[bool] = True
     none_yet = gettext_noop("a channel; there is none yet: the first message makes it")
@@ -69,7 +69,7 @@ class Broadcast(models.Model):
         return str(self.name)
 
     def remove_up_to(self, number: int, actor: str = "") -> bool:
-        """Remove the messages up to this number, a batch at a time; returns whether there were any."""
+        """Remove the messages up to this number, a batch at a time; return whether there were any."""
         using, removed = router.db_for_write(type(self), instance=self), 0
         rows: Any = BroadcastMessage.objects
         messages = rows.using(using).filter(channel_id=self.name, number__lte=number)
@@ -81,7 +81,7 @@ class Broadcast(models.Model):
         return removed > 0
 
     def remove(self, actor: str = "") -> bool:
-        """Remove it with all that belongs to it; whoever reads it goes on with what is published anew."""
+        """Remove it with its messages and subscriptions; its readers go on with a new channel of this name."""
         using = router.db_for_write(type(self), instance=self)
         self.remove_up_to(self.last)
         with transaction.atomic(using=using):
@@ -95,7 +95,7 @@ class Broadcast(models.Model):
 
 
 class BroadcastMessage(models.Model):
-    """One message. Its number is taken while the channel's row is locked, so numbers appear in order, with no gaps."""
+    """A message. Its number is taken while the channel is locked, so numbers appear in order and without gaps."""
 
     channel = models.ForeignKey(
         Broadcast,
@@ -126,10 +126,10 @@ class BroadcastMessage(models.Model):
 
 
 class SubscriptionQuerySet(LeaseQuerySet):
-    """Filters over subscriptions, and what an operator does to them."""
+    """Filters, and what operators do to subscriptions."""
 
     def durable(self) -> Self:
-        """Those with a name, whose cursor survives."""
+        """Those whose cursor survives their process."""
         return self.filter(is_durable=True)
 
     def with_channel(self) -> Self:
@@ -140,19 +140,19 @@ class SubscriptionQuerySet(LeaseQuerySet):
         return self.annotate(newest=Subquery(newest), oldest=first)
 
     def move(self, to: str, actor: str = "") -> int:
-        """Have them go on "now", from the "start", or from a number; returns how many.
+        """Have them go on "now", from the "start", or from a number; return how many.
 
-        A number that is not published yet is "now": nothing that is published is passed over by a slip of the hand.
-        Whoever reads under the name at this moment loses it, and goes on there as well.
+        A number that is not published yet is "now", so that a typing error passes over nothing. A current reader
+        loses its lease, and goes on there as well.
         """
         return self._done(What.MOVED, actor, to, partial(_move, to))
 
     def remove(self, actor: str = "") -> int:
-        """Remove those that nobody reads; returns how many."""
+        """Remove those that nobody reads; return how many."""
         return self._done(What.DELETED, actor, "", lambda row: row.available()._raw_delete(row.db))
 
     def _done(self, what: What, actor: str, why: str, act: Any) -> int:
-        self._for_write = True  # or ``db`` were the one to read from
+        self._for_write = True  # or ``db`` would be a replica
         done, using = 0, self.db
         for pk, fence, channel, name in self.values_list("pk", "fence", "channel_id", "name"):
             with transaction.atomic(using=using):
@@ -174,7 +174,7 @@ def _move(to: str, row: Any) -> int:
 
 
 class Subscription(AbstractLease):
-    """Who reads a channel: a leased row, so one process at a time reads under a name. Its fence guards the cursor."""
+    """A subscription to a channel: leased, so one process at a time reads it. Its fence guards the cursor."""
 
     is_told: ClassVar[bool] = False
     acts_are_told: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""How far a subscriber is: what it has read, what of that is done, and what of that is stored."""
+"""How far a subscriber is: what it has read, what is done, and what is stored."""
 
 import json
 import logging
@@ -14,10 +14,10 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import for_project, from_columns
 from resourcepool.exceptions import ClaimInTransaction, LeaseLost, LeaseReleased, MessagesMissed
-from resourcepool.locks.channels.looking import Waiting
 from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.models import Broadcast, BroadcastMessage
-from resourcepool.locks.channels.seat import Reading, Seat
+from resourcepool.locks.channels.polling import Waiting
+from resourcepool.locks.channels.subscription import SubscriptionLease, SubscriptionSource
 from resourcepool.waiting.request import callers_blocks
 
 BATCH = 100  # messages that are read at once
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class Place(NamedTuple):
-    """The last message that is done, the newest one that is known of, and of which channel of this name."""
+    """The last message that is done, the newest one known, and which channel of this name they are of."""
 
     cursor: int = 0
     last: int = 0
@@ -36,49 +36,39 @@ class Place(NamedTuple):
 
 
 class Position:
-    """How far a subscriber is.
+    """How far a subscriber is. It may read while it has a ``lease``."""
 
-    Attributes:
-        lease: its right to read; None: it has none, or lost it.
-    """
-
-    def __init__(self, seat: Seat) -> None:
-        self._seat = seat
-        self.lease: Reading | None = None
+    def __init__(self, source: SubscriptionSource) -> None:
+        self._source = source
+        self.lease: SubscriptionLease | None = None
         self.place, self._is_new = Place(), True
         self._read: deque[tuple[Any, ...]] = deque()
-        self._in_hand = 0  # the number of the message that the consumer has
-        self._turn = (
-            0  # goes up when it begins again, where others may have been meanwhile, or in another channel
-        )
+        self._in_hand = 0  # the number of the message that the caller has
+        self._turn = 0  # goes up when it begins again: others may have read meanwhile, or it is a new channel
         self._stored, self._stored_at, self._missed = 0, 0.0, 0
-        self._missing: tuple[int, int] | None = None  # the first and the last that are to be told
+        self._missing: tuple[int, int] | None = None  # the first and the last message to report as missed
         self._is_told = False
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is something to deliver, and nothing to be stored before it."""
+        """Whether there is something to deliver, and nothing to store before."""
         has_message = bool(self._read) and monotonic() - self._stored_at < STORED_EVERY
         return has_message or self._missing is not None
 
-    def taken(self, lease: Reading, row: Any) -> None:
-        """Begin, or begin again, where the row says."""
+    def taken(self, lease: SubscriptionLease, row: Any) -> None:
+        """Begin, or begin again, where the row says, under this lease."""
         here = Place(row.cursor, row.channel.last, row.channel.made)
-        if not self._is_new and not self._seat.is_durable:  # its row was of no account
+        if not self._is_new and not self._source.is_durable:  # its row means nothing
             here = here._replace(cursor=self.place.cursor if self.place.made == here.made else 0)
-        if self._seat.is_durable:
-            self._missing = None  # found under an older lease; if it is so still, it is found again
-        self._read.clear()  # a cancelled call may have read on meanwhile
+        if self._source.is_durable:
+            self._missing = None  # found under an older lease; if it is still so, it is found again
+        self._read.clear()  # a cancelled call may have read on
         self.place, self._stored, self._missed = here, row.cursor, row.missed
         self.lease, self._stored_at, self._is_new = lease, monotonic(), False
-        self._turn += self._seat.is_durable
+        self._turn += self._source.is_durable
 
     def is_held(self) -> bool:
-        """Tell whether it still may read; if not, what was read ahead is another one's.
-
-        Raises:
-            LeaseFromAnotherProcess: a fork has copied it: what it would read is its parent's.
-        """
+        """Whether it still may read; if not, drop what was read ahead. Raises LeaseFromAnotherProcess, after a fork."""
         if self.lease is not None:
             self.lease.ensure_ours()
         if self.lease is not None and not self.lease.is_held:
@@ -87,14 +77,13 @@ class Position:
         return self.lease is not None
 
     def lose(self) -> None:
-        """Read no more under this lease."""
         if self.lease is not None:
             self.lease.let_go()
         self.lease = None
         self._read.clear()
 
     def move_on(self) -> None:
-        """Count the message in hand as done, because the next one is asked for."""
+        """Note that the message in hand is done, since the next one is asked for."""
         if self._in_hand:  # it stays if a signal comes in between
             self.place = self.place._replace(cursor=max(self._in_hand, self.place.cursor))
             while self._read and self._read[0][0] <= self._in_hand:
@@ -104,30 +93,30 @@ class Position:
             self._missing, self._is_told = None, False
 
     def take_back(self, error: BaseException) -> None:
-        """Deliver once more what the consumer has not got, because of a signal, for example."""
+        """Deliver again what the caller did not get, because of a signal, for example."""
         self._in_hand, self._is_told = 0, isinstance(error, MessagesMissed)
 
     def note_done(self, number: int, turn: int) -> None:
         """See ``Message.done``."""
         if turn != self._turn:
             raise LeaseLost(
-                f"message {number} was read before {self._seat.name!r} was lost, or the channel was removed"
+                f"message {number} was read before {self._source.name!r} was lost, or the channel was removed"
             )
         is_in_hand, cursor, lease = number > self.place.cursor, max(number, self.place.cursor), self.lease
-        if not self._seat.is_durable or cursor == self._stored:
+        if not self._source.is_durable or cursor == self._stored:
             self.place = self.place._replace(cursor=cursor)
             return
         if lease is None:
-            raise LeaseLost(f"subscription {self._seat.name!r} is not read by this process any more")
+            raise LeaseLost(f"subscription {self._source.name!r} is not read by this process any more")
         lease.ensure_held()
-        connection = connections[self._seat.using]
+        connection = connections[self._source.using]
         is_atomic = connection.in_atomic_block or not connection.get_autocommit()
-        # What is written with it is written once, also if the caller tries again because a commit got no answer.
+        # What is written with it is written once, even if the caller repeats a transaction whose commit got no answer.
         is_once = is_atomic and is_in_hand
         with answer_timeout():
             if not (lease.store_once if is_once else lease.store)(cursor, self._missed):
                 if is_once and lease.has_stored(cursor):
-                    where = f"subscription {self._seat.name!r} of channel {self._seat.broadcast.name!r}"
+                    where = f"subscription {self._source.name!r} of channel {self._source.broadcast.name!r}"
                     raise LeaseReleased(
                         f"message {number} of {where} is done already: by a transaction before this one, whose commit"
                         " got no answer, or by done() in this one"
@@ -143,7 +132,7 @@ class Position:
             self._is_told = True
             raise self._messages_missed(*self._missing)
         number, payload, at, publisher, _made = self._read[0]
-        at = for_project(from_columns(at, connections[self._seat.using]))
+        at = for_project(from_columns(at, connections[self._source.using]))
         message = Message(
             number, json.loads(payload), at, publisher, weakref.WeakMethod(self.note_done), self._turn
         )
@@ -151,14 +140,14 @@ class Position:
         return message
 
     def fill(self, *, looks: bool = False) -> bool:
-        """See that there is something to deliver; False: there is nothing just now. Raises ClaimInTransaction.
+        """Read on if need be; return whether there is something to deliver. Raises ClaimInTransaction.
 
         Args:
-            looks: whether it looks also if it knows of nothing new.
+            looks: ask the database even if nothing new is known.
         """
         if self.is_ready:
             return True
-        if callers_blocks(connections[self._seat.using]):
+        if callers_blocks(connections[self._source.using]):
             raise ClaimInTransaction(
                 "a transaction is open, which may not see what others publish: read outside of transaction.atomic()"
             )
@@ -173,43 +162,40 @@ class Position:
         return bool(self._read) or self._missing is not None
 
     def store(self) -> bool:
-        """Store the cursor of a durable one, if it has moved; False: the right to is lost."""
+        """Store the cursor if it is durable and has moved; False: the lease is lost."""
         if self.lease is None:
             return False
         cursor, self._stored_at = self.place.cursor, monotonic()
-        if self._seat.is_durable and cursor > self._stored:
+        if self._source.is_durable and cursor > self._stored:
             if not self.lease.store(cursor, self._missed):
                 return False
             self._stored = cursor
         return True
 
     def waiting(self, tell: Callable[[], object]) -> Waiting:
-        """Return what waits for news on its behalf."""
-        return Waiting(self._seat.broadcast.name, self.place.last, self.place.made, tell)
+        return Waiting(self._source.broadcast.name, self.place.last, self.place.made, tell)
 
     def heard(self, news: Waiting) -> None:
-        """Take note of what is new."""
         if news.made != self.place.made:
             self._begin_anew(news.made, news.last)
         else:
             self.place = self.place._replace(last=max(news.last, self.place.last))
 
     def _look(self) -> None:
-        channels = Broadcast.objects.using(self._seat.using).filter(pk=self._seat.broadcast.name)
+        channels = Broadcast.objects.using(self._source.using).filter(pk=self._source.broadcast.name)
         read = channels.values_list("last", "made").first
-        if (found := retrying(connections[self._seat.using], read)) is not None:
+        if (found := retrying(connections[self._source.using], read)) is not None:
             last, made = found
-            self.heard(Waiting(self._seat.broadcast.name, last, made, bool))
+            self.heard(Waiting(self._source.broadcast.name, last, made, bool))
 
     def _read_on(self, place: Place) -> None:
-        """Read the messages after ``place``."""
-        rows = BroadcastMessage.objects.using(self._seat.using).order_by("number")
-        wanted = rows.filter(channel_id=self._seat.broadcast.name, number__gt=place.cursor)
-        found = retrying(connections[self._seat.using], lambda: list(wanted.values_list(*COLUMNS)[:BATCH]))
+        rows = BroadcastMessage.objects.using(self._source.using).order_by("number")
+        wanted = rows.filter(channel_id=self._source.broadcast.name, number__gt=place.cursor)
+        found = retrying(connections[self._source.using], lambda: list(wanted.values_list(*COLUMNS)[:BATCH]))
         if found and found[0][-1] != place.made:
             self._begin_anew(found[0][-1], found[0][0])
             return
-        # Numbers have no gaps, so what is not there has been removed.
+        # Numbers have no gaps, so what is not there was removed.
         first = found[0][0] if found else place.last + 1
         self.place = place._replace(last=max(place.last, found[-1][0] if found else 0))
         if first > place.cursor + 1:
@@ -220,20 +206,20 @@ class Position:
             self._read.append(row)
 
     def _miss(self, first: int, last: int) -> None:
-        # Noted first: a signal that comes in between has it told twice.
+        # First: after a signal in between it is reported twice, not never.
         self._missing = first, last
         self.place, self._missed = self.place._replace(cursor=last), self._missed + last - first + 1
-        if self.lease is not None and self._seat.is_durable:
-            self.lease.tell_missed(self._seat.broadcast.name, self._seat.name, first, last)
+        if self.lease is not None and self._source.is_durable:
+            self.lease.tell_missed(self._source.broadcast.name, self._source.name, first, last)
         logger.warning("%s", self._messages_missed(first, last))
 
     def _messages_missed(self, first: int, last: int) -> MessagesMissed:
-        return MessagesMissed(self._seat.broadcast.name, self._seat.shown, first, last)
+        return MessagesMissed(self._source.broadcast.name, self._source.shown, first, last)
 
     def _begin_anew(self, made: int, last: int) -> None:
-        """Begin with the first message of a channel that was removed and made again."""
-        logger.warning("channel %r was removed and made again", self._seat.broadcast.name)
-        if self._seat.is_durable:
+        """Begin at the start of a channel that was removed and made again."""
+        logger.warning("channel %r was removed and made again", self._source.broadcast.name)
+        if self._source.is_durable:
             self.lose()
         else:
             self.place, self._turn = Place(0, last, made), self._turn + 1

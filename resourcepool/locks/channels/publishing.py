@@ -1,9 +1,10 @@
-"""Publishing: two statements of one transaction, the first of which locks the channel until the commit.
+"""Publishing: two statements in one transaction, the first of which locks the channel until the commit.
 
-So the numbers of a channel become visible in order, and without gaps that are filled later: a reader that has seen
-number 8 has been able to see 7. The numbers of an auto-increment column are taken before the commit, and are not.
+So numbers become visible in order and without gaps: a reader that sees number 8 could see 7. Those of an auto-increment
+column, which are taken before the commit, do not.
 """
 
+import contextlib
 from collections.abc import Sequence
 
 from django.db import IntegrityError, connections, transaction
@@ -19,26 +20,25 @@ BATCH = 100  # messages in a statement
 
 
 class _Published(Exception):
-    """An earlier try was committed, though its reply was lost."""
+    """An earlier try was committed, but its reply was lost."""
 
 
 class Publication:
-    """Messages on their way, which are published together; ``send`` may be repeated."""
+    """Messages to publish together; ``send`` may be repeated.
+
+    Args:
+        broadcast: the row to add if there is no channel of this name.
+        payloads: as JSON, at least one.
+        most: how many messages a durable subscription may have to read; None: any number.
+    """
 
     def __init__(self, using: str, broadcast: Broadcast, payloads: Sequence[str], most: int | None) -> None:
-        """Take note of them.
-
-        Args:
-            broadcast: the row that is added if there is no channel of this name.
-            payloads: as JSON, at least one.
-            most: how many messages a durable subscription may have to read; None: any number.
-        """
         self._using, self._broadcast, self._payloads, self._most = using, broadcast, payloads, most
-        self._publisher = default_holder()  # no message of another publication anywhere has the same
+        self._publisher = default_holder()  # unique to this publication
         self._number: int | None = None
 
     def send(self) -> int:
-        """Publish them, in the caller's transaction if one is open; returns the last number. Raises ChannelFull."""
+        """Publish them, in the caller's transaction if one is open; return the last number. Raises ChannelFull."""
         connection = connections[self._using]
         try:
             with transaction.atomic(using=self._using):
@@ -92,7 +92,7 @@ class Publication:
     def _refuse_full(self, number: int) -> None:
         if self._most is None:
             return
-        # The channel's row is locked: no other message is added between this look and the commit.
+        # The channel is locked: no message is added between this look and the commit.
         durable = Subscription.objects.using(self._using).durable().filter(channel_id=self._broadcast.name)
         least = durable.aggregate(least=Min("cursor"))["least"]
         if least is None or number - least <= self._most:
@@ -106,12 +106,9 @@ class Publication:
 
 
 def make(using: str, broadcast: Broadcast) -> None:
-    """Add the channel's row if it is not there."""
+    """Add the channel's row if there is none."""
     rows = Broadcast.objects.using(using)
     if rows.filter(pk=broadcast.name).exists():
         return
-    try:
-        with transaction.atomic(using=using):
-            rows.create(name=broadcast.name, kept=broadcast.kept, kept_count=broadcast.kept_count)
-    except IntegrityError:
-        pass  # somebody else just did
+    with contextlib.suppress(IntegrityError), transaction.atomic(using=using):  # added meanwhile
+        rows.create(name=broadcast.name, kept=broadcast.kept, kept_count=broadcast.kept_count)

@@ -1,4 +1,4 @@
-"""Reading a channel: message after message, in order, waiting for those that are still to come."""
+"""Reads a channel, message after message, and waits for the next."""
 
 import contextlib
 import logging
@@ -7,16 +7,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
-from resourcepool.async_threads import for_asyncio
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseFromAnotherProcess, LeaseLost
-from resourcepool.locks.channels.looking import looks
+from resourcepool.locks.base import wait_of
 from resourcepool.locks.channels.message import Message
+from resourcepool.locks.channels.polling import pollers
 from resourcepool.locks.channels.position import Position
-from resourcepool.locks.channels.seat import Seat
-from resourcepool.locks.rows import wait_of
-from resourcepool.locks.ways import AWAITING, BLOCKING, Way, at_once
+from resourcepool.locks.channels.subscription import SubscriptionSource
+from resourcepool.threads.async_threads import for_asyncio
+from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 NAP = 0.5  # seconds
 SESSION_KEPT = 1.0  # seconds of waiting after which a session that was opened for reading is closed
@@ -26,25 +26,24 @@ logger = logging.getLogger(__name__)
 
 
 class Subscriber:
-    """Reads one channel; an iterator of its messages. For one thread, or asyncio task, at a time.
+    """Reads a channel: an iterator of its messages, for one thread or task at a time. See ``Channel.subscribe``.
 
-    A message counts as done when the next one is asked for, or by ``message.done()``. What is not done when its process
-    dies is read again under the same name, by whoever reads then: at least once. Of a durable one the cursor is stored
-    before it waits, with every 100 messages, each second, and by ``message.done()``: so many may come again.
+    A message is done when the next one is asked for, or by ``message.done()``. One that is not done when the process
+    dies comes again to the next reader under the same name: at least once. A durable cursor is stored before waiting,
+    after every 100 messages, every second, and by ``message.done()``: so many messages may come again.
 
-    Not promised: that a process which was stopped for longer than the ttl has no effect with a message that it has in
-    hand, while another one reads it; ``message.done()`` in the transaction of the effect excludes that.
+    Not promised: that a process that was stopped for longer than the ttl does nothing with the message in hand while
+    another one reads it; ``message.done()`` in the same transaction excludes that.
     """
 
-    def __init__(self, seat: Seat, timeout: float, stop: Callable[[], bool]) -> None:
-        """See ``Channel.subscribe``."""
-        self._seat, self._timeout, self._stop = seat, timeout, stop
-        self._position = Position(seat)
+    def __init__(self, source: SubscriptionSource, timeout: float, stop: Callable[[], bool]) -> None:
+        self._source, self._timeout, self._stop = source, timeout, stop
+        self._position = Position(source)
         self._pause, self._is_closed = 0.0, False
 
     def __repr__(self) -> str:
-        name = f" as {self._seat.shown!r}" if self._seat.is_durable else ""
-        return f"<{type(self).__name__} of {self._seat.broadcast.name!r}{name}>"
+        name = f" as {self._source.shown!r}" if self._source.is_durable else ""
+        return f"<{type(self).__name__} of {self._source.broadcast.name!r}{name}>"
 
     def __iter__(self) -> Self:
         return self
@@ -84,11 +83,11 @@ class Subscriber:
         return self._position.place.cursor
 
     def get(self, timeout: object = None) -> Message | None:
-        """Return the next message; None when there is none for ``timeout``, after ``stop``, or once it is closed.
+        """Return the next message; None: there was none for ``timeout``, ``stop`` returned True, or it is closed.
 
         Args:
             timeout: seconds or timedelta; None: that of the subscription; -1: as long as it takes. An outage of the
-                database counts as time in which there is no message; reading goes on where it was.
+                database counts as time without a message.
 
         Raises:
             MessagesMissed: messages were removed before they were read; the next call goes on after them.
@@ -98,17 +97,17 @@ class Subscriber:
         """
         until = self._next(timeout)
         try:
-            return self._position.deliver() if at_once(self._is_ready, BLOCKING, until) else None
+            return self._position.deliver() if run_sync(self._is_ready, until) else None
         except BaseException as error:
             self._position.take_back(error)
             raise
 
     async def aget(self, timeout: object = None) -> Message | None:
         """``get`` for asyncio; waiting occupies no thread."""
-        return self._position.deliver() if await self._is_ready(AWAITING, self._next(timeout)) else None
+        return self._position.deliver() if await self._is_ready(ASYNC, self._next(timeout)) else None
 
     def close(self) -> None:
-        """Store how far it is, and let the next one read under this name. A message in hand is not done by that."""
+        """Store the cursor, and let others read under this name. The message in hand is not done by that."""
         self._is_closed = True
         lease = self._position.lease
         if lease is None:
@@ -123,87 +122,84 @@ class Subscriber:
                 self._position.store()
         self._position.lease = None
         with contextlib.suppress(DatabaseUnavailable), answer_timeout():
-            self._seat.leave(lease)
+            self._source.leave(lease)
 
     aclose = for_asyncio(close)
 
     def start(self) -> None:
-        """Take the place in which it begins; waits while another process reads under this name."""
-        at_once(self._take, BLOCKING, monotonic() + self._timeout)
+        """Begin; waits while another process reads under this name."""
+        run_sync(self._take, monotonic() + self._timeout)
 
     async def astart(self) -> None:
         """``start`` for asyncio."""
-        await self._take(AWAITING, monotonic() + self._timeout)
-
-    # The rest is private
+        await self._take(ASYNC, monotonic() + self._timeout)
 
     def _next(self, timeout: object) -> float:
         wait = self._timeout if timeout is None else wait_of("timeout", timeout)
         self._position.move_on()
         return monotonic() + wait
 
-    async def _is_ready(self, way: Way, until: float) -> bool:
-        """Wait until there is something to deliver; False: there is nothing, see ``get``."""
+    async def _is_ready(self, mode: Mode, until: float) -> bool:
+        """Wait until there is something to deliver; False: see ``get``."""
         is_over = False
         while not (is_over or self._is_closed or self._stop()):
             is_over = monotonic() >= until
             try:
-                await self._take(way, until)
-                if self._position.is_ready or await way.call(partial(self._position.fill, looks=is_over)):
+                await self._take(mode, until)
+                if self._position.is_ready or await mode.call(partial(self._position.fill, looks=is_over)):
                     return True
                 self._pause = 0.0
-                await self._wait(way, until)
+                await self._wait(mode, until)
             except DatabaseUnavailable as error:
-                await self._sleep(way, way.bell(), min(until, self._away(error)), is_away=True)
+                await self._sleep(mode, mode.bell(), min(until, self._away(error)), is_away=True)
             except AcquireTimeout:
                 return False
         return False
 
-    async def _take(self, way: Way, until: float) -> None:
+    async def _take(self, mode: Mode, until: float) -> None:
         while not self._position.is_held():
-            await way.call(self._seat.find)
-            request = self._seat.request(math.inf if math.isinf(until) else max(0.0, until - monotonic()))
-            (lease,) = await way.acquire(self._seat, request, stop=self._stop)
+            await mode.call(self._source.find)
+            request = self._source.request(math.inf if math.isinf(until) else max(0.0, until - monotonic()))
+            (lease,) = await mode.acquire(self._source, request, stop=self._stop)
             try:
-                row = await way.call(self._seat.begin, lease)
+                row = await mode.call(self._source.begin, lease)
                 if row is not None:
                     self._position.taken(lease, row)
             except BaseException:
-                await way.call(lease.abandon)
+                await mode.call(lease.abandon)
                 raise
             if row is None:
-                await way.call(lease.abandon)
+                await mode.call(lease.abandon)
 
     def _away(self, error: Exception) -> float:
-        """Take note that the database is away; return when to try again."""
+        """Note an outage; return when to try again."""
         first, longest = OUTAGE
         if not self._pause:
-            logger.warning("channel %r: %s; reading goes on later", self._seat.broadcast.name, error)
+            logger.warning("channel %r: %s; reading goes on later", self._source.broadcast.name, error)
         self._pause = min(longest, 2 * self._pause) or first
         return monotonic() + self._pause
 
-    async def _wait(self, way: Way, until: float) -> None:
-        """Wait for news, or until the time is up, or it is to stop."""
+    async def _wait(self, mode: Mode, until: float) -> None:
         if self._has_lost():
             return
-        bell = way.bell()
-        look, news = looks.on(self._seat.using), self._position.waiting(bell.ring)
+        bell = mode.bell()
+        look, news = pollers.on(self._source.using), self._position.waiting(bell.ring)
         try:
             look.join(news)
-            await self._sleep(way, bell, until)
+            await self._sleep(mode, bell, until)
         finally:
             look.leave(news)
             self._position.heard(news)
 
-    async def _sleep(self, way: Way, bell: Any, until: float, *, is_away: bool = False) -> None:
-        """Sleep until it is rung, the lease is lost, it is to stop, or ``until`` has come."""
+    async def _sleep(self, mode: Mode, bell: Any, until: float, *, is_away: bool = False) -> None:
+        """Sleep until the bell rings, the lease is lost, it is to stop, or ``until``."""
         began = monotonic()
         while not (self._is_closed or self._stop()) and (left := until - monotonic()) > 0:
             # In naps, because Python may miss a signal that arrives just as the main thread goes to sleep.
             if await bell.heard(min(left, NAP)) or (self._has_lost() and not is_away):
                 return
             if monotonic() - began > SESSION_KEPT:
-                way.end_session(self._seat.using)
+                mode.end_session(self._source.using)
 
     def _has_lost(self) -> bool:
         lease = self._position.lease

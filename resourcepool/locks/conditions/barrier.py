@@ -1,4 +1,4 @@
-"""A barrier that stands until somebody removes it: all who wait before it go on then. As in kazoo."""
+"""A barrier, as kazoo's: all wait before it until somebody removes it."""
 
 from functools import partial
 
@@ -6,7 +6,6 @@ from django.db import IntegrityError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbLater, brief_transaction
@@ -14,12 +13,13 @@ from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.terms import default_holder
-from resourcepool.locks.conditions import notifying
-from resourcepool.locks.conditions.line import Notified, NotifiedLine, use
+from resourcepool.locks.conditions import notifications
+from resourcepool.locks.conditions.notifications import Notified, NotifiedLine, use
 from resourcepool.locks.models import MAX_NAME, Notification
-from resourcepool.locks.ways import AWAITING, BLOCKING, Way, at_once
+from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.lease import abandon
 from resourcepool.waiting.request import refuse_open_transaction
+from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 PREFIX = "barrier:"  # of the line's name: a condition of the same name has another one
 STANDS = 100 * 365 * 86_400.0  # seconds
@@ -38,10 +38,10 @@ class Barrier(NotifiedLine):
 
         Barrier("import done").wait(timeout=60)     # elsewhere
 
-    Not promised: that it stands again, or still, when ``wait`` returns: somebody may have created another one.
+    Not promised: that there is none when ``wait`` returns: somebody may have created another one.
 
-    Raises:
-        BadOption: the name is no line of 1 to 192 characters.
+    Args:
+        name: one line of 1 to 192 characters.
     """
 
     kind = "barrier"
@@ -53,8 +53,8 @@ class Barrier(NotifiedLine):
         return f"<{type(self).__name__} {self.name.removeprefix(PREFIX)!r}>"
 
     def create(self) -> bool:
-        """Put it up; False: it stands already. Raises DatabaseUnavailable."""
-        # Not the text of a lease of this process, with which it would end.
+        """Create it; False: there is one already. Raises DatabaseUnavailable."""
+        # Not as the holder of a lease of this process, with which it would end.
         connection, holder = self._connection, default_holder().replace("/", " ")
 
         def send() -> bool:
@@ -75,7 +75,7 @@ class Barrier(NotifiedLine):
         return retrying(connection, send, settle=settle)
 
     def remove(self) -> bool:
-        """Take it away, and let all go on who wait before it; False: there was none. Raises DatabaseUnavailable."""
+        """Remove it, so that all waiters go on; False: there was none. Raises DatabaseUnavailable."""
         return self._remove(self._row(self._connection))
 
     def _remove(self, row: LeaseQuerySet) -> bool:
@@ -85,36 +85,36 @@ class Barrier(NotifiedLine):
             with brief_transaction(connection):
                 done = bool(row._raw_delete(connection.alias))
                 if done:  # together: if this process dies in between, nobody is left waiting
-                    notifying.notify(connection, self.name, notifying.EVERYBODY)
+                    notifications.notify(connection, self.name, notifications.EVERYBODY)
             return done
 
         return retrying(connection, send)
 
     def wait(self, timeout: object = None) -> bool:
-        """Return True once it is gone; False: it still stood after ``timeout`` seconds (or a timedelta).
+        """Return True once it is gone; False: it was still there after ``timeout`` seconds (or a timedelta).
 
         Raises:
             ClaimInTransaction: a transaction is open.
-            DatabaseUnavailable: there is no place in line. Later troubles are waited out.
+            DatabaseUnavailable: there is no place in line. Later outages are waited out.
         """
-        return at_once(self._waited, BLOCKING, timeout)
+        return run_sync(self._waited, timeout)
 
     async def await_(self, timeout: object = None) -> bool:
         """``wait`` for asyncio; waiting occupies no thread."""
-        return await self._waited(AWAITING, timeout)
+        return await self._waited(ASYNC, timeout)
 
     acreate = for_asyncio(create)
     aremove = for_asyncio(remove)
 
-    async def _waited(self, way: Way, timeout: object) -> bool:
+    async def _waited(self, mode: Mode, timeout: object) -> bool:
         until = monotonic() + self._wait(True, timeout)
         try:
-            now = seen = await way.call(self._first_fence)
+            now = seen = await mode.call(self._first_fence)
             while now == seen:
                 place = self._place(max(0.0, until - monotonic()))
-                notified = await way.acquire(self, place, once_in_line=partial(way.call, self._see, seen))
-                await way.call(self._use, notified)
-                now = await way.call(self._fence)  # a waiter may wake whom nobody has notified
+                notified = await mode.acquire(self, place, once_in_line=partial(self._see, fence=seen))
+                await mode.call(self._use, notified)
+                now = await mode.call(self._fence)  # a waiter may wake up without a notification
         except AcquireTimeout:
             return False
         except _Gone:
@@ -122,39 +122,36 @@ class Barrier(NotifiedLine):
         return True
 
     def _use(self, notified: Notified) -> None:
-        """Use up what a waiter was given. If that is the row of the barrier, somebody freed it: then all go on."""
+        """Use the notification. If it is the barrier's own row, an operator freed that: then all go on."""
         own = [lease for lease in notified if lease.pk == self._pk]
         try:
             for lease in own:
                 self._remove(self._row(self._connection).filter(fence=lease.fence))
                 lease.was_released()
         except BaseException:
-            abandon(own)  # it passes to the next in line, who does that
+            abandon(own)  # it passes to the next in line, which does the same
             raise
         use([lease for lease in notified if lease not in own])
 
-    def _see(self, fence: int) -> None:
-        if self._fence() != fence:
+    async def _see(self, mode: Mode, fence: int) -> None:
+        if await mode.call(self._fence) != fence:
             raise _Gone
 
     def _first_fence(self) -> int:
-        """``_fence``, before the caller has a place in line: raises ClaimInTransaction also if there is no barrier."""
+        """``_fence``; raises ClaimInTransaction also if there is no barrier."""
         refuse_open_transaction(self._connection, self._place(0.0))
         return self._fence()
 
     def _fence(self) -> int:
-        """Return what tells this barrier from another one of its name; raises _Gone.
+        """Return what tells this barrier from a later one of its name; raises _Gone.
 
-        Locks the row, and so waits for whoever removes it just now and has not seen the caller's place in line.
+        It locks the row, and so waits for a ``remove`` under way that has not seen the caller's place in line.
         """
         connection = self._connection
 
         def look() -> int | None:
             with brief_transaction(connection):
-                rows: list[int] = list(
-                    self._row(connection).select_for_update().values_list("fence", flat=True)
-                )
-            return rows[0] if rows else None
+                return self._row(connection).select_for_update().values_list("fence", flat=True).first()
 
         if (fence := retrying(connection, look)) is None:
             raise _Gone

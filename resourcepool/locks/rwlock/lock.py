@@ -1,26 +1,33 @@
-"""A lock that many read under at once, or one writes under: known by its name, in all processes on all hosts.
+"""A read-write lock for all processes on all hosts.
 
-Document 004 (R4.4). A reader holds one of the permits of the name, a writer all of them: so a permit that both need is
-what keeps them apart, and a dead holder's expire. Who waits for all keeps the permits that come free, so new readers
-find none; that and its priority is how writers are preferred.
+Document 004 (R4.4). A reader holds one permit of the name, a writer all of them; a dead holder's expire. A waiting
+writer comes before readers in line, and keeps the permits that come free, so that new readers find none.
 """
 
+import contextlib
+from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
-from resourcepool.exceptions import AcquireTimeout
+from django.db import IntegrityError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.database.answers import answer_timeout
+from resourcepool.database.retry import retrying
+from resourcepool.exceptions import AcquireTimeout, UpgradeConflict
+from resourcepool.leases import verbs
 from resourcepool.leases.terms import Terms
-from resourcepool.locks.hold import Hold
-from resourcepool.locks.owners import current, holder_of
-from resourcepool.locks.rwlock.hold import RWHold
-from resourcepool.locks.rwlock.intent import intent
-from resourcepool.locks.rwlock.rows import UPGRADING, RWPermits
+from resourcepool.locks.hold import Hold, LockLease
+from resourcepool.locks.models import RWLockPermit
+from resourcepool.locks.registry import current, holder_of
+from resourcepool.locks.rwlock.permits import UPGRADING, RWPermits
 from resourcepool.locks.rwlock.sides import Reading, Writing
-from resourcepool.locks.ways import AWAITING, BLOCKING, Way, at_once
 from resourcepool.waiting.lease import abandon, delivered
+from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 
 class RWLock(RWPermits):
-    """A read-write lock known by its name; see ``Named`` for the other options.
+    """A read-write lock known by its name; see ``Named`` for the other options, ``Hold`` for what is not promised.
 
         catalogue = RWLock("catalogue")
         with catalogue.read():
@@ -30,91 +37,122 @@ class RWLock(RWPermits):
             catalogue.downgrade()
             ...
 
-    A thread, or a task of asyncio, that has it may take it again: to read or to write while it writes, to read while
-    it reads. To write while it reads it calls ``upgrade``.
+    A thread, or a task of asyncio, that writes may acquire it again to read or write; one that reads, to read. To write
+    it calls ``upgrade``.
 
-    Not promised: that a holder which was stopped for longer than ``ttl``, and does not look (``held.ensure_held``,
-    ``held.guard``), stops in time; an order between readers; a greater fence for a reader.
+    Not promised either: an order between readers; a higher fence for a reader.
 
     Args:
-        readers: how many may read at once, 1 to 100, if nobody has used the name yet; otherwise as many as it was made
-            for. A writer takes so many rows: a few more than are needed at once are enough.
-        fair: writers are served in the order of arrival with readers, not before them.
+        readers: how many may read at once, 1 to 100; counts only when the name is first used. A writer takes as many
+            rows, so choose few more than are needed.
+        fair: serve writers and readers in the order of arrival, not writers first.
     """
 
     def read(self) -> "Reading":
-        """Return what to acquire, and release, to read."""
+        """Return the lock to read under."""
         return Reading(self)
 
     def write(self) -> "Writing":
-        """Return what to acquire, and release, to write."""
+        """Return the lock to write under."""
         return Writing(self)
 
     def downgrade(self) -> Hold:
-        """Go on as a reader: whoever writes lets other readers in, and no other writer before that.
-
-        What was acquired is released as often as before.
+        """Go on as a reader: the writer lets other readers in, and no writer in between. Release it as often as before.
 
         Raises:
             NotHeld: this thread (or task) does not write.
-            LeaseLost: it was lost before; all of it is.
-            DatabaseUnavailable: it reads from now on; others get the permits that were not released when they expire.
+            LeaseLost: all of it was lost before.
+            DatabaseUnavailable: it reads from now on; permits that were not released come free when they expire.
         """
-        hold = self.write().held_to("downgrade")
-        hold.give_back(hold.all_but_one())
-        return hold
+        return run_sync(self._downgraded)
 
     async def adowngrade(self) -> Hold:
         """``downgrade`` for asyncio."""
-        hold = self.write().held_to("downgrade")
-        await hold.agive_back(hold.all_but_one())
-        return hold
+        return await self._downgraded(ASYNC)
 
     def upgrade(self, blocking: bool = True, timeout: object = None) -> Hold | None:
-        """Go on as the writer, before all who wait, as soon as no other reads; None if that was not in time.
+        """Go on as the writer, before all waiters, as soon as no other reads; None: not in time. Else as ``acquire``.
 
-        Nobody writes in between. Afterwards ``downgrade`` may follow, or it is released as a reader.
+        Nobody writes in between. Then call ``downgrade``, or release it as a reader.
 
         Raises:
             NotHeld: this thread (or task) does not hold it.
-            UpgradeConflict: another reader waits already to write: release, for it waits for you.
+            UpgradeConflict: another reader already waits to write, and waits for you: release.
             LeaseLost: what the reader had is lost.
-            BadOption, ClaimInTransaction, DatabaseUnavailable: as ``acquire``.
         """
-        return at_once(self._upgraded, BLOCKING, blocking, timeout)
+        return run_sync(self._upgraded, blocking, timeout)
 
     async def aupgrade(self, blocking: bool = True, timeout: object = None) -> Hold | None:
         """``upgrade`` for asyncio."""
-        return await self._upgraded(AWAITING, blocking, timeout)
+        return await self._upgraded(ASYNC, blocking, timeout)
 
-    async def _upgraded(self, way: Way, blocking: bool, timeout: object) -> Hold | None:
+    async def _downgraded(self, mode: Mode) -> Hold:
+        hold = self.write().held_to("downgrade")
+        if others := hold.all_but_one():
+            await mode.call(hold.give_back, others)
+        return hold
+
+    async def _upgraded(self, mode: Mode, blocking: bool, timeout: object) -> Hold | None:
         hold, wait = self.read().held_to("upgrade"), self._wait(blocking, timeout)
         if hold.is_writing:
             return hold
         leases: list[Any] = []
         try:
             try:
-                leases = await self.take_every(way, hold, 0.0, UPGRADING)
+                leases = await self.take_every(mode, hold, 0.0, UPGRADING)
             except AcquireTimeout:
                 if not wait:
                     raise
-                async with intent(way, self.name, self.using, self._terms()):
-                    leases = await self.take_every(way, hold, wait, UPGRADING)
-            return self._widened(hold, leases)
+                terms = Terms(self._ttl, holder_of(current()), holder_is_unique=True)
+                async with intent(mode, self.name, self.using, terms):
+                    leases = await self.take_every(mode, hold, wait, UPGRADING)
+            hold.ensure_held()  # all the time: otherwise somebody may have written meanwhile
+            hold.leases = [*hold.leases, *leases]
+            hold.is_writing = hold.is_upgraded = True
+            delivered(leases)
+            return hold  # noqa: TRY300 (an interruption just here is caught, too)
         except AcquireTimeout:
             return None
-        except BaseException:  # also one that comes when all were granted already
+        except BaseException:  # even when all were granted already
             hold.give_up(leases)
             if leases:
-                await way.call(abandon, leases)
+                await mode.call(abandon, leases)
             raise
 
-    def _terms(self) -> Terms:
-        return Terms(self._ttl, holder_of(current()), holder_is_unique=True)
 
-    def _widened(self, hold: RWHold, leases: list[Any]) -> Hold:
-        hold.ensure_held()  # all the time: otherwise somebody may have written meanwhile
-        hold.leases = [*hold.leases, *leases]
-        hold.is_writing = hold.is_upgraded = True
-        delivered(leases)
-        return hold
+@contextlib.asynccontextmanager
+async def intent(mode: Mode, name: str, using: str, terms: Terms) -> AsyncIterator[None]:
+    """Lease the row that only one reader has, which waits to write. Raises UpgradeConflict if another one has it."""
+    lease = await mode.call(_declare, name, using, terms, undo=LockLease.abandon)
+    try:
+        yield
+    except BaseException:
+        await mode.call(lease.abandon)
+        raise
+    await mode.call(lease.give_back_or_expire)
+
+
+def _declare(name: str, using: str, terms: Terms) -> LockLease:
+    connection, key = connections[using], RWLockPermit.intent_of(name)
+    with answer_timeout():
+        grant = verbs.claim(connection, RWLockPermit, key, terms)
+        if grant is None and retrying(connection, partial(_add, connection, key)):
+            grant = verbs.claim(connection, RWLockPermit, key, terms)
+    if grant is None:
+        raise UpgradeConflict(
+            f"another reader of {name!r} waits already to write, and each would wait for the other to release: "
+            "release, and take write()"
+        )
+    lease = LockLease(RWLockPermit, using, grant, terms)
+    lease.is_delivered = True
+    return lease
+
+
+def _add(connection: BaseDatabaseWrapper, key: str) -> bool:
+    """Add the row if there is none; returns whether there was none."""
+    rows = verbs.rows_of(connection, RWLockPermit)
+    if rows.filter(pk=key).exists():
+        return False
+    with contextlib.suppress(IntegrityError), transaction.atomic(using=connection.alias):
+        rows.bulk_create([RWLockPermit(key=key, name="")])
+    return True

@@ -1,17 +1,79 @@
-"""The two ways to hold a read-write lock: as one of those who read, or as the one who writes."""
+"""The two sides of a read-write lock, ``read()`` and ``write()``, and what a caller holds of it."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from resourcepool.exceptions import UpgradeConflict
-from resourcepool.locks.owned import Owned
-from resourcepool.locks.owners import Key, current, held_by
-from resourcepool.locks.rwlock.hold import RWHold
-from resourcepool.locks.rwlock.rows import RWPermits
-from resourcepool.locks.ways import AWAITING, BLOCKING, at_once
+from resourcepool.exceptions import LeaseLost, UpgradeConflict
+from resourcepool.locks.hold import Hold, LockLease
+from resourcepool.locks.lockable import Reentrant
+from resourcepool.locks.permits import PermitLease
+from resourcepool.locks.registry import Key, current, held_by
+from resourcepool.locks.rwlock.permits import RWPermits
+from resourcepool.waiting.sync_async import Mode
 
 
-class _Side(Owned[RWHold]):
-    """One of the two ways to hold a ``RWLock``."""
+class RWHold(Hold):
+    """One permit, to read, or all of them, to write; see ``Hold``.
+
+    The ``fence`` of a writer is higher than those of all readers and writers before.
+
+    Attributes:
+        is_writing: whether it has all permits.
+        writes: how many of its ``count`` acquires were to write.
+        is_upgraded: it has all permits because of ``upgrade``, whatever was released since.
+    """
+
+    leases: Sequence[PermitLease] = ()
+    is_writing = False
+    is_upgraded = False
+    writes = 0
+    _broken: LeaseLost | None = None
+
+    @property
+    def fence(self) -> int:
+        """The highest fence of its rows."""
+        return max(lease.fence for lease in self.leases)
+
+    @property
+    def remaining(self) -> float:
+        """See ``Hold``."""
+        return 0.0 if self._broken is not None else super().remaining
+
+    def ensure_held(self) -> None:
+        """See ``Hold``."""
+        if self._broken is not None:
+            raise self._broken.again()
+        super().ensure_held()
+
+    def note_loss(self, lease: LockLease) -> None:
+        """See ``Hold``: all is lost with one row."""
+        self._broken = self._broken or lease._state.lost
+        super().note_loss(lease)
+
+    def all_but_one(self) -> list[PermitLease]:
+        """Keep the lease with the highest fence, to read; return the others."""
+        kept = max(self.leases, key=lambda lease: lease.fence)
+        others = [lease for lease in self.leases if lease is not kept]
+        self.leases, self.is_writing, self.is_upgraded = [kept], False, False
+        return others
+
+    def give_up(self, leases: Sequence[PermitLease]) -> None:
+        """Go on as a reader, without these leases, which were to make it the writer."""
+        self.leases = [lease for lease in self.leases if lease not in leases]
+        self.is_writing = self.is_upgraded = False
+
+    def give_back(self, leases: Sequence[PermitLease]) -> None:
+        """Release these leases. Raises LeaseLost if any of it was lost, now or before."""
+        try:
+            PermitLease.give_back_together(leases)
+        except LeaseLost as error:
+            self._broken = self._broken or error
+        if self._broken is not None:
+            raise self._broken.again()
+
+
+class _Side(Reentrant[RWHold]):
+    """A side of a ``RWLock``. After the last release as a writer, a holder that also reads lets other readers in."""
 
     writes: ClassVar[bool]
 
@@ -21,34 +83,19 @@ class _Side(Owned[RWHold]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.lock.name!r}>"
 
-    def release(self) -> None:
-        """Release it once; what is left may be less than there was: a writer that still reads lets readers in.
-
-        Raises:
-            NotHeld: this thread (or task) has not acquired it so.
-            LeaseLost: it was lost before; nothing has been changed for the new holders.
-        """
-        hold, leases = self._given_up()
-        hold.give_back(leases)
-
-    async def arelease(self) -> None:
-        """``release`` for asyncio."""
-        hold, leases = self._given_up()
-        await hold.agive_back(leases)
-
     @property
     def _named(self) -> RWPermits:
         return self.lock
 
     def held_to(self, do: str) -> RWHold:
-        """See ``Owned``; who writes reads, too."""
+        """See ``Reentrant``; a writer also reads."""
         hold = super().held_to(do)
         if self.writes and not hold.is_writing:
             raise self._not_held(do)
         return hold
 
     def owned(self) -> bool:
-        """Whether this thread (or task) holds it so, and may rely on that; who writes reads, too. No I/O."""
+        """See ``Reentrant``; a writer also reads."""
         hold = held_by(current()).get(self.lock.key)
         return hold is not None and hold.is_held and (hold.is_writing or not self.writes)
 
@@ -71,35 +118,35 @@ class _Side(Owned[RWHold]):
             hold.writes += self.writes
         return hold
 
-    def _given_up(self) -> tuple[RWHold, list[Any]]:
-        """Note one release; return the hold, and which of its leases to give back."""
+    async def _release(self, mode: Mode) -> None:
         mine = held_by(current())
         hold: RWHold | None = mine.get(self.lock.key)
         if hold is None or not (hold.writes if self.writes else hold.count - hold.writes):
             raise self._not_held("release it")
+        leases: Sequence[PermitLease] = ()
         if hold.count == 1:
             del mine[self.lock.key]  # one step: whoever is interrupted before it can release it again
             hold.count = hold.writes = 0
-            return hold, list(hold.leases)
-        hold.count -= 1
-        hold.writes -= self.writes
-        still_writes = hold.writes or hold.is_upgraded or not hold.is_writing
-        return hold, [] if still_writes else hold.all_but_one()
+            leases = list(hold.leases)
+        else:
+            hold.count -= 1
+            hold.writes -= self.writes
+            if hold.is_writing and not hold.writes and not hold.is_upgraded:
+                leases = hold.all_but_one()
+        if leases:  # otherwise nothing has to be sent
+            await mode.call(hold.give_back, leases)
 
 
 class Reading(_Side):
-    """To read: beside others who read, up to the number of readers, and beside nobody who writes."""
+    """To read, beside other readers and no writer."""
 
     writes = False
 
 
 class Writing(_Side):
-    """To write: beside nobody."""
+    """To write, alone."""
 
     writes = True
 
-    def _leases(self, hold: RWHold, wait: float) -> list[Any]:
-        return at_once(self.lock.take_every, BLOCKING, hold, wait, self.lock.priority)
-
-    async def _aleases(self, hold: RWHold, wait: float) -> list[Any]:
-        return await self.lock.take_every(AWAITING, hold, wait, self.lock.priority)
+    async def _leases(self, mode: Mode, hold: RWHold, wait: float) -> list[Any]:
+        return await self.lock.take_every(mode, hold, wait, self.lock.priority)

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
+from resourcepool.management.arguments import Argument, flag
 from resourcepool.management.base import OperatorCommand
 from resourcepool.sweeps import schedule
-from resourcepool.sweeps.schedule import Entry, EntryAction, InstalledEntry
+from resourcepool.sweeps.schedule import EntryAction, InstalledEntry
 
 WORDS = {
     EntryAction.ADD: gettext_lazy("+ %(name)s: every %(every)d s"),
@@ -26,37 +26,32 @@ class Command(OperatorCommand):
     )
     example = "manage.py resourcepool_beat --install"
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        about = _("write them; without it, nothing is changed")
-        parser.add_argument("--install", action="store_true", help=about)
+    def arguments(self) -> list[Argument]:
+        return [flag("--install", _("write them; without it, nothing is changed"))]
 
     def run(self, **options: Any) -> None:
-        """See ``OperatorCommand``."""
         found = schedule.found()
         actions = schedule.plan(schedule.wanted(), found)
         if options["install"]:
             schedule.install(actions)
         for action, entry in actions:
-            self.stdout.write(_line(action, entry, found.get(entry.name)))
-        self.stdout.write(_summary([action for action, _ in actions], installed=options["install"]))
+            before = found.get(entry.name)
+            told = {"every": entry.every, "before": before.every if before else 0, "state": _state(before)}
+            self.stdout.write(WORDS[action] % {"name": entry.name, **told})
+        changes = sum(
+            action in (EntryAction.ADD, EntryAction.CHANGE, EntryAction.REMOVE) for action, _entry in actions
+        )
+        if not changes:
+            self.stdout.write(_("Nothing to do."))
+        elif options["install"]:
+            self.stdout.write(_("%d written.") % changes)
+        else:
+            self.stdout.write(_("%d to write: add --install.") % changes)
 
 
-def _line(action: EntryAction, entry: Entry, found: InstalledEntry | None) -> str:
-    state = "" if found is None else _state(found)
-    before = found.every if found else 0
-    return WORDS[action] % {"name": entry.name, "every": entry.every, "before": before, "state": state}
-
-
-def _state(found: InstalledEntry) -> str:
+def _state(found: InstalledEntry | None) -> str:
+    if found is None:
+        return ""
     if not found.is_enabled:
         return _("switched off")
     return _("every %d s") % found.every if found.every else _("on another schedule")
-
-
-def _summary(actions: list[EntryAction], *, installed: bool) -> str:
-    changes = sum(action in (EntryAction.ADD, EntryAction.CHANGE, EntryAction.REMOVE) for action in actions)
-    if not changes:
-        return _("Nothing to do.")
-    if installed:
-        return ngettext("%d written.", "%d written.", changes) % changes
-    return ngettext("%d to write: add --install.", "%d to write: add --install.", changes) % changes

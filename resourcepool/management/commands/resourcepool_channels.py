@@ -1,11 +1,11 @@
 """``manage.py resourcepool_channels``: how the channels stand; publishes, listens, and what operators change."""
 
-import argparse
 import json
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
-from django.db import connections, router
+from django.db import connections
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
@@ -14,22 +14,23 @@ from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, MessagesMissed
 from resourcepool.locks.channels.channel import Channel
 from resourcepool.locks.channels.checking import From
-from resourcepool.locks.channels.models import Broadcast, Subscription
+from resourcepool.locks.channels.models import Subscription
 from resourcepool.locks.channels.subscriber import Subscriber
-from resourcepool.management import watching
-from resourcepool.management.arguments import entered
-from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.channels_report import channels_as_text
+from resourcepool.management.arguments import arg, entered, parsed, yes
 from resourcepool.management.layout import plain
+from resourcepool.management.places import PlacesCommand
+from resourcepool.management.words import Options, Word, act, answers
+from resourcepool.operations import Operation
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
-from resourcepool.operations.operation import Operation
-from resourcepool.status.channels import CHANNELS, LISTED, ChannelStatus, channels
+from resourcepool.status.channels import CHANNELS, LISTED
 
-ACTS = {"prune": PRUNE, "remove": REMOVE_CHANNEL, "move": MOVE, "forget": REMOVE}
-OF_SUBSCRIPTIONS = ("move", "forget")
+ON_CHANNELS = {"prune": PRUNE, "remove": REMOVE_CHANNEL}
+ON_SUBSCRIPTIONS = {"move": MOVE, "forget": REMOVE}
 
 
-class Command(OperatorCommand):
+class Command(PlacesCommand):
+    places = CHANNELS
+    shows = gettext_lazy("shows all channels, or one with its subscriptions; the default")
     about = gettext_lazy(
         "Shows each channel: how many messages are kept, who reads, and which durable subscriptions lag behind;"
         " publishes a message, prints messages as they come, moves cursors, prunes and removes."
@@ -44,59 +45,32 @@ class Command(OperatorCommand):
         "manage.py resourcepool_channels prune config --yes"
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """See ``BaseCommand``."""
-        acts = watching.add_acts(parser)
-        show = acts.add_parser("show", help=_("shows all channels, or one with its subscriptions; the default"))
-        show.add_argument("channel", nargs="?", help=_("only this one"))
-        watching.add_watch(show, default=argparse.SUPPRESS)
-        publish = acts.add_parser("publish", help=_("publishes a message; the first one makes the channel"))
-        publish.add_argument("channel", help=_("its name"))
-        publish.add_argument("payload", help=_("JSON"))
-        listen = acts.add_parser("listen", help=_("prints messages, one JSON object a line, until Ctrl-C"))
-        listen.add_argument("channel", help=_("its name"))
-        listen.add_argument(
-            "--from", dest="start", default="now", metavar="WHERE", help=_("now, start or a number")
-        )
-        listen.add_argument(
-            "--timeout", type=float, metavar="SECONDS", help=_("end after so long without a message")
-        )
-        for name, operation in ACTS.items():
-            self._add(acts, name, operation)
+    def words(self) -> Iterator[Word]:
+        yield from super().words()
+        publishes = _("publishes a message; the first one makes the channel")
+        yield act("publish", publishes, self.publish, self.name, arg("payload", _("JSON")))
+        start = arg("--from", _("now, start or a number"), dest="start", default="now", metavar="WHERE")
+        timeout = arg("--timeout", _("end after so long without a message"), type=float, metavar="SECONDS")
+        listens = _("prints messages, one JSON object a line, until Ctrl-C")
+        yield act("listen", listens, self.listen, self.name, start, timeout)
+        for word, one in ON_CHANNELS.items():
+            yield act(word, one.title, partial(self.do_to_channel, one), self.name, yes(), *answers(one))
+        which = [self.name, arg("subscription", _("its name")), yes()]
+        for word, one in ON_SUBSCRIPTIONS.items():
+            yield act(word, one.title, partial(self.do_to_subscription, one), *which, *answers(one))
 
-    def _add(self, acts: Any, name: str, operation: Operation) -> None:
-        act = acts.add_parser(name, help=str(operation.title))
-        act.add_argument("channel", help=_("its name"))
-        if name in OF_SUBSCRIPTIONS:
-            act.add_argument("subscription", help=_("its name"))
-        act.add_argument("--yes", action="store_true", help=_("do not ask"))
-        for line in operation.fields:
-            act.add_argument(f"--{line.name}", required=True, help=str(line.help))
+    def publish(self, options: Options) -> None:
+        payload = parsed("payload", options["payload"], "JSON (%s)")
+        self.stdout.write(_("published as number %d") % Channel(options["channel"]).publish(payload))
 
-    def run(self, **options: Any) -> None:
-        """See ``OperatorCommand``."""
-        does = options["do"] or "show"
-        if does != "show" and (options["json"] or options["watch"] is not None):
-            raise CommandError(_("--watch and --json are for show; nothing was changed"))
-        if does == "show":
-            watching.watch(self, lambda: _look(options.get("channel")), options)
-        elif does == "publish":
-            number = Channel(options["channel"]).publish(_parsed(options["payload"]))
-            self.stdout.write(_("published as number %d") % number)
-        elif does == "listen":
-            self._listen(options)
-        else:
-            self._operate(does, ACTS[does], options)
-
-    def _listen(self, options: dict[str, Any]) -> None:
+    def listen(self, options: Options) -> None:
         start: From = int(options["start"]) if options["start"].isdecimal() else options["start"]
         is_new = CHANNELS.called(options["channel"]) is None
         try:
             with self._subscribed(options["channel"], start, options["timeout"]) as messages:
                 if is_new:
-                    made = _("there was no channel %s until now") % plain(options["channel"])
-                    self.stderr.write(made, style_func=str)
-                self.stderr.write(_("listening; Ctrl-C ends it"), style_func=str)
+                    self.note(_("there was no channel %s until now") % plain(options["channel"]))
+                self.note(_("listening; Ctrl-C ends it"))
                 while self._printed(messages):
                     pass
         except KeyboardInterrupt:
@@ -125,38 +99,25 @@ class Command(OperatorCommand):
         self.stdout.flush()
         return True
 
-    def _operate(self, does: str, operation: Operation, options: dict[str, Any]) -> None:
-        (known,) = channels(options["channel"])
-        rows: Any = Broadcast.objects.using(router.db_for_write(Broadcast)).filter(pk=known.name)
-        if does in OF_SUBSCRIPTIONS:
-            wanted = {"channel_id": known.name, "name": options["subscription"]}
-            rows = Subscription.objects.using(rows.db).filter(**wanted)
-            if not retrying(connections[rows.db], rows.exists):
-                raise BadOption("subscription", options["subscription"], _subscriptions(known))
-        asked = entered(operation, options)
-        about = "/".join([known.name, *([options["subscription"]] if does in OF_SUBSCRIPTIONS else [])])
-        self.ask(f"{operation.title}: {plain(about)}?", yes=options["yes"])
-        if retrying(connections[rows.db], lambda: operation.do(rows, actor=actor(), **asked)):
-            self.stdout.write(operation.done % {"count": 1})
-        else:
-            raise CommandError(operation.otherwise % {"count": 1})
+    def do_to_channel(self, operation: Operation, options: Options) -> None:
+        name = self.known(options).name
+        self._confirmed(operation, self.rows.filter(pk=name), name, options)
+
+    def do_to_subscription(self, operation: Operation, options: Options) -> None:
+        (channel,), name = CHANNELS.named(options["channel"]), options["subscription"]
+        rows = Subscription.objects.using(self.rows.db).filter(channel_id=channel.name, name=name)
+        if not retrying(connections[rows.db], rows.exists):
+            raise BadOption("subscription", name, _known([one.name for one in channel.subscriptions]))
+        self._confirmed(operation, rows, f"{channel.name}/{name}", options)
+
+    def _confirmed(self, operation: Operation, rows: Any, called: str, options: Options) -> None:
+        answered = entered(operation, options)
+        self.ask(f"{operation.title}: {plain(called)}?", yes=options["yes"])
+        self.operate(operation, rows, 1, answered)
 
 
-def _subscriptions(of: ChannelStatus) -> Sentence:
-    names = [one.name for one in of.subscriptions]
-    if not names:
+def _known(subscriptions: list[str]) -> Sentence:
+    if not subscriptions:
         return Sentence(gettext_noop("a durable subscription; this channel has none"))
-    some = ", ".join(names[:LISTED]) + (" .." if len(names) > LISTED else "")
+    some = ", ".join(subscriptions[:LISTED]) + (" .." if len(subscriptions) > LISTED else "")
     return Sentence(gettext_noop("one of %(names)s"), names=some)
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise BadOption("payload", text, f"JSON ({error})") from None
-
-
-def _look(name: str | None) -> watching.Look:
-    found = channels(*([name] if name else []))
-    return {"channels": found}, channels_as_text(found)

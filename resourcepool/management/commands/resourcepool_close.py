@@ -3,21 +3,22 @@
 from collections.abc import Iterable
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.events import shown as in_words
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import Locked
-from resourcepool.management import arguments
+from resourcepool.management.arguments import Argument, arg, asked, changing, entered, flag, pools
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import more, plain
-from resourcepool.management.status_report import holdings_as_text
+from resourcepool.management.status_report import HOLDINGS
+from resourcepool.management.tables import table
 from resourcepool.operations import OPERATIONS
 from resourcepool.resources.registry import everything, key
-from resourcepool.status.each_pool import of_each
 from resourcepool.status.holders import Holding, counts, holdings, locked, running
+from resourcepool.status.reading import of_each
 
 FREE = OPERATIONS["free"]
 
@@ -35,20 +36,20 @@ class Command(OperatorCommand):
     )
     interrupted = gettext_lazy("what was closed stays closed; doing it again closes the rest")
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("pool", nargs="?", help=_("only this pool (app.Model, or Model); needed with ids"))
-        parser.add_argument("id", nargs="*", help=_("primary keys of resources"))
-        parser.add_argument("--holder", default="", help=_("leases of exactly this holder"))
-        parser.add_argument("--host", default="", help=_("leases of processes on this host"))
-        parser.add_argument("--all", action="store_true", help=_("every running lease; asks first"))
-        about = _("why, one line; the history keeps it; needed, except with --dry-run")
-        arguments.add_fields(parser, [FREE], reason=about)
-        arguments.add_dry_run(parser)
+    def arguments(self) -> list[Argument]:
+        why = _("why, one line; the history keeps it; needed, except with --dry-run")
+        return [
+            arg("pool", _("only this pool (app.Model, or Model); needed with ids"), nargs="?"),
+            arg("id", _("primary keys of resources"), nargs="*"),
+            arg("--holder", _("leases of exactly this holder"), default=""),
+            arg("--host", _("leases of processes on this host"), default=""),
+            flag("--all", _("every running lease; asks first")),
+            *asked([FREE], reason=why),
+            *changing(),
+        ]
 
     def run(self, **options: Any) -> None:
-        """See ``OperatorCommand``."""
-        entered = arguments.entered(FREE, options)
-        models = arguments.pools(options["pool"])
+        answered, models = entered(FREE, options), pools(options["pool"])
         which = _which(models[0], options)
         found = counts(models, **which)
         total, most = sum(found.values()), options["limit"]
@@ -56,11 +57,10 @@ class Command(OperatorCommand):
         free, gone = _not_held(models[0], which.get("pks", []))
         stuck = [one for some in of_each(models, lambda model: locked(model, **which)).values() for one in some]
         if not options["json"]:
-            self._list(shown, total, free, gone)
-            self._warn(stuck)
+            self._tell(shown, total, free, gone, stuck)
         if total and options["all"] and not options["dry_run"]:
             self.ask(_("Close all %s?") % f"{total:,}", yes=options["yes"])
-        closed, refused = (0, None) if options["dry_run"] else _close(found, which, entered)
+        closed, refused = (0, None) if options["dry_run"] else _close(found, which, answered)
         data = {"dry_run": options["dry_run"], "found": total, "closed": closed, "leases": shown}
         data |= {"not_held": free, "not_there": gone, "locked": stuck}
         self.show(data, [_sentence(total, closed, dry_run=options["dry_run"])] if total else [])
@@ -71,19 +71,19 @@ class Command(OperatorCommand):
         if not total:
             raise CommandError(_("nothing to close: no such lease is running"))
 
-    def _list(self, shown: list[Holding], total: int, free: list[str], gone: list[str]) -> None:
+    def _tell(
+        self, shown: list[Holding], total: int, free: list[str], gone: list[str], stuck: list[Locked]
+    ) -> None:
         if shown:
-            self.show(shown, [holdings_as_text(shown), *more(len(shown), total)])
+            self.show(shown, [table(shown, HOLDINGS), *more(len(shown), total)])
         if free:
-            self.stderr.write(_("not held by anybody: %s") % ", ".join(free), style_func=str)
+            self.note(_("not held by anybody: %s") % ", ".join(free))
         if gone:
-            self.stderr.write(_("there is no such id: %s") % ", ".join(gone), style_func=str)
-
-    def _warn(self, stuck: list[Locked]) -> None:
+            self.note(_("there is no such id: %s") % ", ".join(gone))
         if stuck:
-            self.stderr.write(_("Ran out, but nobody gets them while their rows are locked:"), style_func=str)
+            self.note(_("Ran out, but nobody gets them while their rows are locked:"))
         for one in stuck:
-            self.stderr.write(plain(in_words(one), 300), style_func=str)
+            self.note(plain(in_words(one), 300))
 
 
 def _which(model: Any, options: dict[str, Any]) -> dict[str, Any]:
@@ -107,13 +107,13 @@ def _not_held(model: Any, pks: list[Any]) -> tuple[list[str], list[str]]:
 
 
 def _close(
-    models: Iterable[Any], which: dict[str, Any], entered: dict[str, Any]
+    models: Iterable[Any], which: dict[str, Any], answered: dict[str, Any]
 ) -> tuple[int, RowLocked | None]:
     """Return how many leases of these pools were closed, and the error if a row was locked: all others are closed."""
     closed, locked = 0, None
     for model in models:
         try:
-            closed += FREE.do(running(model, **which), actor=actor(), **entered)
+            closed += FREE.do(running(model, **which), actor=actor(), **answered)
         except RowLocked as error:
             closed, locked = closed + error.done, error
     return closed, locked

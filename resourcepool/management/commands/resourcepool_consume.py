@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.serving import ServingCommand
 from resourcepool.taskqueue.consumer import Consumer
 
@@ -22,9 +22,8 @@ class Command(ServingCommand):
         "Exit codes: 0 stopped; 1 refused; 2 not understood; 75 a running task was cut off: start it again."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("stream", help=_("the name of a stream"))
-        super().add_arguments(parser)
+    def arguments(self) -> list[Argument]:
+        return [arg("stream", _("the name of a stream")), *super().arguments()]
 
     def run(self, **options: Any) -> None:
         """Consume until SIGTERM or Ctrl-C; a second one ends it as usual."""

@@ -3,11 +3,12 @@
 from typing import Any
 
 from django.core.checks import CheckMessage, run_checks
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import connections
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.doctor_report import as_text
 from resourcepool.safety.doctor import examine
@@ -28,13 +29,14 @@ class Command(OperatorCommand):
         "manage.py resourcepool_doctor\nmanage.py resourcepool_doctor --database default --no-write --json"
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--database", metavar="ALIAS", help=_("only this one; default: all that are used"))
-        parser.add_argument("--json", action="store_true", help=_("print the result as one JSON object"))
-        parser.add_argument("--no-write", action="store_true", help=_("do not measure commits: only read"))
+    def arguments(self) -> list[Argument]:
+        return [
+            arg("--database", _("only this one; default: all that are used"), metavar="ALIAS"),
+            flag("--json", _("print the result as one JSON object")),
+            flag("--no-write", _("do not measure commits: only read")),
+        ]
 
     def run(self, **options: Any) -> None:
-        """See ``OperatorCommand``."""
         aliases = _aliases(options["database"])
         project = [_problem(message) for message in run_checks(tags=["resourcepool"])]
         examined = [examine(alias, write=not options["no_write"]) for alias in aliases]

@@ -3,7 +3,7 @@
 import threading
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -11,10 +11,11 @@ from resourcepool import options as checked
 from resourcepool.database.clock import monotonic
 from resourcepool.events import shown
 from resourcepool.leases.lock_holders import MOST, Locked
-from resourcepool.management import arguments
+from resourcepool.management.arguments import Argument, arg, asked, changing, flag
 from resourcepool.management.commands import resourcepool_operate
 from resourcepool.management.layout import plain, rendered
-from resourcepool.management.status_report import holdings_as_text
+from resourcepool.management.status_report import HOLDINGS
+from resourcepool.management.tables import table
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.resources.state import Status
 from resourcepool.status.holders import holdings, locked
@@ -38,25 +39,21 @@ class Command(resourcepool_operate.Command):
 
     interrupted = gettext_lazy("what was changed stays so; nobody was disturbed")
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        self.add_resources(parser)
-        arguments.add_fields(
-            parser,
-            [DRAIN],
-            reason=_("why, one line for the history; needed, except with --back and --dry-run"),
-            duration=_("back in service by itself after so long, e.g. 90s, 15m, 2h, 7d; default: until --back"),
+    def arguments(self) -> list[Argument]:
+        back_by_itself = _(
+            "back in service by itself after so long, e.g. 90s, 15m, 2h, 7d; default: until --back"
         )
-        parser.add_argument("--back", action="store_true", help=_("return to service"))
-        parser.add_argument(
-            "--wait",
-            type=float,
-            metavar="SECONDS",
-            help=_("wait until none of them is held any more, at most so long"),
-        )
-        arguments.add_dry_run(parser)
+        why = _("why, one line for the history; needed, except with --back and --dry-run")
+        waits = _("wait until none of them is held any more, at most so long")
+        return [
+            *self.resources(),
+            *asked([DRAIN], reason=why, duration=back_by_itself),
+            flag("--back", _("return to service")),
+            arg("--wait", waits, type=float, metavar="SECONDS"),
+            *changing(),
+        ]
 
     def operation(self, options: dict[str, Any]) -> Operation:
-        """See ``resourcepool_operate``."""
         for option, value in (("for", options["duration"]), ("wait", options["wait"])):
             if options["back"] and value:
                 raise CommandError(_("--%s does not go together with --back") % option)
@@ -70,7 +67,6 @@ class Command(resourcepool_operate.Command):
         return meant if operation is BACK else meant.exclude(status__in=(Status.RESERVED, Status.RETIRED))
 
     def said(self, operation: Operation, count: int, held: int, *, dry_run: bool) -> str:
-        """See ``resourcepool_operate``."""
         texts = {
             DRAIN.name: (_("Took %s out of service."), _("Would take %s out of service.")),
             BACK.name: (_("Returned %s to service."), _("Would return %s to service.")),
@@ -97,16 +93,16 @@ class Command(resourcepool_operate.Command):
         while (held := rows.draining().count()) and monotonic() < gives_up_at:
             if held != before:
                 before = held
-                self.stderr.write(_("%s still held") % f"{held:,}", style_func=str)
+                self.note(_("%s still held") % f"{held:,}")
             threading.Event().wait(min(PAUSE, max(0.0, gives_up_at - monotonic())))
         if not held:
             stuck = _still_locked(model, rows)
             for one in stuck:
-                self.stderr.write(plain(shown(one), 300), style_func=str)
+                self.note(plain(shown(one), 300))
             return len(stuck)
         pks = list(rows.draining().values_list("pk", flat=True)[:20])
-        listed = holdings_as_text(holdings(model, pks=pks))
-        self.stderr.write(rendered(self.printer, [listed]), style_func=str)
+        listed = table(holdings(model, pks=pks), HOLDINGS)
+        self.note(rendered(self.printer, [listed]))
         return int(held)
 
 

@@ -1,17 +1,17 @@
 """``manage.py resourcepool_export``: resources, or what happened to them, as CSV or JSON."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
-from resourcepool.management import arguments, writing
+from resourcepool.management import writing
+from resourcepool.management.arguments import Argument, arg, flag, pools, selection, span, wishes, yes
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import plain, printable
 from resourcepool.models import Proxy
@@ -21,7 +21,7 @@ from resourcepool.status.export.cells import harmless
 
 logger = logging.getLogger(__name__)
 
-FORMS = {"json": writing.as_json, "lines": writing.as_lines}
+FORMS: dict[str, Callable[..., int]] = {"json": writing.as_json, "lines": writing.as_lines}
 LONGEST = 3_650 * checked.DAY
 
 
@@ -39,53 +39,40 @@ class Command(OperatorCommand):
     interrupted = gettext_lazy("a file that was not finished is removed")
     encoding = "utf-8"  # as in a file: what cannot be shown must not get lost
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "pool", nargs="?", default="resourcepool.Proxy", help=_("default: resourcepool.Proxy")
-        )
-        parser.add_argument(
-            "--format", choices=["csv", "json", "lines"], default="csv", help=_("lines: one JSON object a line")
-        )
-        parser.add_argument("--output", metavar="FILE", help=_("a new file instead of standard output"))
-        arguments.add_selection(parser)
-        parser.add_argument(
-            "--with-secrets", action="store_true", help=_("for resourcepool_import; asks first")
-        )
-        parser.add_argument("--events", action="store_true", help=_("the history of the pool"))
-        parser.add_argument(
-            "--since",
-            type=arguments.span,
-            metavar="SPAN",
-            help=_("events of the last 90s, 15m, 2h, 7d; default: 24h"),
-        )
-        parser.add_argument("--yes", action="store_true", help=_("do not ask"))
+    def arguments(self) -> list[Argument]:
+        last = _("events of the last 90s, 15m, 2h, 7d; default: 24h")
+        return [
+            arg("pool", _("default: resourcepool.Proxy"), nargs="?", default="resourcepool.Proxy"),
+            arg(
+                "--format", _("lines: one JSON object a line"), choices=["csv", "json", "lines"], default="csv"
+            ),
+            arg("--output", _("a new file instead of standard output"), metavar="FILE"),
+            *selection(),
+            flag("--with-secrets", _("for resourcepool_import; asks first")),
+            flag("--events", _("the history of the pool")),
+            arg("--since", last, type=span, metavar="SPAN"),
+            yes(),
+        ]
 
     def run(self, **options: Any) -> None:
-        """See ``OperatorCommand``."""
-        (model,) = arguments.pools(options["pool"])
+        (model,), file = pools(options["pool"]), options["output"]
+        named = plain(file, writing.LONGEST)
         _refuse_what_does_not_go_together(model, options)
         if options["with_secrets"]:
-            self.ask(_("Write passwords in plain text to %s?") % _named(options["output"]), yes=options["yes"])
+            self.ask(_("Write passwords in plain text to %s?") % named, yes=options["yes"])
         names, found = _records(model, options)
-        form = FORMS.get(options["format"]) or partial(writing.as_csv, cell=_cell(options))
-        with self._output(options["output"]) as out:
-            count = form(out, names, found)
+        with writing.private_file(file) if file else nullcontext(_Plain(self.stdout)) as out:
+            if options["format"] == "csv":
+                # What is to be imported again must stay as it is, and no spreadsheet has any business with passwords.
+                count = writing.as_csv(out, names, found, None if options["with_secrets"] else harmless)
+            else:
+                count = FORMS[options["format"]](out, names, found)
         if options["with_secrets"]:
             logger.warning("%s wrote %d proxies with their passwords to a file", actor(), count)
-        if options["output"]:
-            self.stdout.write(
-                _("%(count)s written to %(file)s") % {"count": f"{count:,}", "file": _named(options["output"])}
-            )
+        if file:
+            self.stdout.write(_("%(count)s written to %(file)s") % {"count": f"{count:,}", "file": named})
         if not count:
             raise CommandError(_("there is nothing to export"))
-
-    @contextmanager
-    def _output(self, name: str | None) -> Iterator[writing.Output]:
-        if name is None:
-            yield _Plain(self.stdout)
-        else:
-            with writing.private_file(name) as file:
-                yield file
 
 
 class _Plain:
@@ -106,19 +93,10 @@ def _records(model: Any, options: dict[str, Any]) -> tuple[list[str], Iterator[r
             "--since", checked.DAY if options["since"] is None else options["since"], least=1, most=LONGEST
         )
         return records.event_columns(), records.of_events(model, since)
-    rows = chosen(model, (), arguments.wishes(model, options["tag"], options["where"]))
+    rows = chosen(model, (), wishes(model, options["tag"], options["where"]))
     secret = options["with_secrets"]
     found = records.for_import(rows) if secret else records.of_resources(rows)
     return records.columns(model, to_import=secret), found
-
-
-def _named(file: str) -> str:
-    return plain(file, writing.LONGEST)
-
-
-def _cell(options: dict[str, Any]) -> Any:
-    # What is to be imported again must stay as it is, and no spreadsheet has any business with passwords.
-    return (lambda value: value) if options["with_secrets"] else harmless
 
 
 def _refuse_what_does_not_go_together(model: Any, options: dict[str, Any]) -> None:

@@ -2,10 +2,10 @@
 
 from django.utils.translation import gettext_lazy
 
-from resourcepool.management.checking import CheckingCommand
+from resourcepool.management.commands import resourcepool_check
 
 
-class Command(CheckingCommand):
+class Command(resourcepool_check.Command):
     about = gettext_lazy(
         "Checks the given resources, or all that nobody holds: the bad ones are put in quarantine, and whatever is in"
         " quarantine and found good is returned to service, whoever put it there (resourcepool_check returns only what"
@@ -22,3 +22,4 @@ class Command(CheckingCommand):
         "manage.py resourcepool_fix proxy --believe"
     )
     every_quarantine = True
+    bad_is_error = False

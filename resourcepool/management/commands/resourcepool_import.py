@@ -5,21 +5,20 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
 from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.management.base import INTERRUPTED, actor
-from resourcepool.management.translated import TranslatedCommand
+from resourcepool.management.arguments import Argument, arg, flag
+from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.proxies.formats import COLUMNS
 from resourcepool.proxies.import_plan import Imported
 from resourcepool.proxies.importing import BadLines, import_proxies, listed
 
 
-class Command(TranslatedCommand):
+class Command(OperatorCommand):
     about = format_lazy(
         gettext_lazy(
             "Imports proxies from a UTF-8 file: CSV with a header (columns: {columns}; host and port are needed, or a"
@@ -30,31 +29,31 @@ class Command(TranslatedCommand):
         columns=", ".join(COLUMNS),
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", help=_("the file; - reads standard input"))
-        parser.add_argument(
-            "--update",
-            action="store_true",
-            help=_(
-                "give proxies that exist the values of the columns the file has; an empty cell empties the field,"
-                " but an empty password leaves the stored one"
-            ),
-        )
-        parser.add_argument(
-            "--sync",
-            action="store_true",
-            help=_(
-                "retire proxies that are not in the file (held ones when their lease ends), return retired ones"
-                " that are in it to service; retires nothing while lines are skipped"
-            ),
-        )
-        parser.add_argument(
-            "--skip-bad", action="store_true", help=_("import the good lines in spite of bad ones")
-        )
-        parser.add_argument("--dry-run", action="store_true", help=_("only say what would be done"))
-        parser.add_argument("--json", action="store_true", help=_("print the result as one JSON object"))
+    example = (
+        "manage.py resourcepool_import proxies.csv\nmanage.py resourcepool_import proxies.csv --sync --dry-run"
+    )
+    interrupted = gettext_lazy("nothing was imported")
+    requires_system_checks = "__all__"
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def arguments(self) -> list[Argument]:
+        update = _(
+            "give proxies that exist the values of the columns the file has; an empty cell empties the field,"
+            " but an empty password leaves the stored one"
+        )
+        sync = _(
+            "retire proxies that are not in the file (held ones when their lease ends), return retired ones"
+            " that are in it to service; retires nothing while lines are skipped"
+        )
+        return [
+            arg("file", _("the file; - reads standard input")),
+            flag("--update", update),
+            flag("--sync", sync),
+            flag("--skip-bad", _("import the good lines in spite of bad ones")),
+            flag("--dry-run", _("only say what would be done")),
+            flag("--json", _("print the result as one JSON object")),
+        ]
+
+    def run(self, **options: Any) -> None:
         chosen = {name: options[name] for name in ("update", "sync", "skip_bad", "dry_run")}
         tell = _Progress(self.stderr if options["verbosity"] else None)
         try:
@@ -62,9 +61,7 @@ class Command(TranslatedCommand):
         except ResourcePoolError as error:
             if options["json"]:
                 self.stdout.write(_as_json(error))
-            raise CommandError(shown(error)) from error
-        except KeyboardInterrupt:
-            raise CommandError(_("interrupted: nothing was imported"), returncode=INTERRUPTED) from None
+            raise
         self._show(done, **options)
 
     def _show(self, done: Imported, *, sync: bool, dry_run: bool, **options: Any) -> None:
@@ -117,25 +114,17 @@ def _sentences(done: Imported, *, sync: bool, dry_run: bool) -> list[str]:
 
 
 def _main_sentence(done: Imported, *, dry_run: bool) -> str:
-    names = ("total", "new", "changed", "unchanged", "retired")
-    numbers = {name: f"{getattr(done, name):,}" for name in names}
+    counts = {name: f"{getattr(done, name):,}" for name in ("total", "new", "changed", "unchanged", "retired")}
     if dry_run:
         text = ngettext(
-            "Would import %(total)s proxy: %(new)s new, %(changed)s changed, %(unchanged)s unchanged,"
-            " %(retired)s retired.",
-            "Would import %(total)s proxies: %(new)s new, %(changed)s changed, %(unchanged)s unchanged,"
-            " %(retired)s retired.",
-            done.total,
+            "Would import %(total)s proxy: %(what)s.", "Would import %(total)s proxies: %(what)s.", done.total
         )
     else:
         text = ngettext(
-            "Imported %(total)s proxy: %(new)s new, %(changed)s changed, %(unchanged)s unchanged,"
-            " %(retired)s retired.",
-            "Imported %(total)s proxies: %(new)s new, %(changed)s changed, %(unchanged)s unchanged,"
-            " %(retired)s retired.",
-            done.total,
+            "Imported %(total)s proxy: %(what)s.", "Imported %(total)s proxies: %(what)s.", done.total
         )
-    return text % numbers
+    what = _("%(new)s new, %(changed)s changed, %(unchanged)s unchanged, %(retired)s retired")
+    return text % {**counts, "what": what % counts}
 
 
 def _as_json(error: ResourcePoolError) -> str:

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.management import arguments
+from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import more, plain
 from resourcepool.operations import OPERATIONS, Operation
@@ -23,27 +24,27 @@ class Command(OperatorCommand):
     )
     interrupted = gettext_lazy("what was changed stays so")
 
-    def add_arguments(self, parser: CommandParser) -> None:
+    def arguments(self) -> list[Argument]:
         titles = "; ".join(f"{name}: {one.title}" for name, one in OPERATIONS.items())
-        parser.add_argument(
-            "operation", choices=OPERATIONS, metavar="operation", help=titles.replace("%", "%%")
-        )
-        self.add_resources(parser)
-        arguments.add_fields(parser, OPERATIONS.values())
-        arguments.add_dry_run(parser)
+        which = arg("operation", titles.replace("%", "%%"), choices=OPERATIONS, metavar="operation")
+        return [which, *self.resources(), *arguments.asked(OPERATIONS.values()), *arguments.changing()]
 
-    def add_resources(self, parser: CommandParser) -> None:
-        """Add which resources are meant."""
-        parser.add_argument("pool", help=_("the pool (app.Model, or Model)"))
-        parser.add_argument("id", nargs="*", help=_("primary keys of resources"))
-        arguments.add_selection(parser)
-        parser.add_argument("--all", action="store_true", help=_("the whole pool; asks first"))
+    def resources(self) -> list[Argument]:
+        """Return what says which resources are meant."""
+        return [
+            arg("pool", _("the pool (app.Model, or Model)")),
+            arg("id", _("primary keys of resources"), nargs="*"),
+            *arguments.selection(),
+            flag("--all", _("the whole pool; asks first")),
+        ]
 
     def run(self, **options: Any) -> None:
-        """See ``OperatorCommand``."""
         operation, dry_run = self.operation(options), options["dry_run"]
         (model,) = arguments.pools(options["pool"])
-        rows, entered = _chosen(model, options), arguments.entered(operation, options)
+        wishes = arguments.wishes(model, options["tag"], options["where"])
+        if bool(options["id"] or wishes) == options["all"]:
+            raise CommandError(_("say which resources: ids, --tag or --where; or --all and none of these"))
+        rows, answered = chosen(model, options["id"], wishes), arguments.entered(operation, options)
         meant = self.meant(operation, rows, by_id=bool(options["id"]))
         total = meant.count()
         listed = [{"id": row.pk, "name": str(row)} for row in meant.order_by("pk")[: options["limit"]]]
@@ -53,7 +54,7 @@ class Command(OperatorCommand):
         if total and options["all"] and not dry_run:
             self.ask(_("Change all %s?") % f"{total:,}", yes=options["yes"])
         held = meant.held().count() if operation.later else 0
-        changed = operation.do(meant, actor=actor(), **entered) if total and not dry_run else 0
+        changed = operation.do(meant, actor=actor(), **answered) if total and not dry_run else 0
         if total and not options["json"]:
             count = total if dry_run else changed
             self.stdout.write(self.said(operation, count, held, dry_run=dry_run))
@@ -95,10 +96,3 @@ class Command(OperatorCommand):
         """Raise CommandError if it did not come to what was asked for."""
         if not found["found"]:
             raise CommandError(_("nothing to do: %s") % (operation.otherwise % {"count": rows.count()}))
-
-
-def _chosen(model: Any, options: dict[str, Any]) -> Any:
-    wishes = arguments.wishes(model, options["tag"], options["where"])
-    if bool(options["id"] or wishes) == options["all"]:
-        raise CommandError(_("say which resources: ids, --tag or --where; or --all and none of these"))
-    return chosen(model, options["id"], wishes)

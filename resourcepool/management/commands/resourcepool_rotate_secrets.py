@@ -21,7 +21,6 @@ class Command(OperatorCommand):
     interrupted = gettext_lazy("what was rotated stays rotated; doing it again rotates the rest")
 
     def run(self, **options: Any) -> None:
-        """See ``OperatorCommand``."""
         try:
             for label, done in rotate_secrets():
                 self.stdout.write(_("%(pool)s: %(count)s encrypted anew") % {"pool": label, "count": done})

@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.history.leaks import open_leaks
 from resourcepool.management import arguments, watching
 from resourcepool.management import status_report as report
+from resourcepool.management.arguments import Argument, arg, flag, limited
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import more
+from resourcepool.management.tables import table
 from resourcepool.status.alarms import alarms_of
 from resourcepool.status.channels import channels
 from resourcepool.status.dispensers import dispensers
@@ -43,17 +44,17 @@ class Command(OperatorCommand):
 
     leases: Leases | None = None  # that were found; None: they were not asked for
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("pool", nargs="?", help=_("only this pool (app.Model, or Model)"))
-        about = _("list the running leases of every pool, too")
-        parser.add_argument("--leases", action="store_true", help=about)
-        parser.add_argument("--holder", default="", help=_("only leases of exactly this holder"))
-        parser.add_argument("--host", default="", help=_("only leases of processes on this host"))
-        watching.add_watch(parser)
-        arguments.add_limit(parser, 50)
+    def arguments(self) -> list[Argument]:
+        return [
+            arg("pool", _("only this pool (app.Model, or Model)"), nargs="?"),
+            flag("--leases", _("list the running leases of every pool, too")),
+            arg("--holder", _("only leases of exactly this holder"), default=""),
+            arg("--host", _("only leases of processes on this host"), default=""),
+            *watching.watched(),
+            limited(50),
+        ]
 
     def run(self, **options: Any) -> None:
-        """See ``OperatorCommand``."""
         models = arguments.pools(options["pool"])
         watching.watch(self, lambda: self._look(models, **options), options)
         if (options["holder"] or options["host"]) and not self.leases and options["watch"] is None:
@@ -81,7 +82,7 @@ def _leases(models: list[Any], *, holder: str, host: str, limit: int, **_options
 
 def _leases_as_text(found: Leases | None) -> Iterator[Any]:
     for some, total in found or []:
-        yield from ["", report.holdings_as_text(some), *more(len(some), total)]
+        yield from ["", table(some, report.HOLDINGS), *more(len(some), total)]
     if found == []:
         yield from ["", _("No running lease.")]
 

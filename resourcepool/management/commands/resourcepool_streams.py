@@ -1,6 +1,7 @@
 """``manage.py resourcepool_streams``: how the streams stand, why nothing runs, and what operators change."""
 
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
@@ -10,9 +11,10 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool.database.retry import retrying
 from resourcepool.events import shown
+from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.layout import plain
-from resourcepool.management.on_tasks import TasksCommand
-from resourcepool.operations.operation import by_name
+from resourcepool.management.places import TasksCommand
+from resourcepool.management.words import Options, Word, act
 from resourcepool.operations.work import DISCARD, RETRY
 from resourcepool.options import span
 from resourcepool.status.streams import STREAMS
@@ -26,15 +28,10 @@ SETTINGS: dict[str, type] = {
 
 
 class Command(TasksCommand):
-    place, work = Stream, Task
-    places = STREAMS
-    states = [one for one in Task.State.values if one not in (Task.State.RUNNING, Task.State.DONE)]
-    on_work = by_name(RETRY, DISCARD)
-    lists = "tasks"
-    helps: ClassVar = {
-        "show": gettext_lazy("shows all streams, or one; the default"),
-        "tasks": gettext_lazy("lists the tasks of a stream, by key"),
-    }
+    places, work = STREAMS, Task
+    on_work = (RETRY, DISCARD)
+    shows = gettext_lazy("shows all streams, or one; the default")
+    lists = ("tasks", gettext_lazy("lists the tasks of a stream, by key"))
     about = gettext_lazy(
         "Shows each stream: who leads, how many tasks are left, and why nothing runs; adds, pauses and resumes streams,"
         " retries and discards tasks."
@@ -49,47 +46,35 @@ class Command(TasksCommand):
         "manage.py resourcepool_streams discard oracle req-42 --reason 'no such disk'"
     )
 
-    def add_acts(self, acts: Any) -> None:
-        """See ``TasksCommand``."""
-        add = acts.add_parser("add", help=_("adds a stream"))
-        add.add_argument("stream", help=_("the name of a stream"))
-        for name in SETTINGS:
-            add.add_argument(f"--{name.replace('_', '-')}", **_asked(name))
+    def words(self) -> Iterator[Word]:
+        yield from super().words()
+        name = arg("stream", _("the name of a stream"))
+        yield act("add", _("adds a stream"), self.add, name, *map(_setting, SETTINGS))
 
-    def do(self, does: str, options: dict[str, Any]) -> None:
-        """See ``TasksCommand``."""
-        if does == "add":
-            self.stdout.write(_("added %s") % _added(options["stream"], self.using, options))
-        else:
-            self.do_operation(does, options)
+    def add(self, options: Options) -> None:
+        given = {setting: options[setting] for setting in SETTINGS if options[setting] is not None}
+        row, rows = Stream(name=options["stream"], **given), self.rows
+        try:
+            row.full_clean(validate_unique=False)
+        except ValidationError as error:
+            said = "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
+            raise CommandError(said) from error
+        if retrying(connections[rows.db], rows.filter(pk=row.pk).exists):
+            raise CommandError(_("there is a stream %s already; nothing was changed") % plain(row.pk))
+        row.save(using=rows.db, force_insert=True)
+        self.stdout.write(_("added %s") % row)
 
 
-def _asked(name: str) -> dict[str, Any]:
-    """Return how ``add`` asks for this setting."""
+def _setting(name: str) -> Argument:
+    """Return the option of ``add`` for this setting."""
     field: Any = Stream._meta.get_field(name)
-    is_choice, is_span = name == "on_failure", SETTINGS[name] is float
-    metavar = None if is_choice else "SECONDS" if is_span else "N"
+    is_span, choices = SETTINGS[name] is float, field.choices or ()
     default = _("default: %s") % (shown(span(field.default)) if is_span else field.default)
-    about = f"{field.help_text} {default}"
-    choices = field.choices if is_choice else []
-    about = "; ".join([about, *(str(label) for _value, label in choices)])
-    return {
-        "type": SETTINGS[name],
-        "choices": [value for value, _label in choices] or None,
-        "metavar": metavar,
-        "help": about.replace("%", "%%"),
-    }
-
-
-def _added(name: str, using: str, options: dict[str, Any]) -> str:
-    chosen = {setting: options[setting] for setting in SETTINGS if options[setting] is not None}
-    row = Stream(name=name, **chosen)
-    try:
-        row.full_clean(validate_unique=False)
-    except ValidationError as error:
-        said = "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
-        raise CommandError(said) from error
-    if retrying(connections[using], Stream.objects.using(using).filter(pk=name).exists):
-        raise CommandError(_("there is a stream %s already; nothing was changed") % plain(name))
-    row.save(using=using, force_insert=True)
-    return str(row)
+    about = "; ".join([f"{field.help_text} {default}", *(str(label) for _value, label in choices)])
+    return arg(
+        f"--{name.replace('_', '-')}",
+        about.replace("%", "%%"),
+        type=SETTINGS[name],
+        choices=[value for value, _label in choices] or None,
+        metavar=None if choices else "SECONDS" if is_span else "N",
+    )

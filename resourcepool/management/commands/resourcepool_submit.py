@@ -1,16 +1,15 @@
 """``manage.py resourcepool_submit oracle CreateTableSpace '{"initSize": 8000}' --key req-42``: adds a task."""
 
-import json
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import CommandParser
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import BadOption
+from resourcepool.management.arguments import Argument, arg, parsed
 from resourcepool.management.base import OperatorCommand
 from resourcepool.taskqueue import submit
 
@@ -27,34 +26,29 @@ class Command(OperatorCommand):
         "manage.py resourcepool_submit oracle Reindex --lane db-7 --task-time 2026-12-01T02:00:00+00:00"
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("stream", help=_("the name of a stream"))
-        parser.add_argument("type", help=_("the type of the task; the consumers have a handler for it"))
-        parser.add_argument("params", nargs="?", default="{}", help=_("a JSON object; default: {}"))
-        parser.add_argument("--key", help=_("unique in the stream; default: a random one"))
-        parser.add_argument("--lane", default="", help=_("tasks of one lane run in order"))
+    def arguments(self) -> list[Argument]:
         about = _("its place in the order: a time such as %s; default: now") % EXAMPLES[settings.USE_TZ]
-        parser.add_argument("--task-time", metavar="TIME", help=about)
+        return [
+            arg("stream", _("the name of a stream")),
+            arg("type", _("the type of the task; the consumers have a handler for it")),
+            arg("params", _("a JSON object; default: {}"), nargs="?", default="{}"),
+            arg("--key", _("unique in the stream; default: a random one")),
+            arg("--lane", _("tasks of one lane run in order"), default=""),
+            arg("--task-time", about, metavar="TIME"),
+        ]
 
     def run(self, **options: Any) -> None:
         """Submit it, and say whether it is new."""
         done = submit(
             options["stream"],
             options["type"],
-            _params(options["params"]),
+            parsed("params", options["params"], _("a JSON object (%s)")),
             key=options["key"],
             lane=options["lane"],
             task_time=_moment(options["task_time"]),
         )
         said = _("submitted %(key)s") if done.is_new else _("%(key)s was submitted before; nothing was changed")
         self.stdout.write(said % {"key": done.key})
-
-
-def _params(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadOption("params", text, _("a JSON object (%s)") % error) from None
 
 
 def _moment(text: str | None) -> Any:

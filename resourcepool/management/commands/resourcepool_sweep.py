@@ -3,7 +3,6 @@
 import threading
 from typing import Any
 
-from django.core.management.base import CommandParser
 from django.db import DatabaseError, InterfaceError
 from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext as _
@@ -12,6 +11,7 @@ from resourcepool import options as checked
 from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs import PRUNE, STATISTICS, SWEEP
+from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import printable
 from resourcepool.sweeps import sweep as sweeps
@@ -28,8 +28,8 @@ class Command(OperatorCommand):
     example = "manage.py resourcepool_sweep\nmanage.py resourcepool_sweep --every 60"
     interrupted = gettext_lazy("what is left is done by the next one")
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--every", type=float, metavar="SECONDS", help=_("repeat until Ctrl-C or SIGTERM"))
+    def arguments(self) -> list[Argument]:
+        return [arg("--every", _("repeat until Ctrl-C or SIGTERM"), type=float, metavar="SECONDS")]
 
     def run(self, **options: Any) -> None:
         """Sweep once, or again and again; then no failure ends it, for the next one may find the database back."""

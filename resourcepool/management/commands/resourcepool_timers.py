@@ -3,11 +3,12 @@
 import importlib
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import BadOption
+from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.serving import ServingCommand
 from resourcepool.taskqueue.timers import handling
 from resourcepool.taskqueue.timers.runner import LATE_RATE, THREADS, TimerRunner
@@ -28,39 +29,20 @@ class Command(ServingCommand):
         "Exit codes: 0 stopped; 1 refused; 2 not understood; 75 a running handler was cut off: start it again."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument(
-            "--threads",
-            type=int,
-            default=THREADS,
-            help=_("how many handlers run at a time; default: %(default)d"),
-        )
-        parser.add_argument(
-            "--label",
-            action="append",
-            metavar="NAME=VALUE",
-            help=_("a label of this node; default: those of RESOURCEPOOL['NODE_LABELS']"),
-        )
-        parser.add_argument(
-            "--node-version",
-            metavar="VERSION",
-            help=_("of the code on this node; default: RESOURCEPOOL['NODE_VERSION']"),
-        )
-        parser.add_argument(
-            "--celery",
-            action="store_true",
-            help=_("hands each timer that is due to a Celery task, in whose worker its handler runs"),
-        )
-        parser.add_argument(
-            "--late-rate",
-            type=float,
-            default=LATE_RATE,
-            metavar="COUNT",
-            help=_(
-                "how many timers a second it begins that are late by more than a minute; default: %(default)g"
-            ),
-        )
+    def arguments(self) -> list[Argument]:
+        label = _("a label of this node; default: those of RESOURCEPOOL['NODE_LABELS']")
+        version = _("of the code on this node; default: RESOURCEPOOL['NODE_VERSION']")
+        celery = _("hands each timer that is due to a Celery task, in whose worker its handler runs")
+        late = _("how many timers a second it begins that are late by more than a minute; default: %(default)g")
+        threads = _("how many handlers run at a time; default: %(default)d")
+        return [
+            *super().arguments(),
+            arg("--threads", threads, type=int, default=THREADS),
+            arg("--label", label, action="append", metavar="NAME=VALUE"),
+            arg("--node-version", version, metavar="VERSION"),
+            flag("--celery", celery),
+            arg("--late-rate", late, type=float, default=LATE_RATE, metavar="COUNT"),
+        ]
 
     def run(self, **options: Any) -> None:
         """Handle timers until it is told to stop."""

@@ -3,29 +3,27 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import BadOption
-from resourcepool.management import arguments
 from resourcepool.management import why_report as report
+from resourcepool.management.arguments import Argument, arg, flag, limited, pools
 from resourcepool.management.base import OperatorCommand
-from resourcepool.management.channels_report import channels_as_text
 from resourcepool.management.layout import plain
-from resourcepool.management.locks_report import held_names, locks_in_full
+from resourcepool.management.locks_report import OF_HOLDER, in_full
+from resourcepool.management.tables import table
 from resourcepool.management.work_report import places_as_text
 from resourcepool.status import why
 from resourcepool.status.channels import CHANNELS
 from resourcepool.status.dispensers import DISPENSERS
-from resourcepool.status.locks.cycles import cycles
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.names import lock_named
 from resourcepool.status.locks.of_holder import held_by, processes
 from resourcepool.status.search import Matches, find, without_password
 from resourcepool.status.streams import STREAMS
 from resourcepool.status.timers import TOPICS
-from resourcepool.status.work.places import Places
 
 PLACES = {places.word: places for places in (STREAMS, DISPENSERS, TOPICS, CHANNELS)}
 
@@ -49,43 +47,35 @@ class Command(OperatorCommand):
         "manage.py resourcepool_why lock nightly-report"
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "pool",
-            nargs="?",
-            help=_(
-                "look only there (app.Model, or Model; or lock, semaphore, rwlock, condition, barrier, stream,"
-                " dispenser, topic, channel)"
-            ),
+    what = gettext_lazy("a resource, a holder, a stream, a dispenser, a topic, a channel or a lock")
+
+    def arguments(self) -> list[Argument]:
+        only_there = _(
+            "look only there (app.Model, or Model; or lock, semaphore, rwlock, condition, barrier, stream,"
+            " dispenser, topic, channel)"
         )
-        parser.add_argument(
-            "what", help=_("a resource, a holder, a stream, a dispenser, a topic, a channel or a lock")
-        )
-        parser.add_argument("--pool", dest="in_pool", metavar="POOL", help=_("the same as the first word"))
-        parser.add_argument("--json", action="store_true", help=_("print one JSON object"))
-        arguments.add_limit(parser, 10)
+        return [
+            arg("pool", only_there, nargs="?"),
+            arg("what", self.what),
+            arg("--pool", _("the same as the first word"), dest="in_pool", metavar="POOL"),
+            flag("--json", _("print one JSON object")),
+            limited(10),
+        ]
 
     def run(self, **options: Any) -> None:
-        """See ``OperatorCommand``."""
-        if not options["what"].strip():
-            raise BadOption(
-                "what",
-                options["what"],
-                _("a resource, a holder, a stream, a dispenser, a topic, a channel or a lock"),
-            )
-        label = options["pool"] or options["in_pool"]
+        what, label = options["what"], options["pool"] or options["in_pool"]
+        if not (name := what.strip()):
+            raise BadOption("what", what, str(self.what))
         if label in [*LockKind, *PLACES]:
-            name = options["what"].strip()
-            if not (self._is_of_tasks(name, label) if label in PLACES else self._is_lock(name, label)):
+            if not (self._is_place(name, label) if label in PLACES else self._is_lock(name, label)):
                 text = _("no %(kind)s is called %(name)s")
                 raise CommandError(text % {"kind": label, "name": plain(name)})
             return
-        models = arguments.pools(label)
-        found = _found(options["what"], models, options["limit"], by_key=label is not None)
-        said = plain(without_password(options["what"]), 120)
+        models = pools(label)
+        found = _found(what, models, options["limit"], by_key=label is not None)
+        said = plain(without_password(what), 120)
         if not found.resources and not found.holders:
-            name = options["what"].strip()
-            if label is None and (self._is_of_tasks(name) or self._is_lock(name) or self._holds_locks(name)):
+            if label is None and (self._is_place(name) or self._is_lock(name) or self._holds_locks(name)):
                 return
             text = _(
                 "no resource, running lease, place in line, stream, dispenser, topic, channel or lock is called %r"
@@ -105,28 +95,24 @@ class Command(OperatorCommand):
 
     def _is_lock(self, name: str, kind: str = "") -> bool:
         """Show the lock, semaphore, read-write lock and condition of this name; tell whether there is one."""
-        found = lock_named(name, kind)
-        if not found:
-            return False
-        circles = [one for one in cycles() if any(one.is_about(lock.kind, lock.name) for lock in found)]
-        self.show({"locks": found, "cycles": circles}, locks_in_full(found, circles))
-        return True
+        if found := lock_named(name, kind):
+            self.show(*in_full(found))
+        return bool(found)
 
     def _holds_locks(self, holder: str) -> bool:
         """Show what the processes hold that may be meant by this; tell whether they hold anything."""
-        found = held_by(processes(holder))
-        if found:
-            self.show({"holds": found}, held_names(found))
+        if found := held_by(processes(holder)):
+            self.show({"holds": found}, [table(found, OF_HOLDER)])
         return bool(found)
 
-    def _is_of_tasks(self, name: str, kind: str = "") -> bool:
+    def _is_place(self, name: str, kind: str = "") -> bool:
         """Show the stream, dispenser, topic and channel of this name; tell whether there is one of these."""
         asked = [PLACES[kind]] if kind else PLACES.values()
-        found = [(places, one) for places in asked if (one := places.called(name))]
+        found = {places: one for places in asked if (one := places.called(name))}
         if not found:
             return False
-        lines = [line for places, one in found for line in ("", *_as_text(places, one))]
-        ones = {places.word: one for places, one in found}
+        lines = [line for places, one in found.items() for line in ("", *places_as_text(places.model, [one]))]
+        ones = {places.word: one for places, one in found.items()}
         self.show(ones if len(ones) > 1 else next(iter(ones.values())), lines[1:])
         return True
 
@@ -136,7 +122,3 @@ def _found(what: str, models: Sequence[Any], limit: int, *, by_key: bool) -> Mat
     found = find(what, models, limit)
     of_this_key = [row for row in found.resources if str(row.pk) == what.strip()] if by_key else []
     return Matches(of_this_key) if of_this_key else found
-
-
-def _as_text(places: Places, one: Any) -> list[Any]:
-    return channels_as_text([one]) if places is CHANNELS else places_as_text(places.model, [one])

@@ -37,7 +37,7 @@ class Guard:
             )
         self._allowed = [_allowed(entry) for entry in allow]
 
-    def resolve(self, host: str, port: int) -> list[tuple[socket.AddressFamily, str]]:
+    def resolve(self, host: str, port: int) -> list[str]:
         """Look ``host`` up once and return its addresses: connect to these, as the next answer may differ.
 
         Raises:
@@ -51,9 +51,8 @@ class Guard:
             raise Fault(Verdict.UNKNOWN, say("host_not_looked_up", host=host)) from None
         except (UnicodeError, OSError):
             raise Fault(Verdict.BAD, say("not_a_host_name", host=host)) from None
-        addresses: list[tuple[socket.AddressFamily, str]]
-        addresses = list(dict.fromkeys((family, str(where[0])) for family, _, _, _, where in found))
-        for _, address in addresses:
+        addresses = list(dict.fromkeys(str(where[0]) for *_, where in found))
+        for address in addresses:
             self.check(host, address, port)
         return addresses
 

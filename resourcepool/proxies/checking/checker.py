@@ -55,7 +55,7 @@ class ProxyChecker(Checker):
             return  # a name: looked up by prepare()
 
     def prepare(self) -> None:
-        """Look once where the target is: not inside, unless allowed. Proxies may resolve its name differently."""
+        """Refuse a target inside the host's network, unless it is allowed. Proxies may resolve its name differently."""
         try:
             self._guard.resolve(self._host, self._port)
         except NotPublic as fault:

@@ -1,4 +1,4 @@
-"""An end for a request as a whole: the timeouts of sockets begin anew with every byte that trickles in."""
+"""A time limit for a whole request: a socket's timeout begins anew with every byte that arrives."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from resourcepool.database.clock import monotonic
 
 
 class Deadline:
-    """Cuts the connections that it holds when the time is over, whatever they are waiting for."""
+    """Shuts down its connections when the time is over, whatever they are waiting for."""
 
     def __init__(self, seconds: float) -> None:
         self.is_over = False
@@ -26,7 +26,7 @@ class Deadline:
         return max(0.001, self._ends_at - monotonic())
 
     def hold(self, sock: socket.socket) -> None:
-        """Cut this one, too. A copy of it, because TLS takes the socket itself away from its owner."""
+        """Shut down this socket, too: through a copy, because TLS detaches the original."""
         with self._lock:
             self._copies.append(socket.socket(fileno=os.dup(sock.fileno())))
         if self.is_over:

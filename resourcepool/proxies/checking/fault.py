@@ -4,7 +4,7 @@ from resourcepool.resources.state import Verdict
 
 
 class Fault(Exception):
-    """What went wrong and whose fault it was; ``why`` is in our own words, as a library's may carry secrets."""
+    """What went wrong and whose fault it was; ``why`` is our own text, as a library's may carry secrets."""
 
     def __init__(self, verdict: Verdict, why: str) -> None:
         super().__init__(why)

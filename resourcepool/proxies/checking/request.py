@@ -37,7 +37,7 @@ class Answer:
 
 
 class _Context(ssl.SSLContext):
-    """Knows the brackets without which httpcore's requests for an IPv6 address are wrong."""
+    """Strips the brackets that httpcore needs in a URL with an IPv6 address."""
 
     def wrap_socket(self, sock: Any, *_: Any, server_hostname: Any = None, **__: Any) -> ssl.SSLSocket:
         return super().wrap_socket(sock, server_hostname=server_hostname.strip("[]"))
@@ -47,7 +47,7 @@ class _Context(ssl.SSLContext):
 
 
 def trusting(ca: str) -> ssl.SSLContext:
-    """Return what verifies certificates by those in the file ``ca``; "": by those that everybody trusts."""
+    """Return a context that trusts the certificates in the file ``ca``; "": the usual public ones."""
     context = _Context(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(ca or certifi.where())
     return context

@@ -1,4 +1,4 @@
-"""The way to a proxy: its addresses are looked up once and checked, and connections go to these and nowhere else."""
+"""The way to a proxy: its name is resolved and checked once, and connections go to these addresses only."""
 
 import base64
 import errno
@@ -36,7 +36,7 @@ class Route(httpcore.NetworkBackend):
 
     @sensitive_variables()
     def pool(self, tls: ssl.SSLContext) -> httpcore.ConnectionPool:
-        """Return what sends requests on this way, for pages and proxies with the certificates that ``tls`` trusts."""
+        """Return the pool that sends requests on this route, to pages and proxies whose certificates ``tls`` trusts."""
         if self._is_socks:  # not httpcore's: it logs the password, and fails when an answer comes in pieces
             return httpcore.ConnectionPool(tls, network_backend=self)
         name, password = self._login
@@ -52,7 +52,7 @@ class Route(httpcore.NetworkBackend):
     def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.NetworkStream:
         """Return a connection to the proxy, or through SOCKS to ``host``; raises Fault or OSError."""
         if self._scheme == "socks5":  # not socks5h: the name is to be looked up here
-            host = self._guard.resolve(host, port)[0][1]
+            host = self._guard.resolve(host, port)[0]
         stream = self._connected()
         if self._is_socks:
             sock: socket.socket = stream.get_extra_info("socket")
@@ -70,7 +70,7 @@ class Route(httpcore.NetworkBackend):
 
     def _connected(self) -> httpcore.NetworkStream:
         faults: list[Fault] = []
-        for _, address in self._addresses:
+        for address in self._addresses:
             try:
                 stream = httpcore.SyncBackend().connect_tcp(address, self._port, self._deadline.left)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:

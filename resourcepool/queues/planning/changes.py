@@ -48,7 +48,7 @@ class QueueSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class ServerSnapshot:
     """A server as it is now. ``ttl``: after how many seconds without a heartbeat it is judged dead.
 
     ``is_spared``: its heartbeat is overdue by that, but it is not judged yet: it keeps its queues and gets no more.
@@ -93,7 +93,7 @@ class Change:
 
 def plan(
     queues: Sequence[QueueSnapshot],
-    workers: Sequence[Worker],
+    servers: Sequence[ServerSnapshot],
     strategy: Strategy,
     drain_within: float,
     *,
@@ -102,34 +102,29 @@ def plan(
     """Return the changes that bring the queues where ``strategy`` wants them; [] when there is nothing to do.
 
     Args:
-        queues: all of the task type, in order; ``workers``: all its servers, in the order of their registration.
+        queues: all of the task type, in order; ``servers``: all its servers, in the order of their registration.
         drain_within: seconds for which a living owner may keep a queue that was asked for.
         leaving: keys of servers without any work left, which leave.
     """
-    by_pk = {worker.member.pk: worker for worker in workers}
-    staying = {pk for pk, worker in by_pk.items() if worker.is_there} - set(leaving)
-    sharing = [worker for worker in workers if worker.member.pk in staying and not worker.is_draining]
+    by_pk = {server.member.pk: server for server in servers}
+    staying = {pk for pk, server in by_pk.items() if server.is_there} - set(leaving)
+    sharing = [server for server in servers if server.member.pk in staying and not server.is_draining]
     wanted = [queue for queue in queues if not queue.is_retiring]
-    able = {worker.member.pk for worker in sharing}
+    able = {server.member.pk for server in sharing}
     inputs = [_input(queue, staying, able) for queue in wanted]
     counts = Counter(one.server for one in inputs)
-    targets, overflow = with_room(strategy, inputs, [_member(worker, counts) for worker in sharing])
-    why = _Reasons(by_pk, set(leaving), counts, overflow)
+    targets, overflow = with_room(strategy, inputs, [_member(server, counts) for server in sharing])
+    steps = _Steps(by_pk, staying, leaving, counts, overflow, drain_within)
     found = []
     for queue in queues:
         target = None if queue.is_retiring else targets[queue.pk]
-        is_to_go = target is not None or queue.is_retiring or bool(_lacking(queue, by_pk.get(queue.cur or 0)))
-        what = _step(queue, target, staying, is_to_go)
-        if what in (None, What.REQUESTED) and is_to_go and _is_overdue(queue, by_pk, drain_within, staying):
-            taken = What.FREED if target is None else What.TAKEN_OVER
-            what = What.REMOVED if queue.is_retiring else taken
-        if what is not None:
-            found.append(Change(queue, what, target, why.of(queue, what, target)))
+        if step := steps.next(queue, target):
+            found.append(Change(queue, step[0], target, step[1]))
     return found
 
 
 def hand_over(
-    queues: Sequence[QueueSnapshot], workers: Sequence[Worker], doubtful: Collection[int]
+    queues: Sequence[QueueSnapshot], servers: Sequence[ServerSnapshot], doubtful: Collection[int]
 ) -> list[Change]:
     """Return the changes for queues whose owner has no work in hand on them (R1.5).
 
@@ -137,7 +132,7 @@ def hand_over(
     (the owner lacks its labels), or is ``doubtful``: an earlier release got no reply, so the old fence cannot be relied
     on.
     """
-    takers = {worker.member.pk: worker.member for worker in workers if worker.gets_queues}
+    takers = {server.member.pk: server.member for server in servers if server.gets_queues}
     found, is_finished = [], say("work_finished")
     for queue in queues:
         if queue.is_retiring:
@@ -153,11 +148,11 @@ def hand_over(
     return found
 
 
-def _member(worker: Worker, counts: Counter[int | None]) -> Member:
+def _member(server: ServerSnapshot, counts: Counter[int | None]) -> Member:
     """Return it in the form the strategies use: a spared server has room for the queues it already has."""
-    member, has = worker.member, counts[worker.member.pk]
+    member, has = server.member, counts[server.member.pk]
     most = has if member.limit is None else min(has, member.limit)
-    return member if worker.is_alive else replace(member, limit=most)
+    return member if server.is_alive else replace(member, limit=most)
 
 
 def _input(queue: QueueSnapshot, staying: Collection[int], able: Collection[int]) -> QueueInput:
@@ -166,89 +161,72 @@ def _input(queue: QueueSnapshot, staying: Collection[int], able: Collection[int]
     return QueueInput(queue.pk, asked or owner, owner, queue.labels, queue.pin)
 
 
-def _lacking(queue: QueueSnapshot, owner: Worker | None) -> set[tuple[str, str]]:
+def _lacking(queue: QueueSnapshot, owner: ServerSnapshot) -> set[tuple[str, str]]:
     """Return the labels of ``queue`` that its owner lacks, so that it may not keep the queue."""
-    return set() if owner is None else set(queue.labels.items()) - set(owner.member.labels.items())
-
-
-def _step(
-    queue: QueueSnapshot, target: int | None, staying: Collection[int], is_to_go: bool
-) -> Move.What | None:
-    if queue.is_retiring:
-        return None if queue.cur in staying else What.REMOVED
-    if queue.cur not in staying:
-        if target is not None:
-            return What.ASSIGNED
-        return None if queue.cur is None else What.FREED
-    is_asked = queue.req is not None or queue.asked_ago is not None
-    if target == queue.cur or not is_to_go:  # it stays where it is, also if no other server may have it
-        return What.CANCELLED if is_asked else None
-    if target is None:  # asked back for nobody
-        return None if is_asked and queue.req is None else What.REQUESTED
-    return None if queue.req == target else What.REQUESTED
-
-
-def _is_overdue(
-    queue: QueueSnapshot, workers: Mapping[int, Worker], drain_within: float, staying: Collection[int]
-) -> bool:
-    if queue.asked_ago is None or queue.cur not in staying:
-        return False
-    return queue.asked_ago >= takeover_after(drain_within, workers[queue.cur or 0].ttl)
+    return set(queue.labels.items()) - set(owner.member.labels.items())
 
 
 @dataclass(frozen=True, slots=True)
-class _Reasons:
-    """The reasons why queues move."""
+class _Steps:
+    """The next step of each queue towards its target, and the reason for it."""
 
-    workers: Mapping[int, Worker]
+    servers: Mapping[int, ServerSnapshot]
+    staying: Collection[int]
     leaving: Collection[int]
     counts: Counter[int | None]
     overflow: Collection[int]
+    drain_within: float
 
-    def of(self, queue: QueueSnapshot, what: Move.What, target: int | None) -> Sentence:
-        """Return why ``queue`` takes this step."""
-        owner = self.workers.get(queue.cur or 0)
-        is_there = owner is not None and owner.is_there and queue.cur not in self.leaving
-        if what is What.TAKEN_OVER or (what is What.FREED and is_there):
-            return say("work_not_finished", server=self._name(queue.cur))
-        if queue.is_retiring:
-            return say("being_removed")
-        if what is What.CANCELLED:
-            return say("keeps", server=self._name(queue.cur))
-        if what is What.REQUESTED:
-            return self._why_asked(queue, target)
-        return self._why_free(queue)
+    def next(self, queue: QueueSnapshot, target: int | None) -> tuple[Move.What, Sentence] | None:
+        """Return what to do with ``queue``, and why; None: nothing."""
+        owner = self.servers[queue.cur or 0] if queue.cur in self.staying else None
+        if owner is None:
+            if queue.is_retiring:
+                return What.REMOVED, say("being_removed")
+            if target is None and queue.cur is None:
+                return None
+            return What.FREED if target is None else What.ASSIGNED, self._why_free(queue)
+        is_asked = queue.req is not None or queue.asked_ago is not None
+        # It stays where it is, also if no other server may have it.
+        if target == queue.cur or not (target is not None or queue.is_retiring or _lacking(queue, owner)):
+            return (What.CANCELLED, say("keeps", server=str(owner.member))) if is_asked else None
+        if self._is_overdue(queue, owner):
+            if queue.is_retiring:
+                return What.REMOVED, say("being_removed")
+            taken = What.FREED if target is None else What.TAKEN_OVER
+            return taken, say("work_not_finished", server=str(owner.member))
+        if queue.is_retiring or (is_asked and queue.req == target):
+            return None
+        return What.REQUESTED, self._why_asked(queue, owner, target)
+
+    def _is_overdue(self, queue: QueueSnapshot, owner: ServerSnapshot) -> bool:
+        return queue.asked_ago is not None and queue.asked_ago >= takeover_after(self.drain_within, owner.ttl)
 
     def _why_free(self, queue: QueueSnapshot) -> Sentence:
         if queue.cur is None:
             return self._why_not_pinned(queue) or say("had_nobody")
+        server = self.servers.get(queue.cur)
         if queue.cur in self.leaving:
-            return say("left", server=self._name(queue.cur))
-        worker = self.workers.get(queue.cur)
-        if worker is None:
+            return say("left", server=str(server.member) if server else "a server that is gone")
+        if server is None:
             return say("server_gone")
-        return say("judged_dead", server=str(worker.member), seconds=worker.ttl)
+        return say("judged_dead", server=str(server.member), seconds=server.ttl)
 
-    def _why_asked(self, queue: QueueSnapshot, target: int | None) -> Sentence:
-        worker = self.workers[queue.cur or 0]
-        missing = _lacking(queue, worker)
-        if worker.is_draining and target is not None:
-            return say("draining", server=str(worker.member))
-        if missing:
+    def _why_asked(self, queue: QueueSnapshot, owner: ServerSnapshot, target: int | None) -> Sentence:
+        if owner.is_draining and target is not None:
+            return say("draining", server=str(owner.member))
+        if missing := _lacking(queue, owner):
             labels = ", ".join(f"{key}={value}" for key, value in sorted(missing))
-            return say("lacks", server=str(worker.member), labels=labels)
-        if queue.pin and queue.pin == self.workers[target or 0].member.name:
+            return say("lacks", server=str(owner.member), labels=labels)
+        taker = self.servers[target or 0].member
+        if queue.pin and queue.pin == taker.name:
             return say("pinned", server=queue.pin)
         if no_room := self._why_not_pinned(queue):
             return no_room
         counts = {"count": self.counts[queue.cur], "count_taker": self.counts[target]}
-        return say("evens_out", giver=str(worker.member), taker=self._name(target), **counts)
+        return say("evens_out", giver=str(owner.member), taker=str(taker), **counts)
 
     def _why_not_pinned(self, queue: QueueSnapshot) -> Sentence | None:
-        gets_queues = (worker.member.name for worker in self.workers.values() if worker.gets_queues)
+        gets_queues = (server.member.name for server in self.servers.values() if server.gets_queues)
         is_full = queue.pk in self.overflow and queue.pin in gets_queues
         return say("no_room", server=queue.pin) if is_full else None
-
-    def _name(self, pk: int | None) -> str:
-        worker = self.workers.get(pk or 0)
-        return str(worker.member) if worker else "a server that is gone"

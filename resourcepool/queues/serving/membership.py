@@ -18,11 +18,10 @@ from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.queues import moving
 from resourcepool.queues.models import Server, TaskType
-from resourcepool.queues.serving.absence import Absence
 from resourcepool.queues.serving.consumer import Consumer
 from resourcepool.queues.serving.held import TAKEN, Hand, HeldQueue
 from resourcepool.queues.serving.registration import Application, register
-from resourcepool.queues.serving.snapshot import TaskTypeSnapshot, load, look
+from resourcepool.queues.serving.snapshot import Absence, TaskTypeSnapshot, load, look
 
 logger = logging.getLogger(__name__)
 

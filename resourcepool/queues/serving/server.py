@@ -11,7 +11,6 @@ from typing import Self
 from django.db import router
 
 from resourcepool import options
-from resourcepool.daemon import Daemon
 from resourcepool.database.background import own_connections
 from resourcepool.database.clock import monotonic
 from resourcepool.database.wakeup import Wakeup
@@ -29,6 +28,7 @@ from resourcepool.queues.serving.held import Hand, HeldQueue, refuse_event_loop
 from resourcepool.queues.serving.membership import Membership
 from resourcepool.queues.serving.registration import Application
 from resourcepool.queues.serving.snapshot import counts_for
+from resourcepool.threads.daemon import Daemon
 
 logger = logging.getLogger(__name__)
 

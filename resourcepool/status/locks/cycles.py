@@ -1,19 +1,17 @@
 """Circles of waiters: each holds what another one of them waits for."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from django.db.models import Case, CharField, Count, F, Value, When
 from django.utils.translation import gettext as _
 
-from resourcepool.dialect import MicrosUntil
-from resourcepool.locks.owners import owner_in
-from resourcepool.status.durations import ago
+from resourcepool.locks.registry import owner_in
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, waiting
-from resourcepool.status.locks.knots import Claim, Name, Owner, knots
+from resourcepool.status.locks.knots import Claim, Knot, Name, Owner, knots
 from resourcepool.status.locks.names import HELD
-from resourcepool.status.reading import fetched
+from resourcepool.status.reading import Since, fetched
 
 MOST_WAITERS = 10_000  # that are looked at
 MOST_HOLDERS = 10_000  # of the names of one kind
@@ -107,8 +105,7 @@ def cycles() -> list[Cycle]:
             else:
                 held.append(Claim(_owner(holder), name, count))
     places = {(wait.claim.owner, wait.claim.name): wait for wait in waits}
-    found = knots([wait.claim for wait in waits], held, free)[:MOST_CYCLES]
-    return [_cycle(knot.owners, knot.names, places, is_certain=knot.is_certain) for knot in found]
+    return [_cycle(knot, places) for knot in knots([wait.claim for wait in waits], held, free)[:MOST_CYCLES]]
 
 
 def who(holder: str) -> str:
@@ -117,10 +114,10 @@ def who(holder: str) -> str:
 
 
 def _waits() -> Iterator[Wait]:
-    rows = waiting(KINDS).order_by("pool", "priority", "pk").annotate(db_asked=MicrosUntil("asked_at"))
-    columns = rows.values_list("pool", "holder", "count", "db_asked")
-    for line, holder, count, asked in fetched(columns[:MOST_WAITERS]):
-        yield Wait(holder, Claim(_owner(holder), kind_and_name(line), count), ago(asked) or 0.0)
+    rows = waiting(KINDS).order_by("pool", "priority", "pk")
+    columns = rows.values_list("pool", "holder", "count", Since("asked_at"))
+    for line, holder, count, waited in fetched(columns[:MOST_WAITERS]):
+        yield Wait(holder, Claim(_owner(holder), kind_and_name(line), count), waited)
 
 
 def _held(kind: LockKind, names: Collection[str]) -> Iterator[tuple[Name, int, str]]:
@@ -129,12 +126,12 @@ def _held(kind: LockKind, names: Collection[str]) -> Iterator[tuple[Name, int, s
     if kind.has_permits:
         rows = rows.filter(in_service=True)
     by = Case(When(HELD, then=F("holder")), default=Value(""), output_field=CharField())
-    counted = rows.annotate(by=by).values("name", "by").order_by("name", "by").annotate(count=Count("pk"))
+    counted = rows.annotate(by=by).values_list("name", "by").order_by("name", "by").annotate(count=Count("pk"))
     found = fetched(counted[: MOST_HOLDERS + 1]) if names else []
-    cut = found[-1]["name"] if len(found) > MOST_HOLDERS else None
-    for one in found:
-        if one["name"] != cut:
-            yield (kind, one["name"]), one["count"], one["by"]
+    cut = found[-1][0] if len(found) > MOST_HOLDERS else None
+    for name, holder, count in found:
+        if name != cut:
+            yield (kind, name), count, holder
 
 
 def _owner(holder: str) -> Owner:
@@ -142,16 +139,18 @@ def _owner(holder: str) -> Owner:
     return (incarnation, number) if number else ("", holder)
 
 
-def _cycle(
-    owners: Sequence[Owner],
-    names: Sequence[Name],
-    waiting: Mapping[tuple[Owner, Name], Wait],
-    *,
-    is_certain: bool,
-) -> Cycle:
+def _cycle(knot: Knot, places: Mapping[tuple[Owner, Name], Wait]) -> Cycle:
     links = []
-    for number, (owner, name) in enumerate(zip(owners, names, strict=True)):
-        wait, held = waiting[owner, name], names[number - 1]
-        kinds = LockKind(name[0]), LockKind(held[0])
-        links.append(Link(who(wait.holder), wait.holder, kinds[0], name[1], wait.waited, kinds[1], held[1]))
-    return Cycle(tuple(links), is_certain)
+    for number, (owner, (kind, waits_for)) in enumerate(zip(knot.owners, knot.names, strict=True)):
+        wait, (held_kind, holds) = places[owner, (kind, waits_for)], knot.names[number - 1]
+        told = (
+            who(wait.holder),
+            wait.holder,
+            LockKind(kind),
+            waits_for,
+            wait.waited,
+            LockKind(held_kind),
+            holds,
+        )
+        links.append(Link(*told))
+    return Cycle(tuple(links), knot.is_certain)

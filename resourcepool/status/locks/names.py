@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -12,11 +12,10 @@ from django.db.models.functions import RowNumber
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.dialect import DbNow
 from resourcepool.locks.models import MAX_NAME, NUMBER, AbstractPermit, Notification
-from resourcepool.status.durations import ago
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, kind_of, using
-from resourcepool.status.reading import fetched
+from resourcepool.status.reading import Since, Until, fetched
 from resourcepool.waiting.models import Ticket
 
 MOST_NAMES = 200  # on a page
@@ -103,8 +102,6 @@ class Page:
     locks: list[LockStatus]
     after: str
 
-    ALSO: ClassVar = ()
-
 
 def locks(
     *,
@@ -127,17 +124,13 @@ def locks(
         BadOption: a value is not allowed.
         DatabaseUnavailable: they cannot be read.
     """
-    kinds = kind or LockKind
-    if isinstance(kinds, str):
-        kinds = [kind_of(kinds)]
+    kinds = ([kind_of(kind)] if isinstance(kind, str) else kind) if kind else LockKind
     limit = options.whole("limit", limit, least=1, most=MOST_NAMES)
     for option, text in (("after", after), ("prefix", prefix)):
         if text:
             options.text(option, text, most=MAX_NAME)
     connection = connections[using()]
-    chosen = [
-        part for one in kinds for part in _chosen(one, prefix, after, limit + 1, held=held, waited=waited)
-    ]
+    chosen = [(one, names) for one in kinds for names in _chosen(one, prefix, after, held=held, waited=waited)]
     found, has_more = retrying(connection, partial(_names, connection, chosen, limit))
     return Page(_statuses(found), found[-1][1] if has_more else "")
 
@@ -156,7 +149,7 @@ def lock_named(name: str, kind: str = "") -> list[LockStatus]:
     """
     if (
         not name.isprintable() or len(name) > MAX_NAME
-    ):  # nothing has such a name, and no database can be asked for each
+    ):  # nothing has such a name, and it may be no text for databases
         return []
     kinds = [kind_of(kind)] if kind else [*LockKind]
     # No condition is called "barrier:..": its line would be that of a barrier.
@@ -165,10 +158,8 @@ def lock_named(name: str, kind: str = "") -> list[LockStatus]:
     return [replace(one, line=_line(one)) for one in found if one.fence or one.waiters]
 
 
-def _chosen(
-    kind: LockKind, prefix: str, after: str, most: int, *, held: bool, waited: bool
-) -> list[tuple[LockKind, Any]]:
-    """Return [(kind, names of it)], of a condition or a barrier from two tables."""
+def _chosen(kind: LockKind, prefix: str, after: str, *, held: bool, waited: bool) -> list[Any]:
+    """Return the rows, or tickets, whose names are asked for; of a condition or a barrier those of two tables."""
     rows, tickets = kind.rows(), kind.tickets()
     if prefix:
         rows, tickets = (
@@ -183,11 +174,7 @@ def _chosen(
         found = [tickets.filter(holds) if held else tickets]
     else:
         found = [rows.filter(HELD) if held else rows]
-    if after:
-        found = [some.filter(called__gt=after) for some in found]
-    return [
-        (kind, some.order_by("called").values_list("called", flat=True).distinct()[:most]) for some in found
-    ]
+    return [some.filter(called__gt=after) if after else some for some in found]
 
 
 def _names(
@@ -195,7 +182,8 @@ def _names(
 ) -> tuple[list[tuple[LockKind, str]], bool]:
     """Return the first (kind, name) by name, at least ``limit`` if there are, and whether there are more."""
     parts, params = list[str](), list[Any]()
-    for kind, names in chosen:
+    for kind, rows in chosen:
+        names = rows.order_by("called").values_list("called", flat=True).distinct()[: limit + 1]
         sql, values = names.query.get_compiler(connection=connection).as_sql()
         parts.append(f"SELECT '{kind.value}' AS kind, called FROM ({sql}) of_{len(parts)}")  # noqa: S608 (values apart)
         params += values
@@ -219,19 +207,25 @@ def _statuses(chosen: Sequence[tuple[LockKind, str]], holders: int = HOLDERS) ->
         names = [kind.stored(name) for kind, name in chosen if kind.model is model]
         rows = model.objects.using(using()).filter(name__in=names)
         for total in fetched(_totals(rows)):
-            totals[model, total["name"]] = total
-        for one in fetched(_holders(rows, holders)):
-            holding = Holding(one["holder"], one["permits"], one["first"], max(0.0, one["left"] / 1_000_000))
-            first.setdefault((model, one["name"]), []).append(holding)
+            name, fence = total.pop("name"), total.pop("last")
+            totals[model, name] = {**total, "fence": fence}
+        for name, *held in fetched(_holders(rows, holders)):
+            first.setdefault((model, name), []).append(Holding(*held))
     lines = [kind.line(name) for kind, name in chosen]
     tickets = Ticket.objects.using(using()).waiting().filter(pool__in=lines).values("pool").order_by()
-    asked = tickets.annotate(waiters=Count("pk"), first=Min(MicrosUntil("asked_at")))
-    waits = {kind_and_name(one["pool"]): one for one in fetched(asked)}
-    held = {(kind, name): first.get((kind.model, kind.stored(name)), []) for kind, name in chosen}
-    _note_waiting(held, waits)
+    asked = tickets.annotate(waiters=Count("pk"), longest_wait=Since(Min("asked_at")))
+    waits = {kind_and_name(one.pop("pool")): one for one in fetched(asked)}
+    held_of = {(kind, name): first.get((kind.model, kind.stored(name)), []) for kind, name in chosen}
+    _note_waiting(held_of, waits)
     return [
-        _status(one, totals.get((one[0].model, one[0].stored(one[1])), {}), held[one], waits.get(one, {}))
-        for one in chosen
+        LockStatus(
+            kind,
+            name,
+            **totals.get((kind.model, kind.stored(name)), {}),
+            **waits.get((kind, name), {}),
+            holders=tuple(held_of[kind, name]),
+        )
+        for kind, name in chosen
     ]
 
 
@@ -248,15 +242,19 @@ def _note_waiting(held: dict[tuple[LockKind, str], list[Holding]], waits: Collec
         held[about] = [replace(one, is_waiting=(about, one.holder) in collecting) for one in held[about]]
 
 
-def _totals(rows: QuerySet[Any]) -> QuerySet[Any]:
+def _totals(rows: QuerySet[Any]) -> Any:
+    """Return fields of ``LockStatus`` for each name."""
     by_name, model = rows.values("name").order_by(), rows.model
-    has_permits = issubclass(model, AbstractPermit)
-    in_service: Any = Sum(Case(When(in_service=True, then=1), default=0)) if has_permits else Count("pk")
-    held = Sum(Case(When(_held(model), then=1), default=0))
+    by_name = by_name.annotate(held=_number(_held(model)), last=Max("fence"))
     if model is Notification:
-        by_name = by_name.annotate(stands=Max(Case(When(HELD & STANDS, then=F("holder")), default=Value(""))))
-    found: QuerySet[Any] = by_name.annotate(permits=in_service, held=held, last=Max("fence"))
-    return found
+        return by_name.annotate(stands=Max(Case(When(HELD & STANDS, then=F("holder")), default=Value(""))))
+    return by_name.annotate(
+        permits=_number(Q(in_service=True)) if issubclass(model, AbstractPermit) else Count("pk")
+    )
+
+
+def _number(which: Q) -> Sum:
+    return Sum(Case(When(which, then=1), default=0))
 
 
 def _held(model: Any) -> Q:
@@ -264,38 +262,18 @@ def _held(model: Any) -> Q:
 
 
 def _holders(rows: QuerySet[Any], most: int) -> QuerySet[Any]:
-    """Return what is held, one row for each request; the first ``most`` of each name."""
+    """Return name and fields of ``Holding``, one row for each request; the first ``most`` of each name."""
     requests = rows.filter(_held(rows.model)).values("name", "holder").order_by()
-    summed = requests.annotate(permits=Count("pk"), first=Min("fence"), left=Min(MicrosUntil("busy_before")))
+    left = Until(Min("busy_before"))
+    summed = requests.annotate(permits=Count("pk"), first=Min("fence"), left=left)
     rank = Window(RowNumber(), partition_by=F("name"), order_by="holder")
     found: QuerySet[Any] = summed.annotate(rank=rank).filter(rank__lte=most).order_by("name", "holder")
-    return found
-
-
-def _status(
-    about: tuple[LockKind, str], total: Mapping[str, Any], holders: list[Holding], waits: Mapping[str, Any]
-) -> LockStatus:
-    kind, name = about
-    return LockStatus(
-        kind,
-        name,
-        permits=int(total.get("permits", 0)) if kind.is_held else 0,
-        held=int(total.get("held", 0)),
-        holders=tuple(holders),
-        fence=total.get("last", 0),
-        waiters=waits.get("waiters", 0),
-        longest_wait=ago(waits.get("first")),
-        stands=total.get("stands", ""),
-    )
+    return found.values_list("name", "holder", "permits", "first", "left")
 
 
 def _line(one: LockStatus) -> tuple[Waiter, ...]:
     if not one.waiters:
         return ()
     tickets = Ticket.objects.using(using()).waiting().filter(pool=one.kind.line(one.name))
-    rows = tickets.order_by("priority", "pk").annotate(db_asked=MicrosUntil("asked_at"))
-    columns = rows.values_list("holder", "count", "priority", "db_asked")
-    return tuple(
-        Waiter(holder, count, priority, ago(asked) or 0.0)
-        for holder, count, priority, asked in fetched(columns[:MOST_WAITERS])
-    )
+    rows = tickets.order_by("priority", "pk").values_list("holder", "count", "priority", Since("asked_at"))
+    return tuple(Waiter(*row) for row in fetched(rows[:MOST_WAITERS]))

@@ -1,11 +1,12 @@
 """What one process holds of locks, semaphores and read-write locks."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
-from resourcepool.locks.owners import owner_in
+from resourcepool.locks.registry import owner_in
 from resourcepool.locks.releasing import AN_INCARNATION
 from resourcepool.status.locks.cycles import KINDS, who
 from resourcepool.status.locks.kinds import LockKind
@@ -57,10 +58,9 @@ def held_by(processes: Iterable[str]) -> list[HeldName]:
 
 
 def _held(which: Q) -> list[HeldName]:
-    counts: dict[tuple[str, LockKind, str, str], int] = {}
+    counts = Counter[tuple[str, LockKind, str, str]]()
     for kind in KINDS:
-        rows = kind.rows().filter(HELD).filter(which).values("name", "holder").order_by("name", "holder")
-        for one in fetched(rows.annotate(count=Count("pk"))[:MOST]):
-            key = owner_in(one["holder"])[0], kind, one["name"], who(one["holder"])
-            counts[key] = counts.get(key, 0) + one["count"]
+        rows = kind.rows().filter(HELD).filter(which).values_list("name", "holder").order_by("name", "holder")
+        for name, holder, count in fetched(rows.annotate(count=Count("pk"))[:MOST]):
+            counts[owner_in(holder)[0], kind, name, who(holder)] += count
     return [HeldName(kind, name, count, process, by) for (process, kind, name, by), count in counts.items()]

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import Any
 
 from django.db import connections
 from django.db.models import Count, Min
@@ -11,13 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import MicrosUntil
 from resourcepool.status.alarm import ABOUT_LOCKS, Alarm, Kind
-from resourcepool.status.durations import ago, duration
 from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, who
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, using, waiting
 from resourcepool.status.locks.names import HELD, LockStatus, standing_of
-from resourcepool.status.reading import fetched
+from resourcepool.status.reading import Since, duration, fetched
 
 MOST_COUNTED = 10_000  # of each kind
 SHOWN = 20  # names that are waited for
@@ -51,11 +48,11 @@ def standing(kinds: Collection[LockKind] = KINDS) -> LocksStanding:
         DatabaseUnavailable: they cannot be read.
     """
     tickets = waiting(kinds)
-    lines = tickets.values("pool").annotate(count=Count("pk"), first=Min(MicrosUntil("asked_at")))
+    lines = tickets.values_list("pool").annotate(waiters=Count("pk"), first=Since(Min("asked_at")))
     waits = fetched(lines.order_by("first", "pool")[: SHOWN + 1])
     has_more = len(waits) > SHOWN
-    waiters = retrying(connections[using()], tickets.count) if has_more else sum(one["count"] for one in waits)
-    chosen = [kind_and_name(one["pool"]) for one in waits[:SHOWN]]
+    waiters = retrying(connections[using()], tickets.count) if has_more else sum(count for _, count, _ in waits)
+    chosen = [kind_and_name(line) for line, _count, _first in waits[:SHOWN]]
     found = {
         (kind, name): one
         for kind in kinds
@@ -65,7 +62,7 @@ def standing(kinds: Collection[LockKind] = KINDS) -> LocksStanding:
     return LocksStanding(
         holders=sum(retrying(connections[using()], some[:MOST_COUNTED].count) for some in holders),
         waiters=waiters,
-        longest_wait=ago(waits[0]["first"]) if waits else None,
+        longest_wait=waits[0][2] if waits else None,
         waited=[found[one] for one in chosen],
         has_more=has_more,
         cycles=cycles() if waits and set(kinds) >= set(KINDS) else (),
@@ -78,40 +75,33 @@ def first_holders(one: LockStatus) -> str:
     return ", ".join([*names[:NAMED], *([".."] if len(names) > NAMED else [])])
 
 
-def _freeing(cycle: Cycle) -> str:
-    first = cycle.links[0]
-    return (
-        f"`manage.py resourcepool_locks free {quote(first.holds)} --kind {first.held_kind.value} --reason ..`"
-    )
-
-
 def _about(kind: LockKind, name: str) -> str:
-    return f"{ABOUT_LOCKS}{kind.value} {name}"
+    return ABOUT_LOCKS % f"{kind.value} {name}"
 
 
 def of_locks(found: LocksStanding, oldest: float) -> Iterator[Alarm]:
     """Yield what is wrong; ``oldest``: for how many seconds somebody may wait."""
     for cycle in found.cycles:
         if cycle.is_certain and cycle.lasts > LASTS:
+            first = cycle.links[0]
+            free = f"free {quote(first.holds)} --kind {first.held_kind.value} --reason .."
             text = _(
                 "each waits for the next one, and none can go on (for %(time)s): %(who)s. To end it: %(command)s"
-            )
-            told: dict[str, Any] = {
+            ) % {
                 "time": duration(cycle.lasts),
                 "who": cycle.said,
-                "command": _freeing(cycle),
+                "command": f"`manage.py resourcepool_locks {free}`",
             }
-            yield Alarm(Kind.DEADLOCK, _about(cycle.links[0].kind, cycle.links[0].waits_for), text % told)
+            yield Alarm(Kind.DEADLOCK, _about(first.kind, first.waits_for), text)
     for one in found.waited:
-        if (one.longest_wait or 0.0) > oldest:
-            told = {
-                "count": one.waiters,
-                "wait": duration(one.longest_wait or 0.0),
-                "holder": first_holders(one) or "-",
-            }
+        if one.longest_wait is not None and one.longest_wait > oldest:
             text = ngettext(
                 "%(count)d waits, for %(wait)s; held by %(holder)s.",
                 "%(count)d wait, the first for %(wait)s; held by %(holder)s.",
                 one.waiters,
-            )
-            yield Alarm(Kind.LOCK_WAIT, _about(one.kind, one.name), text % told)
+            ) % {
+                "count": one.waiters,
+                "wait": duration(one.longest_wait),
+                "holder": first_holders(one) or "-",
+            }
+            yield Alarm(Kind.LOCK_WAIT, _about(one.kind, one.name), text)

@@ -9,9 +9,9 @@ from django.utils.translation import ngettext
 from resourcepool.labels import printable
 from resourcepool.queues.planning.changes import takeover_after
 from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, Kind
-from resourcepool.status.durations import duration
 from resourcepool.status.queues.flapping import RESTS
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
+from resourcepool.status.reading import duration
 
 IDLE_HEARTBEATS = 10  # for so many a server may be without a queue, or its code not ask for work
 LATE_HEARTBEATS = 2  # within so many other servers act on overdue changes
@@ -177,4 +177,4 @@ def _working(one: TaskTypeStatus) -> list[ServerStatus]:
 def _alarm(kind: Kind, one: TaskTypeStatus, text: str, **said: object) -> Alarm:
     name = printable(one.name)
     command = f"`manage.py resourcepool_queues show {shlex.quote(name)}`"
-    return Alarm(kind, f"{ABOUT_QUEUES}{name}", text % {"command": command, **said})
+    return Alarm(kind, ABOUT_QUEUES % name, text % {"command": command, **said})

@@ -10,7 +10,7 @@ from resourcepool.events import say
 from resourcepool.queues.changing import preview
 from resourcepool.queues.models import Move
 from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import Change, QueueSnapshot, Worker
+from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
 from resourcepool.queues.queries import find_task_type, read_queues, using_of_queues
 from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 
@@ -91,14 +91,14 @@ def forecast(
 
 
 def unowned(
-    queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[Worker]
+    queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[ServerSnapshot]
 ) -> list[Unowned]:
     """Return the queues that nobody gets, by reason, the most frequent reason first."""
     return _without_another(queues, changes, staying, {None})
 
 
 def kept(
-    queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[Worker]
+    queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[ServerSnapshot]
 ) -> list[Unowned]:
     """Return the queues that stay with draining servers, and why no other server gets them."""
     there = list(staying)
@@ -108,7 +108,7 @@ def kept(
 def _without_another(
     queues: Iterable[QueueSnapshot],
     changes: Iterable[Change],
-    staying: Iterable[Worker],
+    staying: Iterable[ServerSnapshot],
     ends_at: Collection[int | None],
 ) -> list[Unowned]:
     steps = {change.queue.pk: change for change in changes}
@@ -143,7 +143,7 @@ def _asked_back(
     return [Change(queue, what, None, say("being_removed")) for queue in asked]
 
 
-def _possible_owner(worker: Worker, has: int) -> PossibleOwner:
+def _possible_owner(worker: ServerSnapshot, has: int) -> PossibleOwner:
     limit, name = worker.member.limit, worker.member.name
     return PossibleOwner(worker.member.labels, worker.is_draining, limit is not None and has >= limit, name)
 
@@ -153,7 +153,7 @@ def _is_one_of(member: Member, names: Collection[str]) -> bool:
 
 
 def shares(
-    queues: Iterable[QueueSnapshot], changes: Iterable[Change], workers: Iterable[Worker]
+    queues: Iterable[QueueSnapshot], changes: Iterable[Change], workers: Iterable[ServerSnapshot]
 ) -> list[QueueCounts]:
     """Return what each server has, and would have after ``changes`` and all hand-overs; nobody comes last."""
     steps = {change.queue.pk: change for change in changes}

@@ -8,8 +8,7 @@ from django.db.models import BigIntegerField, Count, Func, Max, Min, Subquery
 from resourcepool.dialect import MicrosUntil
 from resourcepool.queues.models import Move, Queue
 from resourcepool.queues.queries import using_of_queues
-from resourcepool.status.durations import ago
-from resourcepool.status.reading import fetched
+from resourcepool.status.reading import ago, fetched
 
 NEWEST = 10_000  # moves that are read: a plan for the largest possible task type
 MOST_MOVES = 1_000  # entries

@@ -9,10 +9,9 @@ from resourcepool.dialect import MicrosUntil
 from resourcepool.queues.ids import MOST_AT_ONCE, known
 from resourcepool.queues.models import Move, Queue
 from resourcepool.queues.queries import of_server, using_of_queues
-from resourcepool.status.durations import ago
 from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 from resourcepool.status.queues.task_types import TaskTypeStatus
-from resourcepool.status.reading import fetched
+from resourcepool.status.reading import ago, fetched
 
 # The fields that are columns.
 OF_QUEUE = ("pk", "queue_id", "parameter", "fence", "pin", "labels", "is_retiring")

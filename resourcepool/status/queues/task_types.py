@@ -5,22 +5,20 @@ and some queues have no owner, and two if a draining server keeps some.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from django.db.models import Count, Exists, Min, OuterRef, Q
+from django.db.models import Count, Exists, F, Min, OuterRef, Q
 from django.utils.translation import gettext_noop as _
 
-from resourcepool.dialect import MicrosUntil
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.queues.queries import find_task_type, using_of_queues
-from resourcepool.status.durations import ago
 from resourcepool.status.queues.flapping import Restless, restless_of
 from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 from resourcepool.status.queues.stuck import Stuck, stuck_of
-from resourcepool.status.reading import fetched
+from resourcepool.status.reading import Since, Until, fetched
 
 MOST_TASK_TYPES = 200
 MOST_SERVERS = 5_000  # of all task types together
@@ -29,6 +27,7 @@ MOST_SERVERS = 5_000  # of all task types together
 OF_SERVER = ("pk", "name", "holder", "state", "weight", "labels", "limit", "ttl", "in_hand")
 INTERVALS = ("heartbeat_every", "judge_dead_after", "reload_every", "drain_within")
 OF_TASK_TYPE = ("pk", "name", "strategy", *INTERVALS, "is_paused", "generation", "assigned_by")
+OF_A_SERVERS_QUEUES = ("queues", "asked_for", "longest_asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,25 +134,12 @@ class TaskTypeStatus:
     was_served: bool = False
     restless: Restless | None = None
     stuck: Stuck | None = None
-    servers: Sequence[ServerStatus] = field(default=())
+    servers: Sequence[ServerStatus] = ()
 
     @property
     def alive(self) -> list[ServerStatus]:
         """The servers that are not judged dead."""
         return [server for server in self.servers if server.is_alive]
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """The queues of one server (None: nobody): how many of each kind, and the longest durations."""
-
-    server: int | None
-    count: int
-    retiring: int
-    first: int  # the key of the one that was added first
-    asked_for: int
-    since: float | None
-    longest_asked: float | None
 
 
 def task_types(names: Iterable[str] | None = None) -> list[TaskTypeStatus]:
@@ -163,23 +149,23 @@ def task_types(names: Iterable[str] | None = None) -> list[TaskTypeStatus]:
         DatabaseUnavailable, NotMigrated: nothing is known.
     """
     using = using_of_queues()
-    was_served = Exists(Move.objects.using(using).filter(task_type=OuterRef("name")))
-    rows = TaskType.objects.using(using).annotate(micros_assigned=MicrosUntil("assigned_at")).order_by("name")
-    rows = rows.annotate(was_served=was_served)
+    rows = TaskType.objects.using(using).order_by("name")
     if names is not None:
         rows = rows.filter(name__in=list(names))
-    found = fetched(rows[:MOST_TASK_TYPES])
+    was_served = Exists(Move.objects.using(using).filter(task_type=OuterRef("name")))
+    columns = rows.values(*OF_TASK_TYPE, assigned=Since("assigned_at"), was_served=was_served)
+    found = fetched(columns[:MOST_TASK_TYPES])
     if not found:
         return []
-    pks = [one.pk for one in found]
+    pks = [row["pk"] for row in found]
     groups, awaits, servers = _groups(using, pks), _awaits(using, pks), _servers(using, pks)
     restless = restless_of(using)
     stand = [
-        _status(one, groups.get(one.pk, []), servers.get(one.pk, []), awaits, restless.get(one.name))
-        for one in found
+        _status(row, groups.get(row["pk"], []), servers.get(row["pk"], []), awaits, restless.get(row["name"]))
+        for row in found
     ]
-    stuck = stuck_of(using, {one.pk: one.alive for one in stand})
-    return _with_why(using, [replace(one, stuck=stuck.get(one.pk)) for one in stand], groups)
+    stuck, unowned = stuck_of(using, {one.pk: one.alive for one in stand}), _first_unowned(using, stand, groups)
+    return [replace(one, stuck=stuck.get(one.pk), **unowned.get(one.pk, {})) for one in stand]
 
 
 def task_type(name: str) -> TaskTypeStatus:
@@ -191,86 +177,70 @@ def task_type(name: str) -> TaskTypeStatus:
 
 
 def _status(
-    row: Any, groups: Sequence[_Group], servers: Sequence[Any], awaits: Mapping[int, int], restless: Any
+    row: dict[str, Any],
+    groups: Sequence[dict[str, Any]],
+    servers: Sequence[dict[str, Any]],
+    awaits: Mapping[int, int],
+    restless: Restless | None,
 ) -> TaskTypeStatus:
-    has = {group.server: group for group in groups if group.server is not None}
-    known = [_server(one, has.get(one.pk), awaits.get(one.pk, 0)) for one in servers]
-    alive = {one.pk: one for one in known if one.is_alive}
-    orphaned = [group for group in groups if group.server not in alive]
-    was_served = row.was_served or bool(has)
-    spans = [_unowned_for(group, known) for group in orphaned] if was_served or known else []
+    has = {group["server"]: group for group in groups}
+    known = {one["pk"]: _server(one, has.get(one["pk"], {}), awaits.get(one["pk"], 0)) for one in servers}
+    orphaned = [group for group in groups if not ((owner := known.get(group["server"])) and owner.is_alive)]
+    row["was_served"] |= any(owner is not None for owner in has)
+    # As far as it is known: since the heartbeat of the server that died, or else since they lost their server.
+    spans = [
+        owner.heartbeat if (owner := known.get(group["server"])) else group["had_for"] for group in orphaned
+    ]
+    is_known = row["was_served"] or known
     return TaskTypeStatus(
-        **{name: getattr(row, name) for name in OF_TASK_TYPE},
-        assigned=ago(row.micros_assigned),
-        queues=sum(group.count for group in groups),
-        retiring=sum(group.retiring for group in groups),
-        unowned=sum(group.count for group in orphaned),
-        unowned_for=max((span for span in spans if span is not None), default=None),
-        asked_for=sum(group.asked_for for group in groups),
-        was_served=was_served,
+        **row,
+        queues=sum(group["queues"] for group in groups),
+        retiring=sum(group["retiring"] for group in groups),
+        unowned=sum(group["queues"] for group in orphaned),
+        unowned_for=max((span for span in spans if span is not None), default=None) if is_known else None,
+        asked_for=sum(group["asked_for"] for group in groups),
         restless=restless,
-        servers=known,
+        servers=list(known.values()),
     )
 
 
-def _unowned_for(group: _Group, servers: Sequence[ServerStatus]) -> float | None:
-    """Return for how long the first of this group has had no living server, as far as it is known."""
-    owner = next((one for one in servers if one.pk == group.server), None)
-    return group.since if owner is None else owner.heartbeat
+def _server(row: dict[str, Any], has: Mapping[str, Any], awaits: int) -> ServerStatus:
+    return ServerStatus(**row, **{name: has[name] for name in OF_A_SERVERS_QUEUES if has}, awaits=awaits)
 
 
-def _with_why(
-    using: str, stand: Sequence[TaskTypeStatus], groups: Mapping[int, Sequence[_Group]]
-) -> list[TaskTypeStatus]:
-    """Add, for one queue of each task type, why nobody has it although there are servers."""
-    firsts = {
-        one.pk: min(group.first for group in groups[one.pk] if group.server not in alive)
-        for one in stand
-        if one.unowned and (alive := {server.pk for server in one.alive})
-    }
+def _first_unowned(
+    using: str, stand: Sequence[TaskTypeStatus], groups: Mapping[int, Sequence[dict[str, Any]]]
+) -> dict[int, dict[str, Any]]:
+    """Return, of task types with servers, one queue that none of them has, and why."""
+    alive = {one.pk: {server.pk: server for server in one.alive} for one in stand if one.unowned and one.alive}
+    firsts = [
+        min(group["first"] for group in groups[pk] if group["server"] not in servers)
+        for pk, servers in alive.items()
+    ]
     if not firsts:
-        return list(stand)
-    unowned = Queue.objects.using(using).filter(pk__in=firsts.values())
-    rows = unowned.values_list("task_type", "queue_id", "labels", "pin")
-    about = {pk: rest for pk, *rest in fetched(rows)}
-    return [_told(one, *about[one.pk]) if one.pk in about else one for one in stand]
+        return {}
+    rows = Queue.objects.using(using).filter(pk__in=firsts)
+    return {
+        pk: {
+            "unowned_one": queue_id,
+            "unowned_why": why_nobody(labels, [server.as_possible_owner for server in alive[pk].values()], pin),
+        }
+        for pk, queue_id, labels, pin in fetched(rows.values_list("task_type", "queue_id", "labels", "pin"))
+    }
 
 
-def _told(one: TaskTypeStatus, queue_id: str, labels: Mapping[str, str], pin: str) -> TaskTypeStatus:
-    why = why_nobody(labels, [server.as_possible_owner for server in one.alive], pin)
-    return replace(one, unowned_one=queue_id, unowned_why=why)
-
-
-def _server(row: Any, has: _Group | None, awaits: int) -> ServerStatus:
-    return ServerStatus(
-        **{name: getattr(row, name) for name in OF_SERVER},
-        expires_in=row.micros_left / 1_000_000,
-        registered=ago(row.micros_registered) or 0.0,
-        idle=ago(row.micros_idle),
-        stirred=ago(row.micros_stirred),
-        queues=has.count if has else 0,
-        asked_for=has.asked_for if has else 0,
-        longest_asked=has.longest_asked if has else None,
-        awaits=awaits,
-    )
-
-
-def _groups(using: str, pks: Sequence[int]) -> dict[int, list[_Group]]:
-    rows = Queue.objects.using(using).filter(task_type__in=pks).order_by().values("task_type", "cur_server")
-    counted = rows.annotate(
-        n_all=Count("pk"),
-        n_retiring=Count("pk", filter=Q(is_retiring=True)),
+def _groups(using: str, pks: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+    """Count the queues of each server (None: nobody) by task type; ``first``: the key of the oldest."""
+    rows = Queue.objects.using(using).filter(task_type__in=pks).order_by()
+    counted = rows.values("task_type", server=F("cur_server")).annotate(
+        queues=Count("pk"),
+        retiring=Count("pk", filter=Q(is_retiring=True)),
         first=Min("pk"),
-        n_asked=Count("requested_at"),
-        micros_since=MicrosUntil(Min("since")),
-        micros_asked=MicrosUntil(Min("requested_at")),
+        asked_for=Count("requested_at"),
+        had_for=Since(Min("since")),
+        longest_asked=Since(Min("requested_at")),
     )
-    found: dict[int, list[_Group]] = {}
-    for row in fetched(counted):
-        counts = (row["n_all"], row["n_retiring"], row["first"], row["n_asked"])
-        spans = (ago(row["micros_since"]), ago(row["micros_asked"]))
-        found.setdefault(row["task_type"], []).append(_Group(row["cur_server"], *counts, *spans))
-    return found
+    return _by_task_type(counted)
 
 
 def _awaits(using: str, pks: Sequence[int]) -> dict[int, int]:
@@ -279,9 +249,21 @@ def _awaits(using: str, pks: Sequence[int]) -> dict[int, int]:
     return dict(fetched(counted))
 
 
-def _servers(using: str, pks: Sequence[int]) -> dict[int, list[Any]]:
-    rows = Server.objects.using(using).filter(task_type__in=pks).with_ages().order_by("pk")[:MOST_SERVERS]
-    found: dict[int, list[Any]] = {}
+def _servers(using: str, pks: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+    rows = Server.objects.using(using).filter(task_type__in=pks).order_by("pk")
+    columns = rows.values(
+        "task_type",
+        *OF_SERVER,
+        expires_in=Until("busy_before"),
+        registered=Since("registered_at"),
+        idle=Since("idle_since"),
+        stirred=Since("stirred_at"),
+    )
+    return _by_task_type(columns[:MOST_SERVERS])
+
+
+def _by_task_type(rows: Any) -> dict[int, list[dict[str, Any]]]:
+    found: dict[int, list[dict[str, Any]]] = {}
     for row in fetched(rows):
-        found.setdefault(row.task_type_id, []).append(row)
+        found.setdefault(row.pop("task_type"), []).append(row)
     return found

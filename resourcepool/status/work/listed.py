@@ -10,8 +10,8 @@ from django.db.models import Case, F, When
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import MicrosUntil
 from resourcepool.exceptions import BadOption
+from resourcepool.status.reading import Since, Until
 from resourcepool.taskqueue.abstract import names_of
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.models import MAX_KEY, Task
@@ -77,22 +77,15 @@ class TimerStatus:
     outcome: str
 
 
-class Kind(NamedTuple):
-    """What is told of a kind of work, and what of it is no column of its own; of the ``micros`` in seconds."""
-
-    status: type
-    micros: Mapping[str, Any]
-    others: Mapping[str, Any]
+def _until_in(state: str) -> Case:
+    return Case(When(state=state, then=Until("busy_before")))
 
 
-def _until(state: str) -> Case:
-    return Case(When(state=state, then=MicrosUntil("busy_before")))
-
-
-KINDS: dict[Any, Kind] = {
-    Task: Kind(TaskStatus, {"age": -MicrosUntil("submitted_at"), "waits": _until(Task.State.READY)}, {}),
-    DispenserTask: Kind(DispensedStatus, {"age": -MicrosUntil("added_at")}, {"worker": F("bucket__name")}),
-    Timer: Kind(TimerStatus, {"due_in": _until(Timer.State.PENDING)}, {}),
+# What is told of each kind of work, and what of it is no column of its own.
+KINDS: dict[Any, tuple[type, Mapping[str, Any]]] = {
+    Task: (TaskStatus, {"age": Since("submitted_at"), "waits": _until_in(Task.State.READY)}),
+    DispenserTask: (DispensedStatus, {"age": Since("added_at"), "worker": F("bucket__name")}),
+    Timer: (TimerStatus, {"due_in": _until_in(Timer.State.PENDING)}),
 }
 
 
@@ -129,19 +122,13 @@ def page_of_work(
         rows = rows.filter(state=options.one_of("state", state, model.State.values))
     if after:
         rows = rows.filter(**{f"{called}__gt": options.text("after", after, most=MAX_KEY)})
-    kind = KINDS[model]
-    columns = [field.name for field in fields(kind.status)]
-    chosen = rows.annotate(**kind.micros, **kind.others).values(*columns)[: limit + 1]
+    status, others = KINDS[model]
+    chosen = rows.annotate(**others).values(*(field.name for field in fields(status)))[: limit + 1]
     read: list[dict[str, Any]] = retrying(connection, partial(list, chosen))
     if not read and not retrying(connection, _place(model).objects.using(using).filter(pk=place).exists):
         raise _unknown(model, place, using)
-    found = [_status(kind, row) for row in read[:limit]]
+    found = [status(**row) for row in read[:limit]]
     return WorkPage(found, getattr(found[-1], called) if len(read) > limit else "")
-
-
-def _status(kind: Kind, row: dict[str, Any]) -> Any:
-    spans = {name: None if row[name] is None else float(row[name]) / 1_000_000 for name in kind.micros}
-    return kind.status(**{**row, **spans})
 
 
 def _place(model: Any) -> Any:

@@ -1,21 +1,41 @@
 """How streams, dispensers, topics and channels are found by name: some, one, or a page. Each says how it is read."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Case, When
 from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.events import Sentence
+from resourcepool.dialect import DbLater
+from resourcepool.events import Sentence, joined, shown
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue.abstract import names_of
 from resourcepool.taskqueue.models import MAX_KEY
 
 MOST = 200  # on a page, and of all
+RECENT = 60.0  # seconds
+
+
+class Explained:
+    """A reading that tells why nothing happens."""
+
+    __slots__ = ()
+
+    ALSO: ClassVar[tuple[str, ...]] = ("because",)
+
+    @property
+    def because(self) -> str:
+        """Why nothing happens, all reasons in one sentence; "": something does, or there is nothing to do."""
+        return shown(joined([*self.reasons()]))
+
+    def reasons(self) -> Iterator[str]:
+        """Yield each reason."""
+        raise NotImplementedError
 
 
 class Page(NamedTuple):
@@ -25,28 +45,27 @@ class Page(NamedTuple):
     after: str
 
 
+@dataclass(eq=False)
 class Places:
     """How the rows of ``model`` stand, in a few statements, however many there are.
 
-    Args:
+    All methods raise DatabaseUnavailable when they cannot be read.
+
+    Attributes:
         annotated: adds to a queryset what ``read`` needs.
         read: returns how these rows stand, given the connection and the rows.
         standings: how they may stand: what is asked for, and the filter.
         word: what users call one of them; "": as the model is called.
-
-    All methods raise DatabaseUnavailable when they cannot be read.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        annotated: Callable[[Any], Any],
-        read: Callable[[BaseDatabaseWrapper, list[Any]], list[Any]],
-        standings: Mapping[str, Callable[[Any], Any]],
-        word: str = "",
-    ) -> None:
-        self.word = word or str(model._meta.model_name)
-        self.model, self._annotated, self._status, self.standings = model, annotated, read, standings
+    model: Any
+    annotated: Callable[[Any], Any]
+    read: Callable[[BaseDatabaseWrapper, list[Any]], list[Any]]
+    standings: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    word: str = ""
+
+    def __post_init__(self) -> None:
+        self.word = self.word or str(self.model._meta.model_name)
 
     def named(self, *names: str) -> list[Any]:
         """Return how each of these stands, by name, no more than ``MOST``; without names, the first ``MOST`` of all.
@@ -97,10 +116,18 @@ class Places:
 
     def _read(self, chosen: Callable[[Any], Any], limit: int) -> Page:
         connection = self._connection()
-        rows = self._annotated(chosen(self.model.objects.using(connection.alias))).order_by("pk")
-        return retrying(connection, partial(self._page, connection, rows, limit))
+        rows = self.annotated(chosen(self.model.objects.using(connection.alias))).order_by("pk")
 
-    def _page(self, connection: BaseDatabaseWrapper, rows: Any, limit: int) -> Page:
-        read = list(rows.all()[: limit + 1])
-        found = self._status(connection, read[:limit]) if read else []
-        return Page(found, found[-1].name if len(read) > limit else "")
+        def page() -> Page:
+            read = list(rows.all()[: limit + 1])
+            found = self.read(connection, read[:limit]) if read else []
+            return Page(found, found[-1].name if len(read) > limit else "")
+
+        return retrying(connection, page)
+
+
+def ended(work: Any) -> Any:
+    """Return (state, whether it was within the last minute: 0 or 1) of what is over, the last first."""
+    recent = Case(When(finished_at__gt=DbLater(-RECENT), then=1), default=0)
+    over = work.exclude(finished_at=None).order_by("-finished_at")
+    return over.annotate(is_recent=recent).values_list("state", "is_recent")

@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext as _
 
-from resourcepool.status.durations import exactly
+from resourcepool.status.reading import exactly
 from resourcepool.taskqueue.timers.occurrences import Cron, Every, read
 
 

@@ -1,4 +1,4 @@
-"""A bucket by itself: tasks that one worker has for a while (document 003, R3.3)."""
+"""A bucket by itself: tasks that one worker has for a while; and which worker has which (document 003, R3.3-R3.4)."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -6,13 +6,16 @@ from functools import partial
 from typing import Any
 
 from django.db import connections
+from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.leases.short_transactions import locked_row
+from resourcepool.dialect import DbNow
+from resourcepool.events import Sentence
+from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue import checking
 from resourcepool.taskqueue.dispenser import buckets, given, statements
-from resourcepool.taskqueue.dispenser.models import DispenserTask
+from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.putting import chunks, known, put
 
 Rows = list[statements.Row]
@@ -50,9 +53,9 @@ class TaskBucket:
         self._using: str = buckets.database()
 
     def add(self, tasks: Iterable[Any]) -> list[given.Assigned]:
-        """Put these keys into the bucket, in the pool or not; returns those it got: not what other workers have.
+        """Put these keys into the bucket, whether in the pool or new; return them, except what other workers have.
 
-        Those that ``factory`` refuses are failed, as by ``TaskDispenser.assign_tasks``.
+        Keys that ``factory`` refuses are failed, as by ``TaskDispenser.assign_tasks``.
 
         Raises:
             BadOption: a key is not allowed.
@@ -70,13 +73,13 @@ class TaskBucket:
     def _add(self, wanted: dict[str, float]) -> Rows:
         connection = connections[self._using]
 
-        def once() -> Rows | None:
+        def send(_: statements.Seen, bucket: int) -> Rows | None:
             with buckets.limited(self._using):
                 if not statements.touch(connection, bucket, self._ttl):
                     return None
                 there = known(connection, self._pool, wanted)
                 gone = {key: 0.0 for key in wanted if key not in there or there[key].finished_at}
-                put(connection, self._pool, gone, there, is_new_work=lambda _: True)
+                put(connection, self._pool, gone, there)
                 rows = DispenserTask.objects.using(self._using).filter(
                     dispenser_id=self._pool, state="ready", key__in=list(wanted)
                 )
@@ -84,14 +87,7 @@ class TaskBucket:
                 mine = [statements.Row(*row) for row in found]
                 return statements.take(connection, bucket, mine) if mine else []
 
-        for _ in range(buckets.TRIES):
-            seen = buckets.opened(self._using, self._pool, self.name, self._holder, self._ttl)
-            assert seen.bucket is not None  # noqa: S101 (for the type checker)
-            bucket = seen.bucket
-            rows = retrying(connection, once)
-            if rows is not None:
-                return rows
-        raise locked_row(self._using)
+        return buckets.in_bucket(self._using, self._pool, self.name, self._holder, self._ttl, send)[1]
 
     def expire(self, t: float | timedelta) -> bool:
         """Have it expire in ``t`` (seconds or a timedelta, up to a day); False: it has expired, or there is none."""
@@ -116,23 +112,22 @@ class TaskBucket:
         if bucket is None:
             return None
 
-        def once() -> Any:
-            with buckets.limited(self._using):
-                if not statements.touch(connection, bucket, self._ttl):
-                    return None
-                rows = statements.held(connection, bucket)
-                for row in reversed(rows) if reverse else rows:
-                    made, refused = given.read([row], self._factory)
-                    buckets.fail_unreadable(self._using, refused)
-                    # By its fence: tasks_done locks only the task.
-                    if made and statements.retire(connection, {row.pk: row.fence}, "assigned"):
-                        return made[0][1]
+        def send() -> Any:
+            if not statements.touch(connection, bucket, self._ttl):
                 return None
+            rows = statements.held(connection, bucket)
+            for row in reversed(rows) if reverse else rows:
+                made, refused = given.read([row], self._factory)
+                buckets.fail_unreadable(self._using, refused)
+                # By its fence: tasks_done locks only the task.
+                if made and statements.retire(connection, {row.pk: row.fence}, "assigned"):
+                    return made[0][1]
+            return None
 
-        return retrying(connection, once)
+        return buckets.in_transaction(self._using, send)
 
     def peek_all(self) -> list[Any]:
-        """Return its keys in order, but those that ``factory`` refuses; none when it has expired, or there is none."""
+        """Return its keys in order, except what ``factory`` refuses; [] if it has expired or does not exist."""
         bucket, connection = self._live(), connections[self._using]
         if bucket is None:
             return []
@@ -141,3 +136,78 @@ class TaskBucket:
 
     def _live(self) -> int | None:
         return buckets.live(self._using, self._pool, self.name)
+
+
+class TaskRouter:
+    """The live buckets of a pool, by worker.
+
+        router = TaskRouter("reviews", prefix="reviews-{}")
+        TaskBucket(router.add("alice"), pool="reviews").add(tasks)
+
+    A bucket that expires leaves the router by itself.
+    """
+
+    def __init__(self, key: str, prefix: str = "{}", exp: float | timedelta = 600.0) -> None:
+        """Name the pool; raises BadOption.
+
+        Args:
+            prefix: makes a bucket's name of a worker's, where it has ``{}``.
+            exp: how long a bucket lasts without an ``add``: seconds or a timedelta, up to a day.
+        """
+        self._key, self._prefix = checking.name("key", key), prefix
+        self._ttl, self._using = options.seconds("exp", exp, least=0.1), buckets.database()
+        if self.make_task_name("one") == self.make_task_name("another"):
+            raise self._bad_prefix()
+
+    def make_task_name(self, val: str) -> str:
+        """Return the name of the bucket of this worker; raises BadOption."""
+        worker = checking.name("val", val)
+        try:
+            name = self._prefix.format(worker)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            raise self._bad_prefix() from None
+        return checking.name("prefix", name)
+
+    def add(self, name: str, task_name: str | None = None) -> str:
+        """Make a bucket for this worker, unless it has one; returns the bucket's name.
+
+        Raises:
+            BadOption: a name is not allowed.
+            ClaimInTransaction: a transaction is open, whose rollback would undo it.
+        """
+        worker = checking.name("name", name)
+        bucket = self.make_task_name(worker) if task_name is None else checking.name("task_name", task_name)
+        buckets.refuse_open_transaction(connections[self._using])
+        known = self.get(worker)
+        if known is not None:
+            return known
+        buckets.opened(self._using, self._key, bucket, worker, self._ttl)
+        return bucket
+
+    def get(self, name: str) -> str | None:
+        """Return the name of this worker's bucket; None: it has no live one."""
+        rows = self._live().filter(holder=checking.name("name", name)).order_by("pk")
+        found: str | None = retrying(connections[self._using], rows.values_list("name", flat=True).first)
+        return found
+
+    def buckets(self) -> list[str]:
+        """Return the names of all live buckets."""
+        rows = self._live().order_by("pk").values_list("name", flat=True)
+        return retrying(connections[self._using], lambda: list(rows.all()))
+
+    def clear(self) -> int:
+        """Remove all buckets, and return their tasks to the pool; returns how many tasks they had."""
+        rows = Bucket.objects.using(self._using).filter(dispenser_id=self._key).values_list("pk", flat=True)
+        connection, returned = connections[self._using], 0
+        for pk in retrying(connection, lambda: list(rows)):
+            returned += buckets.emptied(self._using, pk, is_removed=True)
+        return returned
+
+    def _bad_prefix(self) -> BadOption:
+        return BadOption(
+            "prefix", self._prefix, Sentence(_("a text with {} in the place of the worker's name"))
+        )
+
+    def _live(self) -> Any:
+        rows = Bucket.objects.using(self._using)
+        return rows.filter(dispenser_id=self._key, busy_before__gt=DbNow())

@@ -1,9 +1,11 @@
-"""The life of a bucket: it is made when its worker first asks, and taken back when it has expired."""
+"""The life of a bucket: made when its worker first asks, filled, and taken back when it has expired (R3.5)."""
 
 import random
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import TypeVar
 
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -15,22 +17,22 @@ from resourcepool.events import say
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.leases.short_transactions import locked_row
 from resourcepool.signals import What
+from resourcepool.taskqueue.abstract import changed
 from resourcepool.taskqueue.dispenser import given, statements
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
-from resourcepool.taskqueue.telling import changed
+from resourcepool.taskqueue.dispenser.statements import Row, Seen
 from resourcepool.waiting.request import callers_blocks
 
-TRIES = 8  # made anew after it has expired in the hands of the one who asks for it
-WAIT = (
-    10  # whole seconds that a statement waits for a locked row: more than a process that stands still keeps it
-)
+TRIES = 8  # if the bucket expires while it is being filled
+WAIT = 10  # whole seconds that a statement waits for a locked row: longer than a suspended process keeps it
 WHOLE_REBUILD = 60  # the same, where a rebuild may have the pool locked
 AT_ONCE = 3  # of these: the dispenser may have to be made, and then the bucket; pauses follow
 State = DispenserTask.State
+Send = Callable[[Seen, int], list[Row] | None]
+Answer = TypeVar("Answer")
 
 
 def database() -> str:
-    """Return the alias of the database of the dispensers."""
     return str(router.db_for_write(DispenserTask))
 
 
@@ -48,11 +50,18 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper) -> None:
 
 
 def limited(using: str, *, wait: int = WAIT) -> AbstractContextManager[None]:
-    """Open a transaction whose process keeps others waiting for seconds at most when it stands still or is cut off.
-
-    MariaDB and PostgreSQL end it after 5 s of silence.
-    """
+    """Open a transaction that MariaDB and PostgreSQL end after 5 s of silence, so that a dead process blocks no one."""
     return brief_transaction(connections[using], wait=wait)
+
+
+def in_transaction(using: str, send: Callable[[], Answer]) -> Answer:
+    """Run ``send`` in such a transaction, and again after a transient error."""
+
+    def once() -> Answer:
+        with limited(using):
+            return send()
+
+    return retrying(connections[using], once)
 
 
 def make_dispenser(using: str, name: str) -> None:
@@ -61,11 +70,11 @@ def make_dispenser(using: str, name: str) -> None:
     retrying(connections[using], make)
 
 
-def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> statements.Seen:
-    """Take back the dispenser's expired buckets, and see to it that there is a live one of this name.
+def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> Seen:
+    """Take back the dispenser's expired buckets, and make a live one of this name if there is none.
 
     Raises:
-        RowLocked: a process that stands still keeps the old one locked.
+        RowLocked: a suspended process keeps the old one locked.
     """
     connection = connections[using]
     for turn in range(TRIES):
@@ -86,43 +95,42 @@ def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> st
 
 
 def take_back(using: str, bucket: int, most_expirations: int) -> int:
-    """Return the tasks of an expired bucket to the pool, but for those that have expired too often; returns how many.
+    """Return the tasks of an expired bucket to the pool, or fail them if they expired too often; return how many.
 
-    A bucket that has been touched since, or that another process is just taking back, is left alone. One in which tasks
-    are locked stays, expired.
+    A bucket that was touched since, or that another process is taking back, is left alone. A bucket with locked tasks
+    stays, expired.
     """
     connection = connections[using]
     skips = connection.features.has_select_for_update_skip_locked
     expired = Bucket.objects.using(using).filter(pk=bucket, busy_before__lte=DbNow())
 
-    def once() -> int:
-        with limited(using):
-            if skips and not expired.select_for_update(skip_locked=True).values_list("pk"):
-                return 0  # its worker may stand still in the middle of an assignment: nobody waits for that
-            if not expired.update(fence=F("fence") + 1):
-                return 0
-            tasks = DispenserTask.objects.using(using).filter(bucket_id=bucket, state=State.ASSIGNED)
-            # What a worker is finishing in a transaction of its own is left until that ends: nobody waits for it.
-            free = tasks.select_for_update(skip_locked=True) if skips else tasks
-            # By primary key, in the order in which everybody locks them.
-            had = dict(free.order_by("pk").values_list("pk", "expirations"))
-            mine, failed = tasks.filter(pk__in=list(had)), 0
-            back = {"bucket": None, "fence": F("fence") + 1, "expirations": F("expirations") + 1}
-            if max(had.values(), default=0) >= most_expirations - 1:
-                poison = mine.filter(expirations__gte=most_expirations - 1)
-                said = say("bucket_expired", count=most_expirations)
-                over = {"state": State.FAILED, "finished_at": DbNow(), "outcome": said}
-                failed = changed(poison, What.FAILED, "", said, **over, **back)
-            returned = mine.update(state=State.READY, **back)
-            if not tasks.exists():
-                Bucket.objects.using(using).filter(pk=bucket)._raw_delete(using)
-            return int(failed + returned)
+    def send() -> int:
+        if skips and not expired.select_for_update(skip_locked=True).values_list("pk"):
+            return 0  # its worker may be suspended in the middle of an assignment: do not wait for it
+        if not expired.update(fence=F("fence") + 1):
+            return 0
+        tasks = DispenserTask.objects.using(using).filter(bucket_id=bucket, state=State.ASSIGNED)
+        # Do not wait for tasks that a worker is finishing in a transaction of its own.
+        free = tasks.select_for_update(skip_locked=True) if skips else tasks
+        # By primary key, in the order in which everybody locks them.
+        had = dict(free.order_by("pk").values_list("pk", "expirations"))
+        mine, failed = tasks.filter(pk__in=list(had)), 0
+        back = {"bucket": None, "fence": F("fence") + 1, "expirations": F("expirations") + 1}
+        if max(had.values(), default=0) >= most_expirations - 1:
+            poison = mine.filter(expirations__gte=most_expirations - 1)
+            said = say("bucket_expired", count=most_expirations)
+            over = {"state": State.FAILED, "finished_at": DbNow(), "outcome": said}
+            failed = changed(poison, What.FAILED, "", said, **over, **back)
+        returned = mine.update(state=State.READY, **back)
+        if not tasks.exists():
+            Bucket.objects.using(using).filter(pk=bucket)._raw_delete(using)
+        return int(failed + returned)
 
-    return retrying(connection, once)
+    return in_transaction(using, send)
 
 
 def fail_unreadable(using: str, refused: given.Refused) -> None:
-    """Fail tasks whose keys a factory has refused, unless somebody else has them by now."""
+    """Fail tasks whose keys a factory has refused, unless another worker has them by now."""
     for row, error in refused:
         it = DispenserTask.objects.using(using).filter(pk=row.pk, fence=row.fence)
         said = say("key_unreadable", error=f"{type(error).__name__}: {error}"[:200])
@@ -130,24 +138,90 @@ def fail_unreadable(using: str, refused: given.Refused) -> None:
 
 
 def live(using: str, dispenser: str, name: str) -> int | None:
-    """Return the primary key of the live bucket of this name."""
     rows = Bucket.objects.using(using).filter(dispenser_id=dispenser, name=name, busy_before__gt=DbNow())
     found = retrying(connections[using], lambda: rows.values_list("pk", flat=True).first())
     return None if found is None else int(found)
 
 
 def emptied(using: str, bucket: int, *, is_removed: bool = False) -> int:
-    """Return all that a bucket has to the pool, and remove it if wanted; returns how many tasks it had."""
+    """Return all tasks of a bucket to the pool, and remove it if wanted; return how many tasks it had."""
     connection = connections[using]
     row = Bucket.objects.using(using).filter(pk=bucket)
 
-    def once() -> int:
-        with limited(using):
-            row.update(fence=F("fence") + 1)  # locks it
-            rows = statements.held(connection, bucket)
-            returned = statements.give_back(connection, bucket, rows) if rows else 0
-            if is_removed:
-                row._raw_delete(using)
-            return returned
+    def send() -> int:
+        row.update(fence=F("fence") + 1)  # locks it
+        had = statements.held(connection, bucket)
+        returned = statements.give_back(connection, bucket, had) if had else 0
+        if is_removed:
+            row._raw_delete(using)
+        return returned
 
-    return retrying(connection, once)
+    return in_transaction(using, send)
+
+
+def fill(using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: float) -> list[Row]:
+    """Have a bucket hold exactly ``limit`` tasks, if there are; return them in order.
+
+    It keeps what it has, gets the first of the pool, and gives its last ones back if it has more.
+
+    Raises:
+        ClaimInTransaction: the caller has a transaction open.
+        DatabaseUnavailable: it may have been filled; call it again.
+    """
+    refuse_open_transaction(connections[using])
+    rows, is_paused = _fill(using, dispenser, bucket, holder, limit, ttl, after_rebuild=False)
+    if len(rows) < limit and not is_paused and _are_there_more(using, dispenser):
+        # A rebuild may have them locked, which changes their scores and is not to empty the pool for others.
+        rows, _ = _fill(using, dispenser, bucket, holder, limit, ttl, after_rebuild=True)
+    return rows
+
+
+def _fill(
+    using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: float, *, after_rebuild: bool
+) -> tuple[list[Row], bool]:
+    send = partial(_send, using, dispenser, limit, ttl, after_rebuild)
+    seen, rows = in_bucket(using, dispenser, bucket, holder, ttl, send)
+    return rows, seen.is_paused
+
+
+def in_bucket(
+    using: str, dispenser: str, name: str, holder: str, ttl: float, send: Send
+) -> tuple[Seen, list[Row]]:
+    """Have ``send`` write to the live bucket of this name; made anew when ``send`` finds it expired (None)."""
+    for _ in range(TRIES):
+        seen = opened(using, dispenser, name, holder, ttl)
+        assert seen.bucket is not None  # noqa: S101 (for the type checker)
+        rows = retrying(connections[using], partial(send, seen, seen.bucket))
+        if rows is not None:
+            return seen, rows
+    raise locked_row(using)
+
+
+def _send(
+    using: str, dispenser: str, limit: int, ttl: float, after_rebuild: bool, seen: Seen, bucket: int
+) -> list[Row] | None:
+    connection = connections[using]
+    with limited(using, wait=WHOLE_REBUILD if after_rebuild else WAIT):
+        if after_rebuild:
+            list(Dispenser.objects.using(using).filter(pk=dispenser).select_for_update().values_list("pk"))
+        if not statements.touch(connection, bucket, ttl):
+            return None
+        rows = statements.held(connection, bucket)
+        if len(rows) > limit:
+            statements.give_back(connection, bucket, rows[limit:])
+            return rows[:limit]
+        if len(rows) == limit or seen.is_paused:
+            return rows
+        head = None if after_rebuild else seen.head  # the rebuild may have changed the scores since
+        more = statements.first(connection, dispenser, limit - len(rows), head)
+        if not more:
+            return rows
+        taken = statements.take(connection, bucket, more)
+        # Another process of this name may have given something back, or ended it, since the look at what it had.
+        return statements.held(connection, bucket) if rows else taken
+
+
+def _are_there_more(using: str, dispenser: str) -> bool:
+    rows = DispenserTask.objects.using(using).filter(dispenser_id=dispenser, state="ready")
+    # In order, or PostgreSQL may look for them among all that are finished.
+    return bool(retrying(connections[using], lambda: list(rows.in_order().values_list("pk")[:1])))

@@ -14,21 +14,21 @@ from resourcepool.database.open_transaction import limit_silence
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, for_project
 from resourcepool.taskqueue import checking
-from resourcepool.taskqueue.dispenser import buckets, given, handing, statements
+from resourcepool.taskqueue.dispenser import buckets, given, statements
+from resourcepool.taskqueue.dispenser.bucket import TaskBucket
 from resourcepool.taskqueue.dispenser.given import Assigned
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import MOST, TaskPool
-from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, clock, rebuild
+from resourcepool.taskqueue.dispenser.putting import Rebuilt, chunks, clock, rebuild
 
 SHORTEST = 0.1  # seconds that a bucket lasts
-AT_ONCE = 1_000  # tasks in a statement
 
 
 class Done(StrEnum):
-    """What ``tasks_done`` says of a task."""
+    """What ``tasks_done`` says about a task."""
 
     DONE = "done"
-    STALE = "stale"  # assigned to somebody else since, back in the pool, or finished otherwise
+    STALE = "stale"  # assigned again since, back in the pool, or finished otherwise
     UNKNOWN = "unknown"  # there is no such task (any more)
 
 
@@ -105,14 +105,14 @@ class TaskDispenser:
     def assign_tasks(self, limit: int, worker: str) -> list[Assigned]:
         """Have this worker hold exactly ``limit`` tasks, if there are; return them, lowest score first.
 
-        It keeps those that it has, and gets the first of the pool; if it has more, its last ones go back at once. While
-        the dispenser is paused it gets none. Its bucket expires ``bucket_ttl`` from now. A task whose key ``factory``
-        refuses with a ValueError, a TypeError or an ArithmeticError, or of which it makes another key (7 of "007"), is
-        failed, and no worker is held up by it.
+        It keeps the tasks that it has and gets the first of the pool; if it has more, the last ones go back at once.
+        While the dispenser is paused it gets none. Its bucket expires ``bucket_ttl`` from now. A task whose key
+        ``factory`` refuses with a ValueError, a TypeError or an ArithmeticError, or turns into another key (7 of
+        "007"), is failed, and no worker is held up by it.
 
         Args:
             limit: 0 to 10,000.
-            worker: who it is, a line of text; whoever says the same name has the same bucket.
+            worker: its name, a line of text; processes that use the same name share a bucket.
 
         Raises:
             BadOption: a value is not allowed.
@@ -122,7 +122,7 @@ class TaskDispenser:
         most = options.whole("limit", limit, least=0, most=MOST)
         name = checking.name("worker", worker)
         while True:
-            rows = handing.fill(self._using, self.name, name, name, most, self._ttl)
+            rows = buckets.fill(self._using, self.name, name, name, most, self._ttl)
             told, refused = given.assigned(rows, self.pool.factory)
             if not refused:
                 return told
@@ -156,7 +156,7 @@ class TaskDispenser:
         named = {key: self._named(key) for key in fences}  # an error of the factory comes before any end
         limit_silence(connections[self._using], self._ttl)
         told: dict[Any, Done] = {}
-        for part in _parts(fences):
+        for part in chunks(fences):
             told.update(retrying(connections[self._using], partial(self._finish, name, part)))
         return {named[key]: one for key, one in told.items()}
 
@@ -169,7 +169,7 @@ class TaskDispenser:
     def _finish(self, worker: str, fences: dict[str, int]) -> dict[str, Done]:
         if statements.done(connections[self._using], self.name, worker, fences) == len(fences):
             return dict.fromkeys(fences, Done.DONE)
-        # Done under the next fence: nobody else can have done that, so it was this call, or an earlier one like it.
+        # Done under the next fence: by this call, or by an earlier one like it.
         rows = DispenserTask.objects.using(self._using).filter(dispenser_id=self.name, key__in=list(fences))
         there = {key: (state, fence) for key, state, fence in rows.values_list("key", "state", "fence")}
         told = {key: Done.STALE if key in there else Done.UNKNOWN for key in fences}
@@ -182,23 +182,15 @@ class TaskDispenser:
         Args:
             tasks: as for ``tasks_done``.
         """
-        name, connection = checking.name("worker", worker), connections[self._using]
-        if tasks is not None:
-            parts = _parts(given.fences(tasks))
-            give = partial(statements.give_back_by_key, connection, self.name, name)
-            return sum(retrying(connection, partial(give, part)) for part in parts)
-        bucket = buckets.live(self._using, self.name, name)
-        return 0 if bucket is None else buckets.emptied(self._using, bucket)
+        bucket, connection = self._bucket(worker), connections[self._using]
+        if tasks is None:
+            return bucket.clear()
+        give = partial(statements.give_back_by_key, connection, self.name, bucket.name)
+        return sum(retrying(connection, partial(give, part)) for part in chunks(given.fences(tasks)))
 
     def touch(self, worker: str) -> bool:
         """Have the worker's bucket expire ``bucket_ttl`` from now; False: it has expired, or there is none."""
-        bucket = buckets.live(self._using, self.name, checking.name("worker", worker))
-        connection = connections[self._using]
-        return bucket is not None and retrying(
-            connection, partial(statements.touch, connection, bucket, self._ttl)
-        )
+        return self._bucket(worker).expire(self._ttl)
 
-
-def _parts(fences: dict[str, int]) -> list[dict[str, int]]:
-    items = list(fences.items())
-    return [dict(items[start : start + AT_ONCE]) for start in range(0, len(items), AT_ONCE)]
+    def _bucket(self, worker: str) -> TaskBucket:
+        return TaskBucket(checking.name("worker", worker), self._ttl, pool=self.name)

@@ -19,7 +19,7 @@ PAIRS = _(
 
 
 class Assigned(NamedTuple):
-    """A task in a worker's bucket. ``fence`` is of this assignment alone: whoever has the task later has another."""
+    """A task in a worker's bucket. ``fence`` belongs to this assignment alone; a later one has another."""
 
     key: Any
     fence: int
@@ -28,11 +28,11 @@ class Assigned(NamedTuple):
 
 Factory = Callable[[str], Any]
 Refused = list[tuple[Row, Exception]]
-REFUSALS = (ValueError, TypeError, ArithmeticError)  # by which a factory says that a key is none
+REFUSALS = (ValueError, TypeError, ArithmeticError)  # a factory refuses a key by one of these
 
 
 def read(rows: Iterable[Row], factory: Factory) -> tuple[list[tuple[Row, Any]], Refused]:
-    """Return tasks with what ``factory`` makes of their keys, and those whose key it refuses, each with its error."""
+    """Return tasks with what ``factory`` makes of their keys, and the tasks that it refuses, with its errors."""
     made: list[tuple[Row, Any]] = []
     refused: Refused = []
     for row in rows:
@@ -44,7 +44,7 @@ def read(rows: Iterable[Row], factory: Factory) -> tuple[list[tuple[Row, Any]], 
 
 
 def assigned(rows: Iterable[Row], factory: Factory) -> tuple[list[Assigned], Refused]:
-    """Return tasks as callers get them, and those that no caller could name again, each with the error."""
+    """Return tasks as callers get them, and the tasks whose keys ``factory`` refuses or changes, with the errors."""
     made, refused = read(rows, partial(same_key, factory))
     return [Assigned(one, row.fence, row.score) for row, one in made], refused
 
@@ -66,7 +66,7 @@ def key(value: object, option: str = "key") -> str:
 
 
 def keys(values: object, option: str = "tasks") -> set[str]:
-    """Return these keys, or those of assigned tasks; raises BadOption."""
+    """Return these keys, or the keys of these assigned tasks; raises BadOption."""
     if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
         raise BadOption(option, values, Sentence(_("a list of keys")))
     return {key(one.key if isinstance(one, Assigned) else one, option) for one in values}
@@ -97,7 +97,6 @@ def score(value: object, option: str = "priority", shown: object = None) -> floa
 
 
 def factory(value: Factory) -> Factory:
-    """Return it if it can be called; raises BadOption."""
     if not callable(value):
         raise BadOption("factory", value, Sentence(_("a function of the text of a key")))
     return value

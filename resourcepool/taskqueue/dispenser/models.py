@@ -14,8 +14,7 @@ from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.short_transactions import briefly
 from resourcepool.options import DAY
 from resourcepool.signals import Fact, What, tell
-from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
-from resourcepool.taskqueue.telling import changed
+from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuerySet, WorkQuerySet, changed
 
 MAX_KEY = 200
 
@@ -63,18 +62,16 @@ class Dispenser(models.Model):
 
 
 class BucketQuerySet(LeaseQuerySet):
-    """What an operator does to buckets."""
-
     def free(self, actor: str = "") -> int:
         """Return their tasks to the pool under new fences, and end them; returns how many buckets there were.
 
         A worker that goes on with its tasks is told that they are stale; it gets a new bucket when it asks for more.
 
         Raises:
-            RowLocked: a bucket, or a task in it, is locked by somebody's transaction; those before it are free.
+            RowLocked: a transaction has a bucket, or a task in it, locked; the buckets before it are free.
         """
         self._for_write = True  # what decides is not asked of a replica
-        # One transaction each: a worker that is being handed tasks is waited for, and has no other one locked.
+        # One transaction each: it may wait for a worker that is getting tasks, with no other bucket locked.
         found = self.order_by("pk").values_list("pk", "dispenser_id", "name")
         return sum(_freed(self.db, pk, dispenser, worker, actor) for pk, dispenser, worker in found)
 
@@ -105,12 +102,7 @@ class Bucket(AbstractLease):
     is_told: ClassVar[bool] = False
 
     dispenser = models.ForeignKey(
-        Dispenser,
-        models.PROTECT,
-        related_name="buckets",
-        verbose_name=_("dispenser"),
-        db_index=False,
-        db_constraint=False,
+        Dispenser, models.PROTECT, related_name="buckets", verbose_name=_("dispenser"), **BARE_KEY
     )
     name = KeyField(_("name"), max_length=MAX_KEY)
 
@@ -128,14 +120,11 @@ class Bucket(AbstractLease):
 
 
 class DispenserTaskQuerySet(WorkQuerySet):
-    """Filters over the tasks of dispensers."""
-
     def in_order(self) -> Self:
-        """The order in which tasks are handed out."""
         return self.order_by("score", "pk")
 
     def fail(self, outcome: str) -> int:
-        """Take them out of buckets and pool, for an operator to look at; returns how many."""
+        """Take tasks out of buckets and pool, for an operator to look at; return how many."""
         failed = {"state": DispenserTask.State.FAILED, "bucket": None, "finished_at": DbNow()}
         return changed(self, What.FAILED, "", outcome, fence=F("fence") + 1, outcome=outcome, **failed)
 
@@ -157,12 +146,7 @@ class DispenserTask(AbstractWork):
     as_if_not_failed: ClassVar[dict[str, Any]] = {"expirations": 0}
 
     dispenser = models.ForeignKey(
-        Dispenser,
-        models.PROTECT,
-        related_name="tasks",
-        verbose_name=_("dispenser"),
-        db_index=False,
-        db_constraint=False,
+        Dispenser, models.PROTECT, related_name="tasks", verbose_name=_("dispenser"), **BARE_KEY
     )
     key = KeyField(_("key"), max_length=MAX_KEY)
     score = models.FloatField(
@@ -199,5 +183,4 @@ class DispenserTask(AbstractWork):
 
     @classmethod
     def nobodys(cls) -> dict[str, Any]:
-        """Return what to write so that no bucket has it."""
         return {"bucket": None}

@@ -23,7 +23,7 @@ class TaskPool:
         pool = TaskPool("reviews")
         pool.add("film-101", 5.0)
 
-    A ``TaskDispenser`` of the same name hands them out so that none is lost; ``assign`` here does not promise that.
+    A ``TaskDispenser`` of the same name hands them out without losing any; ``assign`` here does not promise that.
     """
 
     def __init__(self, key: str, *, factory: Callable[[str], Any] = str) -> None:
@@ -60,12 +60,7 @@ class TaskPool:
         connection = connections[self.using]
         # Looked up once: when the writing is repeated, what it has added may be finished already.
         there = retrying(connection, partial(known, connection, self.key, scores))
-
-        def once() -> Put:
-            with buckets.limited(self.using):
-                return put(connection, self.key, scores, there, is_new_work=lambda _: True)
-
-        return retrying(connection, once)
+        return buckets.in_transaction(self.using, partial(put, connection, self.key, scores, there))
 
     def clear(self) -> int:
         """Remove all tasks that wait; returns how many. What workers have, they keep."""
@@ -92,20 +87,19 @@ class TaskPool:
         """
         connection, most = connections[self.using], options.whole("size", size, least=0, most=MOST)
 
-        def once() -> list[Any]:
+        def send() -> list[Any]:
             got: list[Any] = []
-            with buckets.limited(self.using):
-                while rows := statements.first(connection, self.key, most - len(got)):
-                    made, refused = given.read(rows, self.factory)
-                    if made:
-                        statements.remove(connection, [row for row, _ in made])
-                        got += [one for _, one in made]
-                    buckets.fail_unreadable(self.using, refused)
-                    if not refused:
-                        break
+            while rows := statements.first(connection, self.key, most - len(got)):
+                made, refused = given.read(rows, self.factory)
+                if made:
+                    statements.remove(connection, [row for row, _ in made])
+                    got += [one for _, one in made]
+                buckets.fail_unreadable(self.using, refused)
+                if not refused:
+                    break
             return got
 
-        return retrying(connection, once) if most else []
+        return buckets.in_transaction(self.using, send) if most else []
 
     def size(self) -> int:
         """Return how many tasks wait."""

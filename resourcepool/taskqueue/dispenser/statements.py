@@ -1,6 +1,6 @@
-"""The dispenser's statements that are sent for every hand-out and every end, composed once for each database.
+"""The statements of every assignment and every end, composed once for each database.
 
-By SQL of our own, because Django takes as long to compose them as a server to execute them.
+SQL of our own: Django takes as long to compose them as a server to execute them.
 """
 
 # ruff: noqa: S608 (quoted names)
@@ -32,8 +32,6 @@ class Seen(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A task as it was read."""
-
     pk: int
     key: str
     fence: int
@@ -41,8 +39,6 @@ class Row(NamedTuple):
 
 
 class Texts:
-    """The statements for one database."""
-
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         quote, speaks = connection.ops.quote_name, dialect.of(connection)
         task, bucket, dispenser = (quote(model._meta.db_table) for model in (DispenserTask, Bucket, Dispenser))
@@ -93,7 +89,6 @@ _texts: dict[str, Texts] = {}
 
 
 def texts(connection: BaseDatabaseWrapper) -> Texts:
-    """Return the (remembered) statements for this database."""
     if connection.alias not in _texts:
         _texts[connection.alias] = Texts(connection)
     return _texts[connection.alias]
@@ -127,12 +122,12 @@ def ready(connection: BaseDatabaseWrapper, dispenser: str) -> list[Row]:
 def first(
     connection: BaseDatabaseWrapper, dispenser: str, most: int, head: tuple[float, int] | None = None
 ) -> list[Row]:
-    """Lock and return the first tasks in the pool that nobody else has locked.
+    """Lock and return the first tasks in the pool that are not locked.
 
     Args:
-        head: where a look has just found the first one; those before it came meanwhile, and are left to the next call.
-            InnoDB keeps the entries of what was handed out within the last second or so. A look passes over them; here
-            each of them would be locked, which took more time than all the rest.
+        head: where a look has just found the first one; tasks that came before it meanwhile are left to the next call.
+            InnoDB keeps index entries of recently assigned tasks for a second or so. A look passes over them; here
+            each would be locked, which took longer than all the rest.
     """
     and_not_before = ""
     if head:
@@ -156,18 +151,17 @@ def give_back(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row])
 
 
 def remove(connection: BaseDatabaseWrapper, rows: Sequence[Row]) -> None:
-    """Delete rows that are locked."""
     _count(connection, texts(connection).remove.format(ids=_ids(row.pk for row in rows)), ())
 
 
 def retire(connection: BaseDatabaseWrapper, fences: Mapping[int, int], state: str = "ready") -> int:
-    """Delete those that are still in this state under this fence; {primary key: fence}."""
+    """Delete the tasks, {primary key: fence}, that still have this state and fence; return how many."""
     cases = " ".join(f"WHEN {pk:d} THEN {fence:d}" for pk, fence in fences.items())
     return _count(connection, texts(connection).retire.format(ids=_ids(fences), fences=cases), (state,))
 
 
 def rescore(connection: BaseDatabaseWrapper, scores: Mapping[int, float]) -> int:
-    """Give those that are still ready other scores; {primary key: score}."""
+    """Give the tasks that are still ready these scores, {primary key: score}; return how many."""
     cases = " ".join(f"WHEN {pk:d} THEN %s" for pk in scores)
     sql = texts(connection).rescore.format(ids=_ids(scores), scores=cases)
     return _count(connection, sql, tuple(scores.values()))

@@ -28,15 +28,6 @@ WHERE = {
     "reschedule": "scheduling",
     "schedule": "scheduling",
 }
-__all__ = [
-    "Outcome",
-    "RunningTimer",
-    "Scheduled",
-    "TimerRunner",
-    "cancel",
-    "on",
-    "reschedule",
-    "schedule",
-]
+__all__ = ["Outcome", "RunningTimer", "Scheduled", "TimerRunner", "cancel", "on", "reschedule", "schedule"]
 
 __getattr__ = lazily(__name__, WHERE)

@@ -1,18 +1,17 @@
-"""What a node does in each turn: it writes down how handlers ended, claims what is due, and has it run."""
+"""The turns of a node: write down how handlers ended, claim due timers, and run them or hand them over."""
 
 import contextlib
 import logging
 import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
-from queue import Empty, SimpleQueue
-from typing import Never
 
 from django.db import connections
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
-from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue.running import Result
@@ -21,49 +20,40 @@ from resourcepool.taskqueue.timers.claiming import Due, Ended
 from resourcepool.taskqueue.timers.gate import Rate, Rule, may_handle
 from resourcepool.taskqueue.timers.nodes import Node
 from resourcepool.taskqueue.timers.running import RunningTimer
-from resourcepool.taskqueue.turning import MustEnd
-from resourcepool.taskqueue.workers import Workers
+from resourcepool.taskqueue.turning import Turns
 
 logger = logging.getLogger(__name__)
 
 RULES_READ = 2.5  # seconds after which a change of a topic counts
 SOONEST, LATEST = 0.02, 1.0  # seconds between two looks
 AHEAD, MOST_AHEAD = 0.05, 64  # seconds of work for each thread that are claimed at once, and timers
-GIVEN_BACK = Result("", is_given_back=True)
+PAUSE = 1.0  # seconds after the broker was found away
+
+Send = Callable[[int, int, float | None], object]
+"""Sends the primary key and the fence of a timer, and the seconds for which its handler may run (None: any time)."""
+
+HandOver = Callable[[], AbstractContextManager[Send]]
+"""Returns a context that raises at its start while nothing can be sent."""
 
 
-class Batches:
-    """The turns of one node. All statements are those of the thread that calls ``turn``."""
+class Batches(Turns[RunningTimer, Ended]):
+    overdue_text = "{0} ran for more than {0.max_runtime:g} s"
 
     def __init__(self, using: str, node: Node, threads: int, late_rate: float, wakeup: Wakeup) -> None:
-        """Begin; ``wakeup`` is rung when a handler has ended."""
-        self._using, self._node, self._threads, self._wakeup = using, node, threads, wakeup
+        super().__init__(wakeup)
+        self._using, self._node, self._threads = using, node, threads
         self._rate = Rate(late_rate)
-        self._ended: SimpleQueue[tuple[RunningTimer, Result]] = SimpleQueue()
-        self._workers: Workers[RunningTimer] = Workers(self._note_end)
-        self._unwritten: dict[RunningTimer, Ended] = {}
         self._rules: dict[str, Rule] = {}
         self._rules_at = -math.inf
-        # Under ``_holder``, without an answer; by rules of which some may have been replaced since.
+        # Asked for under ``_holder``, without an answer yet, with the rules of that moment.
         self._asked_for: dict[int, tuple[Due, Rule]] = {}
         self._holder = default_holder()
         self._took = AHEAD  # seconds that a handler takes, as far as known
-        self.in_hand: dict[int, RunningTimer] = {}
 
     def start(self) -> None:
-        """Be known as a node. Raises DatabaseUnavailable."""
         self._read_rules(monotonic())
 
     def turn(self, *, may_begin: bool) -> float:
-        """Write down what has ended, and begin what is due; return when to look again.
-
-        Args:
-            may_begin: False: the node is to stop.
-
-        Raises:
-            MustEnd: a handler has run for too long.
-            DatabaseUnavailable: nothing was done; call it again.
-        """
         now = monotonic()
         self._collect()
         self._stop_overdue(now)
@@ -72,59 +62,33 @@ class Batches:
         room = self._room() if may_begin else 0
         due, look_at = self._look(room) if room > 0 else ([], now + LATEST)
         if self._unwritten or due or self._asked_for:
-            # One that goes on, or is tried again, may be due by then.
+            # A recurring or failed timer may be due again by then.
             goes_on = any(end.claimed.schedule or end.error is not None for end in self._unwritten.values())
             begun = self._exchange(due)
             if goes_on:
                 look_at = monotonic()
-            elif due and not begun:  # others were faster, or have them locked
+            elif due and not begun:  # others claimed or locked them
                 look_at = monotonic() + SOONEST
-        return min([look_at, *self._overdue_at()])
-
-    def renew_if_due(self) -> None:
-        """Nothing: each timer has a lease, which is renewed beside this."""
-
-    def stop(self) -> None:
-        """Ask the handlers to stop."""
-        for timer in self.in_hand.values():
-            timer.stop()
+        return min([look_at, *(timer.overdue_at for timer in self._running)])
 
     def close(self) -> None:
         """End the threads; the node is gone."""
-        self._workers.close()
+        super().close()
         with contextlib.suppress(DatabaseUnavailable):
             self._node.leave()
 
-    def cut_off(self, why: str) -> Never:
-        """Give the running timers back, in which no thread can be stopped, for the process to end. Raises MustEnd."""
-        self._collect()
-        for timer in self._running:
-            self._unwritten[timer] = timer.ended(GIVEN_BACK, is_cut_off=True)
-        with contextlib.suppress(DatabaseUnavailable):  # they expire
-            self._exchange([])
-        raise MustEnd(why)
+    def _end_of(self, work: RunningTimer, result: Result, *, is_cut_off: bool = False) -> Ended:
+        self._took += (work.took - self._took) / 8
+        ended = work.ended(result, is_cut_off=is_cut_off)
+        if ended.error is not None:
+            logger.warning("%s %s in attempt %d: %s", work, ended.how, work.attempt, ended.error)
+        return ended
 
-    def _note_end(self, timer: RunningTimer, result: Result) -> None:
-        self._ended.put((timer, result))
-        self._wakeup.ring()
-
-    @property
-    def _running(self) -> list[RunningTimer]:
-        return [timer for timer in self.in_hand.values() if timer not in self._unwritten]
-
-    def _collect(self) -> None:
-        with contextlib.suppress(Empty):
-            while True:
-                timer, result = self._ended.get_nowait()
-                self._took += (timer.took - self._took) / 8
-                ended = timer.ended(result)
-                if ended.error is not None:
-                    how = "lost its lease" if ended.is_lost else "failed"
-                    logger.warning("%s %s in attempt %d: %s", timer, how, timer.attempt, ended.error)
-                self._unwritten.setdefault(timer, ended)
+    def _write_ends(self) -> None:
+        self._exchange([])
 
     def _room(self) -> int:
-        """Return how many more may be claimed: what the threads do in a moment, for they begin in order."""
+        """Return how many more may be claimed: what the threads can do in the next ``AHEAD`` seconds."""
         ahead = min(MOST_AHEAD, max(1, int(AHEAD / max(self._took, 1e-6))))
         return self._threads * ahead - len(self.in_hand) + len(self._unwritten)
 
@@ -140,7 +104,7 @@ class Batches:
         self._node.renew(self._rules)
 
     def _look(self, room: int) -> tuple[list[Due], float]:
-        """Return what may begin now, in time before late, and when to look again."""
+        """Return the timers that may begin now, punctual ones first, and when to look again."""
         topics = [name for name, rule in self._rules.items() if not rule.is_paused]
         late_room = min(room, self._rate.left(monotonic()))
         look = partial(claiming.look, self._using, topics, room + 1, late_room)
@@ -154,40 +118,68 @@ class Batches:
         return chosen, seen_at + min(following, LATEST)
 
     def _exchange(self, due: list[Due]) -> int:
-        """Write, claim, and have run what was claimed; return how many these are."""
-        asked_for, rules = self._ask_for(due)
+        """Write ends down, claim, and run the claimed timers; return how many."""
         for timer in self._unwritten:
             timer.lease.let_go()  # no renewal finds another fence
         ends = list(self._unwritten.values())
-        send = partial(claiming.exchange, self._using, ends, asked_for, rules, self._holder)
-        claimed, locked = retrying(connections[self._using], send)
-        late = {one.pk for one in asked_for if one.is_late}
-        self._holder, self._asked_for = default_holder(), {}
+        claimed, locked = self._ask_for(due, partial(claiming.exchange, self._using, ends))
         for timer in [one for one in self._unwritten if one.claimed.pk not in locked]:
             timer.lease.was_released()
             del self._unwritten[timer]
             if self.in_hand.get(timer.claimed.pk) is timer:
                 del self.in_hand[timer.claimed.pk]
         begun = [RunningTimer(self._using, one, handling.find(one.rule.name)) for one in claimed]
-        self._rate.take(sum(one.pk in late for one in claimed))
         self.in_hand.update({one.claimed.pk: one for one in begun})
         self._workers.run(begun, self._threads)
         return len(begun)
 
-    def _ask_for(self, due: list[Due]) -> tuple[list[Due], dict[str, Rule]]:
-        """Return what to claim, with what was asked for without an answer, and the rules for that."""
+    def _ask_for(self, due: list[Due], send: Callable[..., claiming.Answer]) -> claiming.Answer:
+        """Have these timers claimed, and those that were asked for without an answer, by the rules of that moment."""
         self._asked_for.update({one.pk: (one, self._rules[one.topic]) for one in due})
         asked_for = self._asked_for.values()
-        return [one for one, _ in asked_for], {rule.name: rule for _, rule in asked_for}
+        timers, rules = [one for one, _ in asked_for], {rule.name: rule for _, rule in asked_for}
+        claimed, locked = retrying(connections[self._using], partial(send, timers, rules, self._holder))
+        late = {one.pk for one in timers if one.is_late}
+        self._rate.take(sum(one.pk in late for one in claimed))
+        self._holder, self._asked_for = default_holder(), {}
+        return claimed, locked
 
-    def _overdue_at(self) -> list[float]:
-        return [timer.overdue_at for timer in self._running if timer.overdue_at is not None]
 
-    def _stop_overdue(self, now: float) -> None:
-        overdue = [timer for timer in self._running if (timer.overdue_at or math.inf) <= now]
-        if not overdue:
-            return
-        for timer in overdue:
-            late = Result("", say("ran_too_long", seconds=timer.max_runtime))
-            self._unwritten[timer] = timer.ended(late, is_cut_off=True)
-        self.cut_off("; ".join(f"{timer} ran for more than {timer.max_runtime:g} s" for timer in overdue))
+class Handing(Batches):
+    """A node that runs no handlers itself: it hands each due timer to another process, such as a Celery worker.
+
+    A timer is first set aside in the database, under a new fence, and then sent. If the message is lost or not taken,
+    the timer is handed over again; a message that arrives late no longer matches the fence.
+    """
+
+    def __init__(
+        self, using: str, node: Node, threads: int, late_rate: float, wakeup: Wakeup, by: HandOver
+    ) -> None:
+        super().__init__(using, node, threads, late_rate, wakeup)
+        self._by, self._paused_until = by, 0.0
+
+    def _room(self) -> int:
+        return MOST_AHEAD if monotonic() >= self._paused_until else 0
+
+    def _exchange(self, due: list[Due]) -> int:
+        """Hand due timers over; while the broker is away, nothing in the database changes."""
+        with ExitStack() as stack:
+            try:
+                send = stack.enter_context(self._by())
+            except Exception as error:  # noqa: BLE001 (any of any broker)
+                logger.warning("timers: cannot be handed over: %s: %s", type(error).__name__, error)
+                self._paused_until = monotonic() + PAUSE
+                return len(due)  # no reason to look again at once
+            handed, _ = self._ask_for(due, partial(claiming.hand_over, self._using))
+            for number, one in enumerate(handed):
+                handler = handling.find(one.rule.name)
+                try:
+                    send(one.pk, one.fence, None if handler is None else handler.max_runtime)
+                except Exception as error:  # noqa: BLE001
+                    left, why = len(handed) - number, f"{type(error).__name__}: {error}"
+                    logger.warning("timers: %d wait to be handed over again: %s", left, why)
+                    self._paused_until = monotonic() + PAUSE
+                    break
+        if len(due) >= MOST_AHEAD:
+            self._wakeup.ring()  # there may be more
+        return len(handed)

@@ -1,4 +1,4 @@
-"""The statements of a node: what is due, who gets it, and what came of it. Each batch is one transaction."""
+"""The statements of a node: look for due timers, claim them, write their ends. Each batch is one transaction."""
 
 import datetime
 import logging
@@ -11,10 +11,10 @@ from django.db.models import F, Q
 
 from resourcepool import dialect
 from resourcepool.database.clock import monotonic
-from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction, from_columns, in_columns
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction, from_columns
 from resourcepool.events import say
 from resourcepool.signals import Fact, What, tell
-from resourcepool.taskqueue.telling import about
+from resourcepool.taskqueue.abstract import about
 from resourcepool.taskqueue.timers import occurrences
 from resourcepool.taskqueue.timers.gate import Rule, retry_delay
 from resourcepool.taskqueue.timers.models import Timer, Topic
@@ -22,18 +22,16 @@ from resourcepool.taskqueue.timers.models import Timer, Topic
 logger = logging.getLogger(__name__)
 
 State, End = Timer.State, Timer.End
-HANDED_FOR = (
-    60.0  # seconds within which one that was handed over is to be claimed, before it is handed over again
-)
-LATE = 60.0  # seconds after which a timer is late, and waits for those that are in time
+HANDED_FOR = 60.0  # seconds after which a timer that nobody has taken is handed over again
+LATE = 60.0  # seconds after which a timer is late, and lets punctual ones go first
 TOPICS_AT_ONCE = 200  # SQLite unites 500 queries at most; there are two for each topic
-ANY = "\0"  # stands for a topic: none has such a name
+ANY = "\0"  # stands for a topic; no topic has such a name
 READ = ("pk", "name", "topic_id", "payload", "due_at", "schedule", "catch_up", "state", "holder")
 COUNTS = ("fence", "attempts", "failures", "deaths", "previous_end")
 
 
 class Due(NamedTuple):
-    """A timer as it was seen; ``due_in``: microseconds until something is to be done about it."""
+    """A timer as it was seen; ``due_in``: microseconds until it may be claimed."""
 
     pk: int
     topic: str
@@ -45,7 +43,7 @@ class Due(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """A timer that this node has now, for one attempt under ``fence``."""
+    """A timer that this node holds for one attempt, under ``fence``."""
 
     pk: int
     fence: int
@@ -57,17 +55,18 @@ class Claimed(NamedTuple):
     due_at: datetime.datetime
     now: datetime.datetime  # of the database, at the claim
     schedule: str
-    next_at: datetime.datetime | None
+    fires: bool  # see Occurrence
     missed: int
+    next_at: datetime.datetime | None
     attempt: int
     failures: int
     previous_end: str
 
 
 class Ended(NamedTuple):
-    """What came of an attempt; ``error`` None: it was handled; ``is_given_back``: it was not tried to its end.
+    """How an attempt ended; ``error`` None: it was handled, unless ``is_given_back``.
 
-    ``delay``: seconds until one that was given back may begin again. ``is_lost``: it failed after its lease ran out.
+    ``delay``: seconds until a timer that was given back may begin again; ``is_lost``: it failed after its lease ended.
     """
 
     claimed: Claimed
@@ -79,15 +78,26 @@ class Ended(NamedTuple):
     has_begun: bool = True
     is_cut_off: bool = False
 
+    @property
+    def how(self) -> str:
+        if self.is_given_back:
+            return "given back"
+        if self.error is None:
+            return "handled"
+        return "lost its lease" if self.is_lost else "failed"
+
+
+Answer = tuple[list[Claimed], set[int]]
+
 
 def rules(using: str, topics: Collection[str]) -> dict[str, Rule]:
-    """Return what is asked for by those of these topics that are there."""
+    """Return the rules of these topics, as far as they exist."""
     rows = Topic.objects.using(using).filter(pk__in=topics).values_list(*Rule._fields)
     return {row[0]: Rule(*row) for row in rows}
 
 
 def look(using: str, topics: Sequence[str], most: int, late: int) -> list[Due]:
-    """Return up to ``most`` timers of each topic that are due or will be next, and up to ``late`` that are late."""
+    """Return up to ``most`` timers of each topic that are due or next, and up to ``late`` late ones, by due moment."""
     groups = [topics[first : first + TOPICS_AT_ONCE] for first in range(0, len(topics), TOPICS_AT_ONCE)]
     found = [due for group in groups for due in _look(using, group, most, late)]
     return sorted(found, key=lambda due: due.due_in)
@@ -114,32 +124,32 @@ def _heads(using: str, topic: str, most: int, late: int) -> Iterable[Any]:
 
 def exchange(
     using: str, ends: Collection[Ended], due: Collection[Due], rules: Mapping[str, Rule], holder: str
-) -> tuple[list[Claimed], set[int]]:
-    """Write down what has ended, and claim what is due, in one transaction that may be sent again.
+) -> Answer:
+    """Write ends down and claim due timers, in one transaction that may be sent again.
 
     Args:
-        holder: a name that no other call uses: by it a claim is recognised whose answer was lost.
+        holder: a name that no other call uses; it identifies a claim whose answer was lost.
 
     Returns:
-        What was claimed, and the primary keys of those ends that are still to be written: somebody has locked them.
+        The claimed timers, and the primary keys of the ends that could not be written because their rows are locked.
     """
     with brief_transaction(connections[using]):
         locked = _write(using, ends)
         return _claim(using, _due(using, due, holder), rules, holder) if due else [], locked
 
 
-def hand_over(using: str, due: Collection[Due], rules: Mapping[str, Rule], holder: str) -> list[Claimed]:
-    """Set aside what is due for those who ``take`` it by the fences that are returned; see ``exchange``.
+def hand_over(using: str, due: Collection[Due], rules: Mapping[str, Rule], holder: str) -> Answer:
+    """Set due timers aside for processes that ``take`` them by the fences that this returns; see ``exchange``.
 
-    It stays pending, so that it can be cancelled, and is due again after ``HANDED_FOR``. Its ``started_at`` is when it
-    was first handed over.
+    A timer stays pending, so that it can be cancelled, and is due again after ``HANDED_FOR``. Its ``started_at`` is
+    the moment at which it was first handed over.
     """
     with brief_transaction(connections[using]):
-        return _claim(using, _due(using, due, holder), rules, holder, is_handed=True)
+        return _claim(using, _due(using, due, holder), rules, holder, is_handed=True), set()
 
 
 def take(using: str, pk: int, fence: int, rule: Rule, holder: str) -> Claimed | None:
-    """Claim a timer that was handed over under this fence; None: it is not to be had. See ``exchange``."""
+    """Claim a timer that was handed over under this fence; None: the fence is outdated. See ``exchange``."""
     rows = Timer.objects.using(using).filter(pk=pk, topic_id=rule.name).unfinished()
     wanted = rows.filter(Q(fence=fence, state=State.PENDING) | Q(holder=holder))
     with brief_transaction(connections[using]):
@@ -159,29 +169,27 @@ def _claim(
     sent_at, claimed, not_taken = monotonic(), list[Claimed](), 0
     groups: dict[tuple[float, bool, bool, str], list[int]] = defaultdict(list)
     for row in found:
-        rule = rules[row["topic_id"]]
+        rule, is_new = rules[row["topic_id"]], row["holder"] != holder
         row |= {key: from_columns(row[key], connections[using]) for key in ("due_at", "now")}
-        if row["holder"] == holder:  # by a try whose answer was lost
-            until = DbLater(HANDED_FOR if is_handed else rule.ttl)
-            Timer.objects.using(using).filter(pk=row["pk"]).update(busy_before=until)
-            claimed.append(_claimed(row, rule, holder, sent_at, row["fence"], row["attempts"]))
-            continue
-        has_died = row["state"] == State.RUNNING and row["holder"] != ""
-        is_untaken = is_handed and row["state"] == State.PENDING and row["holder"] != ""
+        is_running, has_holder = row["state"] == State.RUNNING, row["holder"] != ""
+        has_died = is_new and is_running and has_holder
+        is_untaken = is_new and is_handed and row["state"] == State.PENDING and has_holder
         not_taken += is_untaken
-        is_revoked = row["state"] == State.RUNNING and not has_died  # given back by a process at its end
-        if has_died or is_revoked:
-            row["previous_end"] = (End.EXPIRED if has_died else End.REVOKED).value
         row["deaths"] += has_died
-        one = _claimed(row, rule, holder, sent_at, row["fence"] + 1, row["attempts"] + 1)
-        if has_died and row["deaths"] >= rule.most_deaths:
-            _finish(
-                using, [one], State.DEAD, say("timer_process_died", count=row["deaths"]), deaths=row["deaths"]
-            )
-        elif not _fires(row):
+        if is_new and is_running:  # without a holder it was given back by a process at its end
+            row["previous_end"] = (End.EXPIRED if has_died else End.REVOKED).value
+        one = _claimed(row, rule, holder, sent_at, is_new=is_new)
+        if not is_new:  # by a try whose answer was lost
+            until = DbLater(HANDED_FOR if is_handed else rule.ttl)
+            Timer.objects.using(using).filter(pk=one.pk).update(busy_before=until)
+            claimed.append(one)
+        elif has_died and row["deaths"] >= rule.most_deaths:
+            said = say("timer_process_died", count=row["deaths"])
+            _finish(using, [one], State.DEAD, said, deaths=row["deaths"])
+        elif not one.fires:
             _again(using, one)
         else:
-            groups[rule.ttl, has_died, is_untaken, row["previous_end"]].append(row["pk"])
+            groups[rule.ttl, has_died, is_untaken, row["previous_end"]].append(one.pk)
             claimed.append(one)
     if not_taken:
         logger.warning("%d timers were handed over, and nobody took them within %g s", not_taken, HANDED_FOR)
@@ -189,38 +197,31 @@ def _claim(
         attempt = {"state": State.RUNNING, "busy_before": DbLater(ttl), "attempts": F("attempts") + 1}
         if is_handed:
             attempt = {"state": State.PENDING, "busy_before": DbLater(HANDED_FOR)}
-        Timer.objects.using(using).filter(pk__in=pks).update(
-            **attempt,
-            holder=holder,
-            fence=F("fence") + 1,
-            deaths=F("deaths") + int(has_died),
-            previous_end=previous_end,
-            started_at=F("started_at") if is_untaken else DbNow(),  # since when it has waited to be taken
-        )
+        started_at = F("started_at") if is_untaken else DbNow()  # since when it waits to be taken
+        deaths = F("deaths") + int(has_died)
+        told = {"previous_end": previous_end, "started_at": started_at, "deaths": deaths}
+        _change(using, pks, holder=holder, **attempt, **told)
     return claimed
 
 
-def _occurrence(row: Mapping[str, Any]) -> occurrences.Occurrence:
+def _claimed(row: Mapping[str, Any], rule: Rule, holder: str, sent_at: float, *, is_new: bool) -> Claimed:
     schedule, is_retry = occurrences.read(row["schedule"]), row["attempts"] > 0
-    return occurrences.occurrence(schedule, row["catch_up"], row["due_at"], row["now"], is_retry=is_retry)
-
-
-def _fires(row: Mapping[str, Any]) -> bool:
-    return not row["schedule"] or _occurrence(row).fires
-
-
-def _claimed(
-    row: Mapping[str, Any], rule: Rule, holder: str, sent_at: float, fence: int, attempt: int
-) -> Claimed:
-    seen = _occurrence(row)
+    seen = occurrences.occurrence(schedule, row["catch_up"], row["due_at"], row["now"], is_retry=is_retry)
+    told = {key: row[key] for key in ("pk", "name", "payload", "due_at", "now", "schedule", "failures")}
     return Claimed(
-        *(row["pk"], fence, holder, sent_at, rule, row["name"], row["payload"], row["due_at"], row["now"]),
-        *(row["schedule"], seen.next_at, seen.missed, attempt, row["failures"], row["previous_end"]),
+        **told,
+        **seen._asdict(),
+        fence=row["fence"] + is_new,
+        attempt=row["attempts"] + is_new,
+        previous_end=row["previous_end"],
+        holder=holder,
+        sent_at=sent_at,
+        rule=rule,
     )
 
 
 def _write(using: str, ends: Collection[Ended]) -> set[int]:
-    """Write the ends of attempts that are still the current ones; return those whose rows are locked."""
+    """Write the ends of current attempts down; return the keys of rows that are locked."""
     if not ends:
         return set()
     rows = Timer.objects.using(using).filter(pk__in=[end.claimed.pk for end in ends]).unfinished()
@@ -232,15 +233,13 @@ def _write(using: str, ends: Collection[Ended]) -> set[int]:
         if found[claimed.pk][1] != claimed.schedule:
             claimed = claimed._replace(next_at=None)  # cancelled meanwhile
         if end.is_lost:
-            continue  # whoever claims it next counts a death
-        if end.is_given_back:
-            _give_back(using, claimed, end)
-        elif end.error is None:
+            continue  # the next claim counts a death
+        if end.error is None and not end.is_given_back:
             done[claimed.rule.done_kept, end.outcome].append(claimed)
-        elif claimed.failures + 1 <= claimed.rule.retries:
+        elif end.is_given_back or claimed.failures + 1 <= claimed.rule.retries:
             _try_again(using, claimed, end)
         else:
-            _finish(using, [claimed], State.DEAD, end.error, failures=claimed.failures + 1)
+            _finish(using, [claimed], State.DEAD, end.error or "", failures=claimed.failures + 1)
     for (kept, outcome), group in done.items():
         _finish(using, group, State.DONE, outcome, kept=kept)
     missing = {end.claimed.pk: end.claimed.fence for end in ends if end.claimed.pk not in found}
@@ -253,7 +252,7 @@ def _write(using: str, ends: Collection[Ended]) -> set[int]:
 def _finish(
     using: str, group: list[Claimed], state: Timer.State, outcome: str, *, kept: float = 1.0, **counts: Any
 ) -> None:
-    """Let these be over; recurring ones go on with their next occurrence."""
+    """Finish these timers; recurring ones wait for their next occurrence."""
     for one in group:
         if state == State.DEAD:
             what = What.DEAD if one.next_at is None else What.FAILED
@@ -262,40 +261,33 @@ def _finish(
         if one.next_at is not None:
             _again(using, one, outcome)
     over = [one.pk for one in group if one.next_at is None]
-    rows = Timer.objects.using(using).filter(pk__in=over)
     if over and not kept:
-        rows.delete()
+        Timer.objects.using(using).filter(pk__in=over).delete()
     elif over:
-        ended = {"state": state, "outcome": outcome, "finished_at": DbNow(), **Timer.nobodys(), **counts}
-        rows.update(fence=F("fence") + 1, **ended)
+        ended = {"state": state, "outcome": outcome, "finished_at": DbNow()}
+        _change(using, over, **ended, **Timer.nobodys(), **counts)
 
 
 def _again(using: str, one: Claimed, outcome: str = "") -> None:
     assert one.next_at is not None  # noqa: S101 (for the type checker)
-    due_at = in_columns(one.next_at, connections[using])
-    waits = {"state": State.PENDING, "due_at": due_at, "busy_before": due_at, "holder": ""}
-    anew = {"attempts": 0, "failures": 0, "deaths": 0, "previous_end": End.NONE, "outcome": outcome}
-    Timer.objects.using(using).filter(pk=one.pk).update(fence=F("fence") + 1, **waits, **anew)
+    _change(using, [one.pk], **{**Timer.anew(using, one.next_at), "outcome": outcome})
 
 
 def _try_again(using: str, one: Claimed, end: Ended) -> None:
-    failures = one.failures + 1
-    Timer.objects.using(using).filter(pk=one.pk).update(
-        state=State.PENDING,
-        fence=F("fence") + 1,
-        holder="",
-        busy_before=DbLater(retry_delay(one.rule.retry_delay, failures)),
-        failures=failures,
-        previous_end=End.REVOKED if end.is_cut_off else End.CLEAN,
-        outcome=end.error or "",
-    )
+    changes: dict[str, Any] = {"outcome": end.outcome, "busy_before": DbLater(end.delay)}
+    if not end.is_given_back:
+        delay = DbLater(retry_delay(one.rule.retry_delay, one.failures + 1))
+        changes = {"outcome": end.error, "busy_before": delay, "failures": one.failures + 1}
+    if not end.has_begun:
+        changes["attempts"] = F("attempts") - 1
+    else:
+        is_clean = not end.is_given_back and not end.is_cut_off
+        changes["previous_end"] = End.CLEAN if is_clean else End.REVOKED
+    _change(using, [one.pk], state=State.PENDING, holder="", **changes)
 
 
-def _give_back(using: str, one: Claimed, end: Ended) -> None:
-    anew = {"previous_end": End.REVOKED} if end.has_begun else {"attempts": F("attempts") - 1}
-    later = {"busy_before": DbLater(end.delay), "holder": "", "outcome": end.outcome}
-    rows = Timer.objects.using(using).filter(pk=one.pk)
-    rows.update(state=State.PENDING, fence=F("fence") + 1, **later, **anew)
+def _change(using: str, pks: Collection[int], **changes: Any) -> None:
+    Timer.objects.using(using).filter(pk__in=pks).update(fence=F("fence") + 1, **changes)
 
 
 def _unlocked(using: str, rows: Any) -> Any:

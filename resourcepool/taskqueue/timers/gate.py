@@ -50,13 +50,11 @@ class Rate:
         self._rate, self._left, self._at = per_second, per_second, -math.inf
 
     def left(self, now: float) -> int:
-        """Return how many may be taken ``now``."""
         self._left = min(self._rate, self._left + (now - self._at) * self._rate)
         self._at = now
         return int(self._left)
 
     def take(self, count: int) -> None:
-        """Take them."""
         self._left -= count
 
 

@@ -1,7 +1,8 @@
-"""Handles one timer that another process has handed over: in a Celery worker, say."""
+"""Handles one timer that a node handed over to this process, such as a Celery worker."""
 
 import logging
 import os
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -11,45 +12,43 @@ from django.db.models import Q
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
-from resourcepool.database.wakeup import Wakeup
 from resourcepool.events import say
-from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
+from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue.running import Result
 from resourcepool.taskqueue.timers import claiming, handling
 from resourcepool.taskqueue.timers.claiming import Claimed, Ended
 from resourcepool.taskqueue.timers.gate import may_handle
 from resourcepool.taskqueue.timers.models import Timer
-from resourcepool.taskqueue.timers.runner import node_labels, node_version
+from resourcepool.taskqueue.timers.runner import node_labels, node_version, refuse_transaction
 from resourcepool.taskqueue.timers.running import RunningTimer
 from resourcepool.taskqueue.workers import tidied
 
 logger = logging.getLogger(__name__)
 
 AGAIN = 0.1  # seconds between two tries to write an end
-MARGIN = 0.5  # seconds by which whoever keeps an eye on max_runtime may have begun to count before us
+MARGIN = 0.5  # seconds by which the watcher of max_runtime may have started before us
 
 
 def handle(
     pk: int, fence: int, ends_process: Callable[[BaseException], bool] = lambda _error: False
 ) -> str | None:
-    """Claim the timer, run its handler in this thread, write down what came of it; return a line about it.
+    """Claim the timer, run its handler in this thread, and write its end down; return a line about it.
 
     Args:
-        ends_process: whether an exception that comes out of the handler says that this process is told to end. It is
-            raised, when the timer is given back; one that has run for its max_runtime by then has failed, as on a node.
+        ends_process: whether an exception of the handler means that this process is told to end. It is raised again
+            after the timer was given back; if the timer had used up its max_runtime, it has failed, as on a node.
 
     Returns:
-        None: it was not to be had under this fence (taken, cancelled, handed over again), or this process may not
-            handle its topic; then it is handed over again.
+        None: this fence is outdated (the timer was taken, cancelled or handed over again), or this process may not
+            handle the topic; then the timer is handed over again.
 
     Raises:
         ClaimInTransaction: a transaction is open.
         DatabaseUnavailable: it is handed over again, after its ttl if it was claimed.
     """
     using, began_at = router.db_for_write(Timer), monotonic()
-    if connections[using].in_atomic_block:
-        raise ClaimInTransaction(f"timers are handled outside a transaction; one is open on {using!r}")
+    refuse_transaction(using)
     handling.discover()
     with answer_timeout():
         claimed = retrying(connections[using], partial(_claim, using, pk, fence, default_holder()))
@@ -68,15 +67,7 @@ def handle(
     _end_if_forked(pid)
     ended = timer.ended(tidied(result))
     _write(using, timer, ended)
-    return f"{timer}: {_how(ended)} in attempt {timer.attempt}"
-
-
-def _how(ended: Ended) -> str:
-    if ended.is_given_back:
-        return "given back"
-    if ended.error is None:
-        return "handled"
-    return "lost its lease" if ended.is_lost else "failed"
+    return f"{timer}: {ended.how} in attempt {timer.attempt}"
 
 
 def _end_if_forked(pid: int) -> None:
@@ -106,23 +97,20 @@ def _claim(using: str, pk: int, fence: int, holder: str) -> Claimed | None:
 
 
 def _write(using: str, timer: RunningTimer, ended: Ended) -> None:
-    """Write the end; somebody may have the row locked for a moment, or the database be away."""
-    gives_up_at, wakeup = monotonic() + timer.claimed.rule.ttl, Wakeup()
+    """Write the end down; for up to a ttl, also while the row is locked or the database is away."""
+    gives_up_at = monotonic() + timer.claimed.rule.ttl
+    send = partial(claiming.exchange, using, [ended], [], {}, ended.claimed.holder)
     timer.lease.let_go()  # no renewal finds another fence
-    while not _is_written(using, ended, is_last=monotonic() >= gives_up_at):
-        wakeup.sleep_until(monotonic() + AGAIN)
-    timer.lease.was_released()
-
-
-def _is_written(using: str, ended: Ended, *, is_last: bool) -> bool:
-    try:
-        with answer_timeout():
-            send = partial(claiming.exchange, using, [ended], [], {}, ended.claimed.holder)
-            _, locked = retrying(connections[using], send)
-    except DatabaseUnavailable:
-        if is_last:
-            raise
-        return False
-    if locked and is_last:
-        raise DatabaseUnavailable(f"timer {ended.claimed.name}: somebody has locked its row")
-    return not locked
+    while True:
+        try:
+            with answer_timeout():
+                _, locked = retrying(connections[using], send)
+            error = DatabaseUnavailable(f"{timer}: its row is locked") if locked else None
+        except DatabaseUnavailable as unavailable:
+            error = unavailable
+        if error is None:
+            timer.lease.was_released()
+            return
+        if monotonic() >= gives_up_at:
+            raise error
+        time.sleep(AGAIN)

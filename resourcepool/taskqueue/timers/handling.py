@@ -6,25 +6,20 @@ from collections.abc import Callable
 
 from django.utils.module_loading import autodiscover_modules
 
-from resourcepool.taskqueue.handlers import Handler, Registry, Run
+from resourcepool.taskqueue.handlers import Registry, Run
 from resourcepool.taskqueue.timers.models import MAX_TOPIC
 
 of_timers = Registry("topic", "topic", MAX_TOPIC)
+find = of_timers.find
 
 
 def on(topic: str, *, max_runtime: object = None) -> Callable[[Run], Run]:
-    """Register a function for the timers of one topic.
+    """Register a function for the timers of one topic; see ``taskqueue.handler`` for its results and ``max_runtime``.
 
         @timers.on("order.timeout")
         def expire(timer): ...
 
-    It is called with a ``RunningTimer``. The timer has been handled when it returns, and has failed when it returns
-    False or raises. What else it returns is kept as the result, if that is JSON of at most 2,000 characters.
-
-    Args:
-        topic: a line of 1 to 100 characters. A node without a handler for a topic leaves its timers alone.
-        max_runtime: seconds or timedelta, up to a day, after which the attempt has failed and the process ends at once:
-            a thread cannot be stopped.
+    It is called with a ``RunningTimer``. A node without a handler for a topic leaves its timers alone.
 
     Raises:
         BadOption: the topic has another handler already, or a value is not allowed.
@@ -42,8 +37,3 @@ def discover() -> None:
 def topics() -> list[str]:
     """Return the topics for which this process has a handler."""
     return sorted(of_timers.known)
-
-
-def find(topic: str) -> Handler | None:
-    """Return the handler of this topic, if there is one in this process."""
-    return of_timers.known.get(topic)

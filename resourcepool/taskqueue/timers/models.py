@@ -1,34 +1,34 @@
 """Timers, their topics, and the nodes that handle them (document 004: R4.8-R4.9)."""
 
+import datetime
 from typing import Any, ClassVar, Self
 
 from django.core.validators import MinLengthValidator
-from django.db import models, transaction
+from django.db import connections, models, transaction
 from django.db.models import Case, F, Q, When
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import seconds, whole
-from resourcepool.dialect import DbLater, DbNow, KeyField
+from resourcepool.dialect import DbLater, DbNow, KeyField, in_columns
 from resourcepool.events import say
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
 from resourcepool.signals import What
-from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
-from resourcepool.taskqueue.telling import changed
+from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuerySet, WorkQuerySet, changed
 
 MAX_NAME = 200
 MAX_TOPIC = 100
 MAX_SCHEDULE = 300
 LATE = 60.0  # seconds
 
-# Of one whose handler's process has died nobody is the holder, either.
+# Also a timer whose handler's process has died.
 _NOBODYS = Q(state="pending") | Q(busy_before__lte=DbNow())
 
 
 class Topic(models.Model):
-    """What timers are about: which nodes may handle them, and what becomes of failures. Made when first used."""
+    """A kind of timers: which nodes may handle them, and what happens to failures. Added when first used."""
 
     acts_are_told: ClassVar[bool] = True
     none_yet = gettext_noop("a topic; there is none yet: the first timer makes it")
@@ -87,46 +87,43 @@ class Topic(models.Model):
 
 
 class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both
-    """Filters over timers, and what an operator does to them."""
-
     def in_order(self) -> Self:
-        """The order in which they fire; those that are over come apart from the others."""
+        """By the moment at which they fire; finished ones apart."""
         return self.order_by("finished_at", "busy_before")
 
     def pending(self) -> Self:
-        """Those that wait: for their moment, for a node, or to be tried again."""
+        """Timers that wait: for their moment, for a node, or for a retry."""
         return self.filter(state=Timer.State.PENDING, finished_at=None)
 
     def due(self) -> Self:
-        """Those that a node may begin now; also those whose handler's process has died."""
+        """Timers that a node may begin now, including timers whose handler's process has died."""
         return self.unfinished().filter(busy_before__lte=DbNow())
 
     def late(self) -> Self:
-        """Those that should have been begun a minute ago."""
+        """Timers that should have begun a minute ago."""
         return self.unfinished().filter(busy_before__lt=DbLater(-LATE))
 
     def handed(self) -> Self:
-        """Those that were handed over to another process, which has not taken them yet."""
+        """Timers that were handed over to another process and not taken yet."""
         return self.pending().exclude(holder="")
 
     def waiting(self) -> Self:
-        """Those whose moment is still to come."""
         return self.pending().filter(busy_before__gt=DbNow())
 
     def cancellable(self) -> Self:
-        """Those that can be kept from firing, or from firing again."""
+        """Timers that can be kept from firing, or from firing again."""
         return self.unfinished().filter(_NOBODYS | ~Q(schedule=""))
 
     def fire(self, actor: str = "") -> int:
-        """Make those that wait for their moment due at once; returns how many."""
+        """Make waiting timers due at once; return how many."""
         is_ahead = When(due_at__gt=DbNow(), then=DbNow())
         due_at = Case(is_ahead, default=F("due_at"))
         waiting = (self.waiting(), What.FIRED, actor, "")
         return changed(*waiting, due_at=due_at, busy_before=DbNow(), fence=F("fence") + 1)
 
     def cancel(self, actor: str = "") -> int:
-        """Keep them from firing, and recurring ones that run from firing again; returns how many."""
-        self._for_write = True  # or ``db`` were the one to read from
+        """Keep timers from firing, and running recurring ones from firing again; return how many."""
+        self._for_write = True  # or ``db`` would be a replica
         told = (What.CANCELLED, actor, "")
         running, waiting = self.unfinished().exclude(_NOBODYS), self.unfinished().filter(_NOBODYS)
         with transaction.atomic(using=self.db):
@@ -143,8 +140,8 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
 class Timer(AbstractLease, AbstractWork):
     """Something that must happen at a moment: its ``busy_before`` starts in the future, and passes when it is due.
 
-    While it is handled ``busy_before`` is the end of its handler's lease, so that one condition finds what is due and
-    what a dead process has left.
+    While its handler runs, ``busy_before`` is the end of the handler's lease: one condition finds due timers and the
+    timers of dead processes.
     """
 
     is_told: ClassVar[bool] = False
@@ -174,14 +171,7 @@ class Timer(AbstractLease, AbstractWork):
     discardable_states = (State.PENDING, State.DEAD)
     as_if_not_failed: ClassVar[dict[str, Any]] = {"failures": 0, "deaths": 0}
 
-    topic = models.ForeignKey(
-        Topic,
-        models.PROTECT,
-        related_name="timers",
-        verbose_name=_("topic"),
-        db_index=False,
-        db_constraint=False,
-    )
+    topic = models.ForeignKey(Topic, models.PROTECT, related_name="timers", verbose_name=_("topic"), **BARE_KEY)
     name = KeyField(_("name"), max_length=MAX_NAME)
     payload = models.TextField(_("payload"), default="{}", help_text=_("A JSON object."))
     due_at = models.DateTimeField(_("due at"))
@@ -224,8 +214,14 @@ class Timer(AbstractLease, AbstractWork):
 
     @classmethod
     def nobodys(cls) -> dict[str, Any]:
-        """Return what to write so that nobody handles it, and it may begin at once."""
         return {"busy_before": DbNow(), "holder": ""}
+
+    @classmethod
+    def anew(cls, using: str, due_at: datetime.datetime) -> dict[str, Any]:
+        """Return the column values of a timer that waits for this moment and was never tried."""
+        counts, moment = {"attempts": 0, "failures": 0, "deaths": 0}, in_columns(due_at, connections[using])
+        waits = {"due_at": moment, "busy_before": moment, "holder": "", "finished_at": None, "outcome": ""}
+        return {"state": cls.State.PENDING, **waits, **counts, "previous_end": cls.End.NONE}
 
 
 class TimerNode(AbstractLease):

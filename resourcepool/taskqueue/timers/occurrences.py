@@ -3,7 +3,7 @@
 import datetime
 import json
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
@@ -25,28 +25,17 @@ START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)  # of the search for 
 NEVER = _("it never happens: there is no such day")
 
 
-class Schedule(Protocol):
-    """When a timer fires again and again."""
-
-    def after(self, moment: datetime.datetime) -> datetime.datetime | None:
-        """Return the first occurrence after ``moment``, which is one itself; None: there is none."""
-
-    def missed(self, due_at: datetime.datetime, now: datetime.datetime) -> int:
-        """Return how many occurrences there were after ``due_at``, until ``now``."""
-
-    def text(self) -> str:
-        """Return what ``read`` reads."""
-
-
 class Every(NamedTuple):
     """An interval, counted from the last due moment: it never drifts, and knows no daylight saving."""
 
     seconds: float
 
     def after(self, moment: datetime.datetime) -> datetime.datetime | None:
+        """Return the first occurrence after ``moment``, which is one itself; None: there is none."""
         return moment + datetime.timedelta(seconds=self.seconds)
 
     def missed(self, due_at: datetime.datetime, now: datetime.datetime) -> int:
+        """Return how many occurrences there were after ``due_at``, until ``now``."""
         return max(0, math.floor((now - due_at).total_seconds() / self.seconds))
 
     def text(self) -> str:
@@ -81,6 +70,9 @@ class Cron(NamedTuple):
 
     def text(self) -> str:
         return json.dumps({"cron": self.fields, "tz": self.tz})
+
+
+Schedule = Every | Cron
 
 
 class Occurrence(NamedTuple):

@@ -8,23 +8,13 @@ from django.db import connections, router
 
 from resourcepool import hints, options
 from resourcepool.conf import setting
-from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
-from resourcepool.database.wakeup import Wakeup
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
-from resourcepool.taskqueue.consumer import end_process
-from resourcepool.taskqueue.timers.batches import Batches
-from resourcepool.taskqueue.timers.handing import Handing, HandOver
+from resourcepool.taskqueue.timers.batches import Batches, Handing, HandOver
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.taskqueue.timers.nodes import Node
-from resourcepool.taskqueue.turning import (
-    DRAIN_WITHIN,
-    PAUSE_AFTER_FAILURE,
-    MustEnd,
-    end_if_in_hand,
-    turn_until_stopped,
-)
+from resourcepool.taskqueue.turning import DRAIN_WITHIN, PAUSE_AFTER_FAILURE, Runner, end_process
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +23,7 @@ LATE_RATE = 100.0  # timers a second
 MAX_VERSION = 50
 
 
-class TimerRunner:
+class TimerRunner(Runner):
     """Handles the timers of all topics that this process has handlers for; start several, on several hosts.
 
         TimerRunner(threads=4).run()
@@ -66,8 +56,8 @@ class TimerRunner:
                 handled. None: RESOURCEPOOL["NODE_LABELS"].
             version: of the code on this node, such as "2.10"; None: RESOURCEPOOL["NODE_VERSION"].
             drain_within: seconds or timedelta for which ``stop`` lets the handlers finish.
-            late_rate: how many timers a second that are late by more than a minute it begins, so that those of an
-                outage do not come all at once.
+            late_rate: how many timers a second it begins of those that are late by more than a minute, so that a
+                backlog after an outage does not come all at once.
             by: what hands a timer to another process, which calls ``handed.handle``; None: this process's own threads.
             die: see ``Consumer``.
 
@@ -77,14 +67,9 @@ class TimerRunner:
         self.threads = options.whole("threads", threads, least=1, most=MOST_THREADS)
         self.labels = node_labels() if labels is None else labels_of(labels)
         self.version = node_version() if version is None else _version("version", version)
-        self._drain_within = options.seconds("drain_within", drain_within)
+        super().__init__(drain_within, die)
         self._late_rate = options.rate("late_rate", late_rate, least=1.0, most=100_000.0)
-        self._by, self._die, self._wakeup, self._is_stopping = by, die, Wakeup(), False
-
-    def stop(self) -> None:
-        """Begin no more timers; ``run`` returns when those in hand have ended. May be called by a signal handler."""
-        self._is_stopping = True
-        self._wakeup.ring()
+        self._by = by
 
     def look_up(self) -> None:
         """See whether the tables can be read. Raises DatabaseUnavailable, NotMigrated."""
@@ -98,31 +83,25 @@ class TimerRunner:
             ClaimInTransaction: a transaction is open.
         """
         using = router.db_for_write(Timer)
-        if connections[using].in_atomic_block:
-            raise ClaimInTransaction(f"timers are handled outside a transaction; one is open on {using!r}")
+        refuse_transaction(using)
         hints.listen(self._wakeup.ring)
         node = Node(using, self.labels, self.version)
         while not self._is_stopping:
             told = (using, node, self.threads, self._late_rate, self._wakeup)
             batches = Batches(*told) if self._by is None else Handing(*told, self._by)
             try:
-                is_stopping = lambda: self._is_stopping  # noqa: E731
-                turn_until_stopped("timers", batches, self._wakeup, is_stopping, self._drain_within)
-            except MustEnd as error:
-                self._die(str(error))
+                self._serve("timers", batches)
             except DatabaseUnavailable as error:  # at its start
                 logger.warning("timers: %s", error)
-                self._wakeup.reset()
-                self._wakeup.sleep_until(monotonic() + PAUSE_AFTER_FAILURE)
-            except BaseException as error:
-                end_if_in_hand(batches, error, self._die)
-                raise
-            finally:
-                batches.close()
+                self._pause(PAUSE_AFTER_FAILURE)
+
+
+def refuse_transaction(using: str) -> None:
+    if connections[using].in_atomic_block:
+        raise ClaimInTransaction(f"timers are handled outside a transaction; one is open on {using!r}")
 
 
 def node_labels() -> dict[str, str]:
-    """Return RESOURCEPOOL["NODE_LABELS"]; raises BadOption."""
     try:
         return labels_of(setting("NODE_LABELS"))
     except BadOption as error:
@@ -130,7 +109,6 @@ def node_labels() -> dict[str, str]:
 
 
 def node_version() -> str:
-    """Return RESOURCEPOOL["NODE_VERSION"]; raises BadOption."""
     return _version("RESOURCEPOOL['NODE_VERSION']", setting("NODE_VERSION"))
 
 

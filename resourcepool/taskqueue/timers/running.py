@@ -2,7 +2,7 @@
 
 import contextlib
 import datetime
-import threading
+import math
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -22,35 +22,26 @@ class RunningTimer(Attempt):
     Attributes:
         name, topic: see ``schedule``.
         payload: the JSON object that was given.
-        attempt: 1 for the first one, of each occurrence of a recurring timer.
+        attempt: 1 for the first one of each occurrence of a recurring timer.
         previous_end: how the attempt before this one ended: "" there was none, "clean" it failed, "expired" its process
             died or stood still, "revoked" it was given back when its process was to stop.
         due_at: the moment for which it was set.
         late_by: a timedelta: how long after that this attempt was begun, by the database's clock.
         missed: how many further occurrences there were by then for which it fires, too.
-        fence: the fencing token of this attempt; every later one has a higher one.
     """
 
+    data_name = "payload"
+    payload: dict[str, Any]
+
     def __init__(self, using: str, claimed: Claimed, handler: Handler | None) -> None:
-        super().__init__(claimed.rule.name, claimed.payload, handler)
-        self.name, self.topic = claimed.name, claimed.rule.name
-        self.payload: dict[str, Any] = {}
-        self.attempt, self.previous_end, self.fence = claimed.attempt, claimed.previous_end, claimed.fence
+        grant = Grant(claimed.pk, claimed.fence, claimed.holder, claimed.sent_at)
+        lease, topic = Lease(Timer, using, grant, Terms(claimed.rule.ttl, claimed.holder)), claimed.rule.name
+        super().__init__(lease, topic, claimed.payload, handler, claimed.attempt, claimed.fence)
+        lease.is_delivered = True
+        self.name, self.topic, self.previous_end = claimed.name, topic, claimed.previous_end
         self.due_at, self.missed = for_project(claimed.due_at), claimed.missed
         self.late_by: datetime.timedelta = claimed.now - claimed.due_at
         self.claimed, self.has_begun, self.took = claimed, False, 0.0
-        grant = Grant(claimed.pk, claimed.fence, claimed.holder, claimed.sent_at)
-        self.lease = Lease(Timer, using, grant, Terms(claimed.rule.ttl, claimed.holder))
-        self.lease.is_delivered = True
-
-    @property
-    def lost(self) -> threading.Event:
-        """Set when it is known that another process may handle this timer."""
-        return self.lease.lost
-
-    def ensure_held(self) -> None:
-        """Return if no other attempt can have begun. No I/O. Raises LeaseLost."""
-        self.lease.ensure_held()
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[Self]:
@@ -63,16 +54,12 @@ class RunningTimer(Attempt):
         with self.lease.guard():
             yield self
 
-    def take(self, data: dict[str, Any]) -> None:
-        """Keep the payload."""
-        self.payload = data
-
     def run(self) -> Result:
         """Call the handler, unless the process is to stop, or the lease ran out, before its turn came."""
         if self.is_stopping or not self.lease.is_held:
             return Result("", is_given_back=True)
         begun_at = monotonic()
-        self.overdue_at = None if self.max_runtime is None else begun_at + self.max_runtime
+        self.overdue_at = begun_at + (math.inf if self.max_runtime is None else self.max_runtime)
         self.has_begun = True
         try:
             return super().run()

@@ -2,17 +2,17 @@
 
 import datetime
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.db import IntegrityError, connections, router, transaction
+from django.db import connections, router
 from django.db.models import F, Q
 from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns
+from resourcepool.dialect import DbNow, aware, for_project, from_columns
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable
 from resourcepool.taskqueue import checking
@@ -23,7 +23,7 @@ State = Timer.State
 IF_EXISTS = ("replace", "keep", "error")
 MOST_AHEAD = 36_500 * options.DAY  # seconds
 SOON = datetime.timedelta(seconds=1.5)  # nodes look by themselves before that
-LOOKS = 5  # at a row that others change at the same time
+LOOKS = 5  # tries at a row that others change at the same time
 NAMED = 5  # topics in an error
 
 
@@ -37,18 +37,17 @@ class Scheduled(NamedTuple):
 
 
 class Outcome(enum.StrEnum):
-    """What has come of ``cancel`` or ``reschedule``."""
-
     CANCELLED = "cancelled"  # it does not fire, or not again
     RESCHEDULED = "rescheduled"
     RUNNING = "running"  # too late: a handler has it
     FIRED = "fired"  # too late: it is over
-    UNKNOWN = "unknown"  # there is none of this name
+    UNKNOWN = "unknown"  # no timer has this name
+
+
+_Changes = Callable[[str, datetime.datetime], dict[str, Any]]  # of the database and its now
 
 
 class _When(NamedTuple):
-    """What a caller said about the time, checked."""
-
     after: float | None
     at: datetime.datetime | None
     schedule: occurrences.Schedule | None
@@ -93,7 +92,7 @@ def schedule(
         cron: five fields, as in a crontab, in the time zone ``tz``: "30 2 * * 1-5".
         start: with ``every``: when it fires for the first time.
         payload: what the handler gets; a JSON object of at most 64 KiB.
-        catch_up: of a recurring one, what becomes of occurrences for which nobody was alive: "once", "all" or "skip".
+        catch_up: what a recurring timer does about occurrences that no node was alive for: "once", "all" or "skip".
         if_exists: "replace" a timer of this name that is not over (its handler, if it runs, loses it), "keep" it, or
             "error".
 
@@ -119,7 +118,7 @@ def schedule(
         due_at = when.due_at(now)
         is_soon = due_at - now < SOON
         tried.append(due_at)
-        return _put(using, name, topic, {**values, **_fresh(using, due_at)}, mode, tried)
+        return _put(using, name, topic, {**values, **Timer.anew(using, due_at)}, mode, tried)
 
     made = retrying(connections[using], send)
     if is_soon:
@@ -144,7 +143,7 @@ def cancel(name: str, *, topic: str | None = None) -> Outcome:
         DatabaseUnavailable: it is unknown whether it was cancelled; call it again.
     """
     ended = {"state": State.CANCELLED, "finished_at": DbNow(), **Timer.nobodys()}
-    return _change(name, topic, Outcome.CANCELLED, lambda _using, _now: ended, stops_recurring=True)
+    return _change(name, topic, Outcome.CANCELLED, lambda _using, _now: ended)
 
 
 def reschedule(
@@ -167,13 +166,8 @@ def reschedule(
     """
     when = _when(after, at, every, cron, tz, start)
     kept = {} if when.schedule is None else {"schedule": when.schedule.text()}
-    return _change(
-        name,
-        topic,
-        Outcome.RESCHEDULED,
-        lambda using, now: {**_fresh(using, when.due_at(now)), **kept},
-        stops_recurring=False,
-    )
+    changes = lambda using, now: {**Timer.anew(using, when.due_at(now)), **kept}  # noqa: E731
+    return _change(name, topic, Outcome.RESCHEDULED, changes)
 
 
 def _when(after: object, at: object, every: object, cron: object, tz: object, start: object) -> _When:
@@ -195,24 +189,12 @@ def _when(after: object, at: object, every: object, cron: object, tz: object, st
     return _When(options.seconds("after", after, most=MOST_AHEAD), None, None)
 
 
-def _fresh(using: str, due_at: datetime.datetime) -> dict[str, Any]:
-    """Return what is written to a timer so that it waits for this moment, as if it had never been tried."""
-    counts, moment = {"attempts": 0, "failures": 0, "deaths": 0}, in_columns(due_at, connections[using])
-    waits = {"due_at": moment, "busy_before": moment, "holder": "", "finished_at": None, "outcome": ""}
-    return {"state": State.PENDING, **waits, **counts, "previous_end": Timer.End.NONE}
-
-
 def _now(using: str, topic: str) -> datetime.datetime:
-    """Return the database's now; the topic is there afterwards."""
+    """Return the database's now; add the topic if it is new."""
     topics = Topic.objects.using(using)
     wanted = topics.filter(pk=topic).values_list(DbNow(), flat=True)
-    now = wanted.first()
-    if now is None:
-        try:
-            with transaction.atomic(using=using):
-                topics.create(pk=topic)
-        except IntegrityError:
-            pass  # somebody else just did
+    if (now := wanted.first()) is None:
+        topics.get_or_create(pk=topic)
         now = wanted.get()
     return from_columns(now, connections[using])
 
@@ -225,7 +207,7 @@ def _put(
     for _look in range(LOOKS):
         found = rows.values("finished_at", "due_at", "state").first()
         if found is None:
-            if _insert(using, name, topic, values):
+            if Timer(name=name, topic_id=topic, **values).insert(using):
                 return done
             continue
         is_over = found["finished_at"] is not None
@@ -242,36 +224,22 @@ def _put(
     raise DatabaseUnavailable(f"timer {topic}/{name} was changed by others {LOOKS} times meanwhile")
 
 
-def _insert(using: str, name: str, topic: str, values: dict[str, Any]) -> bool:
-    row = Timer(name=name, topic_id=topic, **values)
-    try:
-        with transaction.atomic(using=using):
-            row.save(force_insert=True, using=using)
-    except IntegrityError:
-        if Timer.objects.using(using).filter(name=name, topic_id=topic).exists():
-            return False
-        raise
-    return True
-
-
-def _change(name: str, topic: str | None, done: Outcome, changes: Any, *, stops_recurring: bool) -> Outcome:
+def _change(name: str, topic: str | None, done: Outcome, changes: _Changes) -> Outcome:
     using = router.db_for_write(Timer)
     rows = Timer.objects.using(using).filter(name=checking.name("name", name))
     if topic is not None:
         rows = rows.filter(topic_id=checking.name("topic", topic, most=MAX_TOPIC))
-    return retrying(connections[using], partial(_change_once, rows, done, changes, stops_recurring))
+    return retrying(connections[using], partial(_change_once, rows, done, changes))
 
 
-def _change_once(rows: Any, done: Outcome, changes: Any, stops_recurring: bool) -> Outcome:
+def _change_once(rows: Any, done: Outcome, changes: _Changes) -> Outcome:
+    is_cancel = done is Outcome.CANCELLED
     for _look in range(LOOKS):
-        found = list(
-            rows.values("pk", "name", "topic_id", "fence", "state", "finished_at", "schedule", now=DbNow())[
-                : NAMED + 1
-            ]
-        )
+        columns = rows.values("pk", "topic_id", "fence", "state", "finished_at", "schedule", now=DbNow())
+        found = list(columns[: NAMED + 1])
         if not found:
             return Outcome.UNKNOWN
-        if len(found) > 1:  # those that are over do not count
+        if len(found) > 1:  # finished ones do not count
             found = [one for one in found if one["finished_at"] is None] or found[:1]
         if len(found) > 1:
             names = ", ".join(sorted(row["topic_id"] for row in found))
@@ -279,17 +247,16 @@ def _change_once(rows: Any, done: Outcome, changes: Any, stops_recurring: bool) 
         (row,) = found
         if row["finished_at"] is not None:
             is_same = row["state"] in (State.CANCELLED, State.DISCARDED)
-            return done if is_same and done is Outcome.CANCELLED else Outcome.FIRED
+            return done if is_same and is_cancel else Outcome.FIRED
         mine = rows.filter(pk=row["pk"], fence=row["fence"]).unfinished()
-        # One whose handler's process has died is nobody's: it would fire again.
+        # A timer whose handler's process has died can be cancelled: it would fire again.
         nobodys = mine.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
         values = changes(rows.db, from_columns(row["now"], connections[rows.db]))
         if nobodys.update(**values, fence=F("fence") + 1):
             if "due_at" in values and values["due_at"] - row["now"] < SOON:
                 nodes.tell_after_commit(rows.db, row["topic_id"])
             return done
-        if row["state"] == State.RUNNING and (
-            not stops_recurring or not row["schedule"] or mine.update(schedule="")
-        ):
+        fires_again = is_cancel and row["schedule"]
+        if row["state"] == State.RUNNING and (not fires_again or mine.update(schedule="")):
             return Outcome.RUNNING
     raise DatabaseUnavailable(f"a timer was changed by others {LOOKS} times meanwhile")

@@ -55,7 +55,7 @@ def test_freeing_takes_the_lease_away_and_says_of_how_many(operator: Client) -> 
     lease(held)
     page = do(operator, "free", [held, free])
     assert "1 was freed." in page
-    assert "1 was left alone: not held any more" in page
+    assert "1 skipped: no longer held" in page
     assert busy_for(held) <= 0
     assert columns(held)["fence"] == 2
     assert columns(held)["holder"] == ""
@@ -69,7 +69,7 @@ def test_a_lease_that_began_after_the_question_is_left_alone(operator: Client, p
     page = text(
         operator.post(url(proxy, "free"), {"reason": "x", "confirmed": "yes", "grant": seen}, follow=True)
     )
-    assert "or by somebody else" in page
+    assert "or held by someone else" in page
     assert columns(proxy)["holder"] == "the next one"
     assert busy_for(proxy) > 0
 
@@ -91,7 +91,7 @@ def test_a_quarantine_ends_by_itself_and_leaves_a_lease_alone(operator: Client) 
 def test_nothing_out_of_service_is_quarantined(operator: Client, proxy: Proxy) -> None:
     Proxy.objects.drain("sold")
     page = do(operator, "quarantine", [proxy], amount=1, unit="days")
-    assert "1 was left alone: out of service by then, or not there any more." in page
+    assert "1 skipped: out of service by then, or no longer there." in page
 
 
 def test_draining_and_returning(operator: Client) -> None:
@@ -104,7 +104,7 @@ def test_draining_and_returning(operator: Client) -> None:
     assert busy_for(rows[0]) > 0
     page = do(operator, "return_to_service", [*rows, new(Proxy)], reason="")
     assert "3 were returned to service." in page
-    assert "1 was in service already, or is not there any more." in page
+    assert "1 skipped: in service already, or no longer there." in page
 
 
 def test_a_reservation_is_for_a_person(operator: Client, proxy: Proxy) -> None:

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.looking import looks
+from resourcepool.locks.channels.polling import pollers
 from tests.cancellations import cancelled_at
 from tests.locks.channels.reading import LONG
 from tests.locks.test_cancelled_anywhere import at_each_place, in_line
 
 
 async def until_it_waits(task: "asyncio.Task[Any]") -> None:
-    while not (task.done() or looks.on("default")._waiting):
+    while not (task.done() or pollers.on("default")._waiting):
         await asyncio.sleep(0.001)
 
 

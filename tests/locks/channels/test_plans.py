@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from resourcepool.dialect.inspection import inspector
 from resourcepool.locks import Channel
-from resourcepool.locks.channels import looking
-from resourcepool.locks.channels.looking import Look, looks
+from resourcepool.locks.channels import polling
+from resourcepool.locks.channels.polling import Poller, pollers
 from resourcepool.locks.channels.publishing import Publication
 from resourcepool.models import Broadcast, BroadcastMessage, Subscription
 from resourcepool.safety.plans import judge_plan
@@ -86,8 +86,8 @@ def begin_elsewhere() -> None:
 
 
 SENDS: dict[str, Callable[[], object]] = {
-    "look": lambda: Look("default")._read({"c3"}),
-    "tell": lambda: looks._tell("default", "c3"),
+    "look": lambda: Poller("default")._read({"c3"}),
+    "tell": lambda: pollers._tell("default", "c3"),
     "read": read,
     "read on": read_on,
     "begin": begin_elsewhere,
@@ -100,7 +100,7 @@ SENDS: dict[str, Callable[[], object]] = {
 
 def test_it_reads_a_few_rows_by_index(monkeypatch: pytest.MonkeyPatch) -> None:
     hints = SimpleNamespace(are_on=lambda: True, send=int, address=lambda: 1, listen=id)
-    monkeypatch.setattr(looking, "hints", hints)
+    monkeypatch.setattr(polling, "hints", hints)
     for name, send in SENDS.items():
         found = sent(send)
         assert found, name

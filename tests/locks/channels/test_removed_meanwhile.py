@@ -5,7 +5,7 @@ import pytest
 from resourcepool.database.answers import answer_timeout
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.locks import Channel
-from resourcepool.locks.channels import seat
+from resourcepool.locks.channels import subscription
 from resourcepool.models import Broadcast, Subscription
 from tests.locking import locked
 from tests.locks.channels.reading import broadcast, filled
@@ -13,7 +13,7 @@ from tests.locks.channels.reading import broadcast, filled
 
 def remove_made(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     """Have somebody remove the channel just after it was made, so many times."""
-    make, left = seat.make, [None] * times
+    make, left = subscription.make, [None] * times
 
     def made(using: str, channel: Broadcast) -> None:
         make(using, channel)
@@ -21,7 +21,7 @@ def remove_made(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
             left.pop()
             Broadcast.objects.filter(pk=channel.name).remove()
 
-    monkeypatch.setattr(seat, "make", made)
+    monkeypatch.setattr(subscription, "make", made)
 
 
 @pytest.mark.parametrize("name", [None, "a"])

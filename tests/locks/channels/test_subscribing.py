@@ -16,7 +16,7 @@ from resourcepool.exceptions import (
 )
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import position
-from resourcepool.locks.channels.looking import Look, Waiting, looks
+from resourcepool.locks.channels.polling import Poller, Waiting, pollers
 from resourcepool.models import Broadcast, BroadcastMessage, Subscription
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
@@ -127,11 +127,11 @@ def test_many_messages_are_read_in_batches(monkeypatch: pytest.MonkeyPatch) -> N
 def test_it_waits_for_what_is_published_by_others_and_by_its_own_process() -> None:
     reader = Channel("c").subscribe()
     waiting = InBackground(lambda: next(reader).payload)
-    eventually(lambda: looks.on("default")._waiting)
+    eventually(lambda: pollers.on("default")._waiting)
     Channel("c").publish("a")
     assert waiting.result() == "a"
     waiting = InBackground(lambda: next(reader).payload)
-    eventually(lambda: looks.on("default")._waiting)
+    eventually(lambda: pollers.on("default")._waiting)
     with transaction.atomic():
         Broadcast.objects.update(last=2)
         BroadcastMessage.objects.create(channel_id="c", number=2, payload='"b"')
@@ -146,7 +146,7 @@ def test_a_timeout_and_stop_end_the_iteration_and_it_may_go_on() -> None:
     assert [message.payload for message in reader] == [1]
     forever = Channel("c").subscribe(stop=lambda: bool(stopping))
     waiting = InBackground(lambda: list(forever))
-    eventually(lambda: looks.on("default")._waiting)
+    eventually(lambda: pollers.on("default")._waiting)
     stopping.append(1)
     assert waiting.result() == []
 
@@ -154,7 +154,7 @@ def test_a_timeout_and_stop_end_the_iteration_and_it_may_go_on() -> None:
 def test_all_subscribers_of_a_process_look_with_one_statement(statements: list[Statement]) -> None:
     readers = [Channel(f"c{number}").subscribe() for number in range(8)]
     waiting = [InBackground(lambda one=one: one.get(timeout=LONG)) for one in readers]
-    eventually(lambda: len(looks.on("default")._waiting) == 8)
+    eventually(lambda: len(pollers.on("default")._waiting) == 8)
     del statements[:]
     eventually(lambda: sum(len(find(statements)) for _ in range(1)) >= 2)
     for one in find(statements):
@@ -216,7 +216,7 @@ def test_what_was_published_and_removed_while_it_did_not_look_is_missed_too() ->
 def test_one_that_was_made_again_is_told_at_the_next_look_though_its_numbers_are_lower() -> None:
     filled(5)
     told: list[int] = []
-    look, one = Look("default"), Waiting("c", 9, 1, lambda: told.append(1))
+    look, one = Poller("default"), Waiting("c", 9, 1, lambda: told.append(1))
     look._waiting[one] = None
     look._turn()
     assert told == [1]

@@ -10,13 +10,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.leases.terms import Grant
 from resourcepool.locks import Condition, Lock
-from resourcepool.locks.conditions import notifying
-from resourcepool.locks.conditions.line import NotificationLease
+from resourcepool.locks.conditions import notifications
+from resourcepool.locks.conditions.notifications import NotificationLease
 from resourcepool.locks.hold import LockLease
-from resourcepool.locks.owners import current, held_by
+from resourcepool.locks.registry import current, held_by
 from resourcepool.models import Notification
 from resourcepool.waiting import handover
 from resourcepool.waiting.request import Request
+from resourcepool.waiting.sync_async import Mode
 from tests.concurrency.evidence import Log
 
 DIE = 0.1  # of those who are notified
@@ -52,9 +53,9 @@ class NotedCondition(Condition):
         handle.condition = self
         return handle
 
-    def _wait_for_notice(self, seconds: float) -> bool:
+    async def _waited(self, mode: Mode, seconds: float) -> bool:
         began = time.monotonic()
-        is_notified = super()._wait_for_notice(seconds)
+        is_notified = await super()._waited(mode, seconds)
         until = began + seconds  # it stood in line so long at least, unless it was notified
         self.log.tell("woken" if is_notified else "late", since=began, text=f"{until:.6f} {self.name}")
         return is_notified
@@ -69,7 +70,7 @@ class NotedCondition(Condition):
 
 def note_notifications(log: Log) -> None:
     """Have this process note whom it has notified, and what was removed because nobody was in line for it any more."""
-    tell, release = notifying.tell, handover._if_nobody_waits
+    tell, release = notifications.tell, handover._if_nobody_waits
 
     def notified(using: str, ticket: int, address: int) -> None:
         log.tell("notified", pk=ticket)
@@ -84,7 +85,7 @@ def note_notifications(log: Log) -> None:
                 log.tell("given_back", pk=_ticket(pk))
         return is_over
 
-    notifying.tell, handover._if_nobody_waits = notified, given_back
+    notifications.tell, handover._if_nobody_waits = notified, given_back
 
 
 def _ticket(key: str) -> int:

@@ -11,14 +11,14 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     KNOWN_TO_TESTS["semaphores: all or none"]: (OVER, UNEXPECTED),
     Mutation(
         "a writer: the database says how many permits there are",
-        "locks/rwlock/every.py",
+        "locks/rwlock/permits.py",
         "list(rows.all()))",
         "list(rows.all()[: self.lock.permits]))",
     ): (BESIDE,),
     KNOWN_TO_TESTS["a writer's fence is that of any row"]: (FENCE,),
     Mutation(
         "a writer: it has all permits",
-        "locks/rwlock/every.py",
+        "locks/rwlock/permits.py",
         "if not all(row.is_free for row in others.values()):\n            return None\n",
         "others = {pk: row for pk, row in others.items() if row.is_free}\n",
     ): (BESIDE,),
@@ -37,8 +37,9 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "conditions: it is used up only once the lock is taken back",
         "locks/conditions/condition.py",
-        "notified = await way.acquire(self, self._place(seconds), once_in_line=release)",
-        "notified = await way.acquire(self, self._place(seconds), once_in_line=release)\n                use(notified)",
+        "notified = await mode.acquire(self, self._place(seconds), once_in_line=release)",
+        "notified = await mode.acquire(self, self._place(seconds), once_in_line=release)\n"
+        "                use(notified)",
     ): (LOST,),
     Mutation(
         "conditions: what a dead waiter was given passes on",

@@ -51,7 +51,7 @@ def inside_only(port: int) -> Any:
 
     def resolve(host: str, _port: int) -> Any:
         if host == "proxy.lan":
-            return [(socket.AF_INET, "127.0.0.1")]
+            return ["127.0.0.1"]
         return Guard().resolve(host, _port)
 
     return resolve

@@ -29,8 +29,8 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "nothing is taken over before its owner would stop",
         PLANNING,
-        "return queue.asked_ago >= takeover_after(drain_within, workers[queue.cur or 0].ttl)",
-        "return True",
+        " and queue.asked_ago >= takeover_after(self.drain_within, owner.ttl)",
+        "",
     ): (CUT_OFF, OVERLAP),
     Mutation(
         "a server is judged dead when its time is over",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from resourcepool.locks import Lock, owners
+from resourcepool.locks import Lock, registry
 from resourcepool.status.locks.cycles import cycles
 from resourcepool.status.locks.names import lock_named
 from tests.committed import *  # noqa: F403 (fixtures)
@@ -16,7 +16,7 @@ from tests.eventually import InBackground, eventually
 @pytest.fixture(autouse=True)
 def _on_committed_rows(transactional_db: None) -> Iterator[None]:
     yield
-    owners._held.clear()
+    registry._held.clear()
 
 
 def test_two_threads_that_wait_for_each_other_are_found_until_one_gives_up() -> None:

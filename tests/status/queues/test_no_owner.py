@@ -3,7 +3,7 @@
 import pytest
 
 from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import QueueSnapshot, Worker
+from resourcepool.queues.planning.changes import QueueSnapshot, ServerSnapshot
 from resourcepool.status.queues.forecast import Unowned, kept, unowned
 from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 
@@ -71,7 +71,7 @@ def test_queues_that_nobody_would_get_are_told_by_reason() -> None:
         QueueSnapshot(12, "gone", is_retiring=True),
     ]
     queues += [QueueSnapshot(13, "pinned", pin="A")]
-    staying = [Worker(Member(1, "A", limit=1))]
+    staying = [ServerSnapshot(Member(1, "A", limit=1))]
     assert unowned(queues, [], staying) == [
         Unowned("no living server has zone=mars", 8, ["q1", "q2", "q3", "q4", "q5"]),
         Unowned("every server that may have it has as many queues as its limit allows", 1, ["full"]),
@@ -84,8 +84,8 @@ def test_queues_that_nobody_would_get_are_told_by_reason() -> None:
 
 
 def test_queues_that_stay_with_who_drains_are_told_by_reason() -> None:
-    draining = Worker(Member(1, "A", labels=EU), is_draining=True)
-    other = Worker(Member(2, "B"))
+    draining = ServerSnapshot(Member(1, "A", labels=EU), is_draining=True)
+    other = ServerSnapshot(Member(2, "B"))
     queues = [QueueSnapshot(pk, f"q{pk}", cur=1, labels=EU) for pk in range(1, 4)]
     queues += [QueueSnapshot(4, "asked", cur=1, req=2), QueueSnapshot(5, "elsewhere", cur=2)]
     why = "no living server has zone=eu"

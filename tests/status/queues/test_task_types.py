@@ -10,7 +10,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import changing, moving
 from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import Change, QueueSnapshot, Worker
+from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
 from resourcepool.status.queues.forecast import QueueCounts, forecast, shares
 from resourcepool.status.queues.moves import moves, queues_of
 from resourcepool.status.queues.task_types import task_type, task_types
@@ -202,6 +202,6 @@ class TestForecast:
     def test_where_a_queue_ends_up(self, queue: Any, what: Any, to: Any, after: tuple[int, int, int]) -> None:
         standing = QueueSnapshot(7, "7", **queue)
         changes = [Change(standing, what, to, "")] if what else []
-        found = shares([standing], changes, [Worker(Member(1, "A")), Worker(Member(2, "B"))])
+        found = shares([standing], changes, [ServerSnapshot(Member(1, "A")), ServerSnapshot(Member(2, "B"))])
         expected = [QueueCounts("A #1", 1, after[0]), QueueCounts("B #2", 0, after[1])]
         assert found == expected + ([QueueCounts("", 0, after[2])] if after[2] else [])

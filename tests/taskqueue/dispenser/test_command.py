@@ -42,7 +42,7 @@ def test_it_is_paused_and_resumed() -> None:
     dispenser()
     assert run("pause", "reviews") == "1 was paused."
     assert "it is paused" in run()
-    with pytest.raises(CommandError, match="1 was paused already"):
+    with pytest.raises(CommandError, match="1 skipped: paused already"):
         run("pause", "reviews")
     assert run("resume", "reviews") == "1 was resumed."
 

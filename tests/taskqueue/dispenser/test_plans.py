@@ -10,7 +10,7 @@ from resourcepool.dialect.inspection import inspector
 from resourcepool.models import Bucket, DispenserTask
 from resourcepool.safety.plans import caught
 from resourcepool.taskqueue import TaskDispenser
-from resourcepool.taskqueue.dispenser import handing, putting, statements
+from resourcepool.taskqueue.dispenser import buckets, putting, statements
 from tests.taskqueue.dispenser.dispensing import dispenser
 
 MANY, WORKERS = 20_000, 200
@@ -28,7 +28,7 @@ def _many() -> None:
     middle = tasks.order_by("pk").values_list("pk", flat=True)[MANY // 2]
     tasks.filter(pk__lt=middle).update(state="done", finished_at=d.now())
     for number in range(WORKERS):
-        handing.fill("default", "reviews", f"worker {number}", "", 20, 600)
+        buckets.fill("default", "reviews", f"worker {number}", "", 20, 600)
     with connection.cursor() as cursor:
         for table in (TABLE, Bucket._meta.db_table):
             cursor.execute(f"ANALYZE {'TABLE ' if connection.vendor == 'mysql' else ''}{table}")
@@ -44,7 +44,7 @@ def test_every_statement_finds_its_tasks_by_index() -> None:
     sends: dict[str, tuple[Callable[[], Any], set[str]]] = {
         "held": (lambda: statements.held(connection, pk), OF_BUCKET),
         "first": (lambda: statements.first(connection, "reviews", 20), ORDER),
-        "are there more": (lambda: handing._are_there_more("default", "reviews"), ORDER),
+        "are there more": (lambda: buckets._are_there_more("default", "reviews"), ORDER),
         "clear": (lambda: TaskDispenser("reviews").clear(), ORDER),
         "take": (lambda: statements.take(connection, pk, rows), BY_KEY),
         "remove": (lambda: statements.remove(connection, rows), BY_KEY),

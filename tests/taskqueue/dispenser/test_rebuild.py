@@ -10,8 +10,8 @@ from django.db import transaction
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Dispenser, DispenserTask
 from resourcepool.taskqueue import TaskDispenser
-from resourcepool.taskqueue.dispenser import handing
-from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
+from resourcepool.taskqueue.dispenser import buckets
+from resourcepool.taskqueue.dispenser.putting import Rebuilt
 from tests.app.rows import change
 from tests.eventually import InBackground, at_once
 from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, run_out, states, task, waiting
@@ -136,14 +136,14 @@ def test_rebuilds_and_assignments_at_once_dispense_nothing_twice() -> None:
 def test_an_assignment_waits_for_a_rebuild_that_has_the_whole_pool_locked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    d, waits, fill = dispenser(letters("abc")), threading.Event(), handing._fill
+    d, waits, fill = dispenser(letters("abc")), threading.Event(), buckets._fill
 
     def noted(*given: Any, after_rebuild: bool) -> Any:
         if after_rebuild:
             waits.set()
         return fill(*given, after_rebuild=after_rebuild)
 
-    monkeypatch.setattr(handing, "_fill", noted)
+    monkeypatch.setattr(buckets, "_fill", noted)
     with transaction.atomic():
         d.recreate_task_pool({"a": 3, "b": 2, "c": 1})
         assigning = InBackground(lambda: TaskDispenser("reviews").assign_tasks(3, "alice"))

@@ -51,15 +51,15 @@ class Worker:
             with transaction.atomic(), task.guard():
                 time.sleep(self.chance.uniform(0, 0.002))
                 Step._default_manager.create(
-                    page=lane, before=number, fence=task.fence, mark=str(task._term.fence)
+                    page=lane, before=number, fence=task.fence, mark=str(task.lease.fence)
                 )
             self._note("wrote", task, number)
         except BaseException:
-            self.log.tell("failed", pk=number, fence=task.fence, text=str(task._term.fence))
+            self.log.tell("failed", pk=number, fence=task.fence, text=str(task.lease.fence))
             connection.close()
             raise
 
     def _note(self, what: str, task: Any, number: int) -> None:
         now = time.monotonic()  # before the look at the term: what is held then was held before
         task.ensure_held()
-        self.log.tell(what, at=now, pk=number, fence=task.fence, text=str(task._term.fence))
+        self.log.tell(what, at=now, pk=number, fence=task.fence, text=str(task.lease.fence))

@@ -16,7 +16,7 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     ): (TWICE, NOBODYS),
     Mutation(
         "what a worker has counts towards its limit",
-        FOLDER + "handing.py",
+        FOLDER + "buckets.py",
         "rows = statements.held(connection, bucket)",
         "rows: list[Row] = []",
     ): (OVER,),
@@ -46,7 +46,7 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     ): (SHARED, TWICE, NOBODYS),
     Mutation(
         "what finished after its mapping was begun does not come back",
-        FOLDER + "rebuild.py",
+        FOLDER + "putting.py",
         "bool(as_of and from_columns(finished_at, connection) < as_of)",
         "True",
     ): (LOST, TWICE),

@@ -11,7 +11,7 @@ from django.db import Error, transaction
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Bucket
 from resourcepool.taskqueue import TaskBucket, TaskDispenser, TaskPool
-from resourcepool.taskqueue.dispenser import rebuild, statements
+from resourcepool.taskqueue.dispenser import putting, statements
 from tests.eventually import InBackground, eventually
 from tests.spawned import Child, Spawner
 from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, run_out, states
@@ -44,7 +44,7 @@ def stands_still(call: str, statement: str) -> None:
         return answer
 
     setattr(statements, statement, sent)
-    rebuild.SILENCE = 2
+    putting.SILENCE = 2
     try:
         print("told:", CALLS[call](TaskDispenser("reviews")))
     except DatabaseUnavailable:

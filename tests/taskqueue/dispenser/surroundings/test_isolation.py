@@ -9,7 +9,7 @@ from django.db import OperationalError, connection, connections, transaction
 from django.test import override_settings
 
 from resourcepool.taskqueue import Done, TaskDispenser
-from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
+from resourcepool.taskqueue.dispenser.putting import Rebuilt
 from tests.aliases import alias
 from tests.eventually import InBackground, at_once
 from tests.queues.test_reassigning import repeatable_read

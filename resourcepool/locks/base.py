@@ -1,0 +1,175 @@
+"""What all kinds of locks share: a name, checked options, and rows that are made when they are first needed."""
+
+import contextlib
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar, TypedDict
+
+from django.db import IntegrityError, connections, router, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils.translation import gettext_noop as _
+
+from resourcepool import options
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.events import Sentence
+from resourcepool.exceptions import AcquireTimeout, BadOption
+from resourcepool.leases import verbs
+from resourcepool.leases.terms import MIN_TTL, Grant, Terms
+from resourcepool.locks.hold import Hold, LockLease
+from resourcepool.locks.models import MAX_NAME, AbstractNamed
+from resourcepool.locks.registry import Key, current, holder_of
+from resourcepool.waiting.request import Request
+
+TTL = 30.0  # seconds
+MOST_SEEN = 10_000
+UNUSED = 86_400.0  # seconds without use after which the sweep may remove the rows of a name
+SEEN_FOR = 3_600.0  # seconds for which rows that were just in use are taken to exist
+FOREVER = -1  # ``threading``'s timeout that never ends
+
+_seen: dict[Key, float] = {}  # names in use, and until when the sweep cannot have removed their rows
+
+
+class Chosen(TypedDict, total=False):
+    """The options that all kinds of locks have; see ``Named``."""
+
+    ttl: object
+    timeout: object
+    on_lost: Callable[[Hold], object] | None
+
+
+class Named:
+    """Something that is acquired by its name. The ``Source`` (``waiting.request``) of its rows.
+
+    Args:
+        name: one line of 1 to 200 characters; case matters.
+        ttl: seconds or timedelta after the death of the holder's process until others may have it; a living process
+            renews it by itself.
+        timeout: seconds or timedelta to wait unless ``acquire`` is told otherwise; None: as long as it takes.
+        on_lost: called with the ``Hold``, once, from a background thread, when it is lost; not when it is released.
+
+    Raises:
+        BadOption: names the option, the value, and what is allowed.
+    """
+
+    model: ClassVar[type[AbstractNamed]]
+    lease: ClassVar[type[LockLease]] = LockLease
+    kind: ClassVar[str]  # as errors call it
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        ttl: object = TTL,
+        timeout: object = None,
+        on_lost: Callable[[Hold], object] | None = None,
+    ) -> None:
+        if on_lost is not None:
+            options.plain_function("on_lost", on_lost, "a plain function that takes the hold")
+        self.name = options.name("name", name, most=MAX_NAME)
+        self._ttl = options.seconds("ttl", ttl, least=MIN_TTL)
+        self._timeout = wait_of("timeout", timeout)
+        self._on_lost = on_lost
+
+    @property
+    def using(self) -> str:
+        """The database of its rows."""
+        return router.db_for_write(self.model)
+
+    @property
+    def key(self) -> Key:
+        return self.model, self.using, self.name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} is known by its name: make another one there")
+
+    def _wait(self, blocking: bool, timeout: object) -> float:
+        """Return how many seconds to wait, by ``threading``'s two arguments; raises BadOption."""
+        if not options.flag("blocking", blocking):
+            if timeout not in (None, FOREVER):
+                raise BadOption("timeout", timeout, "None: with blocking=False there is no wait")
+            return 0.0
+        return self._timeout if timeout is None else wait_of("timeout", timeout)
+
+    def _request(self, wait: float, hold: Hold, count: int = 1, priority: int = 0) -> Request:
+        terms = Terms(self._ttl, holder_of(current()), holder_is_unique=True, on_lost=hold.when_lost)
+        return Request(terms, count=count, timeout=wait, priority=priority, selector=self.name)
+
+    # What waiting needs: see ``waiting.request.Source``
+
+    def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
+        raise NotImplementedError
+
+    def handle(self, using: str, grant: Grant, request: Request) -> LockLease:
+        return self.lease(self.model, using, grant, request.terms)
+
+    def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
+        self._add_missing(connection)
+
+    def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
+        why = f": {trouble}" if trouble else self._who_has_it() if request.timeout else ""
+        number = "" if request.count == 1 else f"{request.count} of "
+        return AcquireTimeout(
+            f"{number}{self.kind} {self.name!r} did not come free within {round(request.timeout, 3):g} s{why}"
+        )
+
+    def _who_has_it(self) -> str:
+        return ""
+
+    def _rows(self, connection: BaseDatabaseWrapper) -> Any:
+        raise NotImplementedError
+
+    def _new_rows(self) -> Sequence[AbstractNamed]:
+        raise NotImplementedError
+
+    def _are_new(self, connection: BaseDatabaseWrapper) -> bool:
+        """Add the rows if there are none; returns whether there were none, or the sweep may just have removed them."""
+        which = self.model, connection.alias, self.name  # ``key``, without asking the router again
+        if _seen.get(which, 0.0) > monotonic():
+            return False
+        idle = retrying(connection, partial(self._idle, connection))
+        if idle is None:
+            retrying(connection, partial(self._insert, connection))
+        elif idle < UNUSED / 2:
+            if len(_seen) >= MOST_SEEN:
+                _seen.clear()
+            _seen[which] = monotonic() + SEEN_FOR
+            return False
+        return True
+
+    def _idle(self, connection: BaseDatabaseWrapper) -> float | None:
+        """Return the seconds since a row was last held, negative while one is; None: there are no rows."""
+        latest = self._rows(connection).order_by("-busy_before")
+        micros = latest.values_list(MicrosUntil("busy_before"), flat=True).first()
+        return None if micros is None else -micros / 1_000_000
+
+    def _add_missing(self, connection: BaseDatabaseWrapper) -> None:
+        if not retrying(connection, self._rows(connection).exists):
+            retrying(connection, partial(self._insert, connection))
+
+    def _insert(self, connection: BaseDatabaseWrapper) -> None:
+        rows = list(self._new_rows())
+        for row in rows:
+            row.busy_before = DbNow()  # not long ago: the sweep would remove them before they are claimed
+        with contextlib.suppress(IntegrityError), transaction.atomic(using=connection.alias):  # added meanwhile
+            verbs.rows_of(connection, self.model).bulk_create(rows)
+
+    @property
+    def _connection(self) -> BaseDatabaseWrapper:
+        return connections[self.using]
+
+
+def wait_of(name: str, value: object) -> float:
+    """Return how many seconds to wait; None and -1: as long as it takes. Raises BadOption."""
+    if value is None or value == FOREVER:
+        return math.inf
+    try:
+        return options.seconds(name, value)
+    except BadOption as error:
+        allowed = Sentence(_("%(span)s; or -1: as long as it takes"), span=error.allowed)
+        raise BadOption(name, value, allowed) from None

@@ -1,0 +1,182 @@
+"""Notifications: each is a leased row, which passes to the next waiter if the notified one dies before it goes on."""
+
+import logging
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import dialect
+from resourcepool.database.retry import Unsettled, retrying, rows_read
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
+from resourcepool.leases import verbs
+from resourcepool.leases.table import table_of
+from resourcepool.leases.terms import Terms
+from resourcepool.locks.base import Named
+from resourcepool.locks.hold import LockLease
+from resourcepool.locks.models import Notification
+from resourcepool.locks.registry import current, holder_of
+from resourcepool.waiting import tickets
+from resourcepool.waiting.models import Ticket, line_name
+from resourcepool.waiting.notices import notify as tell
+from resourcepool.waiting.request import Request
+
+BATCH = 500  # rows in one statement
+EVERYBODY = 2**31
+
+Notified = Sequence["NotificationLease"]
+
+logger = logging.getLogger(__name__)
+
+
+class NotificationLease(LockLease):
+    """A notification of this process. Released, it passes to the next in line, unless it was used."""
+
+    is_used = False
+
+    def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
+        if not self.is_used:
+            return super()._send_release(connection)
+        table = table_of(connection, self.model)
+        sql = f"DELETE FROM {table.name} WHERE {table.pk} = %s AND {table.fence} = %s"  # noqa: S608 (quoted names)
+        remove = partial(dialect.run, connection, sql, [self.pk, self.fence], dialect.row_count)
+        return retrying(connection, remove) > 0
+
+
+class NotifiedLine(Named):
+    """The waiters of a condition or barrier: the ``Source`` of their notifications, of which none are ever free."""
+
+    model, lease = Notification, NotificationLease
+
+    def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
+        """Do nothing: there are no rows until somebody is notified."""
+
+    def _place(self, seconds: float) -> Request:
+        terms = Terms(self._ttl, holder_of(current()), holder_is_unique=True)
+        return Request(terms, timeout=seconds, selector=self.name, stands_first=True)
+
+
+def use(notified: Notified) -> None:
+    """Remove notifications that have had their effect; those that cannot be removed pass on."""
+    for lease in notified:
+        lease.is_used = True
+        lease.give_back_or_expire()
+
+
+def unused(notified: Notified) -> int:
+    """Pass on notifications whose ``use`` was interrupted; return how many it had removed."""
+    removed = 0
+    for lease in notified:
+        lease.is_used = False
+        try:
+            lease.give_back()
+        except LeaseLost:
+            removed += 1
+        except DatabaseUnavailable as error:
+            logger.warning("a notification that was not used passes on when it expires: %s", error)
+    return removed
+
+
+def notify(connection: BaseDatabaseWrapper, name: str, most: int) -> int:
+    """Notify the first ``most`` waiters in the line of ``name``, with the caller's transaction; return how many."""
+    if not connection.in_atomic_block:
+        anybody = _texts(connection.vendor, connection.alias).anybody
+        if not rows_read(connection, anybody, [line_name(Notification, name), 1]):
+            return 0
+    count = 0
+    while count < most:
+        one_try = _Try(connection, name, min(most - count, tickets.MOST))
+        told = retrying(connection, one_try.send, settle=one_try.settle)
+        count += told
+        if told < tickets.MOST:
+            break
+    return count
+
+
+class _Chosen(NamedTuple):
+    """A ticket to notify; ``lasts``, in microseconds, and ``fence`` are those of its notification."""
+
+    pk: int
+    holder: str
+    lasts: int
+    address: int
+    fence: int
+
+
+class _Texts:
+    """The SQL for one database."""
+
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        speaks, line, row = dialect.of(connection), tickets.of(connection), table_of(connection, Notification)
+        one, quote = line.column, connection.ops.quote_name
+        find = f"FROM {line.name} WHERE {line.waits} {line.order} LIMIT %s"
+        self.anybody = f"SELECT 1 {find}"
+        # Not SKIP LOCKED: a waiter that is just renewing its ticket must not be passed over.
+        lock = " FOR UPDATE" if connection.features.has_select_for_update else ""
+        about = f"{one.id}, {one.holder}, {one.lasts}, {one.address}, {speaks.micros_now}"
+        self.choose = f"SELECT {about} {find}{lock}"
+        columns = ", ".join([row.pk, quote("name"), row.busy_before, row.fence, row.holder])
+        self.add = f"INSERT INTO {row.name} ({columns}) VALUES "  # noqa: S608
+        self.added = f"(%s, %s, {speaks.later}, %s, %s)"
+        until = speaks.later.replace(speaks.now, speaks.indexed_now).replace("%s", one.lasts)
+        self.give = (
+            f"UPDATE {line.name} SET {one.is_waiting} = {speaks.false}, {one.fence} = {one.fence} + 1, "  # noqa: S608
+            f"{one.busy_before} = {until}, {one.granted} = CASE {one.id}"
+        )
+        self.to = f" END WHERE {one.id} IN "
+
+
+@lru_cache
+def _texts(vendor: str, alias: str) -> _Texts:
+    return _Texts(connections[alias])
+
+
+class _Try:
+    """One transaction that notifies: rows and tickets change together, or not at all."""
+
+    def __init__(self, connection: BaseDatabaseWrapper, name: str, most: int) -> None:
+        self._connection, self._name, self._most = connection, name, most
+        self._texts = _texts(connection.vendor, connection.alias)
+        self._chosen: list[_Chosen] = []
+
+    def send(self) -> int:
+        connection, line = self._connection, line_name(Notification, self._name)
+        with dialect.brief_transaction(connection):
+            found = dialect.run(connection, self._texts.choose, [line, self._most], dialect.all_rows)
+            self._chosen = [_Chosen(*columns) for columns in found]
+            for start in range(0, len(self._chosen), BATCH):
+                self._give(self._chosen[start : start + BATCH])
+            transaction.on_commit(partial(_tell, connection.alias, self._chosen), using=connection.alias)
+        return len(self._chosen)
+
+    def settle(self) -> int:
+        """Find out whether they were notified, after a lost reply."""
+        pks = [one.pk for one in self._chosen]
+        given = Ticket.objects.using(self._connection.alias).filter(pk__in=pks, is_waiting=False)
+        rows = verbs.rows_of(self._connection, Notification).filter(pk__in=map(self._key, pks))
+        if not given.exists() and not rows.exists():
+            raise Unsettled  # or they have left: better to notify others as well than nobody
+        return len(pks)
+
+    def _give(self, chosen: Sequence[_Chosen]) -> None:
+        added: list[Any] = []
+        granted: list[Any] = []
+        for one in chosen:
+            key = self._key(one.pk)
+            added += [key, self._name, one.lasts, one.fence, one.holder]
+            granted += [one.pk, tickets.written([(key, one.fence)])]
+        rows = ", ".join([self._texts.added] * len(chosen))
+        dialect.run(self._connection, self._texts.add + rows, added, dialect.row_count)
+        marks = ", ".join(["%s"] * len(chosen))
+        give = f"{self._texts.give}{' WHEN %s THEN %s' * len(chosen)}{self._texts.to}({marks})"
+        dialect.run(self._connection, give, [*granted, *(one.pk for one in chosen)], dialect.row_count)
+
+    def _key(self, ticket: int) -> str:
+        return Notification.key_of(self._name, ticket)
+
+
+def _tell(using: str, chosen: Sequence[_Chosen]) -> None:
+    for one in chosen:
+        tell(using, one.pk, one.address)

@@ -1,0 +1,172 @@
+"""What locks and semaphores offer alike: ``acquire`` and ``release``, ``with``, ``async with``, and as a decorator."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar, cast
+
+from resourcepool.exceptions import AcquireTimeout, BadOption, NotHeld
+from resourcepool.locks.base import Named
+from resourcepool.locks.hold import Hold, LockLease, own_error_first
+from resourcepool.locks.registry import Key, current, held_by, is_task
+from resourcepool.waiting.lease import delivered
+from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
+
+P = ParamSpec("P")
+R = TypeVar("R")
+H = TypeVar("H", bound=Hold)
+
+GENERATORS = inspect.isgeneratorfunction, inspect.isasyncgenfunction
+
+
+class Lockable(Generic[H]):
+    """What users of ``threading`` and ``asyncio`` expect of a lock."""
+
+    _timeout: float
+
+    def acquire(self, blocking: bool = True, timeout: object = None) -> H | None:
+        """Return the hold, or None if it did not come free; as ``threading.Lock.acquire``.
+
+        Args:
+            blocking: False: return at once. Those who wait in line are served first.
+            timeout: seconds or timedelta to wait; None: as the lock was made with; -1: as long as it takes.
+
+        Raises:
+            LeaseLost: the caller has it already, and has lost it.
+            ClaimInTransaction: a transaction is open.
+            DatabaseUnavailable: it was not decided; only when not waiting.
+        """
+        return run_sync(self._acquire, self._wait(blocking, timeout))
+
+    async def aacquire(self, blocking: bool = True, timeout: object = None) -> H | None:
+        """``acquire`` for asyncio, for the running task; waiting occupies no thread."""
+        return await self._acquire(ASYNC, self._wait(blocking, timeout))
+
+    def release(self) -> None:
+        """Release it once. When it was released as often as it was acquired, the next in line has it.
+
+        Raises:
+            NotHeld: this thread (or task) does not hold it.
+            LeaseLost: it was lost before; nothing has been changed for the new holder.
+        """
+        run_sync(self._release)
+
+    async def arelease(self) -> None:
+        """``release`` for asyncio."""
+        await self._release(ASYNC)
+
+    def __enter__(self) -> H:
+        return self._entered(run_sync(self._obtain, self._timeout))
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        with own_error_first(kind):
+            self._left().release()
+
+    async def __aenter__(self) -> H:
+        return self._entered(await self._obtain(ASYNC, self._timeout))
+
+    async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        with own_error_first(kind):
+            await self._left().arelease()
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Hold it while ``function`` runs; it may be a coroutine function. Raises BadOption, for a generator too."""
+        called: Any = function
+        if not callable(called):
+            raise BadOption("function", function, "a function or a coroutine function")
+        if any(is_one(called) for is_one in GENERATORS):
+            raise BadOption(
+                "function", function, because="the body of a generator would run without it, so take it inside"
+            )
+        if any(inspect.iscoroutinefunction(one) for one in (called, type(called).__call__)):
+
+            @functools.wraps(function)
+            async def alocked(*args: P.args, **kwargs: P.kwargs) -> Any:
+                async with self:
+                    return await called(*args, **kwargs)
+
+            return cast(Callable[P, R], alocked)
+
+        @functools.wraps(function)
+        def locked(*args: P.args, **kwargs: P.kwargs) -> R:
+            with self:
+                return function(*args, **kwargs)
+
+        return locked
+
+    async def _acquire(self, mode: Mode, wait: float, n: int = 1) -> H | None:
+        try:
+            return await self._obtain(mode, wait, n)
+        except AcquireTimeout:
+            return None
+
+    def _entered(self, hold: H) -> H:
+        return hold
+
+    def _left(self) -> Any:
+        """Return what is released at the end of a ``with`` block."""
+        return self
+
+    def _wait(self, blocking: bool, timeout: object) -> float:
+        raise NotImplementedError
+
+    async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> H:
+        raise NotImplementedError
+
+    async def _release(self, mode: Mode) -> None:
+        raise NotImplementedError
+
+
+class Reentrant(Lockable[H]):
+    """Held by one thread, or one task of asyncio, which may take it again, and releases it as often."""
+
+    def owned(self) -> bool:
+        """Whether this thread (or task) holds it, and may rely on that. No I/O."""
+        hold = held_by(current()).get(self._named.key)
+        return hold is not None and hold.is_held
+
+    def held_to(self, do: str) -> H:
+        """Return the caller's hold, without which it cannot ``do`` something; raises NotHeld, LeaseLost."""
+        hold: H | None = held_by(current()).get(self._named.key)
+        if hold is None:
+            raise self._not_held(do)
+        hold.ensure_held()
+        return hold
+
+    @property
+    def _named(self) -> Named:
+        raise NotImplementedError
+
+    async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> H:
+        mine, key = held_by(current()), self._named.key
+        if (hold := self._again(mine, key)) is None:
+            hold = self._new_hold()
+            self._take(mine, key, hold, await self._leases(mode, hold, wait))
+        return hold
+
+    def _new_hold(self) -> H:
+        raise NotImplementedError
+
+    async def _leases(self, mode: Mode, hold: H, wait: float) -> list[Any]:
+        return await mode.acquire(self._named, self._named._request(wait, hold))
+
+    def _again(self, mine: dict[Key, H], key: Key) -> H | None:
+        """Return the hold that the caller has already, counted once more."""
+        hold = mine.get(key)
+        if hold is not None:
+            hold.ensure_held()
+            hold.count += 1
+        return hold
+
+    def _take(self, mine: dict[Key, H], key: Key, hold: H, leases: list[LockLease]) -> None:
+        try:
+            hold.leases = leases
+            mine[key] = hold
+            delivered(leases)  # last: until then the keeper lets go of what an interrupted caller has not got
+        except BaseException:
+            mine.pop(key, None)
+            raise
+
+    def _not_held(self, wish: str) -> NotHeld:
+        who = "task" if is_task() else "thread"
+        return NotHeld(f"{self!r} is not held by this {who}, so it cannot {wish}")

@@ -1,0 +1,118 @@
+"""``cache_lock()``, a drop-in for django-redis's ``cache.lock()`` and redis-py's ``Redis.lock()``.
+
+    from resourcepool.locks import cache_lock
+    with cache_lock("report", timeout=30, blocking_timeout=5): ...
+
+Unlike with those a living holder keeps it (``timeout`` counts from its death), waiters are served in order without
+polling, ``release`` raises ``NotHeld`` instead of ``LockError``, and only the thread that holds it may acquire it again
+or release it.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from resourcepool import options
+from resourcepool.exceptions import BadOption, LeaseLost, NotHeld
+from resourcepool.leases.terms import MIN_TTL
+from resourcepool.locks.base import TTL, wait_of
+from resourcepool.locks.lock import Lock
+from resourcepool.locks.models import MAX_NAME
+from resourcepool.waiting.sync_async import run_sync
+
+logger = logging.getLogger(__name__)
+
+
+class RedisStyleLock:
+    """A ``Lock`` with the options and methods of redis-py's.
+
+    Args:
+        key, version: together its name.
+        timeout: seconds after the death of its holder until others may have it; None: 30.
+        blocking_timeout: seconds that ``acquire`` waits; None: as long as it takes.
+        blocking: False: ``acquire`` does not wait.
+        raise_on_release_error: False: if it was lost before the end of a ``with`` block, that is only logged.
+        sleep, client, thread_local, lock_class: accepted, without effect.
+
+    Raises:
+        BadOption: names the option, the value, and what is allowed.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        version: int | str | None = None,
+        timeout: float | None = None,
+        sleep: float = 0.1,
+        blocking: bool = True,
+        blocking_timeout: float | None = None,
+        client: object = None,
+        thread_local: bool = True,
+        *,
+        lock_class: Callable[..., Any] | None = None,
+        raise_on_release_error: bool = True,
+    ) -> None:
+        key = options.text("key", key, most=MAX_NAME)
+        if isinstance(version, bool) or not isinstance(version, int | str | None):
+            raise BadOption("version", version, "a whole number or a text, which is part of the name")
+        self.name = options.name("key", key if version is None else f"{key}:{version}", most=MAX_NAME)
+        ttl = TTL if timeout is None else options.seconds("timeout", timeout, least=MIN_TTL)
+        self._lock = Lock(self.name, ttl=ttl, timeout=_checked(blocking_timeout))
+        self.timeout, self.blocking_timeout = timeout, blocking_timeout
+        self.blocking = options.flag("blocking", blocking)
+        self.raise_on_release_error = options.flag("raise_on_release_error", raise_on_release_error)
+
+    def __repr__(self) -> str:
+        return f"<cache_lock {self.name!r}>"
+
+    def acquire(
+        self,
+        sleep: float | None = None,
+        blocking: bool | None = None,
+        blocking_timeout: float | None = None,
+        token: object = None,
+    ) -> bool:
+        """Tell whether it was acquired; ``sleep`` and ``token`` have no effect. Raises as ``Lock.acquire``."""
+        waits = self.blocking if blocking is None else blocking
+        return self._lock.acquire(waits, _checked(blocking_timeout) if waits else None) is not None
+
+    def release(self) -> None:
+        """Release it. Raises NotHeld, LeaseLost."""
+        self._lock.release()
+
+    def extend(self, additional_time: float = 0, replace_ttl: bool = False) -> bool:
+        """Renew it now: a living holder's is renewed anyway, so the time has no effect. Raises NotHeld, LeaseLost."""
+        return self.reacquire()
+
+    def reacquire(self) -> bool:
+        """Renew it now. Raises NotHeld, LeaseLost."""
+        self._lock.held_to("renew it").leases[0].renew()
+        return True
+
+    def locked(self) -> bool:
+        """Whether anybody holds it."""
+        return self._lock.locked()
+
+    def owned(self) -> bool:
+        """Whether this thread holds it."""
+        return self._lock.owned()
+
+    def __enter__(self) -> "RedisStyleLock":
+        run_sync(self._lock._obtain, self._lock._wait(self.blocking, None))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
+        try:
+            self._lock.__exit__(kind, *rest)
+        except (NotHeld, LeaseLost) as error:
+            if self.raise_on_release_error:
+                raise
+            logger.warning("%s", error)
+
+
+def _checked(blocking_timeout: object) -> object:
+    wait_of("blocking_timeout", blocking_timeout)
+    return blocking_timeout
+
+
+cache_lock = RedisStyleLock

@@ -1,0 +1,109 @@
+"""Commands whose first word says what to do: readings, which can be watched, and acts, which change something."""
+
+import argparse
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from django.core.management.base import CommandError, CommandParser
+from django.db import connections
+from django.utils.translation import gettext as _
+
+from resourcepool.database.retry import retrying
+from resourcepool.management import watching
+from resourcepool.management.arguments import Argument, add, arg, flag
+from resourcepool.management.base import OperatorCommand, actor
+from resourcepool.operations import Operation
+
+Options = dict[str, Any]
+
+
+class Word(NamedTuple):
+    """One thing that a command can do.
+
+    Attributes:
+        about: what --help says of it.
+        do: takes the options; that of a reading returns it, and the same as tables and lines.
+        prints_json: whether an act knows ``--json``, as all readings do.
+    """
+
+    name: str
+    about: str
+    do: Callable[[Options], Any]
+    arguments: tuple[Argument, ...]
+    is_reading: bool = False
+    prints_json: bool = False
+
+
+def reading(name: str, about: Any, look: Callable[[Options], watching.Look], *arguments: Argument) -> Word:
+    """Return a word that shows something and changes nothing."""
+    return Word(name, str(about), look, arguments, is_reading=True)
+
+
+def act(name: str, about: Any, do: Callable[[Options], None], *arguments: Argument, json: bool = False) -> Word:
+    """Return a word that changes something."""
+    return Word(name, str(about), do, arguments, prints_json=json)
+
+
+def answers(operation: Operation) -> list[Argument]:
+    """Return an option for each field of an operation."""
+    return [arg(one.option, one.help, dest=one.name, required=one.is_needed) for one in operation.fields]
+
+
+def page(most: int) -> list[Argument]:
+    limit = _("so many on a page; default: %d") % most
+    return [
+        arg("--after", _("the next page: those after this name"), default="", metavar="NAME"),
+        arg("--limit", limit, type=int, default=most, metavar="N"),
+    ]
+
+
+class WordsCommand(OperatorCommand):
+    """A command with ``words``. The first of them, a reading, is what it does without any."""
+
+    def words(self) -> Iterable[Word]:
+        """Return what it can do."""
+        raise NotImplementedError
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add(parser, watching.watched())
+        about = _("one of these; each has a --help of its own")
+        parsers = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
+        self._words = {word.name: word for word in self.words()}
+        for word in self._words.values():
+            sub = parsers.add_parser(word.name, help=word.about, description=word.about)
+            add(sub, word.arguments)
+            if word.is_reading:
+                add(sub, watching.watched(default=argparse.SUPPRESS))
+            elif word.prints_json:
+                add(sub, [flag("--json", _("print one JSON object"), default=argparse.SUPPRESS)])
+        first = next(iter(self._words))
+        shown = parsers.choices[first]._actions
+        defaults = {one.dest: one.default for one in shown if one.default is not argparse.SUPPRESS}
+        parser.set_defaults(do=first, **defaults)
+
+    def run(self, **options: Any) -> None:
+        word = self._words[options["do"]]
+        if word.is_reading:
+            watching.watch(self, lambda: word.do(options), options)
+            return
+        if options["watch"] is not None or (options["json"] and not word.prints_json):
+            readings = ", ".join(one.name for one in self._words.values() if one.is_reading)
+            raise CommandError(_("--watch and --json are for %s; nothing was changed") % readings)
+        word.do(options)
+
+    def operate(self, operation: Operation, rows: Any, count: int, answered: Options, also: str = "") -> None:
+        """Do it to ``rows``, which are ``count`` many, and say so; see ``say``."""
+        do = retrying(connections[rows.db], lambda: operation.do(rows, actor=actor(), **answered))
+        self.say(operation, do, count, also)
+
+    def say(self, operation: Operation, done: int, count: int, also: str = "") -> None:
+        """Say that it was done to ``done`` of ``count``; raises CommandError unless that is all of them.
+
+        Args:
+            also: what else was wrong, in a sentence.
+        """
+        if done:
+            self.stdout.write(operation.done % {"count": done})
+        left = operation.otherwise % {"count": count - done} if count > done else ""
+        if left or also:
+            raise CommandError(" ".join(filter(None, (left, also))))

@@ -1,0 +1,300 @@
+"""Operators' changes to task types, queues and servers. ``by``: who makes it, for the history.
+
+All raise BadOption, DatabaseUnavailable and NotMigrated; nothing is half done.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import connections, transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce
+from django.utils.translation import gettext_noop as _
+
+from resourcepool import options
+from resourcepool.database.retry import Unsettled, retrying
+from resourcepool.dialect import DbMicros, DbNow
+from resourcepool.events import Sentence
+from resourcepool.exceptions import BadOption
+from resourcepool.labels import labels_of, listed, printable
+from resourcepool.leases.short_transactions import locked_row
+from resourcepool.queues import moving
+from resourcepool.queues.ids import MOST_SHOWN, checked_ids, known
+from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, Queue, Server, TaskType
+from resourcepool.queues.planning import changes as planning
+from resourcepool.queues.planning.assignment import Member
+from resourcepool.queues.planning.changes import Change, ServerSnapshot
+from resourcepool.queues.planning.strategies import STRATEGIES
+from resourcepool.queues.queries import find_task_type, read_queues, read_servers, using_of_queues
+
+
+def create(
+    name: str,
+    queue_ids: Sequence[str] = (),
+    *,
+    parameter: str = "",
+    labels: Mapping[str, str] | None = None,
+    by: str = "",
+    **settings: Any,
+) -> TaskType:
+    """Create a task type with these queues.
+
+    Args:
+        settings: ``strategy``, ``heartbeat_every``, ``judge_dead_after``, ``reload_every``, ``drain_within``.
+    """
+    using = using_of_queues()
+    found = TaskType(name=options.text("task_type", name, most=MAX_NAME), **settings)
+
+    def work() -> None:
+        found.pk = None
+        with transaction.atomic(using=using):
+            rows = _new_queues(found, queue_ids, parameter, labels)
+            _validate(found, using)
+            found.save(using=using, force_insert=True)
+            Queue.objects.using(using).bulk_create(rows)
+
+    def settle() -> None:
+        if not TaskType.objects.using(using).filter(pk=found.pk, name=found.name).exists():
+            raise Unsettled
+
+    retrying(connections[using], work, settle=settle)
+    return found
+
+
+def pause(task_type: str, *, by: str = "") -> None:
+    """Let the servers begin no more work on the queues of a task type, within a heartbeat; owners stay."""
+    _set_paused(task_type, True, by)
+
+
+def resume(task_type: str, *, by: str = "") -> None:
+    """End ``pause``."""
+    _set_paused(task_type, False, by)
+
+
+def _set_paused(task_type: str, is_paused: bool, by: str) -> None:
+    rows = TaskType.objects.using(using_of_queues()).filter(name=task_type)
+    _change(task_type, by, lambda *_: rows.update(is_paused=is_paused))
+
+
+def add_queues(
+    task_type: str,
+    queue_ids: Sequence[str],
+    *,
+    parameter: str = "",
+    labels: Mapping[str, str] | None = None,
+    by: str = "",
+) -> int:
+    """Add queues to a task type; its servers share them at once. Returns how many."""
+    keys: list[int] = []
+
+    def add(using: str, locked: TaskType) -> None:
+        rows, added = Queue.objects.using(using), _new_queues(locked, queue_ids, parameter, labels)
+        ids = [queue.queue_id for queue in added]
+        there_are = rows.filter(task_type=locked, queue_id__in=ids).values_list("queue_id", flat=True)
+        if there := sorted(there_are):
+            one = Sentence(_("%(task_type)s has it already"), task_type=printable(locked.name))
+            several = Sentence(_("%(task_type)s has them already"), task_type=printable(locked.name))
+            raise BadOption("queue", there[:MOST_SHOWN], because=one if len(there) == 1 else several)
+        rows.bulk_create(added)
+        keys[:] = rows.filter(task_type=locked, queue_id__in=ids).values_list("pk", flat=True)
+
+    _change(task_type, by, add, settle=lambda rows: bool(keys) and rows.filter(pk__in=keys).exists())
+    return len(queue_ids)
+
+
+def change_queues(
+    task_type: str,
+    queue_ids: Sequence[str],
+    *,
+    parameter: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    by: str = "",
+) -> int:
+    """Give queues another parameter or other labels (None: unchanged). Returns how many.
+
+    Their servers learn of it with their next look.
+    """
+    changed: dict[str, Any] = {} if labels is None else {"labels": labels_of(labels)}
+    if parameter is not None:
+        changed["parameter"] = _parameter(parameter)
+    if not changed:
+        because = Sentence(_("with another parameter or other labels"))
+        raise BadOption("queue", list(queue_ids)[:MOST_SHOWN], because=because)
+    _change(task_type, by, lambda using, locked: _found(using, locked, queue_ids).update(**changed))
+    return len(queue_ids)
+
+
+def remove_queues(task_type: str, queue_ids: Sequence[str], *, by: str = "") -> int:
+    """Remove queues: those without an owner at once, the others when their servers have finished with them."""
+    keys: list[int] = []
+
+    def retire(using: str, locked: TaskType) -> None:
+        rows = _found(using, locked, queue_ids)
+        keys[:] = rows.values_list("pk", flat=True)
+        rows.update(is_retiring=True, req_server=None, requested_at=Coalesce(F("requested_at"), DbNow()))
+
+    def is_done(rows: Any) -> bool:
+        return bool(keys) and not rows.filter(pk__in=keys, is_retiring=False).exists()
+
+    _change(task_type, by, retire, settle=is_done)
+    return len(queue_ids)
+
+
+def pin(task_type: str, queue_ids: Sequence[str], server: str, *, by: str = "") -> int:
+    """Assign these queues to the server of that name whenever there is one; "" ends that. Returns how many.
+
+    Raises:
+        BadOption: also for "web-3 #17", because a pin names all runs, not one.
+    """
+    name = server and options.text("server", server, most=MAX_NAME)
+    if alone := name_of_run(name):
+        raise BadOption("server", name, Sentence(_("its name alone, without the number: %(name)s"), name=alone))
+    _change(task_type, by, lambda using, locked: _found(using, locked, queue_ids).update(pin=name))
+    return len(queue_ids)
+
+
+def drain(task_type: str, *servers: str, by: str = "") -> list[str]:
+    """Make servers give up all their queues and get no more, while they stay. Returns their names and numbers.
+
+    Args:
+        servers: names (each means all that have it), or name and number, such as "web-3 #17".
+    """
+    return _set_state(task_type, servers, Server.State.DRAINING, by)
+
+
+def undrain(task_type: str, *servers: str, by: str = "") -> list[str]:
+    """Let drained servers get queues again; see ``drain``."""
+    return _set_state(task_type, servers, Server.State.UP, by)
+
+
+def name_of_run(server: str) -> str:
+    """Return "web-3" for "web-3 #17", which is one run of it; otherwise "", also if a server has just that name."""
+    if not (run := re.fullmatch(r"(.+) #([0-9]{1,18})", server)):
+        return ""
+    servers = Server.objects.using(using_of_queues())
+    is_name = servers.filter(name=server).exists() and not servers.filter(name=run[1], pk=run[2]).exists()
+    return "" if is_name else run[1]
+
+
+def _set_state(task_type: str, servers: Sequence[str], state: Server.State, by: str) -> list[str]:
+    changed: list[str] = []
+
+    def put(using: str, locked: TaskType) -> None:
+        found = _named(read_servers(locked, using), servers)
+        Server.objects.using(using).filter(pk__in=found).update(state=state)
+        changed[:] = found.values()
+
+    _change(task_type, by, put)
+    return changed
+
+
+def preview(
+    task_type: str,
+    *,
+    without: Sequence[str] = (),
+    joining: Sequence[Member] = (),
+    draining: Sequence[str] = (),
+    removing: Sequence[str] = (),
+) -> tuple[list[Change], list[ServerSnapshot]]:
+    """Return what would change, and why, and all servers, if some left, joined or drained, or queues were removed.
+
+    Args:
+        without, draining: names of servers, as for ``drain``.
+        joining: servers that do not exist yet; their keys are negative.
+        removing: ids of queues.
+    """
+    using = using_of_queues()
+    found = find_task_type(task_type, using)
+    there, queues = read_servers(found, using), read_queues(found, using)
+    leaving, drained = _named(there, without), _named(there, draining)
+    stay = [replace(one, is_draining=True) if one.member.pk in drained else one for one in there]
+    servers = [*stay, *map(ServerSnapshot, joining)]
+    gone = set(known(found.name, checked_ids(removing), {queue.queue_id: queue.pk for queue in queues}))
+    kept = [replace(queue, is_retiring=True) if queue.pk in gone else queue for queue in queues]
+    changes = planning.plan(kept, servers, STRATEGIES[found.strategy], found.drain_within, leaving=leaving)
+    return changes, servers
+
+
+def _change(
+    task_type: str,
+    by: str,
+    first: Callable[[str, TaskType], object],
+    *,
+    settle: Callable[[Any], bool] = lambda _queues: False,
+) -> None:
+    """Make the change ``first``, and plan, in one transaction that holds the task type's row.
+
+    ``settle``: whether the queues show, after a lost reply, that it was made.
+    """
+    using = using_of_queues()
+    found = find_task_type(task_type, using)
+
+    def settled() -> moving.Outcome:
+        if not settle(Queue.objects.using(using)):
+            raise Unsettled
+        return moving.Outcome([])
+
+    made = partial(first, using)
+    moving.reassign(using, found.pk, by[:MAX_BY], first=made, settle=settled)
+
+
+def _validate(task_type: TaskType, using: str) -> None:
+    """Raise BadOption for the first setting of ``task_type`` that is not allowed."""
+    try:
+        task_type.full_clean(exclude={"name"})
+    except ValidationError as error:
+        for name, messages in error.message_dict.items():
+            raise BadOption(name, getattr(task_type, name, ""), because=" ".join(messages)) from None
+    if TaskType.objects.using(using).filter(name=task_type.name).exists():
+        raise BadOption("task_type", task_type.name, because=Sentence(_("there is one of this name already")))
+
+
+def _new_queues(
+    task_type: TaskType, queue_ids: Sequence[str], parameter: str, labels: Mapping[str, str] | None
+) -> list[Queue]:
+    """Return new, unsaved queues of a task type whose row is locked; raises BadOption."""
+    ids, needed = checked_ids(queue_ids), labels_of(labels)
+    if ranges := [each for each in ids if ".." in each]:
+        allowed = Sentence(_("no two dots in it; a range is such as 0..63 or eu-00..15"))
+        raise BadOption("queue", ranges[:MOST_SHOWN], because=allowed)
+    # Higher than any fence of a removed queue of the same name: by the clock also if its task type was created
+    # again, by the generation also where the clock stands still between two changes.
+    fence = DbMicros() + task_type.generation
+    of_each = {"parameter": _parameter(parameter), "labels": needed, "fence": fence, "since": DbNow()}
+    return [Queue(task_type=task_type, queue_id=each, **of_each) for each in ids]
+
+
+def _parameter(parameter: str) -> str:
+    if len(parameter) > MAX_PARAMETER:
+        allowed = Sentence(_("text of at most %(count)s characters"), count=MAX_PARAMETER)
+        raise BadOption("parameter", parameter, allowed)
+    return parameter
+
+
+def _found(using: str, task_type: TaskType, queue_ids: Sequence[str]) -> Any:
+    checked = checked_ids(queue_ids)
+    rows = Queue.objects.using(using).filter(task_type=task_type, queue_id__in=checked)
+    keys = known(task_type.name, checked, dict(rows.values_list("queue_id", "pk")))
+    # Waiting for a row here would keep the servers from planning and handing over, for longer than some may live.
+    if len(moving.unlocked(using, keys)) < len(keys):
+        raise locked_row(using)
+    return rows
+
+
+def _named(servers: Sequence[ServerSnapshot], names: Sequence[str]) -> dict[int, str]:
+    """Return the living servers of these names, or names and numbers, by key; raises BadOption."""
+    living = [server.member for server in servers if server.is_alive]
+    found: dict[int, str] = {}
+    for name in names:
+        so_called = {member.pk: str(member) for member in living if name in (member.name, str(member))}
+        if not so_called:
+            if not living:
+                raise BadOption("server", name, because=Sentence(_("there is no server now")))
+            there_are = sorted({member.name for member in living})
+            raise BadOption("server", name, Sentence(_("one of %(names)s"), names=listed(there_are)))
+        found |= so_called
+    return found

@@ -1,0 +1,1 @@
+"""Threads of this process, and how they wait; nothing here knows the database."""

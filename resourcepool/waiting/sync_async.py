@@ -1,0 +1,107 @@
+"""Code for threads and for asyncio is written once, as a coroutine whose first argument is a ``Mode``.
+
+``run_sync`` runs it in a thread: with ``SYNC`` whatever blocks is done at once, so the coroutine is never suspended. A
+task awaits it with ``ASYNC``: whatever blocks is done in Django's thread for that, and waiting occupies no thread.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from django.db import connections
+
+from resourcepool import dialect
+from resourcepool.threads.async_threads import in_thread, soon
+from resourcepool.threads.bell import Bell
+from resourcepool.waiting.acquire import Leases, aacquire, acquire
+from resourcepool.waiting.request import Request, Source
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def never() -> bool:
+    """Return False: nothing is to stop."""
+    return False
+
+
+class Mode:
+    """How a coroutine calls what blocks: directly, or in a thread of its own."""
+
+    def __init__(self, *, is_async: bool) -> None:
+        self._is_async = is_async
+
+    async def either(self, blocks: Callable[[], R], awaits: Callable[[], Awaitable[R]]) -> R:
+        """Return what the first returns in a thread, or the second in a task."""
+        return await awaits() if self._is_async else blocks()
+
+    async def call(self, do: Callable[..., R], *args: Any, undo: Callable[[R], object] | None = None) -> R:
+        """Do what blocks; a task that is cancelled meanwhile has its result undone, see ``in_thread``."""
+        return await self.either(partial(do, *args), partial(in_thread, do, *args, undo=undo))
+
+    async def acquire(
+        self,
+        source: Source,
+        request: Request,
+        once_in_line: "Callable[[Mode], Coroutine[Any, Any, object]] | None" = None,
+        stop: Callable[[], bool] = never,
+    ) -> Leases:
+        """See ``waiting.acquire``."""
+        if self._is_async:
+            stops = None if stop is never else stop
+            return await aacquire(source, request, once_in_line and partial(once_in_line, ASYNC), stops)
+        return acquire(source, request, stop, partial(run_sync, once_in_line) if once_in_line else never)
+
+    def soon(self, do: Callable[..., None], *args: Any) -> None:
+        """Do what blocks; a task does not wait for it, so no cancellation comes in between."""
+        if self._is_async:
+            soon(do, *args)
+        else:
+            do(*args)
+
+    def bell(self) -> Any:
+        """Return a bell that any thread can ring, and the caller hears."""
+        return _AsyncBell() if self._is_async else _SyncBell()
+
+    def end_session(self, using: str) -> None:
+        """Close the connection of this thread during a long wait; a waiting task has none."""
+        if not self._is_async:
+            dialect.close_ours(connections[using])
+
+
+SYNC, ASYNC = Mode(is_async=False), Mode(is_async=True)
+
+
+def run_sync(
+    work: Callable[Concatenate[Mode, P], Coroutine[Any, Any, R]], *args: P.args, **kwargs: P.kwargs
+) -> R:
+    """Return what the coroutine function ``work`` returns when it is called with ``SYNC``."""
+    try:
+        work(SYNC, *args, **kwargs).send(None)
+    except StopIteration as end:
+        result: R = end.value
+        return result
+    raise RuntimeError(f"{work} awaits something in a thread without a loop")
+
+
+class _SyncBell(Bell):
+    async def heard(self, seconds: float) -> bool:
+        """Wait until it is rung, or for so many seconds; tells whether it was."""
+        return self.wait(seconds)
+
+
+class _AsyncBell:
+    def __init__(self) -> None:
+        self._loop, self._is_rung = asyncio.get_running_loop(), asyncio.Event()
+
+    def ring(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits there any more
+            self._loop.call_soon_threadsafe(self._is_rung.set)
+
+    async def heard(self, seconds: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):  # ``wait_for`` of Python 3.11 may miss the task's end
+                await self._is_rung.wait()
+        return self._is_rung.is_set()

@@ -1,0 +1,188 @@
+"""Under one name one process at a time reads; who has lost the name changes nothing."""
+
+import logging
+import re
+
+import pytest
+from django.db import transaction
+
+from resourcepool.exceptions import (
+    AcquireTimeout,
+    DatabaseUnavailable,
+    LeaseLost,
+)
+from resourcepool.leases.keeper import keeper
+from resourcepool.locks import Channel
+from resourcepool.locks.channels.subscription import SubscriptionLease, SubscriptionSource
+from resourcepool.models import Broadcast, Subscription
+from tests.app.rows import expire, steal
+from tests.eventually import InBackground
+from tests.locks.channels.reading import LONG, all_of, durable, filled
+
+
+def test_one_process_at_a_time_reads_under_a_name_and_the_next_one_waits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    channel = filled(2)
+    first = channel.subscribe("a", from_="start")
+    said = f"subscription 'a' of channel 'c' did not come free within 0 s: {durable().holder} reads it"
+    with pytest.raises(AcquireTimeout, match=f"^{re.escape(said)}$"):
+        channel.subscribe("a", timeout=0)
+    second = InBackground(lambda: channel.subscribe("a", timeout=LONG))
+    next(first)
+    next(first)
+    first.close()
+    reader = second.result()
+    assert [reader.get(timeout=0).payload, reader.get(timeout=0)] == [2, None]
+    assert (first.get(timeout=0), first.get()) == (None, None)
+
+
+def test_what_a_signal_raises_when_the_name_is_given_up_reaches_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: object) -> bool:
+        raise TimeoutError("alarm")
+
+    reader = filled(1).subscribe("a", from_="start")
+    monkeypatch.setattr(SubscriptionLease, "_send_release", interrupted)
+    with pytest.raises(TimeoutError, match="alarm"):
+        reader.close()
+    assert keeper.kept() == []
+
+
+def test_a_frozen_subscriber_that_wakes_cannot_move_the_cursor() -> None:
+    channel = filled(3)
+    frozen = channel.subscribe("a", from_="start")
+    in_hand = next(frozen)
+    expire(durable())
+    with channel.subscribe("a") as other:
+        assert [next(other).payload, next(other).payload] == [1, 2]
+        with pytest.raises(LeaseLost):
+            in_hand.done()
+        other.get(timeout=0)
+        assert (durable().cursor, durable().fence) == (0, other._position.lease.fence)
+        assert frozen.get(timeout=0) is None  # and it waits for its turn
+    assert durable().cursor == 2
+
+
+def test_one_that_lost_its_name_reads_on_from_the_cursor_when_it_has_it_again() -> None:
+    reader = filled(3).subscribe("a", from_="start")
+    next(reader)
+    steal(durable(), "another one")
+    Subscription.objects.update(cursor=1)
+    reader._position.lease.lose("stolen")
+    expire(durable())
+    assert all_of(reader) == [2, 3]
+
+
+def test_a_subscriber_without_a_name_whose_lease_ran_out_goes_on_where_it_was() -> None:
+    reader = filled(3).subscribe(from_="start")
+    next(reader)
+    expire(Subscription.objects.get())
+    reader._position.lease.lose("it was frozen")
+    assert all_of(reader) == [2, 3]
+
+
+def test_one_that_was_removed_is_not_made_again() -> None:
+    reader = filled(3).subscribe("a", from_="start")
+    next(reader)
+    Subscription.objects.all()._raw_delete("default")
+    reader._position.lease.lose("removed")
+    with pytest.raises(LeaseLost, match="subscription 'a' of channel 'c' was removed"):
+        reader.get(timeout=0)
+    assert not Subscription.objects.exists()
+
+
+def test_a_subscriber_that_nobody_has_any_more_is_not_renewed(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        for message in filled(1).subscribe("a", from_="start"):
+            assert message.payload == 1
+            break
+        del message
+        keeper._look_for_leaks("default")
+    assert keeper.kept() == []
+    assert not caplog.records
+
+
+def test_neither_a_message_nor_a_traceback_keeps_a_subscription(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ZeroDivisionError) as error:
+        for message in filled(1).subscribe("a", from_="start"):
+            print(1 / (message.payload - 1))
+    assert error.tb.tb_frame.f_locals["message"] is message
+    keeper._look_for_leaks("default")
+    assert keeper.kept() == []
+    with pytest.raises(LeaseLost, match="message 1 is not done: the subscription that it came by was dropped"):
+        message.done()
+    assert not caplog.records
+
+
+def test_a_name_comes_free_though_the_cursor_cannot_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> bool:
+        raise DatabaseUnavailable("away")
+
+    reader = filled(2).subscribe("a", from_="start")
+    assert [next(reader).payload, next(reader).payload] == [1, 2]
+    monkeypatch.setattr(SubscriptionLease, "store", fail)
+    reader.close()
+    assert keeper.kept() == []
+    monkeypatch.undo()
+    with Channel("c").subscribe("a", timeout=0) as other:
+        assert all_of(other) == [1, 2]
+
+
+def test_one_that_is_interrupted_at_the_end_is_not_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    reader = filled(2).subscribe("a", from_="start")
+    assert [next(reader).payload, next(reader).payload] == [1, 2]
+    monkeypatch.setattr(SubscriptionLease, "store", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        reader.close()
+    assert keeper.kept() == []
+
+
+def test_a_message_of_an_earlier_turn_is_not_done_in_a_later_one() -> None:
+    reader = filled(3).subscribe("a", from_="start")
+    old = next(reader)
+    steal(durable(), "another one")
+    Subscription.objects.update(cursor=2)  # it has read the same, and written what comes of it
+    reader._position.lease.lose("stolen")
+    expire(durable())
+    new = next(reader)
+    assert new.number == 3
+    with pytest.raises(LeaseLost, match="message 1 was read before 'a' was lost"), transaction.atomic():
+        old.done()
+    new.done()
+    assert durable().cursor == 3
+
+
+def test_a_message_of_a_channel_that_was_removed_passes_over_none_of_the_new_one() -> None:
+    reader = filled(2).subscribe(from_="start")
+    old = [next(reader), next(reader)][1]
+    Broadcast.objects.all().remove()
+    filled(2)
+    assert reader.get(timeout=0).number == 1
+    with pytest.raises(LeaseLost, match="the channel was removed"):
+        old.done()
+    assert reader.cursor == 0
+    assert all_of(reader) == [2]
+
+
+@pytest.mark.parametrize("name", [None, "a"])
+def test_one_that_stands_still_just_as_it_begins_waits_for_its_turn_again(
+    monkeypatch: pytest.MonkeyPatch, name: str | None
+) -> None:
+    channel, begin, thieves = filled(2), SubscriptionSource.begin, list[object]()
+
+    def late(self: SubscriptionSource, lease: SubscriptionLease) -> Subscription:
+        if not thieves:
+            row = Subscription.objects.get(pk=lease.pk)
+            thieves.append(steal(row, "another one, which has died by now"))
+            expire(row)
+        return begin(self, lease)
+
+    monkeypatch.setattr(SubscriptionSource, "begin", late)
+    with channel.subscribe(name, from_="start") as reader:
+        assert all_of(reader) == [1, 2]
+    assert thieves
