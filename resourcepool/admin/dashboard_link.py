@@ -17,7 +17,6 @@ class DashboardAdmin(ReadOnlyAdmin):
     """The dashboard stands where the list of a model would."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the dashboard's addresses, and none besides."""
         return urls(self.admin_site)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -25,5 +24,4 @@ class DashboardAdmin(ReadOnlyAdmin):
         return bool(visible_models(self.admin_site, request) or visible_systems(self.admin_site, request))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Tell the same, for the index."""
         return self.has_view_permission(request)

@@ -64,11 +64,9 @@ class Admin(ModelAdmin):
         css = {"all": ("resourcepool/admin.css",)}
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedList]:
-        """Return the list that does not count."""
         return CappedList
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Return the rows with their ``ages``."""
         return (
             super()
             .get_queryset(request)
@@ -76,7 +74,6 @@ class Admin(ModelAdmin):
         )
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Return a field of a form; whole seconds have no fraction."""
         if is_seconds(db_field):
             kwargs["form_class"] = SecondsField
         return super().formfield_for_dbfield(db_field, request, **kwargs)
@@ -111,7 +108,6 @@ class Admin(ModelAdmin):
         return {}
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Add what the page of a row shows besides."""
         if (row := kwargs.get("obj")) is not None:
             context |= self.page_of(request, row)
         return super().render_change_form(request, context, *args, **kwargs)
@@ -121,7 +117,6 @@ class Admin(ModelAdmin):
         return []
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the addresses of all pages."""
         return [*self.own_urls(), *super().get_urls()]
 
     def url_to(self, route: str, view: Callable[..., HttpResponse], page: str) -> URLPattern:
@@ -135,7 +130,6 @@ class Admin(ModelAdmin):
         return reverse(name, args=args, current_app=self.admin_site.name)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """Return the row; None if there is none."""
         return None if NUL in object_id else super().get_object(request, object_id, from_field)
 
     def changeform_view(
@@ -232,7 +226,6 @@ class WholeTermSearch(ModelAdmin):
     """A list whose search takes the whole term, spaces and all, for its one search field, the way the index has it."""
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        """Find rows by ``search_fields[0]``."""
         term = search_term.strip()
         return (queryset.filter(**{str(self.search_fields[0]): term}) if term else queryset), False
 
@@ -246,11 +239,9 @@ class ReadOnlyAdmin(Admin):
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Return the columns; moments, durations and sentences are spelled."""
         return readable(self.list_display, self.model)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell that nobody may."""
         return False
 
     has_change_permission = has_delete_permission = has_add_permission

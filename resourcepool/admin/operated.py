@@ -76,7 +76,6 @@ class Operated(Admin):
         return urls
 
     def own_urls(self) -> list[URLPattern]:
-        """Add the page that asks."""
         asks = self.url_to("<path:object_id>/operate/<slug:name>/", self.operate_view, "operate")
         return [asks, *super().own_urls()]
 

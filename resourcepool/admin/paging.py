@@ -46,7 +46,6 @@ class CappedPaginator(Paginator):
         return max(1, math.ceil(min(self.count, MOST) / self.per_page))
 
     def page(self, number: Any) -> Any:
-        """Return page ``number``; raises InvalidPage."""
         number = self.validate_number(number)
         last = min(number * self.per_page, MOST)
         rows: Any = self.object_list
@@ -57,13 +56,11 @@ class CappedList(DjangoChangeList):
     """A list that never counts the whole table, and finds nothing for what no row can have."""
 
     def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Return what the filters and the search find."""
         rows = super().get_queryset(request, *args, **kwargs)
         asked = (text for texts in request.GET.lists() for text in texts[1])
         return rows.none() if any(NUL in text or len(text) > LONGEST for text in asked) else rows
 
     def get_results(self, request: Any) -> None:
-        """Find the rows of this page, and what its columns show besides."""
         super().get_results(request)
         self.search_help_text = " ".join(filter(None, (str(self.search_help_text or ""), zone())))
         if not self.multi_page:

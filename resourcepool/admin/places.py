@@ -37,11 +37,9 @@ class PlaceAdmin(Timelined, Operated):
     operations = by_name(PAUSE, RESUME)
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Return the columns."""
         return ("name", *self.figures)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return what the page shows."""
         return ("name", *self.settings, *(self.figures if obj else ()))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -49,7 +47,6 @@ class PlaceAdmin(Timelined, Operated):
         return ("name", *self.figures) if obj else ()
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        """Tell whether this user may."""
         return self.is_added_by_hand and super().has_add_permission(request, *args)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
@@ -69,7 +66,6 @@ class PlaceAdmin(Timelined, Operated):
         return super().get_queryset(request).annotate(tells_work=tells)
 
     def note(self, rows: Any) -> None:
-        """Read the status of each of these."""
         found = {one.name: one for one in self.read(*(row.name for row in rows))} if rows else {}
         for row in rows:
             status = found[row.name]
@@ -95,12 +91,10 @@ class PlaceAdmin(Timelined, Operated):
 
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:
-        """Show its state, and the reason if nothing runs."""
         return lines(badge(*self.state_of(row, row.status)), commands(row.status.because))
 
     @admin.display(description=_("finished"))
     def finished(self, row: Any) -> str:
-        """Show what the last minute brought, and how much waits for an operator."""
         told = gettext("%(done)d done, %(failed)d failed in the last minute")
         dead = self.to_work(row.name, row.status.dead, standing="dead")
         waiting = format_html("{} {}", dead, gettext("dead-letter")) if row.status.dead else ""
@@ -116,6 +110,5 @@ class WorkAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
 
     @admin.display(description=_("state"))
     def colored(self, row: Any) -> str:
-        """Show its state."""
         other = "quarantined" if row.state in row.failed_states else "draining"
         return badge(self.css.get(row.state, other), row.get_state_display())

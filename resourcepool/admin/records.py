@@ -95,12 +95,10 @@ class EventAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("what"))
     def happened(self, event: Event) -> str:
-        """Show what happened."""
         return happened(event)
 
     @admin.display(description=_("resource"))
     def resource(self, event: Event) -> str:
-        """Show which one it was, with a link to its page."""
         models = {model._meta.label_lower: model for model in models_with_events()}
         model = models.get(event.pool)
         return to_page(self.admin_site, model, event.row, event.row) if model else event.row
@@ -136,7 +134,6 @@ class MoveAdmin(WholeTermSearch, ReadOnlyAdmin):
     search_help_text = _("The whole id of a queue. Filters and the search look at the newest 100,000 moves.")
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        """Find the newest moves; of one queue if its id is given."""
         return super().get_search_results(request, newest(queryset), search_term)
 
 
@@ -161,7 +158,6 @@ class TicketAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("still waits"), boolean=True)
     def is_alive(self, ticket: Any) -> bool:
-        """Show whether its process is still there."""
         return bool(ticket.micros_left > 0 and ticket.holder and ticket.is_waiting)
 
 
@@ -194,7 +190,6 @@ class LeadershipAdmin(Timelined, ReadOnlyAdmin):
 
     @admin.display(description=_("leader"))
     def led_by(self, row: Any) -> str:
-        """Show who leads, and since when."""
         if not row.holder or row.micros_left <= 0:
             return gettext("no leader")
         is_noted = row.elected_term == row.fence and row.micros_led is not None
@@ -202,7 +197,6 @@ class LeadershipAdmin(Timelined, ReadOnlyAdmin):
 
     @admin.display(description=_("standbys"))
     def waiting(self, row: Any) -> str:
-        """Show who leads next, and after that."""
         line = standbys(row._state.db, Leadership, row.name).order_by("priority", "pk")
         holders = list(line.values_list("holder", flat=True)[: SHOWN + 1])
         return lines("", *holders[:SHOWN], ".." if len(holders) > SHOWN else "") if holders else gettext("none")

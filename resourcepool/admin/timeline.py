@@ -26,7 +26,6 @@ class Timelined(Admin):
     timeline_template = "resourcepool/admin/timeline.html"
 
     def own_urls(self) -> list[URLPattern]:
-        """Add the history."""
         return [self.url_to("<path:object_id>/timeline/", self.timeline_view, "timeline"), *super().own_urls()]
 
     def happened_to(self, row: Any, before: tuple[int, int] | None) -> Any:
@@ -34,11 +33,9 @@ class Timelined(Admin):
         return timeline(row, before)
 
     def titled(self, row: Any) -> str:
-        """Return what a page calls ``row``."""
         return words.titled(row)
 
     def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Add what happened."""
         return super().page_of(request, row) | self._timeline(row, "")
 
     def timeline_view(self, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -124,6 +124,13 @@ def test_tasks_are_shown_with_their_errors_and_found_by_dispenser_state_bucket_a
     assert "Discard" in failed_one
 
 
+def test_a_score_is_a_number_and_no_duration(admin_client: Client, reviews: Dispenser) -> None:
+    DispenserTask.objects.filter(key="a").update(score=90)
+    shown = page(admin_client, "dispensertask", "change", DispenserTask.objects.get(key="a").pk)
+    assert "90.0<" in shown.partition("field-score")[2].partition("field-colored")[0]
+    assert '<td class="field-score">90.0</td>' in page(admin_client, "dispensertask", "changelist", q="a")
+
+
 def test_a_list_of_tasks_takes_as_many_statements_as_one_of_one_task(
     admin_client: Client, reviews: Dispenser, django_assert_max_num_queries: Any
 ) -> None:

@@ -46,14 +46,12 @@ class BroadcastAdmin(PlaceAdmin):
 
     @admin.display(description=_("messages"))
     def messages(self, row: Any) -> str:
-        """Show how many are kept, and how many the last minute brought."""
         kept = to_list(self.admin_site, BroadcastMessage, f"{row.status.kept:,}", channel=row.name)
         told = gettext("%(count)d in the last minute, the newest is number %(last)d")
         return lines(kept, told % {"count": row.status.published, "last": row.status.last})
 
     @admin.display(description=_("readers"))
     def readers(self, row: Any) -> str:
-        """Show how many read with and without a name."""
         count = len(row.status.subscriptions)
         text = ngettext("%d durable subscription", "%d durable subscriptions", count) % count
         named = self.to_work(row.name, text, standing="durable")
@@ -97,7 +95,6 @@ class SubscriptionAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
 
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:
-        """Show whether somebody reads under this name."""
         return (
             badge("leased", gettext("read"))
             if row.micros_left > 0
@@ -106,5 +103,4 @@ class SubscriptionAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
 
     @admin.display(description=_("to read"))
     def unread(self, row: Any) -> str:
-        """Show how many messages it has to read."""
         return f"{max(0, row.channel.last - row.cursor):,}" if row.is_durable else ""

@@ -32,7 +32,6 @@ class ConditionAdmin(ReadOnlyAdmin, Operated):
     list_template, page_template = "resourcepool/admin/conditions.html", "resourcepool/admin/condition.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show names, page by page."""
         self._check(request)
         if odd := set(request.GET) - ASKED:
             raise SuspiciousOperation(f"not asked for: {sorted(odd)}")  # answered by 400, as in other lists
@@ -53,7 +52,6 @@ class ConditionAdmin(ReadOnlyAdmin, Operated):
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """Show one name in full."""
         self._check(request)
         place = place_of(unquote(object_id or ""))
         found = lock_named(place[1], place[0]) if place else []
@@ -73,7 +71,6 @@ class ConditionAdmin(ReadOnlyAdmin, Operated):
         return super().operate_view(request, object_id, name, back=self.url_of("changelist"))
 
     def called(self, row: Any) -> str:
-        """Return its kind and name."""
         return LockKind.BARRIER.called(row.name.removeprefix(PREFIX))
 
     def _check(self, request: HttpRequest) -> None:

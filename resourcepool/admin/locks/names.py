@@ -96,15 +96,12 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
         return (events.filter(pk__lt=before[1]) if before else events).order_by("-pk")
 
     def titled(self, row: Any) -> str:
-        """Return its kind and name."""
         return self.kind.called(row.name)
 
     def called(self, row: Any) -> str:
-        """Return its name."""
         return str(row.name)
 
     def note(self, rows: Any) -> None:
-        """Read how each of these stands."""
         found = standing_of(self.kind, [row.name for row in rows]) if rows else {}
         for row in rows:
             row.status = found[row.name]
@@ -120,7 +117,6 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
 
     @admin.display(description=_("state"))
     def standing(self, row: Any) -> str:
-        """Show whether it is free, and how many of its permits are."""
         one: LockStatus = row.status
         if one.held:
             state = badge("leased", gettext("held") if one.held >= one.permits else gettext("partly held"))
@@ -136,14 +132,12 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
 
     @admin.display(description=_("holder"))
     def held_by(self, row: Any) -> str:
-        """Show the first holders."""
         one: LockStatus = row.status
         more = ".." if len(one.in_use) > SHOWN else ""
         return lines("", *(who(held.holder) for held in one.in_use[:SHOWN]), more)
 
     @admin.display(description=_("waiting"))
     def waiting(self, row: Any) -> str:
-        """Show how many wait, and for how long."""
         one: LockStatus = row.status
         if one.longest_wait is None:
             return ""
@@ -153,7 +147,6 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
 
     @admin.display(description=_("holders"))
     def holders(self, row: Any) -> str:
-        """Show who holds it, how many permits, and until when unless renewed."""
         text = gettext("%(holder)s: fence %(fence)d, runs out in %(left)s unless renewed")
         if self.kind.has_permits:
             text = gettext("%(holder)s: %(permits)d, fence %(fence)d, runs out in %(left)s unless renewed")
@@ -184,14 +177,12 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
 
     @admin.display(description=_("circles"))
     def circles(self, row: Any) -> str:
-        """Show who waits for each other because of it."""
         found = [one for one in cycles() if one.is_about(self.kind, row.name)] if row.tells_all else []
         told = [gettext("deadlock: %s") % one.said if one.is_certain else one.said for one in found]
         return lines("", *told) if told else gettext("none")
 
     @admin.display(description=_("fence"))
     def highest_fence(self, row: Any) -> Any:
-        """Show the highest fence of its rows."""
         return row.status.fence
 
 

@@ -50,11 +50,9 @@ class LabelsField(forms.JSONField):
             raise ValidationError(self.error_messages["invalid"], code="invalid") from None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Return what was typed, whatever it is."""
         return data
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the text to show."""
         return value if isinstance(value, str) else super().prepare_value(value)
 
 

@@ -18,7 +18,6 @@ class ByTaskType(Operated):
     """Each task type is one step: done to all of its chosen rows, or to none."""
 
     def called(self, row: Any) -> str:
-        """Return what the page that asks calls ``row``."""
         return f"{row.task_type}: {row}"
 
     def perform(self, request: HttpRequest, chosen: Any, operation: Any, entered: dict[str, Any]) -> None:

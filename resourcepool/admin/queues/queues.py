@@ -67,7 +67,6 @@ class QueueAdmin(ByTaskType):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Ask for queues, and add them."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         there, form = self.url_of("changelist"), AddForm(request.POST or None)
@@ -95,12 +94,10 @@ class QueueAdmin(ByTaskType):
         self.message_user(request, text % {"count": count}, messages.SUCCESS)
 
     def called(self, row: Any) -> str:
-        """Return its task type and its id."""
         return f"{row.task_type} / {row.queue_id}"
 
     @admin.display(description=_("owner"))
     def owner(self, queue: Any) -> str:
-        """Show which server has it, with a link to its page."""
         if queue.cur_server_id is None:
             return gettext("nobody")
         if queue.micros_left is None:  # its row is gone
@@ -110,19 +107,16 @@ class QueueAdmin(ByTaskType):
 
     @admin.display(description=_("why nobody has it"))
     def why(self, queue: Any) -> str:
-        """Show why no living server has it."""
         alive = task_type(queue.task_type.name).alive
         return why_nobody(queue.labels, [one.as_possible_owner for one in alive], queue.pin)
 
     @admin.display(description=_("moves"))
     def moves(self, queue: Any) -> str:
-        """Show the way to what happened to it, and why."""
         wanted = {"task_type": queue.task_type.name, "q": queue.queue_id}
         return to_list(self.admin_site, Move, gettext("where it has been, and why"), **wanted)
 
     @admin.display(description=_("asked for by"))
     def asked_for_by(self, queue: Any) -> str:
-        """Show which server is to have it, and since when."""
         if queue.micros_asked is None:
             return ""
         asked = gettext("to be removed") if queue.is_retiring else gettext("nobody")

@@ -45,7 +45,6 @@ class ServerAdmin(ReadOnlyAdmin, ByTaskType):
     operations = by_name(DRAIN, UNDRAIN)
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Return the servers with their ages, by the database's clock."""
         rows: Any = super().get_queryset(request)
         return rows.with_ages()
 
@@ -62,12 +61,10 @@ class ServerAdmin(ReadOnlyAdmin, ByTaskType):
 
     @admin.display(description=_("server"))
     def named(self, server: Any) -> str:
-        """Show its name, and the number of this run."""
         return str(server)
 
     @admin.display(description=_("state"))
     def standing(self, server: Any) -> str:
-        """Show whether it lives, drains, or was judged dead."""
         if server.micros_left <= 0:
             return badge("quarantined", gettext("judged dead"))
         css = "draining" if server.state == Server.State.DRAINING else "free"
@@ -75,13 +72,11 @@ class ServerAdmin(ReadOnlyAdmin, ByTaskType):
 
     @admin.display(description=_("heartbeat"))
     def heartbeat(self, server: Any) -> str:
-        """Show how long ago it was heard of, and when it is judged dead."""
         left = server.micros_left / 1_000_000
         heard = gettext("%s ago") % lasted(max(0.0, server.ttl - left))
         return lines(heard, gettext("dead in %s") % lasted(left) if left > 0 else "")
 
     @admin.display(description=_("queues"))
     def queues(self, server: Any) -> str:
-        """Show how many it has, with a link to them, and how many it has asked for."""
         had = to_list(self.admin_site, Queue, server.had, server=server.pk)
         return lines(had, gettext("%d asked for") % server.asked if server.asked else "")

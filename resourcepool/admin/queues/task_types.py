@@ -29,7 +29,6 @@ class TaskTypeForm(ModelForm):
     """Takes the settings; what contradicts each other is refused."""
 
     def clean_name(self) -> str:
-        """Refuse a name that could not be said in one line."""
         try:
             return options.text("task_type", self.cleaned_data["name"], most=MAX_NAME)
         except BadOption:
@@ -54,7 +53,6 @@ class TaskTypeAdmin(ByTaskType):
     operations = by_name(PAUSE, RESUME)
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Return the task types with how many servers live, and how many queues there are."""
         queues = Queue.objects.all()
         return (
             super()
@@ -71,7 +69,6 @@ class TaskTypeAdmin(ByTaskType):
         return self.readonly_fields if obj is None else ("name", *self.readonly_fields, *self.ways)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return what the page shows."""
         return self.fields if obj is None else (*self.fields, *self.ways)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -113,38 +110,31 @@ class TaskTypeAdmin(ByTaskType):
             return HttpResponseRedirect(self.url_of("changelist"))
 
     def called(self, row: Any) -> str:
-        """Return its name."""
         return str(row)
 
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:
-        """Show whether it is paused, and the strategy."""
         said = gettext("paused") if row.is_paused else gettext("at work")
         return lines(said, row.get_strategy_display())
 
     @admin.display(description=_("servers"))
     def servers(self, row: Any) -> str:
-        """Show how many live, with a link to them."""
         return to_list(self.admin_site, Server, row.alive, task_type=row.name)
 
     @admin.display(description=_("queues"))
     def queues(self, row: Any) -> str:
-        """Show how many there are, with a link to them."""
         return to_list(self.admin_site, Queue, row.amount, task_type=row.name)
 
     @admin.display(description=_("without owner"))
     def ownerless(self, row: Any) -> str:
-        """Show how many no living server has, with a link to them."""
         return to_list(self.admin_site, Queue, row.without, task_type=row.name, standing="ownerless")
 
     @admin.display(description=_("moves"))
     def moves(self, row: Any) -> str:
-        """Show the way to what moved, and why."""
         return to_list(self.admin_site, Move, gettext("what went where, and why"), task_type=row.name)
 
     @admin.display(description=_("last assigned"))
     def assigned(self, row: Any) -> str:
-        """Show when, and by whom."""
         return lines(moment(row.assigned_at), row.assigned_by) if row.assigned_at else ""
 
 

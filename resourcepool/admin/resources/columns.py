@@ -29,18 +29,15 @@ class Columns(Admin):
 
     @admin.display(description=_("resource"))
     def named(self, resource: Any) -> str:
-        """Show its key, by which logs, events and commands speak of it, and its name."""
         return words.named(resource)
 
     @admin.display(description=_("state"))
     def state(self, resource: Any) -> str:
-        """Show what the resource is doing now."""
         now = _standing(resource)
         return badge(now.state.value, str(now.state.label)) if now else ""
 
     @admin.display(description=_("state"))
     def standing(self, resource: Any) -> str:
-        """Show the state, what comes after the lease, and what the last check found."""
         now = _standing(resource)
         after = words.AFTER_ITS_LEASE.get(resource.status, "") if now and now.state is State.DRAINING else ""
         check = gettext("check: %s") % resource.get_verdict_display() if resource.verdict else ""
@@ -59,7 +56,6 @@ class Columns(Admin):
 
     @admin.display(description=_("since"))
     def since(self, resource: Any) -> str:
-        """Show when the running lease began, as the history tells."""
         begun = getattr(resource, "begun", None)
         if begun is None:
             return ""
@@ -76,7 +72,6 @@ class Columns(Admin):
 
     @admin.display(description=_("tags"))
     def labels(self, resource: Any) -> str:
-        """Show what it is chosen by."""
         return str(resource.tags).strip()
 
 
@@ -95,20 +90,17 @@ def _standing(resource: Any) -> Standing | None:
 
 @admin.display(description=_("status"))
 def status(resource: Any) -> str:
-    """Show why it is where it is."""
     now = _standing(resource)
     return str(Status(now.status).label) if now else ""
 
 
 @admin.display(description=_("reason"))
 def reason(resource: Any) -> str:
-    """Show what was said when it was put away."""
     now = _standing(resource)
     return shown(now.reason) if now else ""
 
 
 @admin.display(description=_("until"))
 def until(resource: Any) -> str:
-    """Show for how long it is put away."""
     now = _standing(resource)
     return moment(now.until) if now and now.until else ""

@@ -54,7 +54,6 @@ class Deleting(Operated):
         return []
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        """Delete one, or say that it was held."""
         self.delete_queryset(request, type(obj)._default_manager.filter(pk=obj.pk))
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:

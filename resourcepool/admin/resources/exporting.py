@@ -21,7 +21,6 @@ class _Echo:
 
 @admin.action(description=_("Export as CSV (without passwords)"), permissions=["view"])
 def export(page: Any, request: HttpRequest, rows: Any) -> StreamingHttpResponse:
-    """Send the chosen rows."""
     response = StreamingHttpResponse(_lines(rows), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{page.opts.model_name}.csv"'
     return response

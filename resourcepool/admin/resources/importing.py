@@ -75,7 +75,6 @@ class UploadForm(forms.Form):
             sync.help_text = _("You need the permission to operate proxies for this.")
 
     def clean_file(self) -> Any:
-        """Refuse what is too large before it is read."""
         file = self.cleaned_data["file"]
         if file.size > MOST:
             raise forms.ValidationError(
@@ -91,15 +90,12 @@ class Importing(Operating):
     import_template = "resourcepool/admin/import.html"
 
     def own_urls(self) -> list[URLPattern]:
-        """Add the page that imports."""
         return [self.url_to("import/", self.import_view, "import"), *super().own_urls()]
 
     def has_import_permission(self, request: HttpRequest) -> bool:
-        """Tell whether this user may import."""
         return bool(self.has_add_permission(request) and self.has_change_permission(request))
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        """Link the import."""
         url = self.url_of("import") if self.has_import_permission(request) else ""
         return super().changelist_view(request, {**(extra_context or {}), "import_url": url})
 

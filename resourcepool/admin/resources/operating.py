@@ -87,11 +87,9 @@ class Operating(Operated):
     operations = OPERATIONS
 
     def offers(self, operation: Operation, row: Any) -> bool:
-        """See ``Operated``."""
         return state_of(row, row.db_now) in operation.states and operation.is_offered(row)
 
     def chosen(self, rows: Any, operation: Operation) -> Selection:
-        """See ``Operated``."""
         return Selection.of(rows, operation.most)
 
     def about(self, request: HttpRequest, chosen: Selection, operation: Operation) -> dict[str, Any]:
@@ -108,7 +106,6 @@ class Operating(Operated):
         }
 
     def perform(self, request: HttpRequest, chosen: Any, operation: Operation, entered: dict[str, Any]) -> None:
-        """See ``Operated``."""
         seen = request.POST.getlist("grant") if operation.of_a_grant else []
         done, held, actor, trouble = 0, 0, request.user.get_username(), None
         for rows in chosen.chunks(seen):

@@ -56,7 +56,6 @@ class ProxyAdmin(Importing, ResourceAdmin):
 
     @admin.display(description=_("tags, country"))
     def labels(self, resource: Any) -> str:
-        """Show what it is chosen by."""
         return lines(super().labels(resource), resource.country)
 
     def save_model(self, request: HttpRequest, obj: Proxy, form: ModelForm, change: bool) -> None:

@@ -71,11 +71,9 @@ class ResourceAdmin(Timelined, Deleting, Columns, Operating):
             obj.save(update_fields=edited)
 
     def edited(self, form: ModelForm) -> list[str]:
-        """Return the names of the model's fields that ``form`` changed."""
         return list(form.changed_data)
 
     def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Add what the resource is doing."""
         more, state = super().page_of(request, row), state_of(row, row.db_now)
         leaks = told_of(row) if state in words.HELD else []
         said = [*words.sentences(row, state, row.db_now, row.begun), *map(words.of_the_leak, leaks)]

@@ -65,14 +65,12 @@ class DispenserAdmin(PlaceAdmin):
 
     @admin.display(description=_("ready"))
     def ready(self, row: Any) -> str:
-        """Show how many tasks are in the pool, and the age of the oldest."""
         oldest = row.status.oldest
         link = self.to_work(row.name, row.status.depth, state=State.READY)
         return lines(link, "" if oldest is None else gettext("the oldest is %s old") % duration(oldest))
 
     @admin.display(description=_("assigned"))
     def assigned(self, row: Any) -> str:
-        """Show how many tasks workers have, and in how many buckets."""
         status: DispenserStatus = row.status
         live = ngettext("%d live bucket", "%d live buckets", status.live) % status.live
         expired = ngettext("%d expired bucket", "%d expired buckets", status.expired) % status.expired
@@ -86,14 +84,12 @@ class DispenserAdmin(PlaceAdmin):
 
     @admin.display(description=_("finished"))
     def finished(self, row: Any) -> str:
-        """Show what the last minute brought, and how much waits for an operator."""
         failed = self.to_work(row.name, row.status.failed, state=State.FAILED)
         waiting = format_html("{} {}", failed, gettext("failed")) if row.status.failed else ""
         return lines(gettext("%d done in the last minute") % row.status.done, waiting)
 
     @admin.display(description=_("last rebuild"))
     def rebuilt(self, row: Any) -> str:
-        """Show how long ago."""
         since = row.status.rebuilt
         return gettext("never") if since is None else gettext("%s ago") % duration(since)
 
@@ -117,7 +113,6 @@ class BucketAdmin(WholeTermSearch, ReadOnlyAdmin, Operated):
         return super().operate_view(request, object_id, name, back or self.url_of("changelist"))
 
     def note(self, rows: Any) -> None:
-        """Count the tasks of each of these."""
         buckets = list(rows)
         if buckets:
             tasks = DispenserTask.objects.using(buckets[0]._state.db)
@@ -128,7 +123,6 @@ class BucketAdmin(WholeTermSearch, ReadOnlyAdmin, Operated):
 
     @admin.display(description=_("state"))
     def colored(self, row: Any) -> str:
-        """Show whether its worker still has its tasks, and for how long."""
         if row.micros_left <= 0:
             return badge("quarantined", gettext("expired"))
         left = countdown(row.micros_left / 1_000_000, gettext("%s left"), gettext("expired"))
@@ -136,7 +130,6 @@ class BucketAdmin(WholeTermSearch, ReadOnlyAdmin, Operated):
 
     @admin.display(description=_("tasks"))
     def holds(self, row: Any) -> str:
-        """Show how many tasks it has, with a link to them."""
         return to_list(self.admin_site, DispenserTask, row.count, dispenser=row.dispenser_id, bucket=row.name)
 
 

@@ -55,7 +55,6 @@ class StreamAdmin(PlaceAdmin):
 
     @admin.display(description=_("leader"))
     def led_by(self, row: Any) -> str:
-        """Show who runs its tasks, since when, and who stands by."""
         status: StreamStatus = row.status
         since = "" if status.since is None else gettext("for %s") % duration(status.since)
         standbys = ngettext("%d standby", "%d standbys", status.standbys) % status.standbys
@@ -63,7 +62,6 @@ class StreamAdmin(PlaceAdmin):
 
     @admin.display(description=_("unfinished"))
     def unfinished(self, row: Any) -> str:
-        """Show how many tasks are left, and the age of the first one."""
         first = row.status.first
         link = self.to_work(row.name, row.status.depth, standing="unfinished")
         return lines(link, gettext("the first is %s old") % duration(first.age) if first else "")

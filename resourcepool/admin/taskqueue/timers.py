@@ -37,7 +37,6 @@ class TopicForm(ModelForm):
     """Its settings; no label at all is required where that is left empty."""
 
     def clean_requires(self) -> Any:
-        """Return the labels."""
         return self.cleaned_data["requires"] or {}
 
 
@@ -64,7 +63,6 @@ class TopicAdmin(PlaceAdmin):
 
     @admin.display(description=_("pending"))
     def waiting(self, row: Any) -> str:
-        """Show how many wait, and how late the first one is, or when it is due."""
         status: TopicStatus = row.status
         link = self.to_work(row.name, f"{status.pending:,}", standing="unfinished")
         when = ""
@@ -77,7 +75,6 @@ class TopicAdmin(PlaceAdmin):
 
     @admin.display(description=_("nodes"))
     def handled_by(self, row: Any) -> str:
-        """Show how many live nodes may handle them, and how many run."""
         count, running = len(row.status.nodes), row.status.running
         nodes = ngettext("%d node", "%d nodes", count) % count if count else gettext("no node")
         return lines(nodes, gettext("%d running") % running if running else "")
@@ -101,7 +98,6 @@ class TimerAdmin(WorkAdmin):
 
     @admin.display(description=_("when"))
     def when(self, timer: Any) -> str:
-        """Show in how long it fires, or for how long it has been due."""
         if timer.finished_at is not None:
             return ""
         left = timer.micros_left / 1_000_000
@@ -127,6 +123,5 @@ class TimerNodeAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("standing"))
     def standing(self, node: Any) -> str:
-        """Show whether it is alive."""
         css, text = ("free", gettext("alive")) if node.micros_left > 0 else ("quarantined", gettext("dead"))
         return badge(css, text)
