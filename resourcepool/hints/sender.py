@@ -49,7 +49,7 @@ class Sender:
             return
         if per_second > self._most_per_second and monotonic() < self._ask_again_at:
             return
-        self._waiting[address] = per_second
+        self._waiting[address] = min(per_second, self._waiting.get(address, per_second))
         if self._rings.empty():  # else the thread has yet to look, and will find this one
             self._rings.put(None)
         with contextlib.suppress(RuntimeError):  # no more threads: the hint waits for the next try
@@ -100,6 +100,7 @@ class Sender:
         if self.transport is None or chosen != self._choice:
             self._close()
             self.transport, self._choice = chosen.open(), chosen
+            self._ask_again_at, self._ask_after = 0.0, ASK_AGAIN[0]
         was_open, self._is_open = self._is_open, True
         try:
             self._send_worthwhile(self.transport, hints)

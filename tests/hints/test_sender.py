@@ -112,6 +112,21 @@ def test_more_hints_than_are_worth_their_cost_are_dropped_and_that_is_asked_agai
     assert scripted.batches[2:] == [["worth it by now"], ["as before"]]
 
 
+def test_a_hint_that_is_worth_its_cost_is_sent_though_the_same_process_gets_others_that_are_not(
+    sender: Sender, scripted: Scripted
+) -> None:
+    scripted.most = 50.0
+    sender.send("blocks")
+    assert scripted.arrived.wait(LONG)
+    sender.send("a", 40.0)
+    sender._most_per_second = math.inf  # as long as nobody has asked
+    sender.send("a", 60.0)
+    sender._most_per_second = scripted.most
+    scripted.gate.set()
+    sender.flush(LONG)
+    assert scripted.batches == [["blocks"], ["a"]]
+
+
 def test_while_the_service_is_away_hints_are_dropped_and_one_line_says_so(
     sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
