@@ -242,15 +242,17 @@ class TestPlacesInLine:
     ) -> None:
         first, second = waiting(2)
         mine = Ticket.objects.in_line_for(Notification, NAME).waiting().order_by("pk").first()
-        seen_by = tickets.look
-        monkeypatch.setattr(  # its process stands still
-            tickets,
-            "look",
-            lambda connection, pks: (
-                seen_by(connection, [pk for pk in pks if pk != mine.pk] or [0])
-                | ({mine.pk: tickets.Seen(1, (), True, 60.0)} if mine.pk in pks else {})
-            ),
-        )
+        seen_by, stands_still = tickets.look, threading.Event()
+
+        def look(connection: Any, pks: Any) -> Any:
+            found = seen_by(connection, [pk for pk in pks if pk != mine.pk] or [0])
+            if mine.pk in pks:
+                stands_still.set()
+                found[mine.pk] = tickets.Seen(1, (), True, 60.0)
+            return found
+
+        monkeypatch.setattr(tickets, "look", look)
+        assert stands_still.wait(60), "from then on no earlier look can see what it is given"
         notify()
         row = Notification.objects.get()
         assert row.holder == mine.holder
