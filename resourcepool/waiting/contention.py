@@ -113,9 +113,8 @@ class Speed:
 
     def note_told(self, by_notice: bool) -> None:
         """Note whether a served waiter had a notice before it looked by itself."""
-        self._told += (
-            by_notice - self._told
-        ) / 2  # soon: while notices fail to come, rows wait for sleeping waiters
+        # Learned within a few waits: while notices fail to come, rows wait for sleeping waiters.
+        self._told += (by_notice - self._told) / 2
 
     @property
     def share_of_looks(self) -> float:

@@ -49,8 +49,9 @@ def later(holder: str) -> str:
 
 def waits(kind: str, name: str, holder: str, *, waited: float = 40, count: int = 1, **more: Any) -> Any:
     """Let the thread of ``holder`` wait with another request."""
+    asked_at = DbLater(-waited - 0.1)  # SQLite rounds to milliseconds
     model: type[Model] = {"lock": Mutex, **KINDS}[kind]
-    fields = {"selector": name, "count": count, "holder": later(holder), "asked_at": DbLater(-waited), **more}
+    fields = {"selector": name, "count": count, "holder": later(holder), "asked_at": asked_at, **more}
     return Ticket.objects.create(pool=f"{model._meta.label_lower}:{name}", busy_before=DbLater(600), **fields)
 
 
