@@ -82,6 +82,14 @@ class TestOfThisProcess:
         with pytest.raises(NotHeld), one:
             release_all()
 
+    def test_an_open_block_does_not_release_what_another_thread_acquired_meanwhile(self) -> None:
+        seats = Semaphore("seats", 2)
+        with pytest.raises(NotHeld), seats:
+            release_all()
+            theirs = InBackground(seats.acquire).result()
+        assert theirs
+        assert theirs.is_held
+
     def test_they_go_to_those_who_wait(self) -> None:
         Lock("mine").acquire()
         waits = InBackground(Lock("mine").acquire)
