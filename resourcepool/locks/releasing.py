@@ -1,5 +1,6 @@
 """``release_all``: releases everything that one process holds; ``take_away``: frees rows that others hold."""
 
+import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -83,8 +84,6 @@ def _release_ours(tell_of: Callable[[LockLease], object] = id) -> int:
             some = group[start : start + verbs.BATCH]
             try:
                 _give_back(some)
-            except (LeaseLost, LeaseReleased):  # another thread has just done it
-                pass
             except DatabaseUnavailable as error:
                 trouble = error
             given_back = [lease for lease in some if lease.was_given_back]
@@ -97,10 +96,18 @@ def _release_ours(tell_of: Callable[[LockLease], object] = id) -> int:
 
 
 def _give_back(leases: Sequence[Any]) -> None:
+    """Release these, of one name; those that another thread releases at the same time are left to it."""
     if isinstance(leases[0], PermitLease):
-        PermitLease.give_back_together(leases)
-    else:
-        for lease in leases:
+        try:
+            PermitLease.give_back_together(leases)
+        except LeaseReleased:  # it has just released one, and nothing was changed
+            pass
+        except LeaseLost:
+            return
+        else:
+            return
+    for lease in leases:
+        with contextlib.suppress(LeaseLost):
             lease.give_back()
 
 
