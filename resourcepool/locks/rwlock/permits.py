@@ -64,8 +64,9 @@ class RWPermits(Permits):
             try:
                 return await mode.acquire(Every(self, hold.leases, self._note, wait), request)
             except Recounted as error:
-                if not (count := error.there):
+                if not error.there and hold.leases:
                     return []
+                count = max(1, error.there)
 
     def _note(self, there: int) -> None:
         if not there:
