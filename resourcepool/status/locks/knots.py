@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
-Owner = tuple[str, str]  # incarnation of a process, number of a thread or task in it; see ``locks.owners``
+Owner = tuple[str, str]  # incarnation of a process, number of a thread or task in it; see ``locks.registry``
 Name = tuple[str, str]  # kind, name
 
 
