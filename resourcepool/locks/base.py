@@ -122,25 +122,28 @@ class Named:
         return ""
 
     def _rows(self, connection: BaseDatabaseWrapper) -> Any:
-        raise NotImplementedError
+        return verbs.rows_of(connection, self.model).filter(name=self.name)
 
     def _new_rows(self) -> Sequence[AbstractNamed]:
         raise NotImplementedError
 
     def _are_new(self, connection: BaseDatabaseWrapper) -> bool:
-        """Add the rows if there are none; returns whether there were none, or the sweep may just have removed them."""
+        """Add the rows if there are none; return whether there were none, or they may have been removed just now."""
         which = self.model, connection.alias, self.name  # ``key``, without asking the router again
         if _seen.get(which, 0.0) > monotonic():
             return False
         idle = retrying(connection, partial(self._idle, connection))
         if idle is None:
             retrying(connection, partial(self._insert, connection))
-        elif idle < UNUSED / 2 and not connection.in_atomic_block:  # a rollback, as of a ``TestCase``, removes them
-            if len(_seen) >= MOST_SEEN:
-                _seen.clear()
-            _seen[which] = monotonic() + SEEN_FOR
-            return False
-        return True
+            return True
+        if (
+            idle >= UNUSED / 2 or connection.in_atomic_block
+        ):  # a rollback, such as ``TestCase``'s, may remove them
+            return True
+        if len(_seen) >= MOST_SEEN:
+            _seen.clear()
+        _seen[which] = monotonic() + SEEN_FOR
+        return False
 
     def _idle(self, connection: BaseDatabaseWrapper) -> float | None:
         """Return the seconds since a row was last held, negative while one is; None: there are no rows."""

@@ -172,9 +172,6 @@ class Permits(Named):
         grant = verbs.claim(connection, self.model, pks[0], request.terms)
         return None if grant is None else [grant]
 
-    def _rows(self, connection: BaseDatabaseWrapper) -> Any:
-        return verbs.rows_of(connection, self.model).filter(name=self.name)
-
     def _new_rows(self) -> Sequence[AbstractPermit]:
         return [self._new_row(number) for number in range(self.permits)]
 
