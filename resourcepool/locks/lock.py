@@ -88,7 +88,7 @@ class Lock(Named, Reentrant[Hold]):
         if hold.count > 1:
             hold.count -= 1
             return
-        del mine[key]  # one step: whoever is interrupted before it can release it again
+        del mine[key]  # one step: if it is interrupted before, it can be released again
         hold.count = 0
         await mode.call(hold.leases[0].give_back)
 

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class _LeftFree:
-    """Permits that this process has just released, when nobody waited: probably free."""
+    """Permits that this process has just released without a waiter: probably free."""
 
     def __init__(self) -> None:
         self._free: dict[Key, list[tuple[float, Any]]] = {}

@@ -41,7 +41,7 @@ def resize(permits: Permits, value: int) -> int:
         return beyond
 
     for _ in range(TRIES):
-        with contextlib.suppress(IntegrityError):  # somebody else has just made the rows
+        with contextlib.suppress(IntegrityError):  # another process has just added the rows
             return briefly(using, change)
     return briefly(using, change)
 

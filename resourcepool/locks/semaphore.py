@@ -152,7 +152,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         try:
             hold = next(reversed(blocks_of(current()).get(self.key, ())), None)
             super().__exit__(kind, *rest)
-        except BaseException:  # perhaps of a signal: the block is over, and nobody else would release it
+        except BaseException:  # such as a signal's: the block is over, and nothing else would release it
             if hold is not None:
                 hold.let_go()
             raise
@@ -202,7 +202,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         return grants
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """Raise BadOption for more permits than there are: while that waited nobody else would get any."""
+        """Raise BadOption for more permits than there are: while it waited, no other request would get any."""
         super().refuse_impossible(connection, request)
         self._refuse_too_many(connection, request)
 

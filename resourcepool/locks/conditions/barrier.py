@@ -1,4 +1,4 @@
-"""A barrier, as kazoo's: all wait before it until somebody removes it."""
+"""A barrier, as kazoo's: all wait until it is removed."""
 
 from functools import partial
 
@@ -38,7 +38,7 @@ class Barrier(NotifiedLine):
 
         Barrier("import done").wait(timeout=60)     # elsewhere
 
-    Not promised: that there is none when ``wait`` returns: somebody may have created another one.
+    Not promised: that there is none when ``wait`` returns: another one may have been created.
 
     Args:
         name: one line of 1 to 192 characters.
@@ -84,7 +84,7 @@ class Barrier(NotifiedLine):
         def send() -> bool:
             with brief_transaction(connection):
                 fence[:] = row.select_for_update().values_list("fence", flat=True)
-                if fence:  # together: if this process dies in between, nobody is left waiting
+                if fence:  # together: if this process dies in between, no waiter is left behind
                     row._raw_delete(connection.alias)
                     notifications.notify(connection, self.name, notifications.EVERYBODY)
             return bool(fence)

@@ -131,7 +131,7 @@ class Every:
         grants = verbs.claim_all(connection, self.model, list(others), request.terms) if others else []
         if grants is None:
             return None
-        # A row that nobody had in between was there all the time, so none can have been added.
+        # A row that was not granted in between was there all the time, so no rows can have been added.
         if self._mine or any(grant.fence == others[grant.pk].fence + 1 for grant in grants):
             self._is_confirmed = True
             return grants
