@@ -1,6 +1,5 @@
 """``release_all``: releases everything that one process holds; ``take_away``: frees rows that others hold."""
 
-import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -13,7 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost, LeaseReleased
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import MAX_LENGTH, default_holder
@@ -84,6 +83,8 @@ def _release_ours(tell_of: Callable[[LockLease], object] = id) -> int:
             some = group[start : start + verbs.BATCH]
             try:
                 _give_back(some)
+            except LeaseLost:  # before, or another thread has just released it
+                pass
             except DatabaseUnavailable as error:
                 trouble = error
             given_back = [lease for lease in some if lease.was_given_back]
@@ -96,18 +97,10 @@ def _release_ours(tell_of: Callable[[LockLease], object] = id) -> int:
 
 
 def _give_back(leases: Sequence[Any]) -> None:
-    """Release these, of one name; those that another thread releases at the same time are left to it."""
     if isinstance(leases[0], PermitLease):
-        try:
-            PermitLease.give_back_together(leases)
-        except LeaseReleased:  # it has just released one, and nothing was changed
-            pass
-        except LeaseLost:
-            return
-        else:
-            return
-    for lease in leases:
-        with contextlib.suppress(LeaseLost):
+        PermitLease.give_back_together(leases)
+    else:
+        for lease in leases:
             lease.give_back()
 
 
