@@ -11,11 +11,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
+from resourcepool.database.answers import A_LITTLE, answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.events import Sentence
-from resourcepool.exceptions import AcquireTimeout, BadOption
+from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import MIN_TTL, Grant, Terms
 from resourcepool.locks.hold import Hold, LockLease
@@ -112,7 +113,13 @@ class Named:
         self._add_missing(connection)
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        why = f": {trouble}" if trouble else self._who_has_it() if request.timeout else ""
+        why = f": {trouble}" if trouble else ""
+        if request.timeout and not trouble:
+            with (
+                contextlib.suppress(DatabaseUnavailable),
+                answer_timeout(A_LITTLE),
+            ):  # the caller is late already
+                why = self._who_has_it()
         number = "" if request.count == 1 else f"{request.count} of "
         return AcquireTimeout(
             f"{number}{self.kind} {self.name!r} did not come free within {round(request.timeout, 3):g} s{why}"
