@@ -115,10 +115,7 @@ class Named:
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         why = f": {trouble}" if trouble else ""
         if request.timeout and not trouble:
-            with (
-                contextlib.suppress(DatabaseUnavailable),
-                answer_timeout(A_LITTLE),
-            ):  # the caller is late already
+            with contextlib.suppress(DatabaseUnavailable), answer_timeout(A_LITTLE):
                 why = self._who_has_it()
         number = "" if request.count == 1 else f"{request.count} of "
         return AcquireTimeout(
@@ -143,9 +140,8 @@ class Named:
         if idle is None:
             retrying(connection, partial(self._insert, connection))
             return True
-        if (
-            idle >= UNUSED / 2 or connection.in_atomic_block
-        ):  # a rollback, such as ``TestCase``'s, may remove them
+        # The sweep, or a rollback such as ``TestCase``'s, may remove them.
+        if idle >= UNUSED / 2 or connection.in_atomic_block:
             return True
         if len(_seen) >= MOST_SEEN:
             _seen.clear()

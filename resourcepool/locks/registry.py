@@ -54,8 +54,7 @@ def held_by(owner: Any) -> dict[Key, Any]:
 
 def blocks_of(owner: Any) -> dict[Key, list[Any]]:
     """Return the holds of open ``with`` blocks of semaphores by key, that of the innermost block last."""
-    mine = _blocks.get(owner)
-    return _blocks.setdefault(owner, {}) if mine is None else mine
+    return _blocks.setdefault(owner, {})
 
 
 def forget() -> None:

@@ -65,7 +65,7 @@ class RWPermits(Permits):
             try:
                 return await mode.acquire(Every(self, hold.leases, self._note, wait), request, stop=stop)
             except Recounted as error:
-                if not error.there and hold.leases:
+                if hold.leases and not error.there:
                     return []
                 count = max(1, error.there)
 
