@@ -88,6 +88,7 @@ class Election:
             AcquireTimeout: others led all that time, or until ``stop``.
             ClaimInTransaction: a transaction is open.
             LeaseLost: the term was lost before it began, such as in the lock-delay.
+            DatabaseUnavailable: it was won, but that could not be stored; it is not held.
         """
         return run_sync(self._campaign, timeout, stop)
 
