@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.db import connections
+from django.utils.asyncio import async_unsafe
 
 from resourcepool import dialect
 from resourcepool.threads.async_threads import in_thread, soon
@@ -74,10 +75,15 @@ class Mode:
 SYNC, ASYNC = Mode(is_async=False), Mode(is_async=True)
 
 
+@async_unsafe("in a task, await the function of the same name that begins with an a")
 def run_sync(
     work: Callable[Concatenate[Mode, P], Coroutine[Any, Any, R]], *args: P.args, **kwargs: P.kwargs
 ) -> R:
-    """Return what the coroutine function ``work`` returns when it is called with ``SYNC``."""
+    """Return what the coroutine function ``work`` returns when it is called with ``SYNC``.
+
+    Raises:
+        SynchronousOnlyOperation: in a task. Django would raise it, too, but only when half is done.
+    """
     try:
         work(SYNC, *args, **kwargs).send(None)
     except StopIteration as end:
