@@ -203,7 +203,7 @@ class Election:
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         why = f": {trouble}" if trouble else ""
-        return AcquireTimeout(f"election {self.name!r} was not won within {request.timeout:g} s{why}")
+        return AcquireTimeout(f"election {self.name!r} was not won{request.within}{why}")
 
     def _create(self, using: str) -> bool:
         """Add the row if there is none; return whether there was none."""

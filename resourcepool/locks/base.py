@@ -118,9 +118,7 @@ class Named:
             with contextlib.suppress(DatabaseUnavailable), answer_timeout(A_LITTLE):
                 why = self._who_has_it()
         number = "" if request.count == 1 else f"{request.count} of "
-        return AcquireTimeout(
-            f"{number}{self.kind} {self.name!r} did not come free within {round(request.timeout, 3):g} s{why}"
-        )
+        return AcquireTimeout(f"{number}{self.kind} {self.name!r} did not come free{request.within}{why}")
 
     def _who_has_it(self) -> str:
         return ""

@@ -173,7 +173,7 @@ class SubscriptionSource:
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         why = f": {trouble}" if trouble else self._who_reads()
         where = f"subscription {self.name!r} of channel {self.broadcast.name!r}"
-        return AcquireTimeout(f"{where} did not come free within {round(request.timeout, 3):g} s{why}")
+        return AcquireTimeout(f"{where} did not come free{request.within}{why}")
 
     def _who_reads(self) -> str:
         rows = Subscription.objects.using(self.using).filter(pk=self._pk, busy_before__gt=DbNow())
