@@ -12,7 +12,8 @@ from resourcepool.queues import changing, moving
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
 from resourcepool.status.queues.forecast import QueueCounts, forecast, shares
-from resourcepool.status.queues.moves import moves, queues_of
+from resourcepool.status.queues.moves import moves
+from resourcepool.status.queues.queues import queues_of
 from resourcepool.status.queues.task_types import task_type, task_types
 from tests.committed import Statement
 
