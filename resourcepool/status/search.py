@@ -39,12 +39,10 @@ def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
         NotMigrated: no pool has a table.
     """
     text = without_password(text.strip())
+    is_part_of = Q(holder__startswith=f"{text.rstrip('/')}/")  # processes of this host, threads of this process
     for of_rows, of_holders in (
         (_exactly, Q(holder=text)),
-        (
-            _by_words,
-            Q(holder__startswith=f"{text.rstrip('/')}/"),
-        ),  # processes of this host, threads of this process
+        (_by_words, is_part_of),
         (_loosely, Q(holder__icontains=text)),
     ):
         read = partial(_in_one, text=text, of_rows=of_rows, of_holders=of_holders, limit=limit)
@@ -57,10 +55,7 @@ def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
 
 
 def named(model: Any, text: str) -> Q | None:
-    """Return the condition by which ``text`` identifies single rows: their key, or an address, in one of its forms.
-
-    None: it is neither.
-    """
+    """Return the condition by which ``text`` names single rows, by key or address; None: it is neither."""
     key = _key(model, text)
     address_ = _by_words(model, without_password(text)) if ":" in text else None
     return key | address_ if key and address_ else key or address_
