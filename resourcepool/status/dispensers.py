@@ -103,44 +103,23 @@ def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[A
 
 
 def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[DispenserStatus]:
-    of_each = [DispenserTask.objects.using(connection.alias).filter(dispenser_id=row.pk) for row in rows]
-    buckets = [Bucket.objects.using(connection.alias).filter(dispenser_id=row.pk) for row in rows]
-    ready = least(connection, [*map(_ready, of_each)], "micros")
-    are_live = tallies(connection, [*map(_are_live, buckets)], "is_live")
-    since = least(connection, [*map(_assigned, of_each), *map(_last, of_each)], "micros")
-    ended = tallies(connection, [*map(_failed, of_each), *map(_done, of_each)], "state")
+    def of_each(found: Any, column: str, most: int = MOST_COUNTED) -> list[Any]:
+        return [found.filter(dispenser_id=row.pk).values_list(column)[:most] for row in rows]
+
+    tasks, buckets = DispenserTask.objects.using(connection.alias), Bucket.objects.using(connection.alias)
+    ready = tasks.filter(state=State.READY).in_order().annotate(micros=MicrosUntil("added_at"))
+    assigned = tasks.filter(state=State.ASSIGNED).annotate(micros=-MicrosUntil("assigned_at"))
+    done, failed = tasks.filter(state=State.DONE), tasks.filter(state=State.FAILED)
+    last = done.exclude(finished_at=None).order_by("-finished_at").annotate(micros=-MicrosUntil("finished_at"))
+    recent = done.filter(finished_at__gt=DbLater(-RECENT))
+    are_live = buckets.annotate(is_live=Case(When(busy_before__gt=DbNow(), then=1), default=0))
     n = len(rows)
-    by_row = zip(rows, ready, are_live, since[:n], since[n:], ended[:n], ended[n:], strict=True)
+    waiting = least(connection, of_each(ready, "micros"), "micros")
+    held = tallies(connection, of_each(are_live, "is_live"), "is_live")
+    since = least(connection, [*of_each(assigned, "micros"), *of_each(last, "micros", 1)], "micros")
+    ended = tallies(connection, [*of_each(failed, "state"), *of_each(recent, "state")], "state")
+    by_row = zip(rows, waiting, held, since[:n], since[n:], ended[:n], ended[n:], strict=True)
     return [_status(*one) for one in by_row]
-
-
-def _ready(tasks: Any) -> Any:
-    rows = tasks.filter(state=State.READY).in_order()
-    return rows.annotate(micros=MicrosUntil("added_at")).values_list("micros")[:MOST_COUNTED]
-
-
-def _assigned(tasks: Any) -> Any:
-    rows = tasks.filter(state=State.ASSIGNED)
-    return rows.annotate(micros=-MicrosUntil("assigned_at")).values_list("micros")[:MOST_COUNTED]
-
-
-def _last(tasks: Any) -> Any:
-    rows = tasks.filter(state=State.DONE).exclude(finished_at=None).order_by("-finished_at")
-    return rows.annotate(micros=-MicrosUntil("finished_at")).values_list("micros")[:1]
-
-
-def _failed(tasks: Any) -> Any:
-    return tasks.filter(state=State.FAILED).values_list("state")[:MOST_COUNTED]
-
-
-def _done(tasks: Any) -> Any:
-    recent = tasks.filter(finished_at__gt=DbLater(-RECENT), state=State.DONE)
-    return recent.values_list("state")[:MOST_COUNTED]
-
-
-def _are_live(buckets: Any) -> Any:
-    is_live = Case(When(busy_before__gt=DbNow(), then=1), default=0)
-    return buckets.annotate(is_live=is_live).values_list("is_live")[:MOST_COUNTED]
 
 
 def _status(
