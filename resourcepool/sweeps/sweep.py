@@ -129,14 +129,17 @@ def tell_alarms(term: Term) -> int:
     row = verbs.rows_of(connection, Job).filter(pk=term.pk)
     known = _read(retrying(connection, row.values_list("memory", flat=True).first) or "")
     with translation.override("en"):  # as all logs, and to compare them with the known ones
-        found = alarms()
-    now = {(alarm.kind.value, alarm.pool): alarm for alarm in found if alarm.kind is not Kind.SWEEP_STALE}
-    for alarm in (now[which] for which in now.keys() - known.keys()):
-        logger.warning("%s", alarm)
+        found = [alarm for alarm in alarms() if alarm.kind is not Kind.SWEEP_STALE]
+        now = {(alarm.kind.value, alarm.pool): alarm for alarm in found}
+        raised = [now[which] for which in now.keys() - known.keys()]
+        cleared = [Alarm(Kind(which[0]), which[1], known[which]) for which in known.keys() - now.keys()]
+        for alarm in raised:
+            logger.warning("%s", alarm)
+        for alarm in cleared:
+            logger.info("over: %s", alarm)
+    for alarm in raised:
         alarm_raised.send_robust(sender=Alarm, alarm=alarm)
-    for kind, pool in known.keys() - now.keys():
-        alarm = Alarm(Kind(kind), pool, known[kind, pool])
-        logger.info("over: %s", alarm)
+    for alarm in cleared:
         alarm_cleared.send_robust(sender=Alarm, alarm=alarm)
     memory = json.dumps([[*which, alarm.text] for which, alarm in sorted(now.items())])
     retrying(connection, lambda: row.filter(fence=term.fence).update(memory=memory))
