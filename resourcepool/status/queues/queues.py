@@ -1,19 +1,19 @@
-"""The queues of a task type: a page at a time, in detail, or all at once as cells of a map."""
+"""The queues of a task type: in detail, or all at once as cells of a map."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import F
 from django.utils.translation import gettext as _
 
-from resourcepool.dialect import MicrosUntil
 from resourcepool.labels import listed, printable
 from resourcepool.queues.ids import MOST_AT_ONCE, known
 from resourcepool.queues.models import Queue
-from resourcepool.queues.queries import of_server, using_of_queues
+from resourcepool.queues.queries import using_of_queues
 from resourcepool.status.queues.problems import PossibleOwner, why_nobody
 from resourcepool.status.queues.task_types import TaskTypeStatus, task_type
-from resourcepool.status.reading import Since, ago, fetched
+from resourcepool.status.reading import Since, fetched
 
 COLUMNS = ("pk", "queue_id", "parameter", "fence", "pin", "labels", "is_retiring")
 
@@ -69,27 +69,18 @@ class QueueCell:
 
 
 def queues_of(
-    task_type: TaskTypeStatus,
-    *,
-    server: int | None = None,
-    only: Collection[str] | None = None,
-    offset: int = 0,
-    limit: int = 500,
+    task_type: TaskTypeStatus, *, only: Collection[str] | None = None, limit: int = 500
 ) -> list[QueueStatus]:
-    """Return a page of queues in the order in which they were added; one statement.
-
-    Args:
-        server: only queues that this server has, or has asked for.
-        only: only queues with one of these ids.
-    """
-    wanted = Q(task_type=task_type.pk) if server is None else Q(task_type=task_type.pk) & of_server(server)
-    rows = Queue.objects.using(using_of_queues()).filter(wanted).order_by("pk")
+    """Return the first queues, in the order in which they were added; ``only``: with these ids. One statement."""
+    rows = Queue.objects.using(using_of_queues()).filter(task_type=task_type.pk).order_by("pk")
     if only is not None:
         rows = rows.filter(queue_id__in=only)
-    page = rows.annotate(micros_asked=MicrosUntil("requested_at"), micros_since=MicrosUntil("since"))
+    servers = {"owner_pk": F("cur_server"), "requester_pk": F("req_server")}
+    spans = {"asked_for": Since("requested_at"), "had_for": Since("since")}
     names = {one.pk: str(one) for one in task_type.servers}
     alive = {one.pk: one.as_possible_owner for one in task_type.alive}
-    return [_status(row, names, alive) for row in fetched(page[offset : offset + limit])]
+    found = fetched(rows.values(*COLUMNS, **servers, **spans)[:limit])
+    return [_status(names, alive, since=row.pop("had_for"), **row) for row in found]
 
 
 def queues_named(task_type: TaskTypeStatus, queue_ids: Sequence[str]) -> list[QueueStatus]:
@@ -129,19 +120,14 @@ def no_such_server(name: str, server: str) -> str:
     return text % {"server": printable(server), "there": listed(there) or _("none")}
 
 
-def _status(row: Queue, names: Mapping[int, str], alive: Mapping[int, PossibleOwner]) -> QueueStatus:
-    owner, requester = row.cur_server_id, row.req_server_id
-    is_owned = owner in alive
+def _status(names: Mapping[int, str], alive: Mapping[int, PossibleOwner], **row: Any) -> QueueStatus:
+    is_owned = row["owner_pk"] in alive
     return QueueStatus(
-        **{name: getattr(row, name) for name in COLUMNS},
-        owner=_name(owner, names),
-        owner_pk=owner,
+        **row,
+        owner=_name(row["owner_pk"], names),
         is_owned=is_owned,
-        requester=_name(requester, names),
-        requester_pk=requester,
-        asked_for=ago(row.micros_asked),  # type: ignore[attr-defined]
-        since=ago(row.micros_since),  # type: ignore[attr-defined]
-        why_unowned="" if is_owned else why_nobody(row.labels, alive.values(), row.pin),
+        requester=_name(row["requester_pk"], names),
+        why_unowned="" if is_owned else why_nobody(row["labels"], alive.values(), row["pin"]),
     )
 
 
