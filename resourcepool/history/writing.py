@@ -45,8 +45,9 @@ def write(entries: Sequence[Entry]) -> None:
     Raises:
         DatabaseUnavailable: and the others of ``NOT_NOW``: nothing, or not all of them, is written.
     """
+    using = router.db_for_write(Event)
     try:
-        _write(entries)
+        retrying(connections[using], partial(_add, entries, using))
     except NOT_NOW:
         raise
     except Exception as error:  # noqa: BLE001 (drivers have many errors for text that cannot be stored)
@@ -66,11 +67,6 @@ def write_gap(count: int) -> None:
     gap = Event(at=DbLater(0), what=What.LOST, reason=reason, host=_host, pid=os.getpid())
     using = router.db_for_write(Event)
     retrying(connections[using], partial(gap.save, using=using, force_insert=True))
-
-
-def _write(entries: Sequence[Entry]) -> None:
-    using = router.db_for_write(Event)
-    retrying(connections[using], partial(_add, entries, using))
 
 
 def _add(entries: Sequence[Entry], using: str) -> None:

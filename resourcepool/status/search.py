@@ -62,8 +62,11 @@ def named(model: Any, text: str) -> Q | None:
 
 
 def _in_one(model: Any, *, text: str, of_rows: Any, of_holders: Q, limit: int) -> tuple[list[Any], set[str]]:
-    rows, tickets = everything(model), Ticket.objects.using(model.pool.using).filter(is_waiting=True)
-    names = {name for some in (rows, tickets.for_rows_of(model)) for name in _names(some, of_holders, limit)}
+    rows, names = everything(model), set[str]()
+    tickets = Ticket.objects.using(model.pool.using).filter(is_waiting=True).for_rows_of(model)
+    for some in (rows, tickets):
+        held = some.held().filter(of_holders).order_by("holder").values_list("holder", flat=True)
+        names.update(fetched(held.distinct()[: limit + 1]))
     condition = of_rows(model, text)
     return [] if condition is None else fetched(rows.filter(condition).order_by("pk")[: limit + 1]), names
 
@@ -78,11 +81,6 @@ def without_password(text: str) -> str:
         return text
     scheme = f"{parts['scheme']}://" if "scheme" in parts else ""
     return f"{scheme}{parts.get('username', '')}@{parts['host']}:{parts['port']}".rstrip(":")
-
-
-def _names(rows: Any, condition: Q, limit: int) -> list[str]:
-    names = rows.held().filter(condition).order_by("holder").values_list("holder", flat=True)
-    return fetched(names.distinct()[: limit + 1])
 
 
 def _exactly(model: Any, text: str) -> Q | None:
