@@ -230,11 +230,7 @@ def unlocked(using: str, pks: Sequence[int]) -> set[int]:
 
 
 def _remove_servers(using: str, pks: Sequence[int]) -> tuple[bool, set[int]]:
-    """Remove these servers, except those with a queue whose row is locked.
-
-    Returns:
-        Whether any was removed, and the keys of those that were not.
-    """
+    """Remove servers, except owners of locked queues; return whether any was removed, and the keys that were not."""
     if not pks:
         return False, set()
     # A query of its own: inside the DELETE it would wait for locked rows.

@@ -27,7 +27,7 @@ class DispenserStatus(Explained):
     """The state of one dispenser; times in seconds; counts go up to ``MOST_COUNTED``.
 
     Attributes:
-        depth: tasks that are ready to be handed out. ``oldest``: the age of the oldest; None: there is none.
+        depth: tasks that are ready to be handed out. ``oldest``: the age of the oldest of the next ones; None: none.
         quiet: since a task was last handed out or done, as far as its tasks tell; None: unknown.
         live: buckets that workers have. ``expired``: buckets whose tasks return when the next worker asks.
         assigned: tasks in buckets.

@@ -133,10 +133,8 @@ def _status(model: Any, waiters: int, oldest_wait: float, groups: list[Any] | No
 
 
 def _groups_of(model: Any) -> Any:
-    """Count groups of equal rows, which reads a large table faster than a count for each state.
-
-    The names begin with ``n_`` because a resource may have columns of any other name.
-    """
+    """Count groups of equal rows: faster on a large table than a count for each state."""
+    # The names begin with n_: a resource may have columns of any other name.
     return (
         verbs.rows_of(connections[model.pool.using], model)
         .order_by()

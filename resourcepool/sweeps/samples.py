@@ -41,13 +41,11 @@ def _write(using: str, samples: list[Sample]) -> None:
 
 
 def _happened(using: str, labels: list[str], minute: datetime.datetime) -> dict[str, tuple[int, int]]:
-    """Return {pool: (leases acquired, leases lost or expired)} in that minute.
-
-    A lease that its holder lost and others found expired counts once, at its first event.
-    """
+    """Return {pool: (leases acquired, leases lost or expired)} in that minute."""
     events = Event.objects.using(using).order_by()
     within = events.filter(pool__in=labels, at__gte=minute, at__lt=minute + MINUTE)
     same_lease = events.filter(pool=OuterRef("pool"), row=OuterRef("row"), fence=OuterRef("fence"))
+    # A lease that its holder lost and others found expired counts once, at its first event.
     told_before = same_lease.filter(what__in=ENDINGS, pk__lt=OuterRef("pk"))
     acquired = _by_pool(within.acquisitions())
     ended = _by_pool(within.filter(~Exists(told_before), what__in=ENDINGS))

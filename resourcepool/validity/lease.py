@@ -114,10 +114,7 @@ def take(model: Any, candidate: DueResource, actor: str = "") -> CheckLease | No
 
 
 def _given_to_somebody(connection: BaseDatabaseWrapper, model: Any, pk: Any) -> bool:
-    """Give this row, if it is free, to the first waiter that it fits; returns whether it was given.
-
-    Only this row: looking at all free rows would cost as much for each row of the pool.
-    """
+    """Give this row, and no other, to the first waiter that it fits if it is free; return whether it was given."""
     if not tickets.in_line(connection, model, 1):
         return False
     free = verbs.rows_of(connection, model).available().filter(pk=pk).values_list("fence", flat=True)

@@ -190,11 +190,9 @@ class Membership:
         self.lose_all(LeaseLost(f"server {self} was not heard of in time"))
 
     def _renew_and_look(self) -> TaskTypeSnapshot | None:
-        """Renew, if that is due, and look; None: the lease is lost.
-
-        Only both together confirm the lease, from when the renewal was sent: a request of another server takes effect
-        after this server's ttl at the earliest, so until then nothing unknown can happen.
-        """
+        """Renew, if that is due, and look; None: the lease is lost."""
+        # Both together confirm the lease, from when the renewal was sent: a request of another server takes effect
+        # after this server's ttl at the earliest, so until then nothing unknown can happen.
         lease, sent_at, renewed = self.lease, monotonic(), None
         if lease.trust.due_at <= sent_at:
             held = [(lease.pk, lease.fence)]

@@ -113,10 +113,7 @@ def _in_turn(work: Callable[[], None]) -> None:
 
 
 def _inherit(using: str, task_type: TaskType, old: int, new: Server) -> None:
-    """Give ``new`` the queues (under new fences), requests and rank of ``old``, the last run, if its row still exists.
-
-    Queues that are locked or being removed are left.
-    """
+    """Give ``new`` the requests, rank, and unlocked queues (under new fences) of ``old``, if its row still exists."""
     last = Server.objects.using(using).filter(pk=old, task_type=task_type).first()
     if last is None:
         return
