@@ -226,7 +226,7 @@ def _change(
     *,
     settle: Callable[[Any], bool] = lambda _queues: False,
 ) -> None:
-    """Make the change ``first``, and plan; ``settle``: whether the queues show, after a lost reply, that it was made."""
+    """Make the change ``first``, and plan; ``settle``: whether, after a lost reply, queues show that it was made."""
     using = using_of_queues()
     found = find_task_type(task_type, using)
 

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from django.db.models import Count, Q
 from django.utils.functional import Promise
@@ -59,9 +60,9 @@ class Span(StrEnum):
     step: int
     label: Promise
 
-    def __new__(cls, value: str, minutes: int, step: int, label: Promise) -> "Span":
+    def __new__(cls, value: str, *about: Any) -> "Span":
         self = str.__new__(cls, value)
-        self._value_, self.minutes, self.step, self.label = value, minutes, step, label
+        self._value_, (self.minutes, self.step, self.label) = value, about
         return self
 
 
