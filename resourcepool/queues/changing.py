@@ -27,7 +27,7 @@ from resourcepool.queues.ids import MOST_SHOWN, checked_ids, known
 from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, Queue, Server, TaskType
 from resourcepool.queues.planning import changes as planning
 from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import Change, ServerSnapshot
+from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.queries import find_task_type, read_queues, read_servers, using_of_queues
 
@@ -199,8 +199,8 @@ def preview(
     joining: Sequence[Member] = (),
     draining: Sequence[str] = (),
     removing: Sequence[str] = (),
-) -> tuple[list[Change], list[ServerSnapshot]]:
-    """Return the changes and all servers, if some left, joined or drained, or queues were removed.
+) -> tuple[list[Change], list[ServerSnapshot], list[QueueSnapshot]]:
+    """Return the changes, all servers and all queues, if servers left, joined or drained, or queues were removed.
 
     Args:
         without, draining: names of servers, as for ``drain``.
@@ -214,9 +214,9 @@ def preview(
     stay = [replace(one, is_draining=True) if one.member.pk in drained else one for one in there]
     servers = [*stay, *map(ServerSnapshot, joining)]
     gone = set(known(found.name, checked_ids(removing), {queue.queue_id: queue.pk for queue in queues}))
-    kept = [replace(queue, is_retiring=True) if queue.pk in gone else queue for queue in queues]
-    changes = planning.plan(kept, servers, STRATEGIES[found.strategy], found.drain_within, leaving=leaving)
-    return changes, servers
+    queues = [replace(queue, is_retiring=True) if queue.pk in gone else queue for queue in queues]
+    changes = planning.plan(queues, servers, STRATEGIES[found.strategy], found.drain_within, leaving=leaving)
+    return changes, servers, queues
 
 
 def _change(
