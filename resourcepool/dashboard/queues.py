@@ -12,7 +12,8 @@ from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.labels import spelled
 from resourcepool.queues.models import Move, Queue, Server, TaskType
-from resourcepool.status.queues.map import Moved, QueueCell, cells, latest_moves
+from resourcepool.status.queues.moves import MoveGroup, latest_moves
+from resourcepool.status.queues.queues import QueueCell, cells
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus, task_types
 from resourcepool.status.reading import duration
 
@@ -64,7 +65,7 @@ class QueueCard:
     rows: list[Row]
     more: int
     is_single: bool
-    moves: list[Moved]
+    moves: list[MoveGroup]
     to: dict[str, str]
 
 
@@ -113,7 +114,7 @@ def card(
     number: int,
     one: TaskTypeStatus,
     where: Sequence[QueueCell] | None,
-    moved: Mapping[str, Sequence[Moved]],
+    moved: Mapping[str, Sequence[MoveGroup]],
     links: Links,
 ) -> QueueCard:
     """Return the card of a task type; ``where``: its queues, or None when bars are drawn."""
