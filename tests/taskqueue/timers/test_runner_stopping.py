@@ -12,7 +12,7 @@ from resourcepool.taskqueue.timers import TimerRunner, batches, claiming
 from resourcepool.taskqueue.timers.handling import find as handling_of
 from tests.eventually import InBackground, eventually
 from tests.taskqueue.consuming import Gate
-from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer
+from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer, topic
 
 
 def test_a_handler_that_is_to_stop_may_give_its_timer_back() -> None:
@@ -118,6 +118,7 @@ def test_a_timer_does_not_wait_for_a_slow_handler_while_another_node_has_a_threa
     gate, ran = Gate(), []
     timers.on("slow")(gate)
     timers.on("t")(ran.append)
+    topic("slow")  # known from the start
     with handling(threads=1):
         for number in range(20):  # so quick that several are claimed at once
             due(str(number))
