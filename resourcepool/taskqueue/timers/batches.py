@@ -9,6 +9,7 @@ from functools import partial
 
 from django.db import connections
 
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
@@ -76,7 +77,7 @@ class Batches(Turns[RunningTimer, Ended]):
     def close(self) -> None:
         """End the threads; the node is gone."""
         super().close()
-        with contextlib.suppress(DatabaseUnavailable):
+        with contextlib.suppress(DatabaseUnavailable), answer_timeout():
             self._node.leave()
 
     def _end_of(self, work: RunningTimer, result: Result, *, is_cut_off: bool = False) -> Ended:

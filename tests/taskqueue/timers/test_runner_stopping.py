@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from resourcepool.database import answers
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.running import GivenBack
-from resourcepool.taskqueue.timers import TimerRunner, batches, claiming
+from resourcepool.taskqueue.timers import TimerRunner, batches, claiming, nodes
 from resourcepool.taskqueue.timers.handling import find as handling_of
 from tests.eventually import InBackground, eventually
 from tests.taskqueue.consuming import Gate
@@ -134,6 +135,14 @@ def test_a_timer_does_not_wait_for_a_slow_handler_while_another_node_has_a_threa
         gate.may_end.set()
         over(22)
     assert len(ran) == 21
+
+
+def test_a_node_that_ends_does_not_wait_without_end_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float | None] = []
+    monkeypatch.setattr(nodes.Node, "leave", lambda _node: limits.append(answers._mine.watched.limit))
+    with handling():
+        pass
+    assert limits == [answers.LONGEST]
 
 
 def test_a_timer_that_was_given_back_before_a_thread_was_free_does_not_begin(seen: list[Any]) -> None:
