@@ -16,14 +16,5 @@ from resourcepool.hints.process import (
     stop_listening,
 )
 
-__all__ = [
-    "address",
-    "after_commit",
-    "are_on",
-    "flush",
-    "flush_at_exit",
-    "listen",
-    "load",
-    "send",
-    "stop_listening",
-]
+__all__ = ["address", "after_commit", "are_on", "flush", "flush_at_exit"]
+__all__ += ["listen", "load", "send", "stop_listening"]
