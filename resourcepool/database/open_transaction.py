@@ -1,7 +1,7 @@
 """A caller's transaction, for the keeper: a row that it has locked cannot be renewed meanwhile."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
+from resourcepool.exceptions import GuardOutsideTransaction
 
 A_MINUTE = 60.0  # seconds
 SHORTEST_SILENCE = 5.0  # seconds: a process may pause for this long without being taken for dead
@@ -49,14 +50,26 @@ def limit_silence(connection: BaseDatabaseWrapper, ttl: float = A_MINUTE) -> Non
 
 
 @contextlib.contextmanager
-def rolled_back_on_error(using: str) -> Iterator[None]:
-    """Make the ``atomic`` block that is open on ``using`` roll back if this one raises, even if the error is caught."""
+def guarding(using: str, ensure_held: Callable[[], object], called: str) -> Iterator[None]:
+    """Begin a ``guard()``: the open ``atomic`` block rolls back if this one raises, even if the error is caught.
+
+    Raises:
+        LeaseLost: ``ensure_held`` raises it.
+        GuardOutsideTransaction: no transaction is open; ``called`` is what has this ``guard()``.
+    """
     try:
-        yield
+        ensure_held()
+        if connections[using].in_atomic_block:
+            yield
+            return
     except BaseException:
         if connections[using].in_atomic_block:
             transaction.set_rollback(True, using=using)
         raise
+    raise GuardOutsideTransaction(
+        f"guard() protects an open transaction on database {using!r}; there is none. "
+        f"Write: with transaction.atomic(), {called}.guard(): ..."
+    )
 
 
 def _marked(blocks: list[Any]) -> Any:

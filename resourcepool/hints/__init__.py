@@ -5,6 +5,16 @@ works with hints off, too, by looking from time to time. RESOURCEPOOL["HINTS"] c
 """
 
 from resourcepool.hints.choice import load
-from resourcepool.hints.process import address, are_on, flush, flush_at_exit, listen, send, stop_listening
+from resourcepool.hints.process import (
+    address,
+    after_commit,
+    are_on,
+    flush,
+    flush_at_exit,
+    listen,
+    send,
+    stop_listening,
+)
 
-__all__ = ["address", "are_on", "flush", "flush_at_exit", "listen", "load", "send", "stop_listening"]
+__all__ = ["address", "after_commit", "are_on", "flush", "flush_at_exit"]
+__all__ += ["listen", "load", "send", "stop_listening"]

@@ -6,6 +6,9 @@ import secrets
 import threading
 from collections.abc import Callable
 from time import monotonic
+from typing import Any
+
+from django.db import connections, transaction
 
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption
@@ -49,6 +52,17 @@ def send(address: int, per_second: float = 0.0) -> None:
             _own.sender.send(_written(address), per_second)
     except BadOption:
         pass  # RESOURCEPOOL is no dict: said wherever it is used
+
+
+def after_commit(using: str, tell: Callable[..., object], *given: Any) -> None:
+    """Call ``tell``, which sends hints, once what the caller has written counts; never if autocommit is off."""
+    connection = connections[using]
+    if connection.in_atomic_block or connection.get_autocommit():
+
+        def told() -> None:  # Django cannot name a ``partial`` that fails, and fails itself
+            tell(*given)
+
+        transaction.on_commit(told, using=using, robust=True)
 
 
 def listen(wake: Callable[[], object]) -> None:

@@ -15,10 +15,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import options
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import limit_silence, rolled_back_on_error
+from resourcepool.database.open_transaction import guarding, limit_silence
 from resourcepool.exceptions import (
     DatabaseUnavailable,
-    GuardOutsideTransaction,
     LeaseFromAnotherProcess,
     LeaseLost,
 )
@@ -157,13 +156,7 @@ class Lease(KeptLease):
             LeaseLost: it is not held; the innermost ``atomic`` block rolls back, also if the error is caught inside it.
             GuardOutsideTransaction: no transaction is open on the lease's database.
         """
-        with rolled_back_on_error(self.using):
-            self.ensure_held()
-            if not self._connection.in_atomic_block:
-                raise GuardOutsideTransaction(
-                    f"guard() protects an open transaction on database {self.using!r}; there is none. "
-                    "Write: with transaction.atomic(), lease.guard(): ..."
-                )
+        with guarding(self.using, self.ensure_held, "lease"):
             self._renew()
         yield self
 

@@ -11,6 +11,7 @@ from django.db.models import BooleanField
 from django.utils.translation import gettext as _
 
 from resourcepool.exceptions import BadOption
+from resourcepool.labels import labels_of
 from resourcepool.operations import Field, Line, Operation, Span
 from resourcepool.resources.registry import resource_model, resource_models
 from resourcepool.resources.selectors import selectable
@@ -148,6 +149,17 @@ def wishes(model: Any, tags: Sequence[str], conditions: Sequence[str]) -> dict[s
         else:
             found.setdefault(name, []).append(_value(selectable(model).get(name), value))
     return {name: value[0] if len(value) == 1 else value for name, value in found.items()}
+
+
+def labels_given(words: Iterable[str], option: str = "--label") -> dict[str, str]:
+    """Return what KEY=VALUE words say; raises BadOption."""
+    found: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or key in found:
+            raise BadOption(option, word, _("KEY=VALUE, such as zone=eu, each key once"))
+        found[key] = value
+    return labels_of(found)
 
 
 def _value(field: Any, text: str) -> Any:

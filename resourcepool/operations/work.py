@@ -1,4 +1,4 @@
-"""What operators do to streams, dispensers and topics, and to their tasks and timers."""
+"""What operators do to streams, dispensers and topics, to their tasks and timers, and to buckets."""
 
 from dataclasses import replace
 
@@ -8,6 +8,8 @@ from django.utils.translation import ngettext_lazy
 from resourcepool.operations.fields import Line
 from resourcepool.operations.operation import Operation
 from resourcepool.taskqueue.abstract import PausableQuerySet, WorkQuerySet
+from resourcepool.taskqueue.dispenser.models import BucketQuerySet
+from resourcepool.taskqueue.timers.models import Timer, TimerQuerySet
 
 REASON = Line(name="reason", label=_("Reason"), most=200, help=_("One line for whoever asks later."))
 
@@ -61,4 +63,38 @@ DISCARD = Operation(
     is_offered=lambda work: work.state in work.discardable_states,
     done=ngettext_lazy("%(count)d was discarded.", "%(count)d were discarded.", "count"),
     otherwise=_("%(count)d skipped: running, assigned, or finished already."),
+)
+FREE = Operation(
+    name="free",
+    button=_("Free"),
+    title=_("Free (return its tasks to the pool)"),
+    effect=_(
+        "Its tasks can be handed to others at once. What its worker still reports about them is refused as stale; the"
+        " worker itself is not stopped, so do this when it is dead or stuck."
+    ),
+    do=BucketQuerySet.free,
+    done=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
+    otherwise=_("%(count)d skipped: ended already."),
+)
+FIRE = Operation(
+    name="fire",
+    button=_("Fire now"),
+    title=_("Fire now (do not wait for its moment)"),
+    effect=_("It is due at once. A recurring one goes on from there: by its interval, or at its next moment."),
+    do=TimerQuerySet.fire,
+    concerned=TimerQuerySet.waiting,
+    is_offered=lambda timer: timer.state == Timer.State.PENDING,
+    done=ngettext_lazy("%(count)d is due now.", "%(count)d are due now.", "count"),
+    otherwise=_("%(count)d skipped: due already, running, or over."),
+)
+CANCEL = Operation(
+    name="cancel",
+    button=_("Cancel"),
+    title=_("Cancel (it does not fire)"),
+    effect=_("It does not fire, or not again: a recurring one that runs goes on to the end of this run."),
+    do=TimerQuerySet.cancel,
+    concerned=TimerQuerySet.cancellable,
+    is_offered=lambda timer: timer.finished_at is None,
+    done=ngettext_lazy("%(count)d was cancelled.", "%(count)d were cancelled.", "count"),
+    otherwise=_("%(count)d skipped: running, or over."),
 )

@@ -152,6 +152,7 @@ class AbstractWork(models.Model):
 
     def insert(self, using: str) -> bool:
         """Insert this new row; False: there is one of this name already."""
+        self.pk = None  # a try whose commit failed has set it, and another row may have it by now
         try:
             with transaction.atomic(using=using):
                 self.save(force_insert=True, using=using)

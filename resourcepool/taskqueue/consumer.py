@@ -91,7 +91,8 @@ class Consumer(Runner):
         try:
             with term:
                 mine = Stream.objects.using(term.using).filter(pk=self.stream, fence=term.fence)
-                retrying(connections[term.using], partial(mine.update, address=hints.address()))
+                with answer_timeout():
+                    retrying(connections[term.using], partial(mine.update, address=hints.address()))
                 self.term = term
                 logger.info("stream %s: leads, term %d; waiting: %s", row, term.fence, self._waiting(term))
                 self._serve(f"stream {self.stream}", Leading(self.stream, term, self._wakeup))
@@ -125,7 +126,8 @@ class Consumer(Runner):
         """Return the row of its stream. Raises BadOption if there is none, DatabaseUnavailable."""
         using = router.db_for_write(Stream)
         streams = Stream.objects.using(using)
-        row: Stream | None = retrying(connections[using], streams.filter(pk=self.stream).first)
+        with answer_timeout():
+            row: Stream | None = retrying(connections[using], streams.filter(pk=self.stream).first)
         if row is None:
             raise BadOption("stream", self.stream, names_of(Stream, using))
         return row

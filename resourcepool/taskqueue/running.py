@@ -14,11 +14,11 @@ from django.db.models import F
 
 from resourcepool import options
 from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import limit_silence, rolled_back_on_error
+from resourcepool.database.open_transaction import guarding, limit_silence
 from resourcepool.database.retry import retrying
 from resourcepool.elections.term import Term
 from resourcepool.events import say
-from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, ResourcePoolError
+from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.leases.lease import Lease
 from resourcepool.taskqueue.abstract import MAX_OUTCOME
 from resourcepool.taskqueue.handlers import Handler
@@ -147,13 +147,7 @@ class RunningTask(Attempt):
             GuardOutsideTransaction: no transaction is open.
         """
         using = self.lease.using
-        with rolled_back_on_error(using):
-            self.ensure_held()
-            if not connections[using].in_atomic_block:
-                raise GuardOutsideTransaction(
-                    f"guard() protects an open transaction on database {using!r}; there is none. "
-                    "Write: with transaction.atomic(), task.guard(): ..."
-                )
+        with guarding(using, self.ensure_held, "task"):
             limit_silence(connections[using], self.lease.terms.ttl)
             self._write(holder=F("holder"))
         yield self

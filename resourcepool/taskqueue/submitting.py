@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.db import connections, router, transaction
+from django.db import connections, router
 
 from resourcepool import hints, options
 from resourcepool.database.retry import retrying
@@ -77,7 +77,8 @@ def submit(
     address = _address(using, stream)
 
     is_new = retrying(connections[using], partial(row.insert, using))
-    _tell(using, address)
+    if address:
+        hints.after_commit(using, hints.send, address)
     return Submitted(row.key, is_new)
 
 
@@ -96,7 +97,8 @@ def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
     address, added = _address(using, stream), 0
     for batch in batches(rows):
         added += retrying(connections[using], partial(_add, using, stream, batch))
-    _tell(using, address)
+    if address:
+        hints.after_commit(using, hints.send, address)
     return added
 
 
@@ -129,13 +131,6 @@ def _address(using: str, stream: str) -> int:
     if address is None:
         raise BadOption("stream", stream, names_of(Stream, using))
     return int(address)
-
-
-def _tell(using: str, address: int) -> None:
-    connection = connections[using]
-    is_commit_told = connection.in_atomic_block or connection.get_autocommit()
-    if address and is_commit_told:
-        transaction.on_commit(partial(hints.send, address), using=using)
 
 
 def _in_columns(task_time: object) -> datetime.datetime:

@@ -206,10 +206,10 @@ LEASES = (
     ),
     Mutation(
         "guard without a transaction",
-        LEASE,
-        "if not self._connection.in_atomic_block:",
-        "if False:",
-        ("tests/leases/test_guard.py",),
+        "database/open_transaction.py",
+        "if connections[using].in_atomic_block:\n            yield",
+        "if True:\n            yield",
+        ("tests/leases/test_guard.py", "tests/queues/test_guard.py", "tests/taskqueue/test_attempts.py"),
     ),
     Mutation(
         "a renewal counts before its commit",

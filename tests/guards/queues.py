@@ -165,13 +165,6 @@ QUEUES = (
         HANDLES,
     ),
     Mutation(
-        "queues: guard demands a transaction",
-        HELD,
-        "if not connections[using].in_atomic_block:",
-        "if False:",
-        HANDLES,
-    ),
-    Mutation(
         "queues: a handle ends with its server's heartbeat",
         HELD,
         "if not self._owner.lease.is_held:",

@@ -211,15 +211,8 @@ TASKS = (
     Mutation(
         "streams: it rolls back though it is caught",
         RUNNING,
-        "with rolled_back_on_error(using):",
+        'with guarding(using, self.ensure_held, "task"):',
         "if using:",
-        EACH_ATTEMPT,
-    ),
-    Mutation(
-        "streams: a guard needs a transaction",
-        RUNNING,
-        "if not connections[using].in_atomic_block:",
-        "if False:",
         EACH_ATTEMPT,
     ),
     Mutation(

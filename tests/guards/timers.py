@@ -48,8 +48,8 @@ TIMERS = (
     Mutation(
         "timers: one that is replaced has another fence",
         SCHEDULING,
-        '.update(**values, fence=F("fence") + 1, scheduled_at=DbNow())',
-        ".update(**values, scheduled_at=DbNow())",
+        'rows.filter(still).update(**values, fence=F("fence") + 1)',
+        "rows.filter(still).update(**values)",
         SETS,
     ),
     Mutation(
@@ -127,8 +127,8 @@ TIMERS = (
     Mutation(
         "timers: one whose lease ran out before its turn is given back",
         RUNNING,
-        " or not self.lease.is_held:",
-        ":",
+        " or not self.lease.is_held or",
+        " or",
         RUNS,
     ),
     Mutation(
@@ -151,6 +151,10 @@ TIMERS = (
         "if end.is_lost:",
         "if False:",
         RUNS,
+    ),
+    Mutation("timers: none waits for a slow handler", BATCHES, "self._give_back_waiting(now)", "pass", RUNS),
+    Mutation(
+        "timers: what is given back unbegun does not begin", RUNNING, " or not self.take_turn():", ":", RUNS
     ),
     Mutation("timers: canaries", GATE, "if CANARY in labels and not rule.on_canary:", "if False:", NODES),
     Mutation("timers: required labels", GATE, "labels.get(key) != value for", "False for", NODES),

@@ -75,6 +75,12 @@ def test_who_mistypes_a_stream_is_told_which_there_are_or_how_to_add_one(words: 
     assert out.getvalue() == ""
 
 
+@pytest.mark.parametrize("labels", [["eu"], ["zone=eu", "zone=us"], ["zone=eu", "zone=eu"], ["=eu"]])
+def test_labels_of_a_node_of_timers_are_keys_with_values_each_once(labels: list[str]) -> None:
+    with pytest.raises(CommandError, match=r"label.* is not allowed"):
+        said("resourcepool_timers", *(f"--label={label}" for label in labels))
+
+
 def test_all_streams_are_shown_as_json_without_the_word_show() -> None:
     stream()
     assert [one["name"] for one in json.loads(said("resourcepool_streams", "--json"))["streams"]] == ["oracle"]

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from resourcepool.database import answers
+from resourcepool.database.retry import retrying
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.taskqueue import Consumer, GivenBack, handler, submit
 from tests.app.rows import steal
@@ -111,3 +113,17 @@ def test_a_consumer_that_pauses_after_a_failure_stops_at_once(monkeypatch: pytes
     with consuming():
         eventually(lambda: tried, WITHIN)
     assert len(tried) == 1
+
+
+def test_a_consumer_does_not_wait_without_end_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream()
+    limits: list[float | None] = []
+
+    def noted(*given: Any) -> Any:
+        limits.append(answers._mine.watched.limit)
+        return retrying(*given)
+
+    monkeypatch.setattr("resourcepool.taskqueue.consumer.retrying", noted)
+    with consuming() as one:
+        eventually(lambda: one.term, WITHIN)
+    assert set(limits) == {answers.LONGEST}

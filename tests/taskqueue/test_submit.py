@@ -5,7 +5,7 @@ import datetime
 from typing import Any, cast
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from resourcepool.exceptions import BadOption
@@ -208,3 +208,23 @@ def test_an_error_that_is_not_about_the_key_is_raised(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Task, "save", refuse)
     with pytest.raises(IntegrityError, match="another constraint"):
         submit("oracle", "note", key="a")
+
+
+def test_a_task_whose_commit_failed_is_submitted_again_whatever_others_did_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream()
+    errors, commit = [OperationalError("database is locked")], connection._commit
+
+    def fail() -> None:
+        if errors:
+            raise errors.pop()
+        commit()
+
+    monkeypatch.setattr(connection, "_commit", fail)
+    row = Task(stream_id="oracle", key="a", type="note")
+    with pytest.raises(OperationalError):
+        row.insert("default")
+    submit("oracle", "note", key="b")
+    assert row.insert("default")
+    assert states() == {"b": "ready", "a": "ready"}

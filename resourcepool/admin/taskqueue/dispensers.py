@@ -16,8 +16,8 @@ from resourcepool.admin.operated import Operated
 from resourcepool.admin.places import CSS, PlaceAdmin, WorkAdmin
 from resourcepool.database.tallies import tallies
 from resourcepool.dialect import DbNow
-from resourcepool.operations.dispensers import FREE
 from resourcepool.operations.operation import by_name
+from resourcepool.operations.work import FREE
 from resourcepool.status.dispensers import MOST_COUNTED, DispenserStatus, dispensers
 from resourcepool.status.reading import duration
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask

@@ -12,7 +12,7 @@ from resourcepool.admin.generic import ModelForm, ReadOnlyAdmin
 from resourcepool.admin.places import PlaceAdmin, WorkAdmin
 from resourcepool.labels import listed, spelled
 from resourcepool.operations.operation import by_name
-from resourcepool.operations.timers import CANCEL, FIRE
+from resourcepool.operations.work import CANCEL, FIRE
 from resourcepool.status.reading import duration
 from resourcepool.status.timers import TopicStatus, topics
 from resourcepool.status.work.schedules import recurrence

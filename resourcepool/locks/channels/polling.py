@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.db import connections, transaction
+from django.db import connections
 
 from resourcepool import hints
 from resourcepool.database.clock import monotonic
@@ -111,13 +111,7 @@ class Pollers:
 
     def tell_after_commit(self, using: str, channel: str) -> None:
         """Have all subscribers of this channel poll after the caller's commit."""
-        connection = connections[using]
-        if connection.in_atomic_block or connection.get_autocommit():
-
-            def tell() -> None:  # Django cannot name a ``partial`` that fails, and fails itself
-                self._tell(using, channel)
-
-            transaction.on_commit(tell, using=using, robust=True)
+        hints.after_commit(using, self._tell, using, channel)
 
     def _tell(self, using: str, channel: str) -> None:
         if using in self._pollers:

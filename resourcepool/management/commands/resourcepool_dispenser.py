@@ -9,8 +9,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.management.arguments import arg, flag, yes
 from resourcepool.management.places import TasksCommand
 from resourcepool.management.words import Options, Word, act
-from resourcepool.operations.dispensers import FREE
-from resourcepool.operations.work import DISCARD, RETRY
+from resourcepool.operations.work import DISCARD, FREE, RETRY
 from resourcepool.status.dispensers import DISPENSERS
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import TaskPool

@@ -1,7 +1,7 @@
 """``manage.py resourcepool_queues``: which server has which queue, what would move, and what operators change."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +10,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool import options as checked
 from resourcepool.exceptions import BadOption
-from resourcepool.labels import labels_of
 from resourcepool.management import queues_report as report
-from resourcepool.management.arguments import Argument, arg, flag, limited, many, span
+from resourcepool.management.arguments import Argument, arg, flag, labels_given, limited, many, span
 from resourcepool.management.base import actor
 from resourcepool.management.layout import more, plain
 from resourcepool.management.status_report import problems_as_text
@@ -103,7 +102,7 @@ class Command(WordsCommand):
     def add(self, options: Options) -> None:
         name, ids = options["task_type"], queue_ids(options["queue"])
         settings = {one: options[one] for one in (*SPANS, "strategy") if options[one] is not None}
-        of_each = {"parameter": options["parameter"], "labels": _labels(options["label"]), "by": actor()}
+        of_each = {"parameter": options["parameter"], "labels": labels_given(options["label"]), "by": actor()}
         if options["new"]:
             try:
                 changing.create(name, ids, **of_each, **settings)
@@ -118,7 +117,7 @@ class Command(WordsCommand):
         self._say_how_many(ngettext("Added %s queue.", "Added %s queues.", len(ids)), len(ids))
 
     def change(self, options: Options) -> None:
-        name, ids, labels = options["task_type"], queue_ids(options["queue"]), _labels(options["label"])
+        name, ids, labels = options["task_type"], queue_ids(options["queue"]), labels_given(options["label"])
         if options["no_label"] and labels:
             raise BadOption("--no-label", options["label"], because=_("without --label"))
         changes = {} if options["parameter"] is None else {"parameter": options["parameter"]}
@@ -246,7 +245,7 @@ def _one(one: TaskTypeStatus, ids: Sequence[str], limit: int) -> Look:
 
 
 def _plan(options: Options) -> Look:
-    labels = _labels(options["labels"], "--labels")
+    labels = labels_given(options["labels"], "--labels")
     joining = [_member(number, word, labels) for number, word in enumerate(options["joining"], 1)]
     return _foreseen(options, without=options["without"], joining=joining)
 
@@ -255,17 +254,6 @@ def _foreseen(options: Options, **what: Any) -> Look:
     found, limit = forecast(options["task_type"], **what), options["limit"]
     data = as_data(replace(found, changes=found.changes[:limit]))
     return {**data, "changes_total": len(found.changes)}, report.forecast_as_text(found, limit)
-
-
-def _labels(words: Iterable[str], option: str = "--label") -> dict[str, str]:
-    """Return what KEY=VALUE words say; raises BadOption."""
-    found: dict[str, str] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or key in found:
-            raise BadOption(option, word, _("KEY=VALUE, such as zone=eu, each key once"))
-        found[key] = value
-    return labels_of(found)
 
 
 def _member(number: int, word: str, labels: dict[str, str]) -> Member:

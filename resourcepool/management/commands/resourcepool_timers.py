@@ -7,8 +7,7 @@ from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from resourcepool.exceptions import BadOption
-from resourcepool.management.arguments import Argument, arg, flag
+from resourcepool.management.arguments import Argument, arg, flag, labels_given
 from resourcepool.management.serving import ServingCommand
 from resourcepool.taskqueue.timers import handling
 from resourcepool.taskqueue.timers.runner import LATE_RATE, THREADS, TimerRunner
@@ -38,7 +37,7 @@ class Command(ServingCommand):
         return [
             *super().arguments(),
             arg("--threads", threads, type=int, default=THREADS),
-            arg("--label", label, action="append", metavar="NAME=VALUE"),
+            arg("--label", label, action="append", metavar="KEY=VALUE"),
             arg("--node-version", version, metavar="VERSION"),
             flag("--celery", celery),
             arg("--late-rate", late, type=float, default=LATE_RATE, metavar="COUNT"),
@@ -49,7 +48,7 @@ class Command(ServingCommand):
         handling.discover()
         runner = TimerRunner(
             threads=options["threads"],
-            labels=_labels(options["label"]),
+            labels=labels_given(options["label"]) if options["label"] else None,
             version=options["node_version"],
             drain_within=options["drain_within"],
             late_rate=options["late_rate"],
@@ -63,12 +62,3 @@ def _by_celery() -> Any:
         return importlib.import_module("resourcepool.celery_timers").by_celery
     except ImportError:
         raise CommandError(_("Celery is not installed.")) from None
-
-
-def _labels(given: list[str] | None) -> dict[str, str] | None:
-    if given is None:
-        return None
-    for one in given:
-        if "=" not in one:
-            raise BadOption("--label", one, "NAME=VALUE")
-    return dict(one.split("=", 1) for one in given)

@@ -13,8 +13,8 @@ from django.db.models import F
 
 from resourcepool import options
 from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import limit_silence, rolled_back_on_error
-from resourcepool.exceptions import BadOption, GuardOutsideTransaction, LeaseLost, LeaseReleased, QueueBusy
+from resourcepool.database.open_transaction import guarding, limit_silence
+from resourcepool.exceptions import BadOption, LeaseLost, LeaseReleased, QueueBusy
 from resourcepool.leases.lease import Lease
 from resourcepool.queues.models import Queue, Server
 from resourcepool.queues.planning.changes import QueueSnapshot
@@ -154,13 +154,7 @@ class HeldQueue:
             GuardOutsideTransaction: no transaction is open on the database of the queues.
         """
         using, server = self._owner.using, self._owner.lease
-        with rolled_back_on_error(using):
-            self.ensure_held()
-            if not connections[using].in_atomic_block:
-                raise GuardOutsideTransaction(
-                    f"guard() protects an open transaction on database {using!r}; there is none. "
-                    "Write: with transaction.atomic(), queue.guard(): ..."
-                )
+        with guarding(using, self.ensure_held, "queue"):
             limit_silence(connections[using], server.terms.ttl)
             mine = Queue.objects.using(using).filter(pk=self.pk, cur_server=server.pk, fence=self.fence)
             if mine.update(fence=F("fence")) != 1:

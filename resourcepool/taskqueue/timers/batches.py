@@ -9,6 +9,7 @@ from functools import partial
 
 from django.db import connections
 
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
@@ -20,13 +21,14 @@ from resourcepool.taskqueue.timers.claiming import Due, Ended
 from resourcepool.taskqueue.timers.gate import Rate, Rule, may_handle
 from resourcepool.taskqueue.timers.nodes import Node
 from resourcepool.taskqueue.timers.running import RunningTimer
-from resourcepool.taskqueue.turning import Turns
+from resourcepool.taskqueue.turning import GIVEN_BACK, Turns
 
 logger = logging.getLogger(__name__)
 
 RULES_READ = 2.5  # seconds after which a change of a topic counts
 SOONEST, LATEST = 0.02, 1.0  # seconds between two looks
 AHEAD, MOST_AHEAD = 0.05, 64  # seconds of work for each thread that are claimed at once, and timers
+WAITS = 1.0  # seconds for which a claimed timer waits for a thread, and after which a handler counts as slow
 PAUSE = 1.0  # seconds after the broker was found away
 
 Send = Callable[[int, int, float | None], object]
@@ -57,6 +59,7 @@ class Batches(Turns[RunningTimer, Ended]):
         now = monotonic()
         self._collect()
         self._stop_overdue(now)
+        self._give_back_waiting(now)
         if may_begin:
             self._read_rules(now)
         room = self._room() if may_begin else 0
@@ -74,11 +77,12 @@ class Batches(Turns[RunningTimer, Ended]):
     def close(self) -> None:
         """End the threads; the node is gone."""
         super().close()
-        with contextlib.suppress(DatabaseUnavailable):
+        with contextlib.suppress(DatabaseUnavailable), answer_timeout():
             self._node.leave()
 
     def _end_of(self, work: RunningTimer, result: Result, *, is_cut_off: bool = False) -> Ended:
-        self._took += (work.took - self._took) / 8
+        if work.has_begun:
+            self._took += (work.took - self._took) / 8
         ended = work.ended(result, is_cut_off=is_cut_off)
         if ended.error is not None:
             logger.warning("%s %s in attempt %d: %s", work, ended.how, work.attempt, ended.error)
@@ -90,7 +94,15 @@ class Batches(Turns[RunningTimer, Ended]):
     def _room(self) -> int:
         """Return how many more may be claimed: what the threads can do in the next ``AHEAD`` seconds."""
         ahead = min(MOST_AHEAD, max(1, int(AHEAD / max(self._took, 1e-6))))
-        return self._threads * ahead - len(self.in_hand) + len(self._unwritten)
+        slow_since, running = monotonic() - WAITS, self._running
+        slow = sum(timer.begun_at < slow_since for timer in running)
+        return (self._threads - slow) * ahead - (len(running) - slow)
+
+    def _give_back_waiting(self, now: float) -> None:
+        """Give back the timers that still wait for a thread: all may be slow, and other nodes have some."""
+        for timer in self._running:
+            if not timer.has_begun and now - timer.claimed.sent_at > WAITS and timer.take_turn():
+                self._unwritten[timer] = self._end_of(timer, GIVEN_BACK)
 
     def _read_rules(self, now: float) -> None:
         if now - self._rules_at >= RULES_READ:

@@ -17,13 +17,12 @@ from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue.abstract import about
 from resourcepool.taskqueue.timers import occurrences
 from resourcepool.taskqueue.timers.gate import Rule, retry_delay
-from resourcepool.taskqueue.timers.models import Timer, Topic
+from resourcepool.taskqueue.timers.models import LATE, Timer, Topic
 
 logger = logging.getLogger(__name__)
 
 State, End = Timer.State, Timer.End
 HANDED_FOR = 60.0  # seconds after which a timer that nobody has taken is handed over again
-LATE = 60.0  # seconds after which a timer is late, and lets punctual ones go first
 TOPICS_AT_ONCE = 200  # SQLite unites 500 queries at most; there are two for each topic
 ANY = "\0"  # stands for a topic; no topic has such a name
 READ = ("pk", "name", "topic_id", "payload", "due_at", "schedule", "catch_up", "state", "holder")

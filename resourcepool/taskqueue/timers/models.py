@@ -21,7 +21,7 @@ from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuer
 MAX_NAME = 200
 MAX_TOPIC = 100
 MAX_SCHEDULE = 300
-LATE = 60.0  # seconds
+LATE = 60.0  # seconds after which a timer is late, and lets punctual ones go first
 
 # Also a timer whose handler's process has died.
 _NOBODYS = Q(state="pending") | Q(busy_before__lte=DbNow())

@@ -56,13 +56,8 @@ _seen: dict[str, tuple[float, list[tuple[int, list[str]]]]] = {}
 
 def tell_after_commit(using: str, topic: str) -> None:
     """Have some nodes that handle this topic look, once what the caller has written counts."""
-    connection = connections[using]
-    if hints.are_on() and (connection.in_atomic_block or connection.get_autocommit()):
-
-        def tell() -> None:  # Django cannot name a ``partial`` that fails, and fails itself
-            _tell(using, topic)
-
-        transaction.on_commit(tell, using=using, robust=True)
+    if hints.are_on():
+        hints.after_commit(using, _tell, using, topic)
 
 
 def _tell(using: str, topic: str) -> None:

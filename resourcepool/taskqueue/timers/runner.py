@@ -8,6 +8,7 @@ from django.db import connections, router
 
 from resourcepool import hints, options
 from resourcepool.conf import setting
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
@@ -74,7 +75,8 @@ class TimerRunner(Runner):
     def look_up(self) -> None:
         """See whether the tables can be read. Raises DatabaseUnavailable, NotMigrated."""
         using = router.db_for_write(Timer)
-        retrying(connections[using], Timer.objects.using(using).exists)
+        with answer_timeout():
+            retrying(connections[using], Timer.objects.using(using).exists)
 
     def run(self) -> None:
         """Handle timers until ``stop``.

@@ -41,7 +41,19 @@ class RunningTimer(Attempt):
         self.name, self.topic, self.previous_end = claimed.name, topic, claimed.previous_end
         self.due_at, self.missed = for_project(claimed.due_at), claimed.missed
         self.late_by: datetime.timedelta = claimed.now - claimed.due_at
-        self.claimed, self.has_begun, self.took = claimed, False, 0.0
+        self.claimed, self.took, self.begun_at = claimed, 0.0, math.inf
+        self._turns = [True]
+
+    def take_turn(self) -> bool:
+        """Return True to the first caller alone: the thread that runs it, or the node that gives it back unbegun."""
+        try:
+            return self._turns.pop()  # in one step, whatever other threads do
+        except IndexError:
+            return False
+
+    @property
+    def has_begun(self) -> bool:
+        return self.begun_at < math.inf
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[Self]:
@@ -56,15 +68,14 @@ class RunningTimer(Attempt):
 
     def run(self) -> Result:
         """Call the handler, unless the process is to stop, or the lease ran out, before its turn came."""
-        if self.is_stopping or not self.lease.is_held:
+        if self.is_stopping or not self.lease.is_held or not self.take_turn():
             return Result("", is_given_back=True)
-        begun_at = monotonic()
-        self.overdue_at = begun_at + (math.inf if self.max_runtime is None else self.max_runtime)
-        self.has_begun = True
+        self.begun_at = monotonic()
+        self.overdue_at = self.begun_at + (math.inf if self.max_runtime is None else self.max_runtime)
         try:
             return super().run()
         finally:
-            self.took = monotonic() - begun_at
+            self.took = monotonic() - self.begun_at
 
     def ended(self, result: Result, *, is_cut_off: bool = False) -> Ended:
         """Return what is to be written; what fails after the lease ran out may have failed because of that."""

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow, aware, for_project, from_columns
+from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable
 from resourcepool.taskqueue import checking
@@ -109,7 +109,7 @@ def schedule(
         "schedule": "" if when.schedule is None else when.schedule.text(),
     }
     using = router.db_for_write(Timer)
-    tried: list[datetime.datetime] = []  # the due moments that were sent
+    tried: list[datetime.datetime] = []  # when: a try whose answer was lost is known by its scheduled_at
     is_soon = False
 
     def send() -> Scheduled:
@@ -117,8 +117,9 @@ def schedule(
         now = _now(using, topic)
         due_at = when.due_at(now)
         is_soon = due_at - now < SOON
-        tried.append(due_at)
-        return _put(using, name, topic, {**values, **Timer.anew(using, due_at)}, mode, tried)
+        tried.append(now)
+        anew = {**Timer.anew(using, due_at), "scheduled_at": in_columns(now, connections[using])}
+        return _put(using, Scheduled(name, topic, for_project(due_at), True), {**values, **anew}, mode, tried)
 
     made = retrying(connections[using], send)
     if is_soon:
@@ -200,26 +201,26 @@ def _now(using: str, topic: str) -> datetime.datetime:
 
 
 def _put(
-    using: str, name: str, topic: str, values: dict[str, Any], mode: str, tried: list[datetime.datetime]
+    using: str, done: Scheduled, values: dict[str, Any], mode: str, tried: list[datetime.datetime]
 ) -> Scheduled:
+    name, topic = done.name, done.topic
     rows = Timer.objects.using(using).filter(name=name, topic_id=topic)
-    done = Scheduled(name, topic, for_project(tried[-1]), True)
     for _look in range(LOOKS):
-        found = rows.values("finished_at", "due_at", "state").first()
+        found = rows.values("finished_at", "due_at", "scheduled_at").first()
         if found is None:
             if Timer(name=name, topic_id=topic, **values).insert(using):
                 return done
             continue
         is_over = found["finished_at"] is not None
-        due_at = from_columns(found["due_at"], connections[using])
-        if not is_over and due_at in tried[:-1]:
+        due_at, set_at = (from_columns(found[name], connections[using]) for name in ("due_at", "scheduled_at"))
+        if not is_over and set_at in tried[:-1]:
             return done._replace(due_at=for_project(due_at))  # by a try whose answer was lost
         if not is_over and mode == "keep":
             return Scheduled(name, topic, for_project(due_at), False)
         if not is_over and mode == "error":
             raise BadOption("name", name, because=Sentence(_("a timer of this topic has it, and is not over")))
         still = Q() if mode == "replace" else ~Q(finished_at=None)
-        if rows.filter(still).update(**values, fence=F("fence") + 1, scheduled_at=DbNow()):
+        if rows.filter(still).update(**values, fence=F("fence") + 1):
             return done._replace(is_new=is_over)
     raise DatabaseUnavailable(f"timer {topic}/{name} was changed by others {LOOKS} times meanwhile")
 

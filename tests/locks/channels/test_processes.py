@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from resourcepool import hints
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import LeaseFromAnotherProcess
 from resourcepool.locks import Channel
@@ -94,8 +95,8 @@ def test_a_fork_neither_reads_nor_ends_the_subscription_of_its_parent(name: str 
 
 def test_the_processes_that_listen_are_told_after_the_commit(monkeypatch: Any) -> None:
     told: list[int] = []
-    hints = SimpleNamespace(are_on=lambda: True, send=told.append, address=lambda: 1, listen=id)
-    monkeypatch.setattr(polling, "hints", hints)
+    fakes = {"are_on": lambda: True, "send": told.append, "address": lambda: 1, "listen": id}
+    monkeypatch.setattr(polling, "hints", SimpleNamespace(**{**vars(hints), **fakes}))
     monkeypatch.setattr(polling.pollers, "_told", {})
     filled(0)
     for address, seconds in ((1, 60), (5, 60), (6, -60), (0, 60), (5, 60)):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from resourcepool import hints
 from resourcepool.dialect import DbLater
 from resourcepool.models import TimerNode
 from resourcepool.taskqueue import timers
@@ -17,8 +18,8 @@ from resourcepool.taskqueue.timers import nodes
 def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Have hints on, and forget which nodes were known."""
     addresses: list[int] = []
-    hints = SimpleNamespace(are_on=lambda: True, send=addresses.append, address=lambda: 1)
-    monkeypatch.setattr(nodes, "hints", hints)
+    fakes = {"are_on": lambda: True, "send": addresses.append, "address": lambda: 1}
+    monkeypatch.setattr(nodes, "hints", SimpleNamespace(**{**vars(hints), **fakes}))
     monkeypatch.setattr(nodes, "_seen", {})
     return addresses
 

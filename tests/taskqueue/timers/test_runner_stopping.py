@@ -4,14 +4,16 @@ import threading
 from typing import Any
 
 import pytest
+from django.db import transaction
 
+from resourcepool.database import answers
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.running import GivenBack
-from resourcepool.taskqueue.timers import TimerRunner, claiming
+from resourcepool.taskqueue.timers import TimerRunner, batches, claiming, nodes
 from resourcepool.taskqueue.timers.handling import find as handling_of
 from tests.eventually import InBackground, eventually
 from tests.taskqueue.consuming import Gate
-from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer
+from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer, topic
 
 
 def test_a_handler_that_is_to_stop_may_give_its_timer_back() -> None:
@@ -109,3 +111,43 @@ def test_one_that_ran_for_too_long_because_its_process_stood_still_has_not_faile
     gate.may_end.set()
     assert died == ["timer t/a ran for more than 0.2 s"]
     assert (timer().state, timer().failures) == ("running", 0), "it expires"
+
+
+def test_a_timer_does_not_wait_for_a_slow_handler_while_another_node_has_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate, ran = Gate(), []
+    timers.on("slow")(gate)
+    timers.on("t")(ran.append)
+    topic("slow")  # known from the start
+    with handling(threads=1):
+        for number in range(20):  # so quick that several are claimed at once
+            due(str(number))
+        over(20)
+        monkeypatch.setattr(batches, "WAITS", 0.1)
+        with transaction.atomic():
+            due("slow", topic="slow", ago=2)
+            due("quick")
+        assert gate.began.wait(WITHIN)
+        with handling(threads=1):
+            over(21)
+        assert (timer("quick").state, timer("quick").attempts, timer("quick").deaths) == ("done", 1, 0)
+        gate.may_end.set()
+        over(22)
+    assert len(ran) == 21
+
+
+def test_a_node_that_ends_does_not_wait_without_end_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float | None] = []
+    monkeypatch.setattr(nodes.Node, "leave", lambda _node: limits.append(answers._mine.watched.limit))
+    with handling():
+        pass
+    assert limits == [answers.LONGEST]
+
+
+def test_a_timer_that_was_given_back_before_a_thread_was_free_does_not_begin(seen: list[Any]) -> None:
+    one = claimed_here()
+    assert one.take_turn()
+    assert one.run().is_given_back
+    assert (one.has_begun, seen) == (False, [])
+    one.lease.abandon()

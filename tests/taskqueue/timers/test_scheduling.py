@@ -5,18 +5,21 @@ import json
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.timers import Outcome
+from resourcepool.taskqueue.timers import Outcome, scheduling
 from tests.app.rows import change, expire, now
+from tests.concurrency.wire import Interference
 from tests.eventually import InBackground
+from tests.resources.clients import LOST_CONNECTION
 
 HOUR = datetime.timedelta(hours=1)
+AWAY = {**LOST_CONNECTION, "sqlite": lambda: OperationalError("database is locked")}[connection.vendor]
 
 
 def timer(name: str = "a") -> Timer:
@@ -275,3 +278,37 @@ def test_what_is_not_allowed_is_refused_by_name_and_nothing_is_set(options: dict
 def test_a_naive_moment_is_refused_with_how_to_mend() -> None:
     with pytest.raises(BadOption, match=r"a datetime with a time zone, such as django.utils.timezone.now\(\)"):
         timers.schedule("a", topic="t", at=NAIVE)
+
+
+def test_a_try_that_changed_nothing_is_not_taken_for_the_one_that_set_it() -> None:
+    at, interference = timezone.now() + HOUR, Interference()
+    set_one(at=at, payload={"v": 1})
+    change(timer(), scheduled_at=DbLater(-1))
+    with connection.execute_wrapper(interference):
+        interference.expect("UPDATE", AWAY)
+        assert not set_one(at=at, payload={"v": 2}).is_new
+        assert (interference.raised, timer().payload) == (1, '{"v": 2}')
+        change(timer(), scheduled_at=DbLater(-1))
+        interference.expect("SELECT", AWAY, after=True)
+        with pytest.raises(BadOption, match="a timer of this topic has it"):
+            set_one(at=at, if_exists="error")
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_one_that_was_set_by_a_try_whose_answer_was_lost_is_recognised(
+    monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    at, put, errors = timezone.now() + HOUR, scheduling._put, [AWAY()]
+    if is_there:
+        set_one(at=at)
+
+    def lose_the_answer(*given: Any) -> Any:
+        done = put(*given)
+        if errors:
+            raise errors.pop()
+        return done
+
+    monkeypatch.setattr(scheduling, "_put", lose_the_answer)
+    fence = timer().fence if is_there else None
+    assert set_one(at=at, if_exists="replace" if is_there else "error") == ("a", "t", at, True)
+    assert fence is None or timer().fence == fence + 1
