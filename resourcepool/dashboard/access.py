@@ -60,11 +60,11 @@ def visible_jobs(jobs: Mapping[str, JobStatus], models: Sequence[Any]) -> dict[s
     labels = {model._meta.label for model in models}
     if labels.issuperset(model._meta.label for model in resource_models()):
         return dict(jobs)
-    return {name: _discreet(job, labels) for name, job in jobs.items() if _is_of_all_or_of(labels, name)}
-
-
-def _is_of_all_or_of(labels: set[str], name: str) -> bool:
-    return not name.startswith(CHECK) or name.removeprefix(CHECK) in labels
+    return {
+        name: _discreet(job, labels)
+        for name, job in jobs.items()
+        if not name.startswith(CHECK) or name.removeprefix(CHECK) in labels
+    }
 
 
 def _discreet(job: JobStatus, labels: set[str]) -> JobStatus:
