@@ -62,11 +62,7 @@ def countdown(seconds: float, text: str, over: str) -> SafeString:
     return format_html(
         '<span class="resourcepool-left" role="timer" data-left="{}" data-text="{}" data-over="{}" data-units="{}">'
         "{}</span>",
-        f"{left:.1f}",
-        text,
-        over,
-        units,
-        text % duration(left),
+        *(f"{left:.1f}", text, over, units, text % duration(left)),
     )
 
 
@@ -105,11 +101,8 @@ def zone() -> str:
     """Return a sentence that names the time zone of the moments shown; "" if the project does without time zones."""
     if not settings.USE_TZ:
         return ""
-    offset = timezone.localtime().isoformat()[-6:]
-    return _("Times are shown in %(name)s (%(offset)s).") % {
-        "name": timezone.get_current_timezone_name(),
-        "offset": offset,
-    }
+    told = {"name": timezone.get_current_timezone_name(), "offset": timezone.localtime().isoformat()[-6:]}
+    return _("Times are shown in %(name)s (%(offset)s).") % told
 
 
 def _local(at: datetime.datetime) -> datetime.datetime:

@@ -37,9 +37,8 @@ class OperationForm(forms.Form):
         }
         # They share a line, where the resource keeps them.
         if len(": ".join(value for value in entered.values() if isinstance(value, str))) > MAX_REASON:
-            raise forms.ValidationError(
-                _("Name and reason together: at most %(most)d characters.") % {"most": MAX_REASON - 2}
-            )
+            text = _("Name and reason together: at most %(most)d characters.")
+            raise forms.ValidationError(text % {"most": MAX_REASON - 2})
         return entered
 
     def _line(self, field: Line) -> str:

@@ -67,11 +67,8 @@ class Admin(ModelAdmin):
         return CappedList
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(**{name: MicrosUntil(column) for name, column in self.ages.items()})
-        )
+        ages = {name: MicrosUntil(column) for name, column in self.ages.items()}
+        return super().get_queryset(request).annotate(**ages)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if is_seconds(db_field):
@@ -95,6 +92,17 @@ class Admin(ModelAdmin):
             return found
         return [(name, {**more, "fields": readable(more["fields"], self.model)}) for name, more in found]
 
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Write only what was edited: others write the rest while the form is open."""
+        if not change:
+            super().save_model(request, obj, form, change)
+        elif edited := self.edited(form):
+            obj.save(update_fields=edited)
+
+    def edited(self, form: Any) -> list[str]:
+        """Return the columns that ``form`` changes."""
+        return list(form.changed_data)
+
     def note(self, rows: Any) -> None:
         """Set on each of ``rows``, which are on one page, what columns show besides: one query for all of them."""
 
@@ -112,15 +120,8 @@ class Admin(ModelAdmin):
             context |= self.page_of(request, row)
         return super().render_change_form(request, context, *args, **kwargs)
 
-    def own_urls(self) -> list[URLPattern]:
-        """Return the addresses of pages that Django has not; they come first."""
-        return []
-
-    def get_urls(self) -> list[URLPattern]:
-        return [*self.own_urls(), *super().get_urls()]
-
     def url_to(self, route: str, view: Callable[..., HttpResponse], page: str) -> URLPattern:
-        """Return an address for ``own_urls``."""
+        """Return the address of a page that Django has not, for ``get_urls``."""
         name = f"{self.opts.app_label}_{self.opts.model_name}_{page}"
         return path(route, self.admin_site.admin_view(view), name=name)
 
@@ -212,14 +213,9 @@ class Admin(ModelAdmin):
 
     def page_beside(self, request: HttpRequest, template: str, title: str, **more: Any) -> HttpResponse:
         """Return a page beside the list."""
-        context = {
-            **self.admin_site.each_context(request),
-            "title": title,
-            "opts": self.opts,
-            "media": self.media,
-        }
+        context = {"title": title, "opts": self.opts, "media": self.media, **more}
         request.current_app = self.admin_site.name
-        return TemplateResponse(request, template, context | more)
+        return TemplateResponse(request, template, self.admin_site.each_context(request) | context)
 
 
 class WholeTermSearch(ModelAdmin):

@@ -67,17 +67,13 @@ class Operated(Admin):
 
     def get_urls(self) -> list[URLPattern]:
         """Return the addresses of all pages, those ``at_once`` outside of ATOMIC_REQUESTS."""
-        prefix = f"{self.opts.app_label}_{self.opts.model_name}_"
-        urls = super().get_urls()
+        asks = self.url_to("<path:object_id>/operate/<slug:name>/", self.operate_view, "operate")
+        urls = [asks, *super().get_urls()]
         for url in urls:
-            if url.name in {prefix + page for page in self.at_once}:
+            if str(url.name).rpartition("_")[2] in self.at_once:
                 for alias in connections:
                     transaction.non_atomic_requests(using=alias)(url.callback)
         return urls
-
-    def own_urls(self) -> list[URLPattern]:
-        asks = self.url_to("<path:object_id>/operate/<slug:name>/", self.operate_view, "operate")
-        return [asks, *super().own_urls()]
 
     def may(self, request: HttpRequest, operation: Operation, row: Any = None) -> bool:
         """Tell whether this user may do ``operation``, to ``row`` if one is named."""

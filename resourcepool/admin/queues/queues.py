@@ -43,11 +43,7 @@ class QueueAdmin(ByTaskType):
     search_help_text = _("A part of the queue's id, of its pin, or of the name of the server that has it.")
     ordering = ("pk",)
     operations = by_name(PIN, UNPIN, REMOVE)
-    ages = {
-        "micros_since": "since",
-        "micros_asked": "requested_at",
-        "micros_left": "cur_server__busy_before",
-    }
+    ages = {"micros_since": "since", "micros_asked": "requested_at", "micros_left": "cur_server__busy_before"}
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody edits a queue that somebody may be working on."""
@@ -83,13 +79,9 @@ class QueueAdmin(ByTaskType):
         return self.operate_view(request, object_id, REMOVE.name, back=self.url_of("changelist"))
 
     def _add(self, request: HttpRequest, entered: dict[str, Any]) -> None:
-        count = changing.add_queues(
-            entered["task_type"],
-            entered["queues"],
-            parameter=entered["parameter"],
-            labels=entered["labels"],
-            by=request.user.get_username(),
-        )
+        about = {name: entered[name] for name in ("parameter", "labels")}
+        by = request.user.get_username()
+        count = changing.add_queues(entered["task_type"], entered["queues"], **about, by=by)
         text = ngettext("%(count)d queue was added.", "%(count)d queues were added.", count)
         self.message_user(request, text % {"count": count}, messages.SUCCESS)
 

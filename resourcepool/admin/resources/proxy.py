@@ -70,4 +70,4 @@ class ProxyAdmin(Importing, ResourceAdmin):
 
     def edited(self, form: ModelForm) -> list[str]:
         """Return the changed fields; the password by its name in the model."""
-        return ["password" if name == "new_password" else name for name in form.changed_data]
+        return ["password" if name == "new_password" else name for name in super().edited(form)]
