@@ -18,8 +18,7 @@ from resourcepool.status.why import Holder, Resource
 
 
 def _wants(place: InLine) -> str:
-    wish = place.wish or _("any")
-    return f"{place.count} x {wish}"
+    return f"{place.count} x {place.wish or _('any')}"
 
 
 ENDINGS = (

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from resourcepool import options as checked
 from resourcepool.database.clock import monotonic
 from resourcepool.events import shown
-from resourcepool.leases.lock_holders import MOST, Locked
+from resourcepool.leases.lock_holders import MOST
 from resourcepool.management.arguments import Argument, arg, asked, changing, flag
 from resourcepool.management.commands import resourcepool_operate
 from resourcepool.management.layout import plain, rendered
@@ -40,14 +40,12 @@ class Command(resourcepool_operate.Command):
     interrupted = gettext_lazy("what was changed stays so; nobody was disturbed")
 
     def arguments(self) -> list[Argument]:
-        back_by_itself = _(
-            "back in service by itself after so long, e.g. 90s, 15m, 2h, 7d; default: until --back"
-        )
+        ends = _("back in service by itself after so long, e.g. 90s, 15m, 2h, 7d; default: until --back")
         why = _("why, one line for the history; needed, except with --back and --dry-run")
         waits = _("wait until none of them is held any more, at most so long")
         return [
             *self.resources(),
-            *asked([DRAIN], reason=why, duration=back_by_itself),
+            *asked([DRAIN], reason=why, duration=ends),
             flag("--back", _("return to service")),
             arg("--wait", waits, type=float, metavar="SECONDS"),
             *changing(),
@@ -96,7 +94,8 @@ class Command(resourcepool_operate.Command):
                 self.note(_("%s still held") % f"{held:,}")
             threading.Event().wait(min(PAUSE, max(0.0, gives_up_at - monotonic())))
         if not held:
-            stuck = _still_locked(model, rows)
+            pks = list(rows.filter(in_service=False).values_list("pk", flat=True)[:MOST])
+            stuck = locked(model, pks=pks) if pks else []  # somebody may still use them
             for one in stuck:
                 self.note(plain(shown(one), 300))
             return len(stuck)
@@ -104,9 +103,3 @@ class Command(resourcepool_operate.Command):
         listed = table(holdings(model, pks=pks), HOLDINGS)
         self.note(rendered(self.printer, [listed]))
         return int(held)
-
-
-def _still_locked(model: Any, rows: Any) -> list[Locked]:
-    """Return which of those that are out of service by now are locked: somebody may still use them."""
-    pks = list(rows.filter(in_service=False).values_list("pk", flat=True)[:MOST])
-    return locked(model, pks=pks) if pks else []

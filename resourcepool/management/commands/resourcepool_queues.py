@@ -205,9 +205,8 @@ def _of_type(**how: Any) -> Argument:
 def _readings() -> Iterator[Word]:
     these = _("only these queues, each with all that is known of it; 0..63 are 64 of them")
     some = arg("queue", these, nargs="*", default=[], metavar="QUEUE")
-    yield reading(
-        "show", _("how servers and queues stand; the default"), _look, _of_type(nargs="?"), some, limited(20)
-    )
+    shows = _("how servers and queues stand; the default")
+    yield reading("show", shows, _look, _of_type(nargs="?"), some, limited(20))
 
     left = _('without this server: "web-3" (all of that name) or "web-3 #17"; may be repeated')
     one_more = _("with one more server, such as web-4, or web-4:2 for weight 2; may be repeated")
