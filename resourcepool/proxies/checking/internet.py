@@ -81,10 +81,8 @@ def _perhaps_meant(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Add
     found = {_behind(bits, zeros) for zeros in (56, 48, 40, 32, 24)}  # networks of 32 to 64 bits (RFC 6052)
     if before == 0:
         found.add(last)  # of 96 bits, the last ones zero
-    # A small number in the end, as in ::1, is the number of a host.
-    yield from (
-        one for each in found if each is not None and (one := ipaddress.IPv4Address(each)) not in NOWHERE
-    )
+    addresses = (ipaddress.IPv4Address(each) for each in found if each is not None)
+    yield from (one for one in addresses if one not in NOWHERE)  # as in ::1, a number of a host
 
 
 def _behind(bits: int, zeros: int) -> int | None:
