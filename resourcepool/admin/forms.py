@@ -27,7 +27,6 @@ class OperationForm(forms.Form):
             self.fields |= _of_a_line(field) if isinstance(field, Line) else _of_a_span(field)
 
     def clean(self) -> dict[str, Any]:
-        """Check each field by its own rules."""
         super().clean()
         if self.errors:
             return self.cleaned_data

@@ -43,7 +43,7 @@ class PlaceAdmin(Timelined, Operated):
         return ("name", *self.settings, *(self.figures if obj else ()))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return what no form changes; programs know a place by its name."""
+        """Return the fields that no form changes; programs know a place by its name."""
         return ("name", *self.figures) if obj else ()
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:

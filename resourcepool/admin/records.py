@@ -68,7 +68,6 @@ ActorFilter = typed("by", _("operator"), _("the user's name"), lambda events, te
 
 
 def newest(rows: Any) -> Any:
-    """Return the newest of these rows."""
     last = rows.model._default_manager.aggregate(last=Max("pk"))["last"] or 0
     return rows.filter(pk__gt=last - NEWEST)
 

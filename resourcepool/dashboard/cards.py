@@ -102,7 +102,6 @@ def segments(pool: PoolStatus, address: Callable[[State], str]) -> list[dict[str
 
 
 def charts(points: Sequence[Point | None]) -> list[Chart]:
-    """Return the charts of a pool."""
 
     def series(name: str, css: str, style: str, column: str) -> Series:
         return Series(name, css, style, [None if point is None else getattr(point, column) for point in points])

@@ -65,7 +65,7 @@ class Panel:
 
 
 def panel(links: Links) -> Panel:
-    """Return how the task types stand: seven queries, one if there is none. That they cannot be read is told."""
+    """Return how the task types stand, or why they cannot be read: seven queries, one if there is none."""
     try:
         found = task_types()
         if not found:
@@ -113,7 +113,7 @@ def card(
 
 
 def rows(one: TaskTypeStatus, where: Sequence[QueueCell] | None, links: Links, name: str) -> list[Row]:
-    """Return a row for what nobody has, if there is any, and one for each server; those judged dead come first."""
+    """Return a row for unassigned queues, if there are any, and one for each server, dead servers first."""
     servers = sorted(one.servers, key=lambda server: (server.is_alive, server.pk))[:MOST_SERVERS]
     known = {server.pk for server in one.servers}
     lost = one.unowned - sum(server.queues for server in one.servers if not server.is_alive)

@@ -57,7 +57,7 @@ def answering(view: View) -> View:
 
 @require_safe
 def page(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
-    """Show the whole page; it needs no script. The admin site has seen to it that somebody of the staff asks."""
+    """Show the whole page; it needs no script. The admin site has checked that the user is staff."""
     context = {
         **site.each_context(request),
         **_overview(request, site),
@@ -72,7 +72,7 @@ def page(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
 @never_cache
 @require_safe
 def live(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
-    """Return the part that changes. Who is not logged in is told so, not sent to the login page."""
+    """Return the part that changes; a user who is logged out gets 403, not the login page."""
     if not site.has_permission(request):
         return HttpResponse(_("You are logged out."), status=403, content_type="text/plain")
     return render(request, "resourcepool/dashboard/live.html", _overview(request, site))

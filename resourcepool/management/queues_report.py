@@ -94,7 +94,6 @@ WOULD_STAY = ngettext_lazy(
 
 
 def settings_as_text(one: TaskTypeStatus) -> list[str]:
-    """Return the settings of a task type, and its state."""
     spans = {"heartbeat": one.heartbeat_every, "dead": one.judge_dead_after}
     spans |= {"reload": one.reload_every, "drain": one.drain_within}
     text = _(
@@ -114,7 +113,6 @@ def settings_as_text(one: TaskTypeStatus) -> list[str]:
 
 
 def servers_as_text(servers: Sequence[ServerStatus], limit: int) -> list[Any]:
-    """Return a table of the servers, and how many more there are."""
     if not servers:
         return [_("No server.")]
     return [table(servers[:limit], SERVERS), *more(min(limit, len(servers)), len(servers))]

@@ -47,7 +47,6 @@ def pools_as_text(pools: Sequence[PoolStatus]) -> list[Any]:
 
 
 def jobs_as_text(jobs: Mapping[str, JobStatus]) -> list[str]:
-    """Return one line for each kind of periodic work."""
     lines = [f"{plain(gettext(name))}: {_done(job)}" for name, job in jobs.items()]
     return lines or [_("No periodic job has ever run.")]
 

@@ -40,7 +40,6 @@ class BadField(ResourcePoolError, ValueError):
 
 
 def refused(why: str, **parameters: object) -> ImportRefused:
-    """Return the error with this text and its parameters."""
     return ImportRefused(Sentence(why, **parameters))
 
 

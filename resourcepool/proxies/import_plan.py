@@ -155,7 +155,7 @@ def _sealed(row: Row) -> Row:
 
 
 def _purposes(row: Row) -> list[Purpose]:
-    """Return what the password of this proxy may be sealed for; the first is what it is sealed for now."""
+    """Return the purposes that this proxy's password may be sealed for, the current one first."""
     purposes: list[Purpose] = Proxy._meta.get_field("password").purposes_of(*row.identity)
     return purposes
 

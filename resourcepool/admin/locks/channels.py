@@ -30,8 +30,6 @@ StandingFilter = choice(
 
 @admin.register(Broadcast)
 class BroadcastAdmin(PlaceAdmin):
-    """What is kept, and who reads."""
-
     settings = ("kept", "kept_count")
     figures = ("standing", "messages", "readers", "behind")
     work, place, read = Subscription, "channel", staticmethod(channels)

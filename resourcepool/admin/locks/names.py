@@ -46,7 +46,7 @@ StandingFilter = choice("standing", _("state"), [("held", _("held")), ("waited",
 
 
 class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
-    """What one kind has in common; ``kind`` says which it is."""
+    """The page of one ``kind`` of lock."""
 
     kind: ClassVar[LockKind]
     list_display = ("name", "standing", "held_by", "waiting", "highest_fence")
@@ -64,7 +64,7 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
         return rows.filter(key=Concat(F("name"), Value(f"{NUMBER}0"))) if self.kind.has_permits else rows
 
     def has_operate_all_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell whether this user may do what changes names of all kinds."""
+        """Tell whether this user may operate on names of all kinds."""
         options = [kind.model._meta for kind in KINDS]
         names = [f"{one.app_label}.{get_permission_codename('operate', one)}" for one in options]
         return request.user.has_perms(names) and self._may_view_all(request)
@@ -73,7 +73,7 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
         return all(may_view(self.admin_site, request, kind.model) for kind in KINDS)
 
     def about(self, request: HttpRequest, chosen: list[Any], operation: Operation) -> dict[str, Any]:
-        """Add what the holders hold besides."""
+        """Add the other locks of these holders."""
         told = super().about(request, chosen, operation)
         if operation is FREE_HOLDER:
             found = standing_of(self.kind, [row.name for row in chosen[:SHOWN_ROWS]], holders=MOST_HOLDERS)
@@ -106,12 +106,12 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
             row.status = found[row.name]
 
     def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Note besides whether its circles may be told, which name other kinds."""
+        """Note whether the user may see its deadlocks, which name locks of other kinds."""
         row.tells_all = self._may_view_all(request)
         return super().page_of(request, row)
 
     def note_in_full(self, row: Any) -> None:
-        """Read how it stands, with all of its holders and waiters."""
+        """Read its status, with all holders and waiters."""
         row.status = next(iter(lock_named(row.name, self.kind)), LockStatus(self.kind, row.name))
 
     @admin.display(description=_("state"))
@@ -178,21 +178,15 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
 
 @admin.register(Mutex)
 class MutexAdmin(NamedAdmin):
-    """Locks."""
-
     kind = LockKind.LOCK
 
 
 @admin.register(SemaphorePermit)
 class SemaphoreAdmin(NamedAdmin):
-    """Semaphores."""
-
     kind = LockKind.SEMAPHORE
     operations = by_name(FREE, FREE_HOLDER, RESIZE)
 
 
 @admin.register(RWLockPermit)
 class RWLockAdmin(NamedAdmin):
-    """Read-write locks."""
-
     kind = LockKind.RWLOCK

@@ -46,7 +46,7 @@ class QueueAdmin(ByTaskType):
     ages = {"micros_since": "since", "micros_asked": "requested_at", "micros_left": "cur_server__busy_before"}
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody edits a queue that somebody may be working on."""
+        """Nobody edits a queue that a server may be working on."""
         return False
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:

@@ -226,7 +226,6 @@ def explained(error: ResourcePoolError) -> list[str]:
 
 
 def sentences(done: Imported) -> list[str]:
-    """Return what an import did, or would do."""
     numbers = {"total": done.total, "new": done.new, "changed": done.changed, "unchanged": done.unchanged}
     said = [_("%(total)d in the file: %(new)d new, %(changed)d changed, %(unchanged)d unchanged.") % numbers]
     return said + [text % count for name, text in BESIDES.items() if (count := getattr(done, name))]

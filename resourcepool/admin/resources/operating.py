@@ -130,14 +130,13 @@ class Operating(Operated):
             self.message_user(request, text % {"count": count}, level)
 
     def state(self, resource: Any) -> str:
-        """Return the state of ``resource`` for people."""
         raise NotImplementedError
 
 
 def _attempt(
     operation: Operation, rows: Any, entered: dict[str, Any], actor: str
 ) -> tuple[list[Any], int, ResourcePoolError | None]:
-    """Do it; return the rows that it concerned, how many were changed, and what went wrong."""
+    """Run it; return the rows concerned, the number changed, and the error."""
     concerned: list[Any] = []
     try:
         those = operation.concerned(rows)
@@ -152,7 +151,7 @@ def _attempt(
 
 
 def _held(operation: Operation, rows: Any) -> int:
-    """Return for how many of ``rows``, to which it has been done, it waits for the end of their lease."""
+    """Return how many of the changed ``rows`` it affects only when their lease ends."""
     if operation.later is None:
         return 0
     with contextlib.suppress(DatabaseError, InterfaceError):  # it is done: no reason to say that it is not

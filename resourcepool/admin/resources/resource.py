@@ -50,7 +50,7 @@ class ResourceAdmin(Timelined, Deleting, Columns, Operating):
         return super().get_queryset(request).annotate(db_now=DbNow())
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        """Find what the term names; if that is nothing, what contains its words."""
+        """Find the resource that the term names; if there is none, resources that contain its words."""
         condition = named(self.model, search_term.strip()) if search_term.strip() else None
         if condition is not None and (exactly := queryset.filter(condition)).exists():
             return exactly, False

@@ -60,7 +60,7 @@ class Command(resourcepool_operate.Command):
         return BACK if options["back"] else DRAIN
 
     def meant(self, operation: Operation, rows: Any, *, by_id: bool) -> Any:
-        """Leave what is reserved or retired as it is, unless it is returned by id."""
+        """Leave reserved and retired resources out, unless they are returned by id."""
         meant = super().meant(operation, rows, by_id=by_id)
         return meant if operation is BACK else meant.exclude(status__in=(Status.RESERVED, Status.RETIRED))
 
@@ -72,7 +72,7 @@ class Command(resourcepool_operate.Command):
         return texts[operation.name][dry_run] % f"{count:,}"
 
     def afterwards(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
-        """Wait, if so asked; None: it was not."""
+        """Wait, if --wait was given."""
         self.waits = options["wait"] is not None
         is_done = self.waits and not options["dry_run"]
         return {"still_held": self._wait(model, rows, options["wait"]) if is_done else None}
@@ -86,7 +86,7 @@ class Command(resourcepool_operate.Command):
             raise CommandError(_("nothing to do: none of them is %s") % state)
 
     def _wait(self, model: Any, rows: Any, seconds: float) -> int:
-        """Return how many are still held when none is, or the time is over."""
+        """Wait until none is held or the time is over; return how many still are."""
         gives_up_at, before = monotonic() + seconds, -1
         while (held := rows.draining().count()) and monotonic() < gives_up_at:
             if held != before:

@@ -74,7 +74,7 @@ class Command(OperatorCommand):
 
 
 class _Plain:
-    """Django's output adds a new line to what has none; and a terminal obeys control characters, a file does not."""
+    """Standard output as a file: no added new lines; control characters are replaced on a terminal."""
 
     def __init__(self, out: Any) -> None:
         self._out = out

@@ -84,7 +84,7 @@ _PROGRESS = {
 
 
 class _Progress:
-    """Says on standard error how far an import is, if it takes long."""
+    """Reports the progress of a long import on standard error."""
 
     every = 2.0  # seconds
 

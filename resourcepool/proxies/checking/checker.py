@@ -64,7 +64,6 @@ class ProxyChecker(Checker):
             return  # a host that knows no names may have proxies that do
 
     def check(self, resource: Any) -> Finding:
-        """Send the request; see ``Checker.check``."""
         began_at = monotonic()
         try:
             self._ask(resource)
