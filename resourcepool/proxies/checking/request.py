@@ -3,8 +3,7 @@
 import logging
 import ssl
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import certifi
 import httpcore
@@ -27,8 +26,7 @@ for _part in ("connection", "http11", "proxy"):
     logging.getLogger(f"httpcore.{_part}").addFilter(lambda _: not _is_checking.get())
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The status, and what was read of the body."""
 
     status: int
