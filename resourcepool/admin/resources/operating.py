@@ -54,9 +54,8 @@ class Selection:
         """Read up to ``most`` of the chosen ``rows``, which are annotated with ``db_now``."""
         columns = rows.values_list("pk", "fence", "holder", "busy_before", "db_now")
         found = list(columns[: most + 1])
-        chosen = found[:most]
-        held = sum(1 for _, _, holder, busy_before, now in chosen if holder and busy_before > now)
-        grants = [(pk, fence) for pk, fence, *_ in chosen]
+        held = sum(1 for _, _, holder, busy_before, now in found[:most] if holder and busy_before > now)
+        grants = [(pk, fence) for pk, fence, *_ in found[:most]]
         return cls(rows.model, grants, held, list(rows[: min(SHOWN, most)]), len(found) > most)
 
     @property
@@ -67,14 +66,10 @@ class Selection:
     def chunks(self, seen: Iterable[str] = ()) -> Iterator[Any]:
         """Yield querysets over the chosen rows; with ``seen``, only over those that still have the fence of then."""
         rows = ResourceQuerySet(model=self.model, using=self.model.pool.using)
-        only = set(seen)
-        if only:
-            same = [grant for grant in self.grants if f"{grant[0]}:{grant[1]}" in only]
+        if only := set(seen):
+            same = [Q(pk=pk, fence=fence) for pk, fence in self.grants if f"{pk}:{fence}" in only]
             for start in range(0, len(same), NAMED):
-                one_of = Q()
-                for pk, fence in same[start : start + NAMED]:
-                    one_of |= Q(pk=pk, fence=fence)
-                yield rows.filter(one_of)
+                yield rows.filter(Q(*same[start : start + NAMED], _connector=Q.OR))
             return
         pks = [pk for pk, _ in self.grants]
         for start in range(0, len(pks), CHUNK):
