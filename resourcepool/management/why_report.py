@@ -18,7 +18,8 @@ from resourcepool.status.why import Holder, Resource
 
 
 def _wants(place: InLine) -> str:
-    return f"{place.count} x {place.wish or _('any')}"
+    wish = place.wish or _("any")
+    return f"{place.count} x {wish}"
 
 
 ENDINGS = (
