@@ -67,10 +67,9 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
         """Tell whether this user may operate on names of all kinds."""
         options = [kind.model._meta for kind in KINDS]
         names = [f"{one.app_label}.{get_permission_codename('operate', one)}" for one in options]
-        return request.user.has_perms(names) and self._may_view_all(request)
-
-    def _may_view_all(self, request: HttpRequest) -> bool:
-        return all(may_view(self.admin_site, request, kind.model) for kind in KINDS)
+        return request.user.has_perms(names) and all(
+            may_view(self.admin_site, request, kind.model) for kind in KINDS
+        )
 
     def about(self, request: HttpRequest, chosen: list[Any], operation: Operation) -> dict[str, Any]:
         """Add the other locks of these holders."""
@@ -107,7 +106,7 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
 
     def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """Note whether the user may see its deadlocks, which name locks of other kinds."""
-        row.tells_all = self._may_view_all(request)
+        row.tells_all = all(may_view(self.admin_site, request, kind.model) for kind in KINDS)
         return super().page_of(request, row)
 
     def note_in_full(self, row: Any) -> None:

@@ -171,9 +171,9 @@ def _carry_out(
     content: bytes, name: str, wanted: dict[str, bool], *, dry_run: bool, actor: str = ""
 ) -> Imported:
     chosen: dict[str, Any] = {choice: wanted[choice] for choice in CHOICES}
-    chosen |= {"dry_run": dry_run, "actor": actor, "compares_passwords": False}
+    chosen |= {"dry_run": dry_run, "actor": actor, "stream": io.BytesIO(content)}
     try:
-        return import_proxies(name, stream=io.BytesIO(content), **chosen)
+        return import_proxies(name, **chosen, compares_passwords=False)
     except ResourcePoolError:
         raise
     except Exception as error:  # noqa: BLE001 (raised again)
