@@ -57,12 +57,10 @@ def is_public(address: Address) -> bool:
     """Tell whether an address, and every IPv4 address it may stand for, belongs to the public internet."""
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in net for net in NOT_PUBLIC_4)
-    plain = meant(address)
-    if plain != address:
+    if (plain := meant(address)) != address:
         return is_public(plain)
-    if address not in GLOBAL_UNICAST or any(address in net for net in NOT_PUBLIC_6):
-        return False
-    return all(map(is_public, _perhaps_meant(address)))
+    is_given = address in GLOBAL_UNICAST and not any(address in net for net in NOT_PUBLIC_6)
+    return is_given and all(map(is_public, _perhaps_meant(address)))
 
 
 def meant(address: Address) -> Address:
