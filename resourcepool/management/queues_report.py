@@ -115,7 +115,7 @@ def settings_as_text(one: TaskTypeStatus) -> list[str]:
 def servers_as_text(servers: Sequence[ServerStatus], limit: int) -> list[Any]:
     if not servers:
         return [_("No server.")]
-    return [table(servers[:limit], SERVERS), *more(min(limit, len(servers)), len(servers))]
+    return [table(servers[:limit], SERVERS), *more(limit, len(servers))]
 
 
 def queue_as_text(queue: QueueStatus, one: TaskTypeStatus) -> Iterator[str]:
@@ -160,7 +160,7 @@ def forecast_as_text(forecast: Forecast, limit: int) -> Iterator[Any]:
     """Yield what would move and why, the totals, and that nothing was changed."""
     steps = _alike(forecast.changes, _kind)
     if steps:
-        yield from [table(steps[:limit], STEPS), *more(min(limit, len(steps)), len(steps)), ""]
+        yield from [table(steps[:limit], STEPS), *more(limit, len(steps)), ""]
     yield table(forecast.shares, SHARES)
     yield from (_of_some(WOULD_HAVE_NOBODY, one) for one in forecast.unowned[:limit])
     yield from (_of_some(WOULD_STAY, one) for one in forecast.staying[:limit])

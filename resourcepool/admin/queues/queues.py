@@ -60,9 +60,7 @@ class QueueAdmin(ByTaskType):
         found.pop("delete_selected", None)
         return found
 
-    def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
         there, form = self.url_of("changelist"), AddForm(request.POST or None)
@@ -72,9 +70,7 @@ class QueueAdmin(ByTaskType):
             return HttpResponseRedirect(there)
         return self.form_page(request, gettext("Add queues"), form, there, {"operation": ADD})
 
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         """Ask, and remove one queue when its server has finished with it."""
         return self.operate_view(request, object_id, REMOVE.name, back=self.url_of("changelist"))
 

@@ -90,12 +90,10 @@ class TaskTypeAdmin(ByTaskType):
             return [], {}, set(), kept
         return super().get_deleted_objects(objs, request)
 
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Ask, and delete it; a server that registers, or a queue that is added at this moment, prevents it."""
         try:
-            return super().delete_view(request, object_id, extra_context)
+            return super().delete_view(request, *args, **kwargs)
         except (ProtectedError, DatabaseError) as error:
             self.message_user(request, gettext("Not deleted: %s") % str(error)[:200], messages.ERROR)
             return HttpResponseRedirect(self.url_of("changelist"))

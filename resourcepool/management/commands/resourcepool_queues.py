@@ -235,7 +235,7 @@ def _one(one: TaskTypeStatus, ids: Sequence[str], limit: int) -> Look:
         queues = queues_named(one, ids)
         moved = moves(one.name, of=[queue.pk for queue in queues], limit=limit)
         parts = [part for queue in queues[:limit] for part in ("", *report.queue_as_text(queue, one))]
-        parts += more(min(limit, len(queues)), len(queues))
+        parts += more(limit, len(queues))
     else:
         queues, moved = queues_of(one, limit=max(ON_THE_MAP, limit)), moves(one.name, limit=LATEST)
         parts = ["", *report.servers_as_text(one.servers, limit)]
