@@ -13,8 +13,12 @@ class ResourcePoolConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from django.db.models.signals import post_migrate
+
         from resourcepool import checks, hints  # noqa: F401  (the checks register themselves)
         from resourcepool.history import recorder
+        from resourcepool.locks.base import forget_rows
 
         recorder.listen()
+        post_migrate.connect(forget_rows, sender=self)
         hints.load()

@@ -18,7 +18,7 @@ from pytest_django import DjangoDbBlocker
 
 from resourcepool.database import clock, loop, wakeup
 from resourcepool.dialect import statement
-from resourcepool.dialect.prepared import Prepared
+from resourcepool.dialect.prepared import Session
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import kept, lease, verbs
 from resourcepool.models import (
@@ -143,18 +143,17 @@ class Statement(NamedTuple):
 @pytest.fixture
 def by_name(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """On MariaDB what this thread sends is prepared at its first use, as usually what is sent often is."""
-    made: list[Prepared] = []
+    made: list[Session] = []
 
-    class AtOnce(Prepared):
+    class AtOnce(Session):
         often: ClassVar[int] = 0
 
-        def __init__(self, database: str) -> None:
-            super().__init__(database)
+        def __init__(self, *given: Any, **options: Any) -> None:
+            super().__init__(*given, **options)
             made.append(self)
 
-    monkeypatch.setattr(statement, "Prepared", AtOnce)
-    for name in (statement.KEPT, statement.PREPARED):
-        connection.__dict__.pop(name, None)
+    monkeypatch.setattr(statement, "Session", AtOnce)
+    connection.__dict__.pop(statement.SESSION, None)
     yield
     for one in made:
         one.close()

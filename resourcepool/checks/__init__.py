@@ -1,4 +1,4 @@
-"""System checks: what is wrong, found before anything is leased. docs/checks.md lists them."""
+"""System checks, listed in docs/checks.md."""
 
 from resourcepool.checks import database, models, settings
 

@@ -1,4 +1,4 @@
-"""What is wrong with the databases that leases are kept in: ``manage.py check --database default``."""
+"""Checks of the databases with leases: ``manage.py check --database default``."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,8 +13,8 @@ from resourcepool.safety.routing import undecided, used_aliases
 
 @register("resourcepool", Tags.database)
 def check_databases(*, databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report what would break a lease on those of these databases that leased models are written to."""
-    from resourcepool.safety.diagnosis import diagnose  # here, because most processes start without asking
+    """Report the problems of each of these databases that has leased models."""
+    from resourcepool.safety.diagnosis import diagnose  # here: most processes start without this check
 
     used = used_aliases() if databases else []
     asked = [connections[alias] for alias in databases or () if alias in used]
@@ -23,7 +23,7 @@ def check_databases(*, databases: Sequence[str] | None = None, **_: Any) -> list
 
 @register("resourcepool")
 def check_routers(**_: Any) -> list[CheckMessage]:
-    """Report models whose leases would be decided now here, now there (E008)."""
+    """Report models that routers write to several databases (E008)."""
     return [_message(problem) for problem in undecided()]
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the project's models and classes, as far as the code alone shows it."""
+"""Checks of the project's models and classes."""
 
 import sys
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ META = "Write class Meta(AbstractResource.Meta), or"
 
 @register("resourcepool")
 def check_models(**_: Any) -> list[CheckMessage]:
-    """Report resource models without the index that claims use (W001), whose fields are hidden by options (W002), or
-    that have no permission to operate them (W025)."""
+    """Report resource models without the index of claims (W001) or the permission to operate (W025), and fields that
+    options hide (W002)."""
     return [
         CheckWarning(text, hint=hint, obj=model, id=f"resourcepool.{code}")
         for model in resource_models()
@@ -42,7 +42,7 @@ def _faults(model: Any) -> Iterator[tuple[str, str, str]]:
 
 @register("resourcepool")
 def check_inheritance(**_: Any) -> list[CheckMessage]:
-    """Report models whose leases are in another model's table, so that nothing of theirs can be leased (E011)."""
+    """Report models whose lease columns are in another model's table (E011)."""
     return [
         Error(
             f"its leases are in the table of {owner._meta.label}, so its own pool can hand out nothing.",
@@ -58,7 +58,7 @@ def check_inheritance(**_: Any) -> list[CheckMessage]:
 
 @register("resourcepool")
 def check_renewals(**_: Any) -> list[CheckMessage]:
-    """Report thread classes whose ttl leaves no room for three renewals (E003), among those that are imported."""
+    """Report imported thread classes whose ttl is too short for three renewals (E003)."""
     found: list[CheckMessage] = []
     for kind in _descendants(Resource):
         try:
@@ -72,7 +72,7 @@ def check_renewals(**_: Any) -> list[CheckMessage]:
 
 def _descendants(kind: type[Resource]) -> Iterator[type[Resource]]:
     for child in kind.__subclasses__():
-        # Only what can be imported: a class made inside a function may be half done, or long forgotten.
+        # Not classes made inside functions: they may be incomplete, or out of use.
         if getattr(sys.modules.get(child.__module__), child.__qualname__, None) is child:
             yield child
         yield from _descendants(child)

@@ -1,8 +1,8 @@
-"""What is wrong with RESOURCEPOOL in the settings."""
+"""Checks of RESOURCEPOOL in the settings."""
 
 import base64
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -38,16 +38,20 @@ def check_settings(**_: Any) -> list[CheckMessage]:
         found += _wrong("", check)
     found += _check_hints()
     models: dict[str, Any] = {model._meta.label: model for model in resource_models()}
-    told: set[str] = {model._meta.label for model in (*election_models(), *operated_models())}
-    for name, check_model in (("POOLS", _check_pool), ("CHECKS", _check_checker)):
+    told: set[str] = {
+        model._meta.label for model in (*election_models(), *operated_models())
+    }  # no other options
+    for name in ("POOLS", "CHECKS"):
         broken = list(_wrong("", partial(setting, name)))
         found += broken
         for label, value in {} if broken else setting(name).items():
             where = f"RESOURCEPOOL[{name!r}][{label!r}]"
-            if label in models:
-                found += check_model(where, models[label], value)
+            if label in models and name == "CHECKS":
+                found += _wrong("", partial(rules_of, models[label]))
+            elif label in models:
+                found += _check_pool(where, value, POOL_OPTIONS)
             elif label in told and name == "POOLS":
-                found += _check_told(where, value)
+                found += _check_pool(where, value, ("history",))
             else:
                 hint = f"There are: {', '.join(models)}."
                 found.append(Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002"))
@@ -91,24 +95,12 @@ def _check_hints() -> Iterator[CheckMessage]:
         yield Error(f"{error}.", hint=hint, id="resourcepool.E012")
 
 
-def _check_pool(where: str, model: Any, pool: Any) -> Iterator[CheckMessage]:
-    if not isinstance(pool, Mapping):
-        yield Error(f"{where} is not a dict.", id="resourcepool.E001")
-        return
-    yield from _unknown(where, pool, POOL_OPTIONS)
-    yield from _check_options(where, {name: pool[name] for name in pool.keys() & set(POOL_OPTIONS)})
-
-
-def _check_told(where: str, chosen: Any) -> Iterator[CheckMessage]:
+def _check_pool(where: str, chosen: Any, known: Collection[str]) -> Iterator[CheckMessage]:
     if not isinstance(chosen, Mapping):
         yield Error(f"{where} is not a dict.", id="resourcepool.E001")
         return
-    yield from _unknown(where, chosen, ("history",))  # elections and tasks have no other
-    yield from _check_options(where, {name: chosen[name] for name in chosen.keys() & {"history"}})
-
-
-def _check_checker(where: str, model: Any, rules: Any) -> Iterator[CheckMessage]:
-    yield from _wrong("", partial(rules_of, model))
+    yield from _unknown(where, chosen, known)
+    yield from _check_options(where, {name: chosen[name] for name in chosen.keys() & set(known)})
 
 
 def _check_options(where: str, chosen: Mapping[str, Any]) -> Iterator[CheckMessage]:

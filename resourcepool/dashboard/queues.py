@@ -13,7 +13,8 @@ from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.labels import spelled
 from resourcepool.queues.models import Move, Queue, Server, TaskType
-from resourcepool.status.queues.map import QueueCell, cells, latest_moves
+from resourcepool.status.queues.moves import latest_moves
+from resourcepool.status.queues.queues import QueueCell, cells
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus, task_types
 from resourcepool.status.reading import duration
 

@@ -96,8 +96,7 @@ class MySQL(Dialect):
         )
 
     def told_by_change(self, cursor: Any) -> int | None:
-        driver = cursor.cursor.cursor
-        return int(driver.lastrowid) if driver.rowcount else None
+        return int(cursor.lastrowid) if cursor.rowcount else None
 
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         return getattr(connection, "isolation_level", None) == "read committed"
@@ -107,8 +106,7 @@ class MySQL(Dialect):
 
     def fence_after_update(self, cursor: Any) -> int | None:
         # LAST_INSERT_ID keeps its old value after a lost race: the row count has to be asked first.
-        driver = cursor.cursor.cursor
-        return int(driver.lastrowid) if driver.rowcount == 1 else None
+        return int(cursor.lastrowid) if cursor.rowcount == 1 else None
 
     def trouble(self, error: Exception) -> Trouble | None:
         code = error.args[0] if error.args else None

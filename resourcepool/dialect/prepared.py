@@ -11,8 +11,10 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from django.db import DatabaseError, OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import setting
+from resourcepool.dialect.driver import Reply, is_plain, send
 
 MOST = 8  # texts of one session: as many as one waits and works with; a server has room for 16,382 of all its sessions
 COUNTED = 256  # texts of one session whose uses are counted
@@ -27,12 +29,16 @@ Params = Sequence[Any] | Mapping[str, Any]
 
 
 class _Plan:
-    """How a text is prepared, and how it is sent by name."""
+    """How a text is prepared, and how it is sent by name.
 
-    __slots__ = ("_names", "call", "prepare", "text")
+    Attributes:
+        names: the names of its parameters in the order of their places in the text; empty if they have none.
+    """
+
+    __slots__ = ("call", "names", "prepare", "text")
 
     def __init__(self, sql: str, database: str) -> None:
-        self._names: list[str] = []
+        self.names: list[str] = []
         self.text = _PLACE.sub(self._mark, sql)
         # In every session this name stands for this text in this database: the server executes a statement in the
         # database in which it was prepared.
@@ -43,63 +49,80 @@ class _Plan:
 
     def in_order(self, params: Params) -> Sequence[Any]:
         """Return the parameters in the order of their places in the text."""
-        return [params[name] for name in self._names] if isinstance(params, Mapping) else params
+        named: Any = params
+        return [named[name] for name in self.names] if self.names else named
 
     def _mark(self, found: re.Match[str]) -> str:
         if found[0] == "%%":
             return "%"
         if found[1]:
-            self._names.append(found[1])
+            self.names.append(found[1])
         return "?"
 
 
 _plan = lru_cache(1_000)(_Plan)
 
 
-class Prepared:
-    """What one session has prepared.
+class Session:
+    """One session of MySQL's driver: what is prepared in it, and a cursor that stays open as long as that.
+
+    Making a cursor costs half a statement.
 
     Attributes:
+        driver: the driver's own session.
         often: after so many uses a text is prepared; a session that lasts for one web request prepares none.
     """
 
     often: ClassVar[int] = 8
 
-    def __init__(self, database: str) -> None:
-        self._database = database
+    def __init__(self, connection: BaseDatabaseWrapper, *, can_prepare: bool) -> None:
+        self._cursor: Any = connection.cursor()  # which begins the session
+        self.driver = connection.connection
+        self._connection = connection
         self._uses: dict[str, int] = {}
         self._plans: dict[str, _Plan] = {}
-        self._is_closed = False
+        self._is_closed = not can_prepare
+        self._is_plain = can_prepare and is_plain(self._cursor)
 
-    def execute(self, cursor: Any, sql: str, params: Params) -> None:
-        """Execute ``sql`` on ``cursor``, which is one of this session: by name, if it has been sent often."""
-        plan = self._plans.get(sql) or self._prepared(cursor, sql)
-        if plan is not None:
+    def execute(self, sql: str, params: Params) -> Reply:
+        """Send ``sql``, by name if it has been sent often, and return the answer."""
+        if not self._connection.execute_wrappers and (plan := self._plans.get(sql) or self._prepared(sql)):
             try:
-                cursor.execute(plan.call, plan.in_order(params))
+                values = plan.in_order(params)
+                return (
+                    send(self._connection, plan.call, values)
+                    if self._is_plain
+                    else self._send(plan.call, values)
+                )
             except OperationalError as error:
                 if error.args[0] not in GONE:
                     raise
                 self.close()
-            else:
-                return
-        cursor.execute(sql, params)
+        return self._send(sql, params)
 
     def close(self) -> None:
         """Send everything as a text from now on."""
         self._is_closed = True
         self._plans.clear()
 
-    def _prepared(self, cursor: Any, sql: str) -> _Plan | None:
+    def _send(self, sql: str, params: Params) -> Reply:
+        # Taken away while it is in use: a signal handler that acquires or releases just then needs another one.
+        cursor, self._cursor = self._cursor or self._connection.cursor(), None
+        cursor.execute(sql, params)
+        reply = Reply.of_cursor(cursor.cursor.cursor)
+        self._cursor = cursor
+        return reply
+
+    def _prepared(self, sql: str) -> _Plan | None:
         """Prepare this text, if it has been sent often and there is room."""
         if not self._is_often(sql) or "?" in sql or len(self._plans) >= MOST:
             return None
         if not setting("PREPARED_STATEMENTS"):
             self.close()
             return None
-        plan = _plan(sql, self._database)
+        plan = _plan(sql, self._connection.settings_dict["NAME"])
         try:
-            cursor.execute(plan.prepare, [plan.text])
+            self._send(plan.prepare, [plan.text])
         except DatabaseError as error:
             if error.args[0] not in REFUSED:
                 raise

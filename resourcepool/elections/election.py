@@ -88,6 +88,7 @@ class Election:
             AcquireTimeout: others led all that time, or until ``stop``.
             ClaimInTransaction: a transaction is open.
             LeaseLost: the term was lost before it began, such as in the lock-delay.
+            DatabaseUnavailable: it was won, but that could not be stored; it is not held.
         """
         return run_sync(self._campaign, timeout, stop)
 
@@ -202,7 +203,7 @@ class Election:
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         why = f": {trouble}" if trouble else ""
-        return AcquireTimeout(f"election {self.name!r} was not won within {request.timeout:g} s{why}")
+        return AcquireTimeout(f"election {self.name!r} was not won{request.within}{why}")
 
     def _create(self, using: str) -> bool:
         """Add the row if there is none; return whether there was none."""

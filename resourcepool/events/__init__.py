@@ -1,4 +1,4 @@
-"""What happened, and why, as a code with parameters: its words are made when somebody reads it (docs/history.md)."""
+"""Sentences as a code with parameters, translated when they are shown (docs/history.md)."""
 
 from resourcepool.events.field import SentenceField
 from resourcepool.events.sentence import Sentence, joined, say, shown

@@ -1,6 +1,6 @@
 """The sentences that rows keep: {code: template}.
 
-A code stays as it is once it has been released: rows have it. So do the names of its parameters.
+Released codes and the names of their parameters never change: rows contain them.
 """
 
 from django.utils.translation import gettext_noop as _

@@ -1,9 +1,9 @@
-"""Keeps a sentence in a column as its code and parameters, and what people typed as they typed it.
+"""Keeps a sentence in a column as its code and parameters, and typed text unchanged.
 
-broken again                                what somebody typed
+broken again                                typed text
 @["late",{"seconds":31}]                    a sentence: its code, and its parameters as JSON
-@["check",{"why":["connection_refused"]}]   one within another
-@@home                                      "@home", as somebody typed it
+@["check",{"why":["connection_refused"]}]   a sentence within another
+@@home                                      "@home", as typed
 """
 
 import json
@@ -26,7 +26,7 @@ else:
 
 
 class SentenceField(CharField):
-    """Reads as text that ``shown`` translates if the program wrote it. What is too long is cut, which can be seen.
+    """A text that ``shown`` translates if the program wrote it. Longer text is cut, with a mark.
 
     ``reason__code="late"`` finds the rows with a sentence of this code.
     """
@@ -55,7 +55,7 @@ class HasCode(StartsWith):
 
 
 def stored(text: str, most: int = MOST) -> str:
-    """Return ``text`` as it is stored, in at most so many characters."""
+    """Return ``text`` as it is stored, in at most ``most`` characters."""
     if not isinstance(text, Sentence) or not text.code:
         return cut(f"{MARK}{text}" if text.startswith(MARK) else text, most)
     for length in LENGTHS:
@@ -66,7 +66,7 @@ def stored(text: str, most: int = MOST) -> str:
 
 
 def read(said: str) -> str:
-    """Return the text that was stored so; what an unknown version wrote is shown as its code and parameters."""
+    """Return the stored text; an unknown code (of another version) is shown with its parameters."""
     if said.startswith(2 * MARK):
         return said[1:]
     try:
@@ -77,12 +77,17 @@ def read(said: str) -> str:
 
 
 def cut(text: object, most: int) -> str:
-    """Return ``text`` in at most so many characters that every database takes: without NUL, ? for what is none."""
+    """Return ``text`` as ``valid`` text of at most ``most`` characters, with a mark if it was cut."""
+    said = valid(text)
+    return said if len(said) <= most else said[: most - 1] + CUT
+
+
+def valid(text: object) -> str:
+    """Return ``text`` as text that every database stores: without NUL, and with ? for lone surrogates."""
     said = str(text)
     if not said.isascii():
         said = said.encode("utf-8", "replace").decode()
-    said = said.replace("\0", "")
-    return said if len(said) <= most else said[: most - 1] + CUT
+    return said.replace("\0", "")
 
 
 def _packed(value: Any, most: int) -> Any:

@@ -1,7 +1,7 @@
 """A sentence of the program: English as a text, and in the reader's language where it is shown.
 
-Logs, signals, errors and ``--json`` have the English text, so that they can be searched, compared and sent to somebody
-else. Text that people typed is an ordinary ``str``, and is shown as it is.
+Logs, signals, errors and ``--json`` have the English text, so that they can be searched and compared. Text that people
+typed is an ordinary ``str``, and is shown unchanged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,15 +14,15 @@ from resourcepool.events.codes import TEMPLATES
 
 
 class Sentence(str):
-    """English text that knows its template and its parameters::
+    """English text with its template and parameters::
 
         raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=10_000))  # _ is gettext_noop
 
-    Only one with a code (``say``) is still a sentence when it is read from a row; others are stored in English.
+    Only a sentence with a code (``say``) can be read back from a row; others are stored as English text.
 
     Attributes:
-        code: which of ``TEMPLATES`` it is; "": none of them.
-        parameters: numbers, texts, other sentences, and tuples of these, which are lines.
+        code: its key in ``TEMPLATES``; "": it has none.
+        parameters: numbers, texts, other sentences, and tuples of these, which become lines.
     """
 
     __slots__ = ("code", "parameters", "template")
@@ -38,18 +38,18 @@ class Sentence(str):
         return self
 
     def __str__(self) -> str:
-        return self  # so that str() of an error that was made with it is a sentence, too
+        return self  # so str() of an error made with it is a sentence, too
 
     def __getnewargs_ex__(self) -> tuple[tuple[str, str], Mapping[str, Any]]:
-        return (self.template, self.code), self.parameters  # to other processes, as it was made
+        return (self.template, self.code), self.parameters  # for pickling
 
     def replaced(self, others: Mapping[Any, Any]) -> "Sentence":
-        """Return it with other values in place of those parameters that are keys of ``others``."""
+        """Return it with the parameters that are keys of ``others`` replaced by the values."""
         found = {name: others.get(value, value) for name, value in self.parameters.items()}
         return Sentence(self.template, self.code, **found)
 
     def in_words(self) -> str:
-        """Return it in the language of whoever reads it."""
+        """Return it in the active language."""
         return gettext(self.template) % _spelled({name: _shown(one) for name, one in self.parameters.items()})
 
 
@@ -59,12 +59,12 @@ def say(code: str, /, **parameters: Any) -> Sentence:
 
 
 def joined(items: Sequence[str], code: str = "and_also") -> str:
-    """Return these as one sentence, separated by semicolons ("and_also") or commas ("and"); "" if there are none."""
+    """Return these as one sentence, joined by semicolons ("and_also") or commas ("and"); "" if there are none."""
     return reduce(lambda rest, item: say(code, item=item, rest=rest), items[-2::-1], items[-1]) if items else ""
 
 
 def shown(text: object) -> str:
-    """Return a sentence, or an error made with one, in the language of whoever reads it; other text as it is."""
+    """Return a sentence, or an error made with one, in the active language; other text unchanged."""
     said = str(text)
     return said.in_words() if isinstance(said, Sentence) else said
 

@@ -1,4 +1,4 @@
-"""For how long a lease was held that somebody else ended, or nobody: they do not know, the history does."""
+"""How long a lease was held that an operator ended, or that ran out; found in the history."""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
@@ -15,29 +15,27 @@ Grant = tuple[str, str, int]  # pool, row, fence
 
 
 def grant(fact: Fact) -> Grant:
-    """Return which grant ``fact`` is about, as events name it."""
+    """Return the grant of ``fact``, as events name it."""
     return _named(fact.model, fact.pk, fact.fence)
 
 
 def held(facts: Iterable[Fact], now: float, using: str) -> dict[Grant, float]:
-    """Return {grant: for how many seconds it lasted} of those that were freed, as far as the history knows.
+    """Return {grant: how many seconds it lasted} of the freed leases, as far as the history knows.
 
     Args:
-        now: this moment by the process's own clock, as in ``Fact.at``.
+        now: by the process's own clock, as in ``Fact.at``.
     """
     facts, ended = list(facts), What.FREED
     freed = {grant(fact): fact.at for fact in facts if fact.what is ended}
     if not freed:
         return {}
-    ages = {
-        **_ages(list(freed), using),
-        **{grant(one): now - one.at for one in facts if one.what is What.ACQUIRED},
-    }
+    just_begun = {grant(one): now - one.at for one in facts if one.what is What.ACQUIRED}
+    ages = _ages(list(freed), using) | just_begun
     return {one: max(0.0, ages[one] - (now - at)) for one, at in freed.items() if one in ages}
 
 
 def ran_out(model: Any, leases: Collection[tuple[Any, int, float]]) -> dict[tuple[Any, int], float]:
-    """Return {(primary key, fence): for how many seconds it lasted} of leases that ran out, as far as it is known.
+    """Return {(primary key, fence): how many seconds it lasted} of leases that ran out, as far as it is known.
 
     Args:
         leases: (primary key, fence, how many seconds ago it ran out) of each.
@@ -56,7 +54,7 @@ def _named(model: Any, pk: Any, fence: int) -> Grant:
 
 
 def _ages(grants: Sequence[Grant], using: str) -> dict[Grant, float]:
-    """Return {grant: how many seconds ago it began} of those whose beginning is written down, in one query."""
+    """Return {grant: how many seconds ago it began} of grants with an event of acquisition, in one query."""
     pools, rows, fences = (set(column) for column in zip(*grants, strict=True))
     begun: Any = Event.objects.using(using).filter(
         pool__in=pools, row__in=rows, fence__in=fences, what=What.ACQUIRED

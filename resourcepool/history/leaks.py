@@ -1,4 +1,4 @@
-"""Leases that were reported as leaked, until they end or an operator says that somebody knows of it."""
+"""Leases that were reported as leaked, until they end or an operator acknowledges the leak."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -24,7 +24,7 @@ def open_leaks(labels: Collection[str]) -> dict[str, int]:
 
 
 def are_leaks(model: Any, grants: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
-    """Return those of ``grants``, (primary key, fence) of each, that are open leaks."""
+    """Return the open leaks among ``grants``: (primary key, fence) of each."""
     named = {(storable(pk, MAX_ROW), fence): (pk, fence) for pk, fence in grants}
     of_these = _open([model._meta.label_lower]).filter(row__in={row for row, _ in named})
     found = retrying(connections[of_these.db], lambda: set(of_these.values_list("row", "fence").all()))
@@ -32,7 +32,7 @@ def are_leaks(model: Any, grants: Iterable[tuple[Any, int]]) -> list[tuple[Any, 
 
 
 def told_of(row: Any) -> list[Event]:
-    """Return what the history tells of the running lease of ``row`` as a leak: its reports, and who knows of it."""
+    """Return the reports and acknowledgements of a leak of the running lease of ``row``."""
     events = (
         Event.objects.of(row).filter(fence=row.fence, what__in=(What.LEAKED, What.ACKNOWLEDGED)).order_by("pk")
     )
@@ -40,7 +40,7 @@ def told_of(row: Any) -> list[Event]:
 
 
 def acknowledge(rows: Any, reason: str, actor: str) -> int:
-    """Tell that the leaks of ``rows`` are known; returns how many these are. Nothing is changed about the leases."""
+    """Acknowledge the leaks of ``rows`` in the history; returns how many. The leases do not change."""
     holders = {(pk, fence): holder for pk, fence, holder in rows.values_list("pk", "fence", "holder")}
     known = are_leaks(rows.model, holders)
     for pk, fence in known:
@@ -50,9 +50,9 @@ def acknowledge(rows: Any, reason: str, actor: str) -> int:
 
 
 def _open(pools: Iterable[str]) -> EventQuerySet:
-    """Return the reports of the last hour about leases that have not ended since, as far as the history knows."""
+    """Return the reports of the last hour about leases that have not ended since."""
     since = Event.objects.filter(pool=OuterRef("pool"), row=OuterRef("row"))
-    # A quarantine by its holder ends a lease, one by an operator does not: only the former knows how long it lasted.
+    # Only a quarantine by the holder ends the lease, and only that one has ``seconds``.
     ended = Q(what__in=_OVER) | Q(what=What.QUARANTINED, seconds__isnull=False)
     over = since.filter(Q(fence__gt=OuterRef("fence")) | Q(ended, fence=OuterRef("fence")))
     reports: EventQuerySet = Event.objects.filter(what=What.LEAKED, pool__in=list(pools)).since(HOUR)

@@ -1,7 +1,7 @@
-"""Makes one event of a lease that is over before its beginning has been written.
+"""Makes one event of a lease that ends before its acquisition has been written.
 
-The leases that cost are the short ones: a pool that grants a thousand a second writes half as much this way. What is
-held for longer has a beginning of its own in the history, because it can be asked since when it is held.
+This halves the writes of a pool with many short leases. A longer lease has an event of its acquisition, which tells
+since when it is held.
 """
 
 from collections.abc import Iterable
@@ -12,19 +12,17 @@ from resourcepool.signals import Fact, What
 
 
 class Entry(NamedTuple):
-    """What becomes one event: ``fact``, and the acquisition of the same grant if that has no event of its own."""
+    """The content of one event: ``fact``, and the acquisition of the same grant if that has no event of its own."""
 
     fact: Fact
     begun: Fact | None = None
 
 
 def merged(facts: Iterable[Fact]) -> list[Entry]:
-    """Return the events that ``facts`` become, in their order; one for a lease that begins and ends among them."""
+    """Return the events for ``facts``, in order; one for a lease that begins and ends among them."""
     entries: list[Entry | None] = []
-    begins = What.ACQUIRED  # looked up once, which takes Python 3.11 its time
-    begun: dict[
-        tuple[object, object, int], tuple[int, Fact]
-    ] = {}  # {grant: where in the list, and what, it begins}
+    begins = What.ACQUIRED  # looked up once: enum members are slow in Python 3.11
+    begun: dict[tuple[object, object, int], tuple[int, Fact]] = {}  # {grant: index, and acquisition}
     for fact in facts:
         grant = (fact.model, fact.pk, fact.fence)
         if fact.what is begins:
@@ -39,5 +37,5 @@ def merged(facts: Iterable[Fact]) -> list[Entry]:
 
 
 def taken_apart(entries: Iterable[Entry]) -> list[Fact]:
-    """Return the facts that ``entries`` were made of."""
+    """Return the facts in ``entries``."""
     return [fact for entry in entries for fact in (entry.begun, entry.fact) if fact is not None]

@@ -1,4 +1,4 @@
-"""One row for each thing that happened to a lease or a resource; only added and, when old, removed."""
+"""The events of leases and resources, and samples of pools; rows are only added and, when old, removed."""
 
 import datetime
 from typing import Any, ClassVar, Self
@@ -8,54 +8,52 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbLater, KeyField, MicrosUntil
 from resourcepool.events import SentenceField
+from resourcepool.events.field import valid
 from resourcepool.signals import What
 
-# How a lease ends that its holder gives back while it is still the holder's: nobody else tells of its end.
+# The ends of a lease that only its holder reports.
 ENDS = frozenset({What.RELEASED, What.HANDED_OVER, What.FIXED, What.QUARANTINED})
 
-# The events that tell of an acquisition: its own, or that of the whole lease. The kinds are named for the index.
+# The events of an acquisition: its own, or that of the whole lease. The kinds are listed for the index.
 ACQUISITION = models.Q(what=What.ACQUIRED) | models.Q(what__in=sorted(ENDS), is_whole=True)
 
 MAX_TEXT = 200
-MAX_ROW = 220  # the longest key there is: a name of 200 characters, and the number of a permit
+MAX_ROW = 220  # the longest key: a name of 200 characters, and the number of a permit
 MAX_ACTOR = 150
 
 
 def storable(value: object, most: int) -> str:
-    """Return ``value`` as text that every database takes: without NUL, and with ? for what is no character."""
-    text = str(value)
-    if not text.isascii():
-        text = text.encode("utf-8", "replace").decode()
-    return text.replace("\0", "")[:most]
+    """Return ``value`` as ``valid`` text of at most ``most`` characters."""
+    return valid(value)[:most]
 
 
 class EventQuerySet(models.QuerySet[Any]):
     """Filters over events."""
 
     def of(self, row: models.Model) -> Self:
-        """Return what happened to this one row."""
+        """Return the events of this row."""
         return self.filter(pool=row._meta.label_lower, row=storable(row.pk, MAX_ROW))
 
     def acquisitions(self) -> Self:
-        """Return those that tell of an acquisition, one for each lease."""
+        """Return the events of an acquisition, one for each lease."""
         return self.filter(ACQUISITION)
 
     def since(self, seconds: float) -> Self:
-        """Return what happened within the last so many seconds, by the database's clock."""
+        """Return the events of the last ``seconds``, by the database's clock."""
         return self.filter(at__gt=DbLater(-seconds))
 
     def with_age(self) -> Self:
-        """Return them with what ``Event.age`` is worked out of."""
+        """Return them with the annotation that ``Event.age`` needs."""
         return self.annotate(micros_until=MicrosUntil("at"))
 
 
 class Event(models.Model):
-    """One thing that happened to one row, as told by the process in which it happened (peers: LR #43, #1043).
+    """An event of one row, written by the process in which it happened (peers: LR #43, #1043).
 
-    A lease that was over before its acquisition was written is one event, of its end: ``is_whole``. Any other has an
+    A lease that ended before its acquisition was written has one event, of its end: ``is_whole``. Any other has an
     event of its acquisition, too.
 
-    Not promised: completeness. A process that is killed takes the events of its last second with it.
+    Not promised: completeness. The last events of a killed process are lost.
     """
 
     at = models.DateTimeField(_("at"))
@@ -70,7 +68,7 @@ class Event(models.Model):
     ttl = models.FloatField(_("good after each renewal for (s)"), null=True)
     host = models.CharField(_("host"), max_length=80, default="")
     pid = models.PositiveIntegerField(_("process"), default=0)
-    # The default is the database's, too: processes that still run the version before write here without this column.
+    # With a default in the database: processes of the previous version write without this column.
     is_whole = models.BooleanField(_("tells of the whole lease"), default=False, db_default=False)
 
     objects: ClassVar[Any] = EventQuerySet.as_manager()
@@ -89,18 +87,18 @@ class Event(models.Model):
 
     @property
     def began_at(self) -> datetime.datetime | None:
-        """When the lease began, or the check, whose end it tells of; None: it tells of no end, or does not know."""
+        """When the lease or check began whose end this is; None: it is no end, or unknown."""
         return None if self.seconds is None else self.at - datetime.timedelta(seconds=self.seconds)
 
     @property
     def age(self) -> float:
-        """How many seconds ago it was when it was read, by the database's clock; only of those read ``with_age``."""
+        """Seconds from the event until it was read ``with_age``, by the database's clock."""
         micros: int = self.micros_until  # type: ignore[attr-defined]
         return max(0.0, -micros / 1_000_000)
 
 
 class Sample(models.Model):
-    """How a pool stood in one minute, and what happened in it: what the charts are drawn from."""
+    """The state of a pool in one minute, and what happened in it: the data of the charts."""
 
     pool = KeyField(_("pool"), max_length=150)
     minute = models.DateTimeField(_("minute"))
@@ -125,7 +123,7 @@ class Sample(models.Model):
 
 
 class Dashboard(Sample):
-    """What the admin's index links the dashboard by; it has no table, no rows and no permissions of its own."""
+    """The dashboard's link in the admin's index; it has no table and no permissions."""
 
     class Meta:
         proxy = True

@@ -1,7 +1,7 @@
-"""Writes what is told into the history: a moment later, many at once, on a connection of its own.
+"""Writes facts into the history a moment later, many at once, in a thread with its own connection.
 
-Whoever acquires or releases only puts a fact into a list. The thread starts with the first fact, starts afresh after a
-fork, and rests without a connection when nothing happens.
+Acquiring and releasing only append to a list. The thread starts with the first fact, starts anew after a fork, and
+closes its connection when it is idle.
 """
 
 import contextlib
@@ -28,13 +28,11 @@ from resourcepool.signals import Fact, last_words, recorders
 from resourcepool.threads.daemon import Daemon
 
 EVERY = 2.0  # seconds between two writes, at most; a lease that lasts longer has an event of its acquisition
-SPREAD = 0.3  # the share of that by which a write may come earlier: processes that began together do not write together
-ENOUGH = 5_000  # events that wait to be written; then it is done at once
+SPREAD = 0.3  # the share of that by which a write may come earlier, so that processes do not write together
+ENOUGH = 5_000  # waiting events that are written at once
 BATCH = 500  # events in one statement
-MOST = 20_000  # events that wait to be written; what comes on top is dropped
-MOST_BY_OPERATORS = (
-    200_000  # the same for what operators do: all rows of a large pool, and it answers for somebody
-)
+MOST = 20_000  # waiting events; further ones are dropped
+MOST_BY_OPERATORS = 200_000  # the same for operators' events: one action may concern a whole pool
 IDLE = 30.0  # seconds without events after which the connection is closed
 PAUSE_AFTER_FAILURE = 5.0  # seconds
 
@@ -42,13 +40,13 @@ logger = logging.getLogger(__name__)
 
 
 class Recorder:
-    """What this process has still to write; ``dropped`` counts what it could not keep and has not yet said so."""
+    """The unwritten facts of this process; ``dropped``: how many were dropped and not reported yet."""
 
     def __init__(self) -> None:
         self.dropped = 0
         self._waiting: deque[Fact] = deque()
         self._in_hand = 0  # facts that are being written
-        self._flush_at = 0.0  # not earlier: the database has failed
+        self._flush_at = 0.0  # not earlier, because the database has failed
         self._sooner = 0.0  # seconds
         self._database: Any = None
         self._wakeup = Wakeup()
@@ -72,23 +70,23 @@ class Recorder:
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything that was told is written."""
+        """Whether all facts are written."""
         return not self._waiting and not self._in_hand
 
     def forget(self) -> None:
-        """Leave out what waits to be written."""
+        """Drop the waiting facts."""
         self._waiting.clear()
         self.dropped = 0
 
     def flush(self) -> None:
-        """Write everything that waits, now, on this thread's connections; what another thread writes is waited for.
+        """Write all waiting facts now, on this thread's connections; wait for another thread that writes.
 
         Raises:
-            DatabaseUnavailable: what could not be written still waits.
+            DatabaseUnavailable: unwritten facts still wait.
         """
         with self._writing:
             self._stay_with(_database())
-            # All at once, so that as many leases as possible are whole; what is told meanwhile is for the next time.
+            # All at once, so that as many leases as possible have one event.
             facts = list(self._waiting)
             self._in_hand = len(facts)
             for _ in facts:
@@ -101,7 +99,7 @@ class Recorder:
                 self._own_up(self.dropped)
 
     def flush_within(self, seconds: float) -> None:
-        """Write what waits, for a process that ends otherwise than usual; after ``seconds`` that is given up."""
+        """Write the waiting facts of a process that ends abnormally; give up after ``seconds``."""
         if not self.is_idle:
             thread = threading.Thread(target=self._last_flush, name="resourcepool-last-events", daemon=True)
             thread.start()
@@ -121,13 +119,13 @@ class Recorder:
         self.dropped += 1
 
     def _own_up(self, count: int) -> None:
-        """Say once how many were dropped, where they are missing and in the log."""
+        """Report how many were dropped, in the history and in the log."""
         write_gap(count)
         self.dropped -= count
         logger.error("%d events were dropped; from now on they are written again", count)
 
     def _stay_with(self, database: Any) -> None:
-        """Forget what was told of another database: a test's, which is gone, and this is the real one again."""
+        """Drop the facts of another database: a test's, which no longer exists."""
         if database != self._database:
             self.forget()
             self._database = database
@@ -136,7 +134,7 @@ class Recorder:
         if not self._writes_at_exit:
             at_exit(1, self._last_flush)
             self._writes_at_exit = True
-        with contextlib.suppress(RuntimeError):  # no more threads: it waits for the next fact, or for the end
+        with contextlib.suppress(RuntimeError):  # no more threads: try again with the next fact, or at the end
             self._thread.see_to()
 
     def _run(self) -> None:
@@ -153,13 +151,13 @@ class Recorder:
                             own.close()
 
     def _turn(self, own: background.OwnConnections) -> float:
-        """Write what waits, if its time has come; return when to look again."""
+        """Write the waiting facts if they are due; return when to look again."""
         if self._due_at > monotonic():
             return self._due_at
         try:
             with own.turn:
                 self.flush()
-        except Exception as error:  # noqa: BLE001 (whatever it is: this thread must not die of it)
+        except Exception as error:  # noqa: BLE001 (the thread must survive any error)
             why = f"{type(error).__name__}: {error}"
             logger.warning("%d events wait to be written: %s", len(self._waiting), why)
             self._flush_at = monotonic() + PAUSE_AFTER_FAILURE
@@ -167,7 +165,7 @@ class Recorder:
 
     @property
     def _due_at(self) -> float:
-        """When to write: as soon as there is much, and soon after the first event in any case."""
+        """When to write: at once if many facts wait, otherwise soon after the first."""
         if len(self._waiting) >= ENOUGH:
             return self._flush_at
         try:
@@ -181,25 +179,25 @@ class Recorder:
         with own_connections():
             try:
                 self.flush()
-            except Exception as error:  # noqa: BLE001 (there is nobody left to raise it to)
+            except Exception as error:  # noqa: BLE001 (the process ends)
                 count = len(self._waiting) + self.dropped
                 logger.warning("%d events were not written: %s: %s", count, type(error).__name__, error)
 
 
 def _database() -> Any:
-    """Return the name of the database in which the history is."""
+    """Return the name of the history's database."""
     return connections.settings[router.db_for_write(Event)].get("NAME")
 
 
 def listen() -> None:
-    """Have what is told in this process recorded."""
+    """Record all facts of this process from now on."""
     if recorder.note not in recorders:
         recorders.append(recorder.note)
         last_words.append(recorder.flush_within)
 
 
 def _after_fork() -> None:
-    recorder.__init__()  # type: ignore[misc]  # what the parent has still to write is not the child's
+    recorder.__init__()  # type: ignore[misc]  # the parent writes its own facts
 
 
 recorder = Recorder()

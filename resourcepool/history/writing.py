@@ -1,4 +1,4 @@
-"""Puts facts into the history's table, whatever is in them: one that cannot be written does not stop the others."""
+"""Writes facts into the history's table; a fact that cannot be stored does not stop the others."""
 
 import logging
 import math
@@ -28,10 +28,10 @@ COLUMNS = (
     *("pool", "row", "holder", "actor", "reason", "host"),
 )
 
-# The database's fault, and over some day: what waits is written then. Anything else is the fault of one event.
+# Errors of the database, after which the events are written later. Any other error is of a single event.
 NOT_NOW = (ResourcePoolError, OperationalError, InterfaceError, InternalError, ProgrammingError)
 
-# Text that is written out, as numbers are: drivers take their time for every placeholder.
+# Text that needs no placeholder: drivers are slow with many placeholders.
 PLAIN = re.compile(r"[\w./: -]*", re.ASCII).fullmatch
 
 logger = logging.getLogger(__name__)
@@ -40,37 +40,33 @@ _host = socket.gethostname()[:80]
 
 
 def write(entries: Sequence[Entry]) -> None:
-    """Add these to the history; one that the database cannot take is left out, and the log says so.
+    """Add these to the history; an event that the database cannot store is left out, and logged.
 
     Raises:
         DatabaseUnavailable: and the others of ``NOT_NOW``: nothing, or not all of them, is written.
     """
+    using = router.db_for_write(Event)
     try:
-        _write(entries)
+        retrying(connections[using], partial(_add, entries, using))
     except NOT_NOW:
         raise
-    except Exception as error:  # noqa: BLE001 (drivers have many kinds for what cannot be stored)
+    except Exception as error:  # noqa: BLE001 (drivers have many errors for text that cannot be stored)
         if len(entries) > 1:
             for entry in entries:
                 write([entry])
         else:
             fact = entries[0].fact
-            # Not the error's own text: drivers repeat in it what they were given.
+            # Not the error's text, in which drivers repeat the values.
             what = (str(fact.what), fact.model._meta.label, fact.pk, type(error).__name__)
             logger.error("the event %r of %s %r cannot be written, and is left out: %s", *what)  # noqa: TRY400
 
 
 def write_gap(count: int) -> None:
-    """Say in the history that so many events of this process are missing; raises DatabaseUnavailable."""
+    """Record that ``count`` events of this process are missing; raises DatabaseUnavailable."""
     reason = say("not_written", count=count)
     gap = Event(at=DbLater(0), what=What.LOST, reason=reason, host=_host, pid=os.getpid())
     using = router.db_for_write(Event)
     retrying(connections[using], partial(gap.save, using=using, force_insert=True))
-
-
-def _write(entries: Sequence[Entry]) -> None:
-    using = router.db_for_write(Event)
-    retrying(connections[using], partial(_add, entries, using))
 
 
 def _add(entries: Sequence[Entry], using: str) -> None:
@@ -90,7 +86,7 @@ def _add(entries: Sequence[Entry], using: str) -> None:
 
 
 def _insert(connection: BaseDatabaseWrapper) -> str:
-    """Return how the statement begins; not ``bulk_create``, which would cost ten times as much processor time."""
+    """Return the beginning of the statement; ``bulk_create`` takes ten times as much processor time."""
     quote = connection.ops.quote_name
     column_of = {one.name: str(one.column) for one in Event._meta.concrete_fields}
     names = ", ".join(quote(column_of[name]) for name in COLUMNS)
@@ -102,7 +98,7 @@ def _float(value: float | None) -> str:
 
 
 def _texts(fact: Fact, texts: list[str]) -> str:
-    """Return the last columns, and add to ``texts`` what is to be put into them."""
+    """Return the SQL of the text columns, and add its parameters to ``texts``."""
     found = (
         fact.model._meta.label_lower,
         storable(fact.pk, MAX_ROW),

@@ -82,12 +82,18 @@ def default_holder() -> str:
     The number begins with a random part of its own for every process, because hosts in containers may share
     their name and every pid 1.
     """
-    return f"{_host}/{os.getpid()}/{_plain(threading.current_thread().name)}/{_incarnation}.{next(_requests)}"
+    return f"{_thread.prefix}{next(_requests)}"
 
 
-@functools.lru_cache(maxsize=1_000)
-def _plain(name: str) -> str:
-    return "".join(c if c.isprintable() and c != "/" else "_" for c in name)[:60]
+class _Thread(threading.local):
+    """What the names of holders in the calling thread begin with; read once, for a name is made for every claim."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        name = "".join(c if c.isprintable() and c != "/" else "_" for c in threading.current_thread().name)[:60]
+        self.prefix = f"{_host}/{os.getpid()}/{name}/{_incarnation}."
 
 
 def acquired_at() -> SourceLine | None:
@@ -249,10 +255,12 @@ class Ending:
 def _begin() -> None:
     global _incarnation, _requests
     _incarnation, _requests = secrets.token_hex(4), itertools.count(1)
+    _thread.begin()
 
 
 _host = socket.gethostname()[:80]
 _incarnation = ""
 _requests = itertools.count(1)
+_thread = _Thread()
 _begin()
 os.register_at_fork(after_in_child=_begin)

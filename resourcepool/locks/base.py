@@ -11,11 +11,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
+from resourcepool.database.answers import A_LITTLE, answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.events import Sentence
-from resourcepool.exceptions import AcquireTimeout, BadOption
+from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import MIN_TTL, Grant, Terms
 from resourcepool.locks.hold import Hold, LockLease
@@ -112,35 +113,38 @@ class Named:
         self._add_missing(connection)
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        why = f": {trouble}" if trouble else self._who_has_it() if request.timeout else ""
+        why = f": {trouble}" if trouble else ""
+        if request.timeout and not trouble:
+            with contextlib.suppress(DatabaseUnavailable), answer_timeout(A_LITTLE):
+                why = self._who_has_it()
         number = "" if request.count == 1 else f"{request.count} of "
-        return AcquireTimeout(
-            f"{number}{self.kind} {self.name!r} did not come free within {round(request.timeout, 3):g} s{why}"
-        )
+        return AcquireTimeout(f"{number}{self.kind} {self.name!r} did not come free{request.within}{why}")
 
     def _who_has_it(self) -> str:
         return ""
 
     def _rows(self, connection: BaseDatabaseWrapper) -> Any:
-        raise NotImplementedError
+        return verbs.rows_of(connection, self.model).filter(name=self.name)
 
     def _new_rows(self) -> Sequence[AbstractNamed]:
         raise NotImplementedError
 
     def _are_new(self, connection: BaseDatabaseWrapper) -> bool:
-        """Add the rows if there are none; returns whether there were none, or the sweep may just have removed them."""
+        """Add the rows if there are none; return whether there were none, or they may have been removed just now."""
         which = self.model, connection.alias, self.name  # ``key``, without asking the router again
         if _seen.get(which, 0.0) > monotonic():
             return False
         idle = retrying(connection, partial(self._idle, connection))
         if idle is None:
             retrying(connection, partial(self._insert, connection))
-        elif idle < UNUSED / 2:
-            if len(_seen) >= MOST_SEEN:
-                _seen.clear()
-            _seen[which] = monotonic() + SEEN_FOR
-            return False
-        return True
+            return True
+        # The sweep, or a rollback such as ``TestCase``'s, may remove them.
+        if idle >= UNUSED / 2 or connection.in_atomic_block:
+            return True
+        if len(_seen) >= MOST_SEEN:
+            _seen.clear()
+        _seen[which] = monotonic() + SEEN_FOR
+        return False
 
     def _idle(self, connection: BaseDatabaseWrapper) -> float | None:
         """Return the seconds since a row was last held, negative while one is; None: there are no rows."""
@@ -162,6 +166,11 @@ class Named:
     @property
     def _connection(self) -> BaseDatabaseWrapper:
         return connections[self.using]
+
+
+def forget_rows(**_emptied: object) -> None:
+    """Take no rows to exist any more: a database was emptied, by ``manage.py flush`` or a ``TransactionTestCase``."""
+    _seen.clear()
 
 
 def wait_of(name: str, value: object) -> float:

@@ -6,7 +6,7 @@ Document 004 (R4.2): a unique value, set if absent, with an expiry, removed only
 import asyncio
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -88,7 +88,7 @@ class Lock(Named, Reentrant[Hold]):
         if hold.count > 1:
             hold.count -= 1
             return
-        del mine[key]  # one step: whoever is interrupted before it can release it again
+        del mine[key]  # one step: if it is interrupted before, it can be released again
         hold.count = 0
         await mode.call(hold.leases[0].give_back)
 
@@ -132,9 +132,6 @@ class Lock(Named, Reentrant[Hold]):
     def _who_has_it(self) -> str:
         holder = self.holder()
         return "" if holder is None else f": {holder.holder} has it"
-
-    def _rows(self, connection: BaseDatabaseWrapper) -> Any:
-        return verbs.rows_of(connection, self.model).filter(pk=self.name)
 
     def _new_rows(self) -> Sequence[AbstractNamed]:
         return [self.model(pk=self.name)]

@@ -5,6 +5,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+from asgiref.sync import iscoroutinefunction
+
 from resourcepool.exceptions import AcquireTimeout, BadOption, NotHeld
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import Hold, LockLease, own_error_first
@@ -78,7 +80,7 @@ class Lockable(Generic[H]):
             raise BadOption(
                 "function", function, because="the body of a generator would run without it, so take it inside"
             )
-        if any(inspect.iscoroutinefunction(one) for one in (called, type(called).__call__)):
+        if any(iscoroutinefunction(one) for one in (called, type(called).__call__)):
 
             @functools.wraps(function)
             async def alocked(*args: P.args, **kwargs: P.kwargs) -> Any:

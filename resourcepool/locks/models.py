@@ -1,4 +1,4 @@
-"""The leased rows of locks, by name. Whoever holds one holds the lock, or a part of it."""
+"""The leased rows of locks, by name. The holder of a row holds the lock, or a part of it."""
 
 from typing import Any, ClassVar
 
@@ -32,7 +32,7 @@ class AbstractNamed(AbstractLease):
         return self.name_of(self.pk) or str(self.pk)
 
     def clean(self) -> None:
-        """Refuse a name that could not be said in one line."""
+        """Refuse a name that is not one printable line."""
         try:
             options.name("name", self.name_of(self.pk), most=MAX_NAME)
         except BadOption:
@@ -100,8 +100,7 @@ class SemaphorePermit(AbstractPermit):
 class RWLockPermit(AbstractPermit):
     """One permit of a ``RWLock``: a reader holds one, a writer all of them.
 
-    A row without a name is no permit: whoever holds it is the one reader of a lock who waits to write. Nobody waits
-    for it.
+    A row without a name is no permit: the one reader of a lock that waits to write holds it. It has no waiters.
     """
 
     INTENT: ClassVar[str] = "upgrade"  # in its key, in the place of a number
@@ -118,7 +117,7 @@ class RWLockPermit(AbstractPermit):
 
     @classmethod
     def intent_of(cls, name: str) -> str:
-        """Return the key of the row that the one reader holds who waits to write."""
+        """Return the key of the row that the one reader that waits to write holds."""
         return f"{name}{NUMBER}{cls.INTENT}"
 
 
@@ -128,7 +127,7 @@ class Notification(AbstractPart):
     It is a lease, so that it passes to the next waiter if this one dies before it has taken the lock again.
     """
 
-    is_for_waiters: ClassVar[bool] = True  # nobody who comes later was notified
+    is_for_waiters: ClassVar[bool] = True  # only those that wait already
 
     class Meta:
         verbose_name = _("condition or barrier")

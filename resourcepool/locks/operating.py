@@ -31,7 +31,7 @@ def free(rows: Any, reason: str, *, actor: str = "") -> int:
     """Take every lease of these names away; return how many names were held.
 
     The fence goes up, and the first in line gets the row. The holder is told within a third of its ttl: ``lost`` is
-    set, ``on_lost`` runs. Not promised: that it stops what it does; see ``Hold.guard``.
+    set, ``on_lost`` runs. Not promised: that it stops working; see ``Hold.guard``.
     """
     reason, actor = said(reason, actor)
     freed = take_away(_writes(rows), rows.model, _held(rows), reason, actor)

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class _LeftFree:
-    """Permits that this process has just released, when nobody waited: probably free."""
+    """Permits that this process has just released without a waiter: probably free."""
 
     def __init__(self) -> None:
         self._free: dict[Key, list[tuple[float, Any]]] = {}
@@ -86,17 +86,22 @@ class PermitLease(LockLease):
         """Release these, of one name: in one statement when nobody waits for that name.
 
         Raises:
-            LeaseLost: some were lost before; the others are released.
-            LeaseReleased: one was released before; nothing has been changed.
+            LeaseLost: some were lost before (LeaseReleased: released); the others are released.
             DatabaseUnavailable: those that are not released expire.
         """
-        if len(leases) == 1:
-            leases[0].give_back()
-            return
+        given = [lease for lease in leases if lease.was_given_back]
+        left = [lease for lease in leases if lease not in given]
+        if len(left) == 1:
+            left[0].give_back()
+        elif left:
+            PermitLease._give_back_several(left)
+        for lease in given:
+            lease._state.refuse(lease)
+
+    @staticmethod
+    def _give_back_several(leases: "Sequence[PermitLease]") -> None:
         for lease in leases:
             lease._check_process()
-            if lease._state.given:
-                lease._state.refuse(lease)
         for lease in leases:
             lease.let_go()  # before the statement: after an interruption nobody would release it later
             lease._state.is_in_doubt = True
@@ -171,9 +176,6 @@ class Permits(Named):
             return verbs.claim_all(connection, self.model, pks, request.terms)
         grant = verbs.claim(connection, self.model, pks[0], request.terms)
         return None if grant is None else [grant]
-
-    def _rows(self, connection: BaseDatabaseWrapper) -> Any:
-        return verbs.rows_of(connection, self.model).filter(name=self.name)
 
     def _new_rows(self) -> Sequence[AbstractPermit]:
         return [self._new_row(number) for number in range(self.permits)]

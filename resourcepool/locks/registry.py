@@ -14,6 +14,7 @@ Key = tuple[Any, str, str]  # model, database, name
 MARK = "@"  # in a holder, before the number of the owner
 
 _held: WeakKeyDictionary[Any, dict[Key, Any]] = WeakKeyDictionary()
+_blocks: WeakKeyDictionary[Any, dict[Key, list[Any]]] = WeakKeyDictionary()
 _numbers: MutableMapping[Any, int] = WeakKeyDictionary()
 _next = itertools.count(1)
 
@@ -51,8 +52,16 @@ def held_by(owner: Any) -> dict[Key, Any]:
     return _held.setdefault(owner, {}) if mine is None else mine
 
 
+def blocks_of(owner: Any) -> dict[Key, list[Any]]:
+    """Return the holds of open ``with`` blocks of semaphores by key, that of the innermost block last."""
+    return _blocks.setdefault(owner, {})
+
+
 def forget() -> None:
-    """Forget all holds: they are being released. A thread that waits now will note what it gets."""
+    """Forget all holds: they are being released. A thread that waits now will note what it gets.
+
+    A block keeps its hold: without it, its end would release a permit that another thread acquired meanwhile.
+    """
     for reference in _held.keyrefs():
         if (owner := reference()) is not None:
             held_by(owner).clear()
@@ -112,7 +121,7 @@ class ProcessHolds:
 
 
 def _after_fork() -> None:
-    _held.clear()  # the parent's
+    _held.clear()  # the parent's; not ``_blocks``: the thread that forked is in them
     _numbers.clear()
     holds.__init__()  # type: ignore[misc]
 

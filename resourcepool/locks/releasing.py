@@ -12,7 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost, LeaseReleased
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import MAX_LENGTH, default_holder
@@ -83,7 +83,7 @@ def _release_ours(tell_of: Callable[[LockLease], object] = id) -> int:
             some = group[start : start + verbs.BATCH]
             try:
                 _give_back(some)
-            except (LeaseLost, LeaseReleased):  # another thread has just done it
+            except LeaseLost:  # before, or another thread has just released it
                 pass
             except DatabaseUnavailable as error:
                 trouble = error

@@ -41,7 +41,7 @@ def resize(permits: Permits, value: int) -> int:
         return beyond
 
     for _ in range(TRIES):
-        with contextlib.suppress(IntegrityError):  # somebody else has just made the rows
+        with contextlib.suppress(IntegrityError):  # another process has just added the rows
             return briefly(using, change)
     return briefly(using, change)
 
@@ -55,8 +55,8 @@ def _resize(permits: Permits, using: str, value: int) -> int:
     # Held rows stay in service before free ones: as few as possible are held beyond the value.
     there.sort(key=lambda row: (not row.is_held, not row.in_service, row.number))
     stay, go = there[:value], there[value:]
-    _put(rows, [row.pk for row in stay if not row.in_service], in_service=True)
-    _put(rows, [row.pk for row in go if row.in_service], in_service=False)
+    rows.filter(pk__in=[row.pk for row in stay if not row.in_service]).update(in_service=True)
+    rows.filter(pk__in=[row.pk for row in go if row.in_service]).update(in_service=False)
     lacking, taken = value - len(stay), {row.number for row in there}
     numbers = (number for number in range(MOST_PERMITS + 1) if number not in taken)
     new = [permits._new_row(next(numbers)) for _ in range(lacking)]
@@ -66,8 +66,3 @@ def _resize(permits: Permits, using: str, value: int) -> int:
         row.busy_before = DbNow()
     rows.bulk_create(new)
     return sum(row.is_held for row in go)
-
-
-def _put(rows: Any, pks: list[Any], *, in_service: bool) -> None:
-    if pks:
-        rows.filter(pk__in=pks).update(in_service=in_service)

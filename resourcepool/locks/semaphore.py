@@ -20,7 +20,7 @@ from resourcepool.locks.hold import Hold
 from resourcepool.locks.lockable import Lockable
 from resourcepool.locks.models import AbstractPermit, SemaphorePermit
 from resourcepool.locks.permits import PermitLease, Permits, say_once
-from resourcepool.locks.registry import Key, current, held_by, holds
+from resourcepool.locks.registry import Key, blocks_of, current, holds
 from resourcepool.locks.resizing import MOST_PERMITS, resize
 from resourcepool.threads.async_threads import for_asyncio, in_thread
 from resourcepool.waiting.lease import delivered
@@ -150,22 +150,22 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         hold: SemaphoreHold | None = None
         try:
-            hold = next(reversed(held_by(current()).get(self.key, ())), None)
+            hold = next(reversed(blocks_of(current()).get(self.key, ())), None)
             super().__exit__(kind, *rest)
-        except BaseException:  # perhaps of a signal: the block is over, and nobody else would release it
+        except BaseException:  # such as a signal's: the block is over, and nothing else would release it
             if hold is not None:
                 hold.let_go()
             raise
 
     def _entered(self, hold: SemaphoreHold) -> SemaphoreHold:
         hold.is_of_block = True
-        held_by(current()).setdefault(self.key, []).append(hold)  # of the innermost ``with`` block last
+        blocks_of(current()).setdefault(self.key, []).append(hold)
         return hold
 
     def _left(self) -> Any:
-        mine = held_by(current())
+        mine = blocks_of(current())
         entered = mine.get(self.key, [])
-        hold = entered.pop() if entered else self  # ``release_all`` was called in the block
+        hold = entered.pop() if entered else self  # another thread entered the block
         if not entered:
             mine.pop(self.key, None)  # a thread may use any number of names
         return hold
@@ -202,7 +202,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         return grants
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """Raise BadOption for more permits than there are: while that waited nobody else would get any."""
+        """Raise BadOption for more permits than there are: while it waited, no other request would get any."""
         super().refuse_impossible(connection, request)
         self._refuse_too_many(connection, request)
 

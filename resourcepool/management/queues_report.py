@@ -14,7 +14,8 @@ from resourcepool.management.layout import ago, more, or_dash, plain
 from resourcepool.management.tables import Column, table
 from resourcepool.queues.models import Server, TaskType
 from resourcepool.status.queues.forecast import Forecast, Foreseen, Unowned
-from resourcepool.status.queues.moves import Moved, QueueStatus
+from resourcepool.status.queues.moves import Moved
+from resourcepool.status.queues.queues import QueueStatus
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
 from resourcepool.status.reading import duration
 

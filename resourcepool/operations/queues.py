@@ -12,7 +12,7 @@ from resourcepool.operations.operation import Operation
 from resourcepool.queues import changing
 from resourcepool.queues.models import MAX_NAME, Server, TaskType
 from resourcepool.status.queues.alarms import drains_in_vain
-from resourcepool.status.queues.pins import no_such_server
+from resourcepool.status.queues.queues import no_such_server
 from resourcepool.status.queues.task_types import task_type
 
 

@@ -10,6 +10,4 @@ if TYPE_CHECKING:
     from resourcepool.queues.serving.held import HeldQueue
     from resourcepool.queues.serving.server import QueueServer
 
-_HOMES = {"HeldQueue": "serving.held", "QueueServer": "serving.server"}
-
-__getattr__ = lazily(__name__, _HOMES)
+__getattr__ = lazily(__name__, {"HeldQueue": "serving.held", "QueueServer": "serving.server"})

@@ -1,6 +1,6 @@
-"""Operators' changes to task types, queues and servers. ``by``: who makes it, for the history.
+"""Operators' changes to task types, queues and servers. ``by``: the operator, for the history.
 
-All raise BadOption, DatabaseUnavailable and NotMigrated; nothing is half done.
+All raise BadOption, DatabaseUnavailable and NotMigrated; no change is made partly.
 """
 
 import re
@@ -27,7 +27,7 @@ from resourcepool.queues.ids import MOST_SHOWN, checked_ids, known
 from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, Queue, Server, TaskType
 from resourcepool.queues.planning import changes as planning
 from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import Change, ServerSnapshot
+from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.queries import find_task_type, read_queues, read_servers, using_of_queues
 
@@ -66,7 +66,7 @@ def create(
 
 
 def pause(task_type: str, *, by: str = "") -> None:
-    """Let the servers begin no more work on the queues of a task type, within a heartbeat; owners stay."""
+    """Stop the servers from beginning work on the queues of a task type, within a heartbeat; owners stay."""
     _set_paused(task_type, True, by)
 
 
@@ -116,7 +116,7 @@ def change_queues(
 ) -> int:
     """Give queues another parameter or other labels (None: unchanged). Returns how many.
 
-    Their servers learn of it with their next look.
+    Their servers notice with their next look.
     """
     changed: dict[str, Any] = {} if labels is None else {"labels": labels_of(labels)}
     if parameter is not None:
@@ -148,7 +148,7 @@ def pin(task_type: str, queue_ids: Sequence[str], server: str, *, by: str = "") 
     """Assign these queues to the server of that name whenever there is one; "" ends that. Returns how many.
 
     Raises:
-        BadOption: also for "web-3 #17", because a pin names all runs, not one.
+        BadOption: also for "web-3 #17": a pin is for all runs of a server, not for one.
     """
     name = server and options.text("server", server, most=MAX_NAME)
     if alone := name_of_run(name):
@@ -158,10 +158,10 @@ def pin(task_type: str, queue_ids: Sequence[str], server: str, *, by: str = "") 
 
 
 def drain(task_type: str, *servers: str, by: str = "") -> list[str]:
-    """Make servers give up all their queues and get no more, while they stay. Returns their names and numbers.
+    """Make servers give up all queues and get no more. Returns their names and numbers.
 
     Args:
-        servers: names (each means all that have it), or name and number, such as "web-3 #17".
+        servers: names (of all servers with it), or name and number, such as "web-3 #17".
     """
     return _set_state(task_type, servers, Server.State.DRAINING, by)
 
@@ -172,7 +172,7 @@ def undrain(task_type: str, *servers: str, by: str = "") -> list[str]:
 
 
 def name_of_run(server: str) -> str:
-    """Return "web-3" for "web-3 #17", which is one run of it; otherwise "", also if a server has just that name."""
+    """Return "web-3" for "web-3 #17", one of its runs; otherwise "", also if a server has exactly that name."""
     if not (run := re.fullmatch(r"(.+) #([0-9]{1,18})", server)):
         return ""
     servers = Server.objects.using(using_of_queues())
@@ -199,8 +199,8 @@ def preview(
     joining: Sequence[Member] = (),
     draining: Sequence[str] = (),
     removing: Sequence[str] = (),
-) -> tuple[list[Change], list[ServerSnapshot]]:
-    """Return what would change, and why, and all servers, if some left, joined or drained, or queues were removed.
+) -> tuple[list[Change], list[ServerSnapshot], list[QueueSnapshot]]:
+    """Return the changes, all servers and all queues, if servers left, joined or drained, or queues were removed.
 
     Args:
         without, draining: names of servers, as for ``drain``.
@@ -214,9 +214,9 @@ def preview(
     stay = [replace(one, is_draining=True) if one.member.pk in drained else one for one in there]
     servers = [*stay, *map(ServerSnapshot, joining)]
     gone = set(known(found.name, checked_ids(removing), {queue.queue_id: queue.pk for queue in queues}))
-    kept = [replace(queue, is_retiring=True) if queue.pk in gone else queue for queue in queues]
-    changes = planning.plan(kept, servers, STRATEGIES[found.strategy], found.drain_within, leaving=leaving)
-    return changes, servers
+    queues = [replace(queue, is_retiring=True) if queue.pk in gone else queue for queue in queues]
+    changes = planning.plan(queues, servers, STRATEGIES[found.strategy], found.drain_within, leaving=leaving)
+    return changes, servers, queues
 
 
 def _change(
@@ -226,10 +226,7 @@ def _change(
     *,
     settle: Callable[[Any], bool] = lambda _queues: False,
 ) -> None:
-    """Make the change ``first``, and plan, in one transaction that holds the task type's row.
-
-    ``settle``: whether the queues show, after a lost reply, that it was made.
-    """
+    """Make the change ``first``, and plan; ``settle``: whether, after a lost reply, queues show that it was made."""
     using = using_of_queues()
     found = find_task_type(task_type, using)
 
@@ -261,8 +258,8 @@ def _new_queues(
     if ranges := [each for each in ids if ".." in each]:
         allowed = Sentence(_("no two dots in it; a range is such as 0..63 or eu-00..15"))
         raise BadOption("queue", ranges[:MOST_SHOWN], because=allowed)
-    # Higher than any fence of a removed queue of the same name: by the clock also if its task type was created
-    # again, by the generation also where the clock stands still between two changes.
+    # Higher than any fence of a removed queue of the same name: by the clock, also of a task type that was created
+    # again, and by the generation, also if the clock stood still between two changes.
     fence = DbMicros() + task_type.generation
     of_each = {"parameter": _parameter(parameter), "labels": needed, "fence": fence, "since": DbNow()}
     return [Queue(task_type=task_type, queue_id=each, **of_each) for each in ids]
@@ -279,7 +276,7 @@ def _found(using: str, task_type: TaskType, queue_ids: Sequence[str]) -> Any:
     checked = checked_ids(queue_ids)
     rows = Queue.objects.using(using).filter(task_type=task_type, queue_id__in=checked)
     keys = known(task_type.name, checked, dict(rows.values_list("queue_id", "pk")))
-    # Waiting for a row here would keep the servers from planning and handing over, for longer than some may live.
+    # Waiting for a row here would stop the servers from planning and handing over, longer than some may live.
     if len(moving.unlocked(using, keys)) < len(keys):
         raise locked_row(using)
     return rows

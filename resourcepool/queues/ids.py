@@ -1,4 +1,4 @@
-"""Ids of queues as people write them: single ones, or ranges such as 0..63."""
+"""Ids of queues: single ones, or ranges such as 0..63."""
 
 import re
 from collections import Counter
@@ -46,7 +46,7 @@ def _expanded(word: str) -> list[str]:
 
 
 def checked_ids(queue_ids: Sequence[str]) -> list[str]:
-    """Return these ids if each is valid and occurs once; raises BadOption."""
+    """Return these ids if all are valid and different; raises BadOption."""
     checked = [options.text("queue", each, most=MAX_QUEUE_ID) for each in queue_ids]
     if twice := sorted(each for each, count in Counter(checked).items() if count > 1):
         raise BadOption("queue", twice[:MOST_SHOWN], because=Sentence(_("each queue once")))

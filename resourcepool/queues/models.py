@@ -1,4 +1,4 @@
-"""Task types, the servers that work on them, their queues, and every move of a queue (R1.1, R1.4)."""
+"""Task types, their servers and queues, and the moves of queues (R1.1, R1.4)."""
 
 import math
 from typing import Any, ClassVar, Self
@@ -27,9 +27,9 @@ MOST_WEIGHT = 1_000
 
 
 class Planned(models.Model):
-    """A row some of whose columns only planning writes: ``save`` skips these unless ``update_fields`` names them.
+    """A row with ``planned`` columns, which only planning writes; ``save`` skips them, except in ``update_fields``.
 
-    An instance read a moment ago would otherwise reset the owner of a queue, or hide a change from the servers.
+    Otherwise a stale instance would reset the owner of a queue, or hide a change from the servers.
     """
 
     planned: ClassVar[frozenset[str]] = frozenset()
@@ -43,7 +43,7 @@ class Planned(models.Model):
 
 
 class TaskType(Planned):
-    """One kind of work that is split into queues, and how its servers are watched.
+    """A kind of work that is split into queues, and the intervals of its servers.
 
     Its row is the mutex for all changes of owners: each such transaction begins by updating it. ``generation`` goes up
     with every change that its servers must know of.
@@ -80,7 +80,7 @@ class TaskType(Planned):
     )
     generation = models.BigIntegerField(_("generation"), default=0, editable=False)
     is_assignment_due = models.BooleanField(default=False, editable=False)
-    # No plan is due before: the last one met a locked row, and would probably meet it again.
+    # No plan is due before: the last one met a locked row.
     rests_until = models.DateTimeField(null=True, editable=False)
     assigned_at = models.DateTimeField(_("last assigned at"), null=True, editable=False)
     assigned_by = models.CharField(_("last assigned by"), max_length=MAX_BY, default="", editable=False)
@@ -103,7 +103,7 @@ class TaskType(Planned):
         same = TaskType.objects.using(using).filter(pk=self.pk)
         with brief(using):
             limit_silence(connections[using])
-            # Writes first, as every change of the queues does, and so locks the row. Its servers must hear of it.
+            # An UPDATE first, as in every change of the queues, locks the row; the servers notice the generation.
             next_one = F("generation") + 1
             is_shorter = same.filter(drain_within__gt=self.drain_within).update(generation=next_one)
             if not is_shorter:
@@ -117,7 +117,7 @@ class TaskType(Planned):
         """Refuse contradictory intervals."""
         spans = (self.heartbeat_every, self.judge_dead_after, self.reload_every, self.drain_within)
         if not all(isinstance(span, int | float) and math.isfinite(span) for span in spans):
-            return  # a value that is no number is reported for its own field
+            return  # reported for the field itself
         if self.judge_dead_after < 2 * self.heartbeat_every:
             text = _("At least two heartbeats (%(least)g s): one may be late.")
             raise ValidationError({"judge_dead_after": text % {"least": 2 * self.heartbeat_every}})
@@ -150,7 +150,7 @@ class Server(AbstractLease):
     """One run of a process that works on queues of a task type. Its heartbeat is the renewal of this row's lease.
 
     A process that comes back gets another row: ``name`` is for people and pins, the primary key for everything else.
-    The row is removed when the server has left, or was found dead.
+    The row is removed when the server leaves or is found dead.
     """
 
     class State(models.TextChoices):
@@ -194,11 +194,9 @@ def _server() -> Any:
 
 
 class Queue(Planned):
-    """A part of a task type's work. ``fence`` goes up whenever ``cur_server`` changes.
+    """A part of a task type's work. ``fence`` goes up whenever ``cur_server`` changes, at ``since``.
 
-    ``since``: since when it has had this owner, or none.
-
-    ``cur_server`` and that server's lease together decide who has it; all four columns below change only in a
+    ``cur_server`` and that server's lease together decide who has it; the ``planned`` columns change only in a
     transaction that holds the task type's row.
     """
 
@@ -235,12 +233,12 @@ class Queue(Planned):
         indexes = [models.Index(fields=["task_type", "requested_at"], name="resourcepool_queue_overdue")]
 
     def __str__(self) -> str:
-        is_read = Queue.task_type.is_cached(self)  # naming a queue is no reason to query the database
+        is_read = Queue.task_type.is_cached(self)  # no query just for a name
         return f"{self.task_type if is_read else self.task_type_id} / {self.queue_id}"
 
 
 class Move(models.Model):
-    """One change of the owner, or the coming owner, of a queue; only added and, when old, removed."""
+    """A change of the owner, or the next owner, of a queue; only added and, when old, removed."""
 
     class What(models.TextChoices):
         ASSIGNED = "assigned", _("assigned")

@@ -1,6 +1,6 @@
 """Changes owners of queues, in transactions that hold the task type's row (R1.4): few statements for many queues.
 
-A queue whose row a ``guard`` keeps locked is left for the next time: a guard must not hold up the other queues.
+A queue whose row is locked by a ``guard`` is left for the next time, so that it does not delay other queues.
 """
 
 from collections import defaultdict
@@ -54,11 +54,11 @@ def reassign(
 
     Args:
         task_type: primary key; ``by``: who does it, for people.
-        first: done in the same transaction, before the plan.
-        leaving: servers without any work left: their rows are removed.
-        if_due: plan only if a plan is due: many servers notice a dead one, and one of them plans.
-        spares: judge nobody dead, because the planning server itself, or the database, was away.
-        settle: called after a lost connection, see ``retrying``; without it, doing the change twice must be safe.
+        first: called in the same transaction, before the plan.
+        leaving: keys of servers without work; their rows are removed.
+        if_due: plan only if a plan is due: of many servers that notice a dead one, the first plans.
+        spares: judge no server dead, because the planning server or the database was away.
+        settle: called after a lost connection, see ``retrying``; without it, repeating the change must be safe.
         wait: whole seconds for which it waits for another change.
 
     Raises:
@@ -81,7 +81,7 @@ def reassign(
         dead = [server.member.pk for server in servers if not server.is_there]
         gone, kept = _remove_servers(using, [*dead, *leaving])
         _note_idle(using, locked)
-        # Whether the next look would find a plan due again, although this plan could do no more about it.
+        # Whether a plan would be due again at once, although it could change nothing now.
         rests = bool(outcome.left) or not kept.isdisjoint(dead) or _is_any_overdue(using, locked)
         _finish(using, locked, by, outcome, moved=bool(outcome.changes or gone or first), rests=rests)
         return outcome
@@ -130,8 +130,8 @@ def _in_transaction(
 
 
 def lock(using: str, task_type: int) -> TaskType:
-    """Begin a change: the holder of this row alone changes queues until the commit."""
-    # An UPDATE first: on SQLite a transaction that begins with a read can no longer write.
+    """Begin a change: until the commit only the holder of this row changes queues."""
+    # An UPDATE first: on SQLite a transaction that begins with a read may be unable to write.
     TaskType.objects.using(using).filter(pk=task_type).update(generation=F("generation"))
     rows = TaskType.objects.using(using).annotate(micros_of_rest=MicrosUntil("rests_until"))
     return rows.get(pk=task_type)
@@ -176,7 +176,7 @@ def _write(rows: Any, what: What, changes: Sequence[Change]) -> None:
     elif what is What.CANCELLED:
         rows.update(req_server_id=None, requested_at=None)
     elif what is What.REQUESTED:
-        # The time of the first request stays: asking for another server in the end does not extend it.
+        # The time of the first request stays: asking for another server does not extend it.
         rows.update(req_server_id=_takers(changes), requested_at=Coalesce(F("requested_at"), DbNow()))
     else:
         released: dict[str, Any] = {"req_server_id": None, "requested_at": None}
@@ -184,7 +184,7 @@ def _write(rows: Any, what: What, changes: Sequence[Change]) -> None:
 
 
 def _takers(changes: Sequence[Change]) -> Case:
-    """Return the expression that is, for each of these queues, the server to which its change leads."""
+    """Return the expression of the new server of each of these queues."""
     queues = defaultdict[int | None, list[int]](list)
     for change in changes:
         queues[change.to].append(change.queue.pk)
@@ -230,25 +230,21 @@ def unlocked(using: str, pks: Sequence[int]) -> set[int]:
 
 
 def _remove_servers(using: str, pks: Sequence[int]) -> tuple[bool, set[int]]:
-    """Remove these servers, except those with a queue whose row is locked.
-
-    Returns:
-        Whether any was removed, and the keys of those that were not.
-    """
+    """Remove servers, except owners of locked queues; return whether any was removed, and the keys that were not."""
     if not pks:
         return False, set()
-    # Looked for beforehand: inside the DELETE the look would wait for those locked rows.
+    # A query of its own: inside the DELETE it would wait for locked rows.
     kept = set(Queue.objects.using(using).filter(cur_server__in=pks).values_list("cur_server", flat=True))
     gone = [pk for pk in pks if pk not in kept]
     return bool(gone and Server.objects.using(using).filter(pk__in=gone).delete()[0]), kept
 
 
 def _note_idle(using: str, task_type: TaskType) -> None:
-    """Note since when a server has had no queue, from its registration on (the alarm of R1.7)."""
+    """Update since when servers have had no queue (the alarm of R1.7)."""
     servers = Server.objects.using(using).filter(task_type=task_type).order_by()
     has_queues = Exists(Queue.objects.filter(cur_server=OuterRef("pk")))
     found = list(servers.annotate(has_queues=has_queues).values_list("pk", "has_queues", "idle_since"))
-    # By their keys, so that heartbeats do not block it.
+    # By key, so that heartbeats do not block it.
     for pks, idle_since in (
         ([pk for pk, has_queues, since in found if has_queues and since is not None], None),
         ([pk for pk, has_queues, since in found if not has_queues and since is None], DbNow()),
@@ -267,11 +263,11 @@ def _finish(
     is_due: bool = False,
     rests: bool | None,
 ) -> None:
-    """Note what was done. ``rests``: whether no plan is due for one heartbeat; None: unchanged."""
+    """Record the change. ``rests``: whether no plan is due for one heartbeat; None: unchanged."""
     is_due = is_due or bool(outcome.left)
     changed: dict[str, Any] = {"is_assignment_due": Value(is_due)}
     if rests is not None:
-        # Otherwise every server would plan with every heartbeat while that transaction is open.
+        # Otherwise every server would plan with every heartbeat while rows stay locked.
         changed["rests_until"] = DbLater(task_type.heartbeat_every) if rests else None
     if moved:
         changed |= {"generation": F("generation") + 1, "assigned_at": DbNow(), "assigned_by": by}

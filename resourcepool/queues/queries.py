@@ -1,4 +1,4 @@
-"""Reads the state of the queues and servers of a task type."""
+"""Reads the queues and servers of a task type."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -43,7 +43,7 @@ def find_task_type(name: str, using: str) -> TaskType:
 
 
 def read_servers(task_type: TaskType, using: str, *, spares: bool = False) -> list[ServerSnapshot]:
-    """Return its servers in the order of their registration; ``spares``: none of them is judged dead."""
+    """Return its servers in the order of registration; ``spares``: none of them is judged dead."""
     found = []
     servers = Server.objects.using(using).filter(task_type=task_type).with_ages()
     for server in servers.order_by("registered_at", "pk"):
@@ -56,14 +56,14 @@ def read_servers(task_type: TaskType, using: str, *, spares: bool = False) -> li
 
 
 def read_queues(task_type: TaskType, using: str, *only: Q) -> list[QueueSnapshot]:
-    """Return its queues (``only`` those that match) in the order in which they were added."""
+    """Return its queues, or ``only`` the matching ones, in the order in which they were added."""
     rows = Queue.objects.using(using).filter(*only, task_type=task_type)
     found = rows.order_by("pk").annotate(asked=MicrosUntil("requested_at")).values_list(*COLUMNS, "asked")
     return [snapshot_of(*row) for row in found]
 
 
 def snapshot_of(*row: Any) -> QueueSnapshot:
-    """Return a queue in the form that planning uses: its ``COLUMNS``, and the microseconds until its request."""
+    """Return a queue as planning sees it, given its ``COLUMNS`` and the microseconds until its request."""
     pk, queue_id, cur, req, fence, labels, pin, is_retiring, asked = row
     asked_ago = None if asked is None else -asked / 1_000_000
     return QueueSnapshot(pk, queue_id, cur, req, fence, labels, pin, is_retiring, asked_ago)

@@ -259,9 +259,9 @@ class Pool:
         """Return the error for a request that was not filled; it counts rows by state, if the database answers."""
         number = "" if request.count == 1 else f"{request.count} of "
         wish = "" if request.selector == "{}" else f" matching {request.selector}"
-        what, seconds = f"{number}{self.model._meta.label}{wish}", f"{request.timeout:g} s"
+        what = f"{number}{self.model._meta.label}{wish}"
         why = f": {trouble}" if trouble else self._what_there_is(request, holder)
-        return AcquireTimeout(f"no {what} came free within {seconds}{why}")
+        return AcquireTimeout(f"no {what} came free{request.within}{why}")
 
     def _what_there_is(self, request: Request, holder: str) -> str:
         connection, busy = connections[self.using], Q(busy_before__gt=DbNow())

@@ -1,1 +1,1 @@
-"""Finds out whether a database keeps what it has promised; for the system checks and the doctor."""
+"""Whether a database is safe for leases; for the system checks and the doctor."""

@@ -1,4 +1,4 @@
-"""Everything that can be found wrong with one database, without measuring and without changing anything."""
+"""The problems of one database that can be found without measuring or changing anything."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from resourcepool.waiting.models import Ticket
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was read of a database, and what is wrong with it.
+    """The facts about a database, and its problems.
 
     Attributes:
-        product: its name and version; empty when it did not answer.
+        product: its name and version; "": it did not answer.
         facts: see ``Inspector.server``.
-        tables: how the tables of leased models were made; None for those that are not there.
+        tables: the facts about the tables of leased models; None: the table does not exist.
     """
 
     problems: list[Problem]
@@ -35,7 +35,7 @@ class Diagnosis:
 
 
 def diagnose(connection: BaseDatabaseWrapper) -> Diagnosis:
-    """Ask the database behind ``connection``; when it cannot be asked, that is the problem."""
+    """Examine the database behind ``connection``; that it does not answer is a problem, too."""
     about = f"database {connection.alias!r}"
     if not dialect.supports(connection):
         return Diagnosis([problem("E004", about, database=connection.display_name)])
@@ -47,14 +47,14 @@ def diagnose(connection: BaseDatabaseWrapper) -> Diagnosis:
             made = asked.tables([model._meta.db_table for model in leased]) if leased else {}
             product = asked.product()
     except (DatabaseError, InterfaceError) as error:
-        # No error, because ``check`` is run where there is no database, too.
+        # Not an error: ``check`` also runs where there is no database.
         return Diagnosis([problem("W020", about, why=told(connection, error))])
     tables = {model: made.get(model._meta.db_table) for model in leased}
     return Diagnosis([*judge(about, facts), *judge_tables(connection.alias, tables)], product, facts, tables)
 
 
 def judge_tables(alias: str, made: Mapping[Model, TableFacts | None]) -> Iterator[Problem]:
-    """Yield what is wrong with these tables; nothing where there is none yet."""
+    """Yield the problems of the tables that exist."""
     there_are = {model: facts for model, facts in made.items() if facts is not None}
     for model, facts in there_are.items():
         label, table, engine = model._meta.label, model._meta.db_table, facts.engine
@@ -70,7 +70,7 @@ def judge_tables(alias: str, made: Mapping[Model, TableFacts | None]) -> Iterato
 
 
 def keys_of(model: Model) -> list[Any]:
-    """Return the text fields of ``model`` by which rows are told apart."""
+    """Return the text fields of ``model`` that identify rows."""
     text = (models.CharField, models.TextField)
     return [
         field
@@ -80,7 +80,7 @@ def keys_of(model: Model) -> list[Any]:
 
 
 def told(connection: BaseDatabaseWrapper, error: Exception) -> str:
-    """Return what ``error`` says, in one line and without the password."""
+    """Return the text of ``error`` in one line, without the password."""
     text = " ".join(" ".join(str(part) for part in error.args).split()) or type(error).__name__
     settings = connection.settings_dict
     options = settings["OPTIONS"]

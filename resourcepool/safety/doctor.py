@@ -1,4 +1,4 @@
-"""Examines one database: what is wrong with it, and how it does."""
+"""Examines one database: its problems and its speed."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -29,8 +29,8 @@ class Examination:
     """What was found; None: not measured.
 
     Attributes:
-        server: name and version of the database; empty when it did not answer.
-        passed: what was looked at and found right, as sentences.
+        server: name and version of the database; "": it did not answer.
+        passed: the facts that were found right, as sentences.
     """
 
     database: str
@@ -48,7 +48,7 @@ def examine(alias: str, *, write: bool = True) -> Examination:
     """Examine a database, on a connection of its own with the session settings of the project's.
 
     Args:
-        write: measure commits, too: on a ticket of a line of its own, which is removed.
+        write: measure commits, too, on a ticket that is removed afterwards.
     """
     if not dialect.supports(connections[alias]):
         return Examination(alias, findings=diagnose(connections[alias]).problems)
@@ -92,14 +92,14 @@ def _measure(
 
 
 def _missing(alias: str, model: Model) -> Problem:
-    # For the doctor alone: before the first ``migrate`` this is no fault.
+    # Only for the doctor: before the first ``migrate`` this is normal.
     names = {"table": model._meta.db_table, "alias": alias}
     return problem("W021", model._meta.label, voids=model._meta.managed, **names)
 
 
 @contextlib.contextmanager
 def _probe(alias: str) -> Iterator[BaseDatabaseWrapper]:
-    """Give this thread another connection to ``alias``, with short timeouts, until the end of the block."""
+    """Give this thread another connection to ``alias`` inside the block."""
     usual = connections[alias]
     connections[alias] = connection = dialect.private_connection(alias, is_hasty=False)
     try:

@@ -1,4 +1,4 @@
-"""How far away the database is, how its clock differs from ours, how long a commit takes; how many leases there are."""
+"""Measures round trips, the clock difference and commits of a database, and counts leases and tickets."""
 
 import contextlib
 import datetime
@@ -23,9 +23,9 @@ from resourcepool.waiting.models import Ticket
 QUESTIONS = 20
 COMMITS = 200
 LONGEST = 2.0  # seconds of commits
-LAPSES_AFTER = 60.0  # seconds: what a killed measurement leaves behind lapses after that
-LONG_AGO = 60.0  # seconds after which a ticket should have been tidied away
-POOL = "resourcepool.doctor"  # no model has this label, so nobody stands in this line
+LAPSES_AFTER = 60.0  # seconds after which the ticket of a killed measurement lapses
+LONG_AGO = 60.0  # seconds after which an expired ticket should have been removed
+POOL = "resourcepool.doctor"  # no model has this label, so nobody waits here
 
 
 class Answer(NamedTuple):
@@ -43,7 +43,7 @@ class Distance:
     Attributes:
         round_trip: the median.
         offset: how far the server's clock is ahead of this host's.
-        offset_error: how wrong that can be: half the quickest round trip, and a step of the server's clock.
+        offset_error: its largest error: half the quickest round trip, and a step of the server's clock.
     """
 
     round_trip: float
@@ -66,7 +66,7 @@ class Leases:
 
     Attributes:
         live: running.
-        expired: ran out without a release, so their holders died or hung; free for the next claim.
+        expired: ran out without a release, so the holders died or hung; free for the next claim.
     """
 
     model: str
@@ -83,7 +83,7 @@ class Tickets:
 
 
 def distance(answers: Sequence[Answer], step: float = 0.0) -> Distance:
-    """Work out the distance; the quickest answer says most about the clock (Cristian, 1989)."""
+    """Return the distance; the quickest answer is the most exact about the clock (Cristian, 1989)."""
     quickest = min(answers, key=lambda answer: answer.received - answer.sent)
     return Distance(
         round_trip=median(answer.received - answer.sent for answer in answers),
@@ -112,7 +112,7 @@ def measured_distance(connection: BaseDatabaseWrapper, count: int = QUESTIONS) -
 
 
 def commits(connection: BaseDatabaseWrapper, count: int = COMMITS, within: float = LONGEST) -> Commits:
-    """Renew a ticket of our own, which nobody waits behind, ``count`` times or for ``within`` seconds."""
+    """Renew a ticket of our own ``count`` times, or for ``within`` seconds, and time the commits."""
     times: list[float] = []
     with _own_ticket(connection) as pk:
         ends_at = monotonic() + within
@@ -124,7 +124,7 @@ def commits(connection: BaseDatabaseWrapper, count: int = COMMITS, within: float
 
 
 def leases(connection: BaseDatabaseWrapper, leased: Sequence[Model]) -> list[Leases]:
-    """Count the leases of each of these models, tickets apart."""
+    """Count the leases of each of these models except Ticket."""
     return [
         Leases(model._meta.label, rows.held().count(), rows.expired().count())
         for model in leased
@@ -141,7 +141,7 @@ def tickets(connection: BaseDatabaseWrapper) -> Tickets:
 
 @contextlib.contextmanager
 def _own_ticket(connection: BaseDatabaseWrapper) -> Iterator[Any]:
-    """Make a ticket, and always remove it, together with those of killed measurements."""
+    """Make a ticket; remove it at the end, and those of killed measurements, too."""
     alias, holder = connection.alias, default_holder()
     tickets = verbs.rows_of(connection, Ticket).filter(pool=POOL)
     try:
@@ -150,10 +150,10 @@ def _own_ticket(connection: BaseDatabaseWrapper) -> Iterator[Any]:
         )
         yield ticket.pk
     except BaseException:
-        dialect.close_quietly(connection)  # interrupted in the middle of a reply it is of no more use
+        dialect.close_quietly(connection)  # it may be in the middle of a reply
         raise
     finally:
-        # By key, because a tidying waiter takes them that way round, too.
+        # By key: waiters that remove tickets lock them in the same order.
         mine_or_left = tickets.filter(Q(holder=holder) | Q(busy_before__lte=DbNow()))
         pks = retrying(connection, lambda: list(mine_or_left.values_list("pk", flat=True)))
         if pks:

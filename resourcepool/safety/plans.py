@@ -1,7 +1,7 @@
-"""How the database would run the frequent statements.
+"""The query plans of the frequent statements.
 
-Asked at run time, because it depends on the project: its own models and indexes, and how old the statistics are. The
-statements are not written again here: each is caught on its way to the database, from the function that sends it.
+They depend on the project: its models, indexes and statistics. Each statement is caught on its way to the database from
+the function that sends it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -20,7 +20,7 @@ from resourcepool.leases.terms import Terms
 from resourcepool.models import AbstractResource, Proxy, Ticket
 from resourcepool.waiting import free_rows, tickets
 
-BIG = 1_000  # rows from which on reading or sorting all of a table is felt
+BIG = 1_000  # rows of a table that is slow to read or sort completely
 MANY = 20  # leases renewed in one statement
 BY_KEY = ("claim", "release", "renew one", "renew many")
 MADE_UP: dict[str, Any] = {"UUIDField": UUID(int=0), "CharField": "", "TextField": ""}
@@ -28,7 +28,7 @@ MADE_UP: dict[str, Any] = {"UUIDField": UUID(int=0), "CharField": "", "TextField
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A frequent statement, and what is wrong with its plan; None: nothing."""
+    """A frequent statement, and the problem with its plan; None: it has none."""
 
     model: str
     name: str
@@ -37,7 +37,7 @@ class Statement:
 
 
 def statements(connection: BaseDatabaseWrapper, leased: Sequence[Model]) -> list[Statement]:
-    """Return how each hot statement on these models would run; none of them is run."""
+    """Return the plan of each frequent statement on these models; none of them is run."""
     big = {model._meta.db_table for model in leased if _is_big(connection, model)}
     found = []
     for model in leased:
@@ -50,10 +50,10 @@ def statements(connection: BaseDatabaseWrapper, leased: Sequence[Model]) -> list
 
 
 def judge_plan(plan: QueryPlan, big: Collection[str], keyed: str | None = None) -> str | None:
-    """Return what is wrong with a plan.
+    """Return the problem with a plan; None: it has none.
 
     Args:
-        big: the tables that have so many rows that it matters.
+        big: the tables with more than ``BIG`` rows.
         keyed: the table whose rows must be found by primary key.
     """
     for step in plan.steps:
@@ -66,9 +66,9 @@ def judge_plan(plan: QueryPlan, big: Collection[str], keyed: str | None = None) 
 
 
 def caught(connection: BaseDatabaseWrapper, send: Callable[[], object]) -> tuple[str, Sequence[Any]]:
-    """Return the first statement that ``send`` would send, and its parameters; it does not reach the database."""
+    """Return the first statement that ``send`` would send, and its parameters; it is not sent."""
     try:
-        # Should a statement slip through, nothing of it stays.
+        # A statement that is sent after all is rolled back.
         with transaction.atomic(using=connection.alias), connection.execute_wrapper(_catch):
             send()
             transaction.set_rollback(True, using=connection.alias)
@@ -103,7 +103,7 @@ def _some_keys(connection: BaseDatabaseWrapper, model: Model) -> list[Any]:
 
 
 def _is_big(connection: BaseDatabaseWrapper, model: Model) -> bool:
-    # Counting 100 million rows would take minutes.
+    # Counting all rows of a large table would take minutes.
     return verbs.rows_of(connection, model).order_by()[: BIG + 1].count() > BIG
 
 

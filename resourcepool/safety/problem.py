@@ -1,7 +1,7 @@
-"""What can be wrong with a database or a model, and how to mend it; docs/checks.md explains each in more words.
+"""The problems of databases and models, each with its remedy; docs/checks.md explains them.
 
-An error is what breaks the promise in normal operation. What breaks it after a crash of the server is a
-warning that voids it: a developer may choose speed, and ``migrate`` must not refuse him.
+An error breaks the promise of one holder in normal operation. A problem that breaks it only after a crash of the server
+is a warning in ``VOIDS``: developers may prefer speed, and ``migrate`` must not fail for them.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ _WAL = 'Set OPTIONS: {"init_command": "PRAGMA journal_mode=WAL; PRAGMA synchrono
 _KEY_FIELD = "Make it a resourcepool.dialect.KeyField and migrate."
 _FOLDED = 'The column compares by %(collation)s: "Jobs" and "jobs" can be the same key.'
 
-# Warnings that are as unsafe as errors: leases must not be relied on while they hold.
+# Warnings that are as unsafe as errors.
 VOIDS = frozenset({"W004", "W005", "W006", "W007", "W008", "W009", "W010", "W018", "W019", "W020"})
 
 
 class Text(NamedTuple):
-    """What is wrong, and the statement or setting that mends it."""
+    """The problem, and the statement or setting that solves it."""
 
     message: str
     hint: str
@@ -198,12 +198,11 @@ TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong, and how to mend it.
+    """A problem of the database or model ``about``, and how to solve it.
 
     Attributes:
         code: "E005" or "W012"; an error makes ``check`` and ``migrate`` fail.
-        about: the database or the model it was found at.
-        voids: the promise of one holder at a time does not hold, or nothing can be leased.
+        voids: a warning under which one holder at a time is not guaranteed, or nothing can be leased.
     """
 
     code: str
@@ -216,12 +215,12 @@ class Problem:
 
     @property
     def id(self) -> str:
-        """The id under which SILENCED_SYSTEM_CHECKS knows it."""
+        """Its id in SILENCED_SYSTEM_CHECKS."""
         return f"resourcepool.{self.code}"
 
     @property
     def level(self) -> str:
-        """Its weight: "unsafe", "advice", or "silenced" by the project."""
+        """Either "unsafe", "advice", or "silenced" by the project."""
         if self.id in settings.SILENCED_SYSTEM_CHECKS:
             return "silenced"
         return "unsafe" if self.is_unsafe else "advice"
@@ -246,10 +245,9 @@ def problem(code: str, about: str, case: str = "", *, voids: bool = False, **val
     """Return the problem of this code.
 
     Args:
-        about: the database or the model it was found at.
         case: which of the code's texts.
         voids: it does here, although problems of this code do not always.
-        values: what is put into the texts.
+        values: the parameters of the texts.
     """
     text = TEXTS.get(f"{code} {case}") or TEXTS[code]
     return Problem(code, about, text.message % values, text.hint % values, voids or code in VOIDS)

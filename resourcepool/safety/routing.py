@@ -1,4 +1,4 @@
-"""Which leased models live on which database, as the project's routers say."""
+"""The databases of the leased models, by the project's routers."""
 
 from django.apps import apps
 from django.db import router
@@ -8,11 +8,11 @@ from resourcepool.models import AbstractLease, AbstractResource
 from resourcepool.safety.problem import Problem, problem
 from resourcepool.waiting.models import Ticket
 
-QUESTIONS = 16  # a router that answers at random is not found out by one
+QUESTIONS = 16  # a router may answer at random
 
 
 def leased_models() -> list[Model]:
-    """Return every model of the project whose rows are leased, tickets apart."""
+    """Return every leased model of the project except Ticket."""
     return [
         model
         for model in apps.get_models()
@@ -24,23 +24,23 @@ def leased_models() -> list[Model]:
 
 
 def aliases_of(model: Model) -> set[str]:
-    """Return the databases that the routers name for writing ``model``; one, if they know what they want."""
+    """Return the databases that the routers name for writing ``model``; one, if they are consistent."""
     return {router.db_for_write(model) for _ in range(QUESTIONS)}
 
 
 def models_on(alias: str) -> list[Model]:
-    """Return the leased models that are written to this database, and Ticket if any of them can be waited for."""
+    """Return the leased models on this database, and Ticket if any of them is a resource."""
     here = [model for model in leased_models() if alias in aliases_of(model)]
     return [*here, Ticket] if any(issubclass(model, AbstractResource) for model in here) else here
 
 
 def used_aliases() -> list[str]:
-    """Return the databases on which leases are decided."""
+    """Return the databases of leased models."""
     return sorted({alias for model in leased_models() for alias in aliases_of(model)})
 
 
 def undecided() -> list[Problem]:
-    """Report models that are written now to this database, now to that."""
+    """Report models that the routers write to several databases."""
     return [
         problem("E008", model._meta.label, aliases=", ".join(sorted(aliases)))
         for model in leased_models()

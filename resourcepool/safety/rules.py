@@ -1,4 +1,4 @@
-"""What is asked of a server; ``problem.TEXTS`` says why."""
+"""The requirements of a database server; ``problem.TEXTS`` gives the reasons."""
 
 from collections.abc import Callable, Mapping
 from operator import not_
@@ -13,9 +13,9 @@ RELAXED = ("read committed", "read uncommitted")
 
 
 class Rule(NamedTuple):
-    """A server has the problem ``code`` when ``is_broken(facts[fact])``; nothing is said where there is no such fact.
+    """A server with this fact has the problem ``code`` when ``is_broken(facts[fact])``.
 
-    ``case`` is the one of the problem's texts, if it is not named after the fact.
+    ``case``: which of the problem's texts, if it is not named after the fact.
     """
 
     code: str
@@ -24,7 +24,7 @@ class Rule(NamedTuple):
     case: str = ""
 
     def problem(self, about: str, value: Any) -> Problem:
-        """Return what to say about this value."""
+        """Return the problem with this value."""
         return problem(self.code, about, self.case or self.fact, fact=self.fact, value=_shown(value))
 
 
@@ -47,7 +47,7 @@ RULES = (
     Rule("E004", "mysql", lambda version: version < (8, 0, 1)),
     Rule("E005", "counts_matched_rows", not_),
     Rule("E009", "transaction_isolation", lambda level: _words(level) == "read uncommitted"),
-    # 3 is MariaDB's, and flushes more often still than 1.
+    # MariaDB's 3 flushes even more often than 1.
     Rule("W004", "innodb_flush_log_at_trx_commit", lambda value: value == 0),
     Rule("W004", "innodb_flush_log_at_trx_commit", lambda value: value == 2, case="power"),
     Rule("W005", "sync_binlog", lambda value: value != 1),
@@ -72,15 +72,15 @@ RULES = (
 
 
 def judge(about: str, facts: Mapping[str, Any]) -> list[Problem]:
-    """Return what the rules find wrong with a server."""
+    """Return the problems of a server with these facts."""
     return [rule.problem(about, facts[rule.fact]) for rule in _broken(facts)]
 
 
 def passed(facts: Mapping[str, Any]) -> list[str]:
-    """Return the facts that rules have looked at and found nothing wrong with, as sentences."""
+    """Return the facts that break no rule, as sentences."""
     broken = {rule.fact for rule in _broken(facts)}
-    looked_at = dict.fromkeys(rule.fact for rule in RULES if rule.fact in facts)
-    return [f"{fact} is {_shown(facts[fact])}" for fact in looked_at if fact not in broken]
+    known = dict.fromkeys(rule.fact for rule in RULES if rule.fact in facts)
+    return [f"{fact} is {_shown(facts[fact])}" for fact in known if fact not in broken]
 
 
 def _broken(facts: Mapping[str, Any]) -> list[Rule]:
@@ -89,7 +89,7 @@ def _broken(facts: Mapping[str, Any]) -> list[Rule]:
 
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
-        return ".".join(str(part) for part in value)
+        return ".".join(map(str, value))
     if isinstance(value, bool):
         return "ON" if value else "OFF"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,8 +1,10 @@
-"""What the pools did lately: recent events, counted in the history, and their state once a minute."""
+"""Recent activity of the pools: events counted in the history, and the state of each pool once a minute."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from django.db.models import Count, Q
 from django.utils.functional import Promise
@@ -35,35 +37,33 @@ def happenings(labels: Iterable[str]) -> dict[str, Happenings]:
     hour = Q(what__in=RARE, at__gt=DbLater(-HOUR))
     events = Event.objects.filter(minute | hour, pool__in=[label.lower() for label in labels]).order_by()
     counts = events.values_list("pool", "what").annotate(Count("pk"))
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, Counter[str]] = defaultdict(Counter)
     for pool, what, count in fetched(counts):
-        those = found.setdefault(pool, {})
-        name = what if what in RARE else "acquired"  # or a short lease's end, which stands for it
-        those[name] = those.get(name, 0) + count
-    return {pool: Happenings(**those) for pool, those in found.items()}
+        # The end of a short lease also counts as its acquisition.
+        found[pool][what if what in RARE else "acquired"] += count
+    return {pool: Happenings(**counted) for pool, counted in found.items()}
 
 
 class Span(StrEnum):
-    """How far back a chart reaches; the value is used in URLs."""
+    """How far back a chart reaches; the value is used in URLs.
 
-    QUARTER = "15m"
-    HOUR = "1h"
-    DAY = "24h"
+    Attributes:
+        minutes: its length; ``step``: how many of them one point covers.
+        label: its name for people.
+    """
 
-    @property
-    def minutes(self) -> int:
-        """Its length."""
-        return {"15m": 15, "1h": 60, "24h": 1_440}[self.value]
+    QUARTER = "15m", 15, 1, _("15 minutes")
+    HOUR = "1h", 60, 1, _("1 hour")
+    DAY = "24h", 1_440, 15, _("24 hours")
 
-    @property
-    def step(self) -> int:
-        """How many minutes one point covers."""
-        return {"15m": 1, "1h": 1, "24h": 15}[self.value]
+    minutes: int
+    step: int
+    label: Promise
 
-    @property
-    def label(self) -> Promise:
-        """Its name for people."""
-        return {"15m": _("15 minutes"), "1h": _("1 hour"), "24h": _("24 hours")}[self.value]
+    def __new__(cls, value: str, *about: Any) -> "Span":
+        self = str.__new__(cls, value)
+        self._value_, (self.minutes, self.step, self.label) = value, about
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def trends(labels: Iterable[str], span: Span) -> dict[str, list[Point | None]]:
     columns = ("pool", MicrosUntil("minute"), "free", "leased", "waiters", "acquired", "lost")
     found: dict[str, list[Row]] = {pool: [] for pool in pools}
     for pool, until, *rest in samples.order_by().values_list(*columns):
-        # A sample is of a completed minute: the latest is between one and two minutes old, and counts as "now".
+        # A sample is of a completed minute: the latest is one to two minutes old, and counts as "now".
         found[pool].append((max(0, -until // SAMPLED_EVERY - 1), *rest))
     return {pool: fold(rows, span) for pool, rows in found.items()}
 

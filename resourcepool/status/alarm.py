@@ -6,7 +6,7 @@ from enum import StrEnum
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-# What an alarm is about that concerns no pool.
+# The subjects of alarms that concern no pool.
 ABOUT_QUEUES = gettext_noop("queues: %s")
 ABOUT_STREAMS = gettext_noop("stream: %s")
 ABOUT_DISPENSERS = gettext_noop("dispenser: %s")
@@ -57,9 +57,16 @@ class Kind(StrEnum):
     EXPIRED = "expired"
 
 
+MILD = {
+    *(Kind.CHECKER_BROKEN, Kind.JOB_FAILED, Kind.SWEEP_STALE, Kind.CHECK_STALE, Kind.FAILED_TASKS),
+    *(Kind.DEAD_TIMERS, Kind.LAGGING, Kind.DRAIN_OVERDUE, Kind.DRAIN_STUCK, Kind.FLAPPING),
+    *(Kind.IDLE_SERVER, Kind.TOO_MANY_SERVERS, Kind.LEAKED, Kind.EXPIRED),
+}
+
+
 def lock_called(kind: str, name: str) -> str:
     """Return a name with its ``LockKind``, for people."""
-    text = LOCKS_CALLED.get(kind, LOCKS_CALLED["lock"])  # of an alarm that another version has written
+    text = LOCKS_CALLED.get(kind, LOCKS_CALLED["lock"])  # another version may have written the alarm
     return _(text) % name
 
 
@@ -68,9 +75,7 @@ class Alarm:
     """One problem that exists now.
 
     Attributes:
-        pool: the label of its pool, "queues: <task type>" for queues, "stream: <name>" for streams,
-            "dispenser: <name>" for dispensers, "timers: <topic>" for timers, "locks: <kind> <name>" for locks,
-            "channel: <name>" for channels, or "".
+        pool: the label of its pool, or one of the ``ABOUT_`` texts with a name ("locks: <kind> <name>"), or "".
     """
 
     kind: Kind
@@ -91,21 +96,5 @@ class Alarm:
 
     @property
     def is_severe(self) -> bool:
-        """Whether a caller lacks a resource, or work is not done, because of it; now or soon."""
-        return self.kind in (
-            Kind.UNREADABLE,
-            Kind.NOTHING_IN_SERVICE,
-            Kind.DEADLOCK,
-            Kind.UNOWNED,
-            Kind.NO_CONSUMER,
-            Kind.NO_NODE,
-            Kind.BLOCKED,
-            Kind.EXHAUSTED,
-            Kind.STARVED,
-            Kind.LOCK_WAIT,
-            Kind.STALLED,
-            Kind.LATE_TASKS,
-            Kind.UNTAKEN_TIMERS,
-            Kind.LATE_TIMERS,
-            Kind.MISSED_MESSAGES,
-        )
+        """Whether, now or soon, a caller lacks a resource or work is not done because of it."""
+        return self.kind not in MILD

@@ -33,7 +33,7 @@ from resourcepool.validity.rules import intervals
 
 __all__ = ["Alarm", "Kind", "Limits", "alarms", "alarms_of", "judge"]
 
-BROKEN = f"{CheckerBroken.__name__}: "  # the start of the result of a check that blames its checker
+BROKEN = f"{CheckerBroken.__name__}: "  # begins the result of a check that blames its checker
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Limits:
         return cls(*(options.seconds(f"RESOURCEPOOL['ALARMS'][{name!r}]", chosen[name]) for name in names))
 
 
-# The systems besides pools: how each is read, and what is wrong with what was read.
+# The systems besides pools: how each is read, and the alarms of the result.
 SYSTEMS: tuple[tuple[Callable[[], Any], Callable[[Any, Limits], Iterable[Alarm]]], ...] = (
     (task_types, lambda found, limits: of_queues(found)),
     (streams, lambda found, limits: of_streams(found, limits.oldest_task)),
@@ -94,10 +94,9 @@ def judge(
     """Return the alarms, the worst first.
 
     Args:
-        leaked: {label of a pool: how many of its leases were reported as leaked within the last hour, still run as far
-            as the history knows, and were not acknowledged}.
+        leaked: {label of a pool: how many of its leases are open leaks}, see ``open_leaks``.
         checked_every: {label of a checked pool: the interval of its check, in seconds}.
-        others: what was read of ``SYSTEMS``, in their order.
+        others: the readings of ``SYSTEMS``, in their order.
         because: {label of a pool in which a waiter has waited too long: why that waiter is not served}.
     """
     found = [
@@ -114,12 +113,12 @@ def judge(
 
 
 def _waits(pool: PoolStatus, limits: Limits) -> bool:
-    """Tell whether a waiter has waited too long in a pool with resources in service."""
+    """Whether a waiter has waited too long in a pool with resources in service."""
     return not pool.trouble and bool(pool.working) and pool.oldest_wait > limits.oldest_wait
 
 
 def _why(pool: PoolStatus) -> str:
-    """Return why the longest waiter is not served; "": that cannot be read at this moment."""
+    """Return why the longest waiter is not served; "": it cannot be read."""
     try:
         return why_longest_waits(resource_model(pool.label))
     except DatabaseUnavailable:
@@ -138,12 +137,8 @@ def _of_pool(pool: PoolStatus, limits: Limits, because: str) -> Iterator[Alarm]:
         else:
             kind = Kind.STARVED
             text = _("somebody has waited for %(wait)s, though %(free)d are free (%(count)d in line).")
-        numbers = {
-            "free": pool.counts[State.FREE],
-            "leased": pool.counts[State.LEASED],
-            "count": pool.waiters,
-            "wait": duration(pool.oldest_wait),
-        }
+        free, leased = pool.counts[State.FREE], pool.counts[State.LEASED]
+        numbers = {"free": free, "leased": leased, "count": pool.waiters, "wait": duration(pool.oldest_wait)}
         yield Alarm(kind, pool.label, f"{text % numbers} {because}".rstrip())
     if pool.expired:
         text = ngettext(
@@ -186,7 +181,7 @@ def _ran(job: JobStatus | None, within: float) -> str:
 
 
 def _still_done(jobs: Mapping[str, JobStatus], checked: Container[str]) -> Iterator[JobStatus]:
-    """Yield the jobs without checks of pools that are no longer checked: nothing could clear their alarms."""
+    """Leave out checks of pools that are no longer checked: nothing could clear their alarms."""
     for job in jobs.values():
         if not job.name.startswith(CHECK) or job.name.removeprefix(CHECK) in checked:
             yield job

@@ -1,4 +1,4 @@
-"""How the channels stand: what is kept, who reads, and which durable subscriptions lag behind."""
+"""The state of the channels: kept messages, readers, and durable subscriptions that lag behind."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -15,21 +15,20 @@ from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, Kind
 from resourcepool.status.reading import Since, duration
 from resourcepool.status.work.places import RECENT, Explained, Places
 
-MOST_SUBSCRIPTIONS = 2_000  # durable ones, those that lag most
+MOST_SUBSCRIPTIONS = 2_000  # durable ones, the furthest behind
 LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionStatus:
-    """How a durable subscription stands.
+    """The state of a durable subscription.
 
     Attributes:
         name: "" for users who may not see subscriptions.
         holder: who reads; "": nobody.
         cursor: the number of the last message that is done.
-        unread: how many it has to read, also those that were removed.
-        behind: for how many seconds the first of them has been there.
-        lost: how many of them were removed already.
+        unread: how many it has to read, removed ones included. ``lost``: how many of them were removed.
+        behind: the age of the first of them, in seconds.
         missed: how many it was told that it missed, so far.
     """
 
@@ -44,14 +43,13 @@ class SubscriptionStatus:
 
 @dataclass(frozen=True, slots=True)
 class ChannelStatus(Explained):
-    """How one channel stands.
+    """The state of one channel.
 
     Attributes:
         last: the number of its newest message.
-        kept: how many messages are there.
-        published: how many of the last minute.
+        kept: how many messages it has. ``published``: how many of the last minute.
         listeners: how many subscribers without a name there are.
-        subscriptions: the durable ones, the one that is furthest behind first.
+        subscriptions: the durable ones, the furthest behind first.
     """
 
     name: str
@@ -65,11 +63,11 @@ class ChannelStatus(Explained):
 
     @property
     def unread(self) -> int:
-        """How many messages the one that is furthest behind has to read."""
+        """How many messages the subscription that is furthest behind has to read."""
         return max((one.unread for one in self.subscriptions), default=0)
 
     def reasons(self) -> Iterator[str]:
-        """Who does not read, or has lost messages."""
+        """See ``Explained``."""
         for one in self.subscriptions[:LISTED]:
             told = {"name": one.name or "?", "count": one.lost, "unread": one.unread}
             if one.lost:
@@ -78,14 +76,13 @@ class ChannelStatus(Explained):
                 yield _("nobody reads %(name)s, which has messages to read: %(unread)d") % told
 
     def discreet(self) -> "ChannelStatus":
-        """Return what users may know of it who may not see subscriptions: not their names."""
-        return replace(
-            self, subscriptions=tuple(replace(one, name="", holder="") for one in self.subscriptions)
-        )
+        """Return it without names and holders, for users who may not see subscriptions."""
+        nameless = tuple(replace(one, name="", holder="") for one in self.subscriptions)
+        return replace(self, subscriptions=nameless)
 
 
 def of_channels(found: Sequence[ChannelStatus], late: float) -> Iterator[Alarm]:
-    """Yield what is wrong with these; ``late``: for how many seconds a message may wait for a durable subscription."""
+    """Yield the alarms of these channels; ``late``: for how many seconds a message may be unread."""
     for channel in found:
         about = ABOUT_CHANNELS % channel.name
         for one in channel.subscriptions[:LISTED]:

@@ -1,4 +1,4 @@
-"""How the dispensers stand: what waits, who has what, what went wrong, and why nothing is handed out."""
+"""The state of the dispensers: waiting and assigned tasks, failures, and why nothing is handed out."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,20 +18,18 @@ from resourcepool.status.work.places import RECENT, Explained, Places
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
-MOST_COUNTED = 10_000  # tasks, or buckets; more would keep the database busy for too long
+MOST_COUNTED = 10_000  # tasks, or buckets; counting more would take too long
 State = DispenserTask.State
 
 
 @dataclass(frozen=True, slots=True)
 class DispenserStatus(Explained):
-    """How one dispenser stands; times in seconds; every count goes up to ``MOST_COUNTED``.
+    """The state of one dispenser; times in seconds; counts go up to ``MOST_COUNTED``.
 
     Attributes:
-        depth: tasks that are ready to be handed out.
-        oldest: for how long the one of them that was added first has been there, among those that are next; None:
-            there is none.
-        quiet: since a task was last handed out or done, as far as its tasks tell; None: they do not.
-        live: buckets that workers have; ``expired``: those whose tasks are taken back when the next worker asks.
+        depth: tasks that are ready to be handed out. ``oldest``: the age of the oldest of the next ones; None: none.
+        quiet: since a task was last handed out or done, as far as its tasks tell; None: unknown.
+        live: buckets that workers have. ``expired``: buckets whose tasks return when the next worker asks.
         assigned: tasks in buckets.
         failed: tasks that wait for an operator.
         done: how many were finished within the last minute.
@@ -73,16 +71,16 @@ class DispenserStatus(Explained):
             yield text % {"count": self.failed}
 
     def discreet(self) -> "DispenserStatus":
-        """Return what users may know of it who may not see tasks: all, for it names none."""
+        """Return it: it names no task."""
         return self
 
 
 def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[Alarm]:
-    """Yield what is wrong with these.
+    """Yield the alarms of these dispensers.
 
     Args:
-        oldest: for how many seconds a task may be ready while nothing is handed out. Workers that take others before it
-            are no reason for an alarm: its score says that it can wait.
+        oldest: for how many seconds a task may be ready while nothing is handed out. If other tasks are handed out
+            before it, there is no alarm: its score says that it can wait.
     """
     for one in found:
         about = ABOUT_DISPENSERS % one.name
@@ -104,49 +102,24 @@ def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[A
             yield Alarm(Kind.LATE_TASKS, about, text % told)
 
 
-def _annotated(rows: Any) -> Any:
-    return rows.annotate(rebuilt=Since("rebuilt_at"))
-
-
 def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[DispenserStatus]:
-    of_each = [DispenserTask.objects.using(connection.alias).filter(dispenser_id=row.pk) for row in rows]
-    buckets = [Bucket.objects.using(connection.alias).filter(dispenser_id=row.pk) for row in rows]
-    signs = [some for tasks in of_each for some in (_assigned(tasks), _last(tasks))]
-    over = [some for tasks in of_each for some in (_failed(tasks), _done(tasks))]
-    ready = least(connection, [_ready(tasks) for tasks in of_each], "micros")
-    are_live = tallies(connection, [_are_live(some) for some in buckets], "is_live")
-    since, ended = least(connection, signs, "micros"), tallies(connection, over, "state")
-    by_row = zip(rows, ready, are_live, since[::2], since[1::2], ended[::2], ended[1::2], strict=True)
+    def of_each(found: Any, column: str, most: int = MOST_COUNTED) -> list[Any]:
+        return [found.filter(dispenser_id=row.pk).values_list(column)[:most] for row in rows]
+
+    tasks, buckets = DispenserTask.objects.using(connection.alias), Bucket.objects.using(connection.alias)
+    ready = tasks.filter(state=State.READY).in_order().annotate(micros=MicrosUntil("added_at"))
+    assigned = tasks.filter(state=State.ASSIGNED).annotate(micros=-MicrosUntil("assigned_at"))
+    done, failed = tasks.filter(state=State.DONE), tasks.filter(state=State.FAILED)
+    last = done.exclude(finished_at=None).order_by("-finished_at").annotate(micros=-MicrosUntil("finished_at"))
+    recent = done.filter(finished_at__gt=DbLater(-RECENT))
+    are_live = buckets.annotate(is_live=Case(When(busy_before__gt=DbNow(), then=1), default=0))
+    n = len(rows)
+    waiting = least(connection, of_each(ready, "micros"), "micros")
+    held = tallies(connection, of_each(are_live, "is_live"), "is_live")
+    since = least(connection, [*of_each(assigned, "micros"), *of_each(last, "micros", 1)], "micros")
+    ended = tallies(connection, [*of_each(failed, "state"), *of_each(recent, "state")], "state")
+    by_row = zip(rows, waiting, held, since[:n], since[n:], ended[:n], ended[n:], strict=True)
     return [_status(*one) for one in by_row]
-
-
-def _ready(tasks: Any) -> Any:
-    rows = tasks.filter(state=State.READY).in_order()
-    return rows.annotate(micros=MicrosUntil("added_at")).values_list("micros")[:MOST_COUNTED]
-
-
-def _assigned(tasks: Any) -> Any:
-    rows = tasks.filter(state=State.ASSIGNED)
-    return rows.annotate(micros=-MicrosUntil("assigned_at")).values_list("micros")[:MOST_COUNTED]
-
-
-def _last(tasks: Any) -> Any:
-    rows = tasks.filter(state=State.DONE).exclude(finished_at=None).order_by("-finished_at")
-    return rows.annotate(micros=-MicrosUntil("finished_at")).values_list("micros")[:1]
-
-
-def _failed(tasks: Any) -> Any:
-    return tasks.filter(state=State.FAILED).values_list("state")[:MOST_COUNTED]
-
-
-def _done(tasks: Any) -> Any:
-    recent = tasks.filter(finished_at__gt=DbLater(-RECENT), state=State.DONE)
-    return recent.values_list("state")[:MOST_COUNTED]
-
-
-def _are_live(buckets: Any) -> Any:
-    is_live = Case(When(busy_before__gt=DbNow(), then=1), default=0)
-    return buckets.annotate(is_live=is_live).values_list("is_live")[:MOST_COUNTED]
 
 
 def _status(
@@ -174,5 +147,10 @@ def _status(
     )
 
 
-DISPENSERS = Places(Dispenser, _annotated, _read, {"paused": PausableQuerySet.paused})
+DISPENSERS = Places(
+    Dispenser,
+    lambda rows: rows.annotate(rebuilt=Since("rebuilt_at")),
+    _read,
+    {"paused": PausableQuerySet.paused},
+)
 dispensers = DISPENSERS.named

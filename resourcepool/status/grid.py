@@ -6,22 +6,20 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from django.db import DatabaseError, connections
+from django.db import connections
 from django.db.models import CharField, DateTimeField, F, Subquery, Value
 from django.db.models.functions import Cast, Concat
 
 from resourcepool.dialect import DbNow
-from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.state import State, standing_of
 from resourcepool.status.holders import beginning_of_outer, is_history_beside
-from resourcepool.status.reading import fetched
+from resourcepool.status.reading import together
 
 MOST = 1_000  # cells of one pool
 
-# The columns that decide the state, and the reason.
 COLUMNS = ("in_service", "status", "holder", "reason", "busy_before", "until")
 
 
@@ -32,7 +30,7 @@ class Cell:
     Attributes:
         pk: its primary key as text.
         name: for people: "host:port", or its ``name``, or its first unique text; "" if it has none.
-        note: the holder of a lease; otherwise why it was put away.
+        note: the holder if it is leased; otherwise why it was put away.
         held: for how long it has been leased, by the history; None: unknown.
         ends: until the lease, cool-down or quarantine ends, unless it is renewed; None: none runs.
     """
@@ -58,12 +56,10 @@ def grid(models: Sequence[Any]) -> dict[str, list[Cell]]:
 
 
 def _rows(models: Sequence[Any]) -> list[Any]:
-    """Read all of them at once; if that fails, because one has no table, read each separately."""
-    first, *rest = [_rows_of(model) for model in models]
-    try:
-        return fetched(first.union(*rest, all=True) if rest else first)
-    except (ResourcePoolError, DatabaseError):
-        return [row for model in models for row in _rows([model])] if rest else []
+    rows = together(models, _rows_of)
+    if rows is None:
+        rows = [row for model in models for row in together([model], _rows_of) or ()]
+    return rows
 
 
 def _rows_of(model: Any) -> Any:
@@ -89,7 +85,7 @@ def _name(model: Any) -> Any:
 
 
 def _since(model: Any) -> Any:
-    """Return the expression of a lease's acquisition time, from the history, which must be in the same database."""
+    """Return the expression of a lease's acquisition time; NULL if the history is in another database."""
     if not is_history_beside(model):
         return Value(None, DateTimeField())
     return Subquery(beginning_of_outer(model).values("at")[:1])
@@ -100,9 +96,9 @@ def _cell(pk: str, name: str, now: datetime.datetime, since: datetime.datetime |
     standing = standing_of(row, now)
     state = standing.state
     is_held = state in (State.LEASED, State.DRAINING)
-    # In quarantine since its lease, which has ended.
-    since_a_lease = state is State.QUARANTINED and not row.in_service and row.until is not None
-    ends = ((row.until if since_a_lease else row.busy_before) - now).total_seconds()
+    # It was put in quarantine while leased, and the lease has ended.
+    ends_at_until = state is State.QUARANTINED and not row.in_service and row.until is not None
+    ends = ((row.until if ends_at_until else row.busy_before) - now).total_seconds()
     return Cell(
         pk=pk,
         name=name or "",

@@ -1,4 +1,4 @@
-"""Running leases: their holders, since when, and until when unless they are renewed."""
+"""Running leases: their holders, when they began, and when they end unless they are renewed."""
 
 import datetime
 import re
@@ -58,7 +58,7 @@ def renewal(ttl: float | None, expires_in: float) -> Renewal | None:
         expires_in: until it expires, in seconds.
 
     Returns:
-        None when it cannot be known.
+        None: unknown.
     """
     if ttl is None or expires_in > ttl + ROUNDING:
         return None
@@ -71,8 +71,7 @@ class Holding:
 
     Attributes:
         row: the resource; ``str(row)`` shows no secret.
-        since: when it was acquired, by the history; ``held``: for how many seconds, by the
-            database's clock; None when the history does not know.
+        since: when it was acquired; ``held``: for how many seconds; None if the history does not know.
         expires_in: seconds until it expires unless it is renewed.
         renewal: the last one, if the history knows their interval; otherwise None.
         host, pid: of the process that acquired it, from the history or the holder's name; "" and 0 if neither knows.
@@ -114,7 +113,7 @@ def running(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] 
 def locked(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> list[Locked]:
     """Return the most recently expired leases whose rows are still locked; arguments as for ``running``.
 
-    Usually their holders are inside ``guard``: nobody gets such a row before that transaction ends.
+    Usually the holder is inside ``guard``; nobody gets the row before that transaction ends.
     """
     rows = ResourceQuerySet(model=model, using=model.pool.using).expired()
     last = _of(rows, holder, host, pks).order_by("-busy_before").values_list("pk", flat=True)
@@ -137,7 +136,7 @@ def on_host(rows: Any, host: str) -> Any:
     A history in another database than the pool cannot be used: then the name alone counts.
     """
     on_it: Any = Q(holder__startswith=f"{host}/")
-    if is_history_beside(rows.model):  # which would say the same of holders with the default name, at some cost
+    if is_history_beside(rows.model):  # for default names it would say the same, at some cost
         on_it |= ~Q(holder__regex=DEFAULT_NAME) & Exists(beginning_of_outer(rows.model).filter(host=host))
     return rows.filter(on_it)
 
@@ -148,7 +147,7 @@ def is_history_beside(model: Any) -> bool:
 
 
 def beginning_of_outer(model: Any) -> Any:
-    """Return the acquisition of the lease on the row of the outer query, for a subquery: by index, one for each row."""
+    """Return the acquisition of the outer row's lease, for a subquery; found by index."""
     events = Event.objects.using(model.pool.using).order_by()
     key = _as_text(model._meta.pk, connections[model.pool.using])
     return events.filter(pool=model._meta.label_lower, row=key, fence=OuterRef("fence"), what=What.ACQUIRED)

@@ -19,7 +19,7 @@ class JobStatus:
         done: since its last success; None: never.
         failed: since it failed; None: it has succeeded since, or never failed.
         result: of the last run, in one line.
-        holder: the process that is doing it now; "" when none is.
+        holder: the process that does it now; "": none.
     """
 
     name: str

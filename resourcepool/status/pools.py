@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from django.db import DatabaseError, connections
+from django.db import connections
 from django.db.models import BooleanField, Case, CharField, Count, ExpressionWrapper, F, Min, Q, Value, When
 
 from resourcepool.dialect import DbNow
@@ -12,7 +12,7 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.state import PUT_AWAY, State, Status, Verdict, state
-from resourcepool.status.reading import Since, Until, fetched
+from resourcepool.status.reading import Since, Until, fetched, together
 from resourcepool.waiting.models import Ticket
 
 FLAGS = ("in_service", "status", "n_busy", "n_held", "n_parked")  # the columns that decide the state
@@ -25,13 +25,13 @@ class PoolStatus:
     Attributes:
         label: "app.Model"; ``title``: the same for people.
         counts: how many resources are in each state.
-        waiters: how many are in line; ``oldest_wait``: for how long the first of them has waited.
+        waiters: how many wait; ``oldest_wait``: for how long the first of them has waited.
         next_free_in: until the next lease, cool-down or quarantine ends, unless it is renewed; None: none runs.
-        expired: free, but their last lease was never released: its holder died or lost it.
+        expired: free, but the last lease was never released: its holder died or lost it.
         bad: found bad by the last check; ``unchecked``: in service and never checked.
         oldest_check: age of the oldest check among those in service; None: none was ever checked.
-        passed_over: for how long a resource that nobody holds has not been checked; None: there is none that ever was.
-        trouble: why nothing is known, in words; "" if all is well.
+        passed_over: the longest time for which a free resource has not been checked; None: none was ever checked.
+        trouble: why it cannot be read, in words; "" if it can.
     """
 
     label: str
@@ -79,10 +79,11 @@ def pools(models: Sequence[Any] | None = None) -> list[PoolStatus]:
     found: dict[str, PoolStatus] = {}
     for using in {model.pool.using for model in models}:
         beside = [model for model in models if model.pool.using == using]
-        lines, groups = _lines(using), _all_groups(using, beside)
+        lines, groups = _lines(using), together(beside, _groups_of)
         for model in beside:
-            line = lines.get(model._meta.label_lower, (0, 0.0))
-            found[model._meta.label] = _status(model, *line, groups.get(model._meta.label))
+            label, line = model._meta.label, lines.get(model._meta.label_lower, (0, 0.0))
+            own = None if groups is None else [one for one in groups if one["n_pool"] == label]
+            found[label] = _status(model, *line, own)
     return [found[model._meta.label] for model in models]
 
 
@@ -131,27 +132,9 @@ def _status(model: Any, waiters: int, oldest_wait: float, groups: list[Any] | No
     )
 
 
-def _all_groups(using: str, models: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return {label: its groups}, in one query; {} if that fails and each must be read separately.
-
-    It fails when one has no table, and on MySQL when their texts are of different collations.
-    """
-    first, *rest = [_groups_of(model) for model in models]
-    try:
-        rows = fetched(first.union(*rest, all=True) if rest else first)
-    except (ResourcePoolError, DatabaseError):
-        return {}
-    groups: dict[str, list[Any]] = {model._meta.label: [] for model in models}
-    for row in rows:
-        groups[row["n_pool"]].append(row)
-    return groups
-
-
 def _groups_of(model: Any) -> Any:
-    """Count groups of equal rows, which reads a large table faster than a count for each state.
-
-    The names begin with ``n_``: a resource may have columns of any other name.
-    """
+    """Count groups of equal rows: faster on a large table than a count for each state."""
+    # The names begin with n_: a resource may have columns of any other name.
     return (
         verbs.rows_of(connections[model.pool.using], model)
         .order_by()

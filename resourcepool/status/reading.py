@@ -1,18 +1,18 @@
-"""What all readings share: how rows and durations are read, and how a reading becomes JSON."""
+"""Shared by all readings: how rows and durations are read, and how a reading becomes JSON."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from django.db import connections
+from django.db import DatabaseError, connections
 from django.db.models import FloatField, Model
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
-from resourcepool.exceptions import NotMigrated
+from resourcepool.exceptions import NotMigrated, ResourcePoolError
 
 DIGITS = 6  # of seconds: microseconds
 
@@ -50,8 +50,8 @@ def fetched(rows: Any) -> list[Any]:
 def as_data(reading: Any) -> Any:
     """Return a reading as JSON knows it.
 
-    A dataclass becomes an object with its fields, and with the properties that its ``ALSO`` names. Moments are in ISO
-    form, durations in seconds. A row becomes ``pool``, ``id`` and ``resource``; as a field, these stand in its place.
+    A dataclass becomes an object with its fields and the properties named in ``ALSO``. Moments are in ISO form,
+    durations in seconds. A row becomes ``pool``, ``id`` and ``resource``; as a field, it is replaced by these.
     """
     if isinstance(reading, Model):
         return {"pool": reading._meta.label, "id": as_data(reading.pk), "resource": str(reading)}
@@ -76,6 +76,19 @@ def _object(reading: Any, names: Iterable[str]) -> dict[str, Any]:
         value = getattr(reading, name)
         found |= as_data(value) if isinstance(value, Model) else {name: as_data(value)}
     return found
+
+
+def together(models: Iterable[Any], rows_of: Callable[[Any], Any]) -> list[Any] | None:
+    """Return the rows of all models by one UNION.
+
+    Returns:
+        None if that fails: a table is missing, or (MySQL) texts have different collations. Then read each separately.
+    """
+    first, *rest = [rows_of(model) for model in models]
+    try:
+        return fetched(first.union(*rest, all=True) if rest else first)
+    except (ResourcePoolError, DatabaseError):
+        return None
 
 
 Result = TypeVar("Result")
@@ -110,7 +123,7 @@ def duration(seconds: float) -> str:
 
 
 def exactly(seconds: float) -> str:
-    """Return a duration that somebody has set, in the largest unit that needs no rounding: "7 d", "90 min", "2.5 s"."""
+    """Return a duration in the largest unit that needs no rounding: "7 d", "90 min", "2.5 s"."""
     for unit, size in UNITS:
         if seconds and seconds % size == 0:
             return _(unit) % (seconds // size)

@@ -39,12 +39,10 @@ def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
         NotMigrated: no pool has a table.
     """
     text = without_password(text.strip())
+    is_part_of = Q(holder__startswith=f"{text.rstrip('/')}/")  # processes of this host, threads of this process
     for of_rows, of_holders in (
         (_exactly, Q(holder=text)),
-        (
-            _by_words,
-            Q(holder__startswith=f"{text.rstrip('/')}/"),
-        ),  # processes of this host, threads of this process
+        (_by_words, is_part_of),
         (_loosely, Q(holder__icontains=text)),
     ):
         read = partial(_in_one, text=text, of_rows=of_rows, of_holders=of_holders, limit=limit)
@@ -57,18 +55,18 @@ def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
 
 
 def named(model: Any, text: str) -> Q | None:
-    """Return the condition by which ``text`` identifies single rows: their key, or an address, in one of its forms.
-
-    None: it is neither.
-    """
+    """Return the condition by which ``text`` names single rows, by key or address; None: it is neither."""
     key = _key(model, text)
     address_ = _by_words(model, without_password(text)) if ":" in text else None
     return key | address_ if key and address_ else key or address_
 
 
 def _in_one(model: Any, *, text: str, of_rows: Any, of_holders: Q, limit: int) -> tuple[list[Any], set[str]]:
-    rows, tickets = everything(model), Ticket.objects.using(model.pool.using).filter(is_waiting=True)
-    names = {name for some in (rows, tickets.for_rows_of(model)) for name in _names(some, of_holders, limit)}
+    rows, names = everything(model), set[str]()
+    tickets = Ticket.objects.using(model.pool.using).filter(is_waiting=True).for_rows_of(model)
+    for some in (rows, tickets):
+        held = some.held().filter(of_holders).order_by("holder").values_list("holder", flat=True)
+        names.update(fetched(held.distinct()[: limit + 1]))
     condition = of_rows(model, text)
     return [] if condition is None else fetched(rows.filter(condition).order_by("pk")[: limit + 1]), names
 
@@ -83,11 +81,6 @@ def without_password(text: str) -> str:
         return text
     scheme = f"{parts['scheme']}://" if "scheme" in parts else ""
     return f"{scheme}{parts.get('username', '')}@{parts['host']}:{parts['port']}".rstrip(":")
-
-
-def _names(rows: Any, condition: Q, limit: int) -> list[str]:
-    names = rows.held().filter(condition).order_by("holder").values_list("holder", flat=True)
-    return fetched(names.distinct()[: limit + 1])
 
 
 def _exactly(model: Any, text: str) -> Q | None:

@@ -1,4 +1,4 @@
-"""How the streams stand: who leads, what waits, what went wrong, and why nothing runs."""
+"""The state of the streams: leader, waiting tasks, failures, and why nothing runs."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ class FirstTask:
     Attributes:
         key, type, outcome: "" for users who may not see tasks.
         waits: until it may be tried again; 0: it may now.
-        runs: for how long it has been running; None: it is not.
+        runs: for how long it has been running; None: it is not running.
     """
 
     key: str
@@ -43,17 +43,15 @@ class FirstTask:
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus(Explained):
-    """How one stream stands; times in seconds.
+    """The state of one stream; times in seconds; counts go up to ``MOST_COUNTED``.
 
     Attributes:
-        leader: who runs its tasks; "": nobody.
-        since: for how long that has been so; None: nobody leads, or the term is new.
+        leader: who runs its tasks; "": nobody. ``since``: for how long; None: nobody, or the term is new.
         standbys: how many wait to lead.
-        depth: unfinished tasks, counted up to ``MOST_COUNTED``.
-        first: the first of them; None: there is none.
-        blocked, dead: how many wait for an operator among as many unfinished, and the last finished, tasks.
-        wrong: which settings have values that they must not have.
-        done, failed: how many finished within the last minute, up to ``MOST_COUNTED``.
+        depth: unfinished tasks. ``first``: the first of them; None: there is none.
+        blocked, dead: how many unfinished, and how many of the last finished, tasks wait for an operator.
+        wrong: the settings with invalid values.
+        done, failed: how many finished within the last minute.
     """
 
     name: str
@@ -92,20 +90,17 @@ class StreamStatus(Explained):
 
     @property
     def is_blocked(self) -> bool:
-        """Whether its first task keeps all others from running."""
+        """Whether its first task prevents all others from running."""
         return self.first is not None and self.first.state == State.BLOCKED and self.lanes == 1
 
     def discreet(self) -> "StreamStatus":
-        """Return what users may know of it who may not see tasks: neither a task's key nor its error."""
-        return (
-            self
-            if self.first is None
-            else replace(self, first=replace(self.first, key="", type="", outcome=""))
-        )
+        """Return it without key, type and error of the task, for users who may not see tasks."""
+        first = self.first and replace(self.first, key="", type="", outcome="")
+        return replace(self, first=first)
 
 
 def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
-    """Yield what is wrong with these; ``oldest``: the age in seconds from which the first task is late."""
+    """Yield the alarms of these streams; ``oldest``: the age in seconds from which the first task is late."""
     for one in found:
         about = ABOUT_STREAMS % one.name
         if one.first is None or one.is_paused:

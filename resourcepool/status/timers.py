@@ -1,4 +1,4 @@
-"""How the timers stand, topic by topic: what is due, what is late, which nodes are there, and why nothing fires."""
+"""The state of the timers by topic: what is due or late, the live nodes, and why nothing fires."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,9 +22,10 @@ from resourcepool.taskqueue.timers.gate import CANARY, order
 from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
 
 MOST_NODES = 1_000
-MOST_COUNTED = 10_000  # timers; more would keep the database busy for too long
+MOST_COUNTED = 10_000  # timers; counting more would take too long
 NAMED = 5  # nodes in a reason
 BY_INDEX = ("finished_at", "busy_before")  # PostgreSQL sorts all unfinished ones by the second alone
+COLUMNS = ("state", "is_due", "has_fired", "is_handed")
 State = Timer.State
 
 
@@ -34,7 +35,7 @@ class FirstTimer:
 
     Attributes:
         name, outcome: "" for users who may not see timers.
-        due_in: seconds until it may begin; negative: for so long it could have begun.
+        due_in: seconds until it may begin; negative: it has been due for so long.
         is_handed: whether it was handed over to another process, which has not taken it yet.
     """
 
@@ -47,20 +48,18 @@ class FirstTimer:
 
 @dataclass(frozen=True, slots=True)
 class TopicStatus(Explained):
-    """How one topic stands; times in seconds.
+    """The state of one topic; times in seconds; counts go up to ``MOST_COUNTED``.
 
     Attributes:
-        pending: timers that are not over and that nobody handles, counted up to ``MOST_COUNTED``.
-        due: how many of them may begin now.
-        first: the one that is to fire next; None: there is none.
+        pending: unfinished timers that nobody handles. ``due``: how many of them may begin now.
+        first: the one that fires next; None: there is none.
         running: how many are being handled.
-        dead: how many wait for an operator, among as many that ended last.
-        done, failed: how many ended within the last minute, up to ``MOST_COUNTED``; of recurring ones those that have
-            fired, and wait again, are done.
+        dead: how many of the last ended ones wait for an operator.
+        done, failed: how many ended within the last minute; a recurring one that has fired counts as done.
         nodes: the live nodes that may handle its timers.
-        refused: where no live node may, the first of them: (its name, why it may not).
-        handed: how many of the pending ones were handed over (to Celery) and not taken yet.
-        untaken: for how long the one of them that was handed over first has waited for that; 0: there is none.
+        refused: if no live node may, some nodes, each with the reason.
+        handed: how many pending ones were handed over (to Celery) and not taken yet.
+        untaken: for how long the first of these has waited; 0: there is none.
     """
 
     name: str
@@ -81,12 +80,12 @@ class TopicStatus(Explained):
 
     @property
     def late(self) -> float:
-        """For how long the first one could have begun; 0: none is due."""
+        """For how long the first one has been due; 0: none is due."""
         return max(0.0, -self.first.due_in) if self.first else 0.0
 
     @property
     def next_in(self) -> float | None:
-        """The time until the next one is due; None: one is due, or handed over, or there is none."""
+        """The time until the next one is due; None: one is due or handed over, or there is none."""
         return self.first.due_in if self.first and self.first.due_in > 0 and not self.first.is_handed else None
 
     def reasons(self) -> Iterator[str]:
@@ -108,17 +107,17 @@ class TopicStatus(Explained):
 
     @property
     def said_of_untaken(self) -> str:
-        """What is said where nobody takes what is handed over."""
+        """The sentence for timers that are handed over and not taken."""
         told = {"count": self.handed, "time": duration(self.untaken)}
         return _("no Celery worker takes what is handed over (%(count)d, the first for %(time)s)") % told
 
     def discreet(self) -> "TopicStatus":
-        """Return what users may know of it who may not see timers: neither a timer's name nor its error."""
-        return self if self.first is None else replace(self, first=replace(self.first, name="", outcome=""))
+        """Return it without name and error of the timer, for users who may not see timers."""
+        return replace(self, first=self.first and replace(self.first, name="", outcome=""))
 
 
 def of_timers(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
-    """Yield what is wrong with these; ``late``: for how many seconds a timer may be due before it is late."""
+    """Yield the alarms of these topics; ``late``: for how many seconds a timer may be due."""
     for one in found:
         about = ABOUT_TIMERS % one.name
         if one.dead:
@@ -154,11 +153,10 @@ def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[TopicStatus]
     timers = Timer.objects.using(connection.alias)
     firsts = _firsts(timers.filter(pk__in=[row.first for row in rows if row.first is not None]))
     of_each = [timers.filter(topic_id=row.pk) for row in rows]
-    columns = ("state", "is_due", "has_fired", "is_handed")
-    unfinished = tallies_since(connection, [_unfinished(some) for some in of_each], *columns, since="since")
+    unfinished = tallies_since(connection, [_unfinished(some) for some in of_each], *COLUMNS, since="since")
     finished = tallies(connection, [ended(some)[:MOST_COUNTED] for some in of_each], "state", "is_recent")
-    live = TimerNode.objects.using(connection.alias).filter(busy_before__gt=DbNow()).order_by("pk")
-    nodes = list(live[:MOST_NODES])
+    live = TimerNode.objects.using(connection.alias).filter(busy_before__gt=DbNow())
+    nodes = list(live.order_by("pk")[:MOST_NODES])
     return [
         _status(row, firsts.get(row.pk), nodes, left, over)
         for row, left, over in zip(rows, unfinished, finished, strict=True)
@@ -166,16 +164,18 @@ def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[TopicStatus]
 
 
 def _unfinished(timers: Any) -> Any:
-    waits = {"state": State.PENDING, "holder": "", "failures": 0}
-    again = When(~Q(schedule=""), started_at__gt=DbLater(-RECENT), **waits, then=1)
+    waits = Q(state=State.PENDING, holder="", failures=0)
     noted = timers.unfinished().annotate(
-        is_due=Case(When(busy_before__lte=DbNow(), then=1), default=0),
-        has_fired=Case(again, default=0),
-        is_handed=Case(When(Q(state=State.PENDING) & ~Q(holder=""), then=1), default=0),
+        is_due=_as_number(Q(busy_before__lte=DbNow())),
+        has_fired=_as_number(waits & ~Q(schedule="") & Q(started_at__gt=DbLater(-RECENT))),
+        is_handed=_as_number(Q(state=State.PENDING) & ~Q(holder="")),
         since=MicrosUntil("started_at"),
     )
-    columns = ("state", "is_due", "has_fired", "is_handed", "since")
-    return noted.order_by(*BY_INDEX).values_list(*columns)[:MOST_COUNTED]
+    return noted.order_by(*BY_INDEX).values_list(*COLUMNS, "since")[:MOST_COUNTED]
+
+
+def _as_number(condition: Q) -> Case:
+    return Case(When(condition, then=1), default=0)
 
 
 def _firsts(timers: Any) -> dict[str, FirstTimer]:
@@ -222,7 +222,7 @@ def _status(
 
 
 def refusal(topic: Any, node: Any) -> str:
-    """Return why this node may not handle the timers of this topic, in words; "": it may."""
+    """Return why this node may not handle timers of this topic, in words; "": it may."""
     if CANARY in node.labels and not topic.on_canary:
         return _("a canary node, which this topic does not allow")
     if lacking := {key: value for key, value in topic.requires.items() if node.labels.get(key) != value}:

@@ -1,4 +1,4 @@
-"""The waiters of a pool: what they want, who is in front, and why they are not served."""
+"""The waiters of a pool: their selectors, who is ahead of them, and why they are not served."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from resourcepool.status.pools import in_state
 from resourcepool.status.reading import Since, Until, duration, fetched
 from resourcepool.waiting.models import Ticket
 
-SHOWN = 5  # of those in front
+SHOWN = 5  # waiters ahead
 MAX_WISH = 120  # characters
 
 
@@ -43,8 +43,8 @@ class InLine:
 
     @property
     def wish(self) -> str:
-        """What it wants: "country=AQ"; "": any resource. One printable line of at most ``MAX_WISH`` characters."""
-        # It goes into log lines; a value is whatever a program asked for.
+        """Its selectors: "country=AQ"; "": any resource. One printable line of at most ``MAX_WISH`` characters."""
+        # It goes into log lines, and values come from programs.
         wants = ", ".join(f"{name}={value}" for name, value in self.wants.items())
         said = "".join(c if c.isprintable() else "?" for c in wants)
         return said if len(said) <= MAX_WISH else f"{said[: MAX_WISH - 3]}..."
@@ -100,12 +100,12 @@ class Waiting(InLine):
 
 
 def waiting(model: Any, holder: str, limit: int = 10) -> list[Waiting]:
-    """Return up to ``limit`` places of exactly this holder in the line for ``model``, the first to be served first."""
+    """Return up to ``limit`` waiters of exactly this holder for ``model``, in the order of service."""
     return [_waiting(model, row) for row in _in_line(model).filter(holder=holder)[:limit]]
 
 
 def why_longest_waits(model: Any) -> str:
-    """Return what the longest waiter for ``model`` wants and why it is not served; "": nobody waits any more."""
+    """Return what the longest waiter for ``model`` wants and why it is not served; "": nobody waits."""
     rows = _in_line(model).order_by("asked_at", "pk")
     row = retrying(connections[model.pool.using], rows.first)
     if row is None:
@@ -144,11 +144,11 @@ def _wishes(selector: str) -> Mapping[str, Any]:
         found = json.loads(selector)
     except ValueError:
         found = None
-    return found if isinstance(found, dict) else {"?": "?"}  # written by another version; it matches nothing
+    return found if isinstance(found, dict) else {"?": "?"}  # another version wrote it; it matches nothing
 
 
 def _matching(model: Any, selector: str) -> dict[str, Any]:
-    """Return how many matching rows are in each state; nothing when this version does not understand the selector."""
+    """Return how many matching rows are in each state; {} if this version does not understand the selector."""
     counts = {f"n_{state.value}": Count("pk", filter=in_state(state)) for state in State}
     busy = Q(in_service=True, busy_before__gt=DbNow())
     soonest = Min(Until(F("busy_before")), filter=busy)

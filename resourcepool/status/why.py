@@ -1,4 +1,4 @@
-"""Explains a resource (who has it, why nobody gets it) or a holder (what it has, why it is not served)."""
+"""Explains a resource (its lease, or why it has none) or a holder (its leases, and why its waiters wait)."""
 
 import datetime
 from collections.abc import Sequence
@@ -66,8 +66,8 @@ class Resource:
         busy_for: until its lease, rest or quarantine ends; 0: none runs.
         back_in: until it returns to service by itself; None: no such time is set.
         checked: since its last validity check; None: never.
-        endings: the endings of its last leases, the last one first, as far as the history knows.
-        locked: the session that has its row locked, usually its holder's inside ``guard``; None: nobody, or unknown.
+        endings: of its last leases, the last one first, as far as the history knows.
+        locked: the session that locks its row, usually its holder's inside ``guard``; None: none, or unknown.
     """
 
     pool: str
@@ -91,7 +91,7 @@ class Resource:
 
     @property
     def because(self) -> str:
-        """Why it is, or is not, available, in one or two sentences."""
+        """Why it is available or not, in one or two sentences."""
         if self.locked and self.state is State.FREE:
             text = _(
                 "Its last lease, of %(holder)s, ran out, but nobody gets it while its row is locked: %(locked)s"
@@ -140,7 +140,9 @@ def holder(name: str, models: Sequence[Any], limit: int = 20) -> Holder:
 def endings(row: Any) -> list[Ending]:
     """Return the endings of the last leases of ``row``, the last one first, as far as the history knows."""
     ended = Event.objects.using(router.db_for_read(Event)).of(row).filter(what__in=ENDINGS)
-    events = ended.exclude(what=What.QUARANTINED, holder="").with_age()  # an operator's ends no lease
+    events = ended.exclude(
+        what=What.QUARANTINED, holder=""
+    ).with_age()  # an operator's quarantine ends no lease
     return [_ending(event) for event in fetched(events.order_by("-fence", "-pk")[:LAST])]
 
 

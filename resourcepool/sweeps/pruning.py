@@ -1,6 +1,7 @@
 """Removes old history, tasks, timers and messages, and the rows of unused names of locks, a little at a time."""
 
 import contextlib
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
@@ -27,13 +28,13 @@ from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.waiting.models import Ticket, line_name
 
-BATCH = 1_000  # rows removed in one transaction: short locks, and nobody waits
-UNDER_WAY = 600.0  # seconds in which a rebuild that was allowed still finds what had finished
-GONE = 60.0  # seconds after which a subscriber without a name is forgotten
+BATCH = 1_000  # rows removed in one transaction, which so is short
+UNDER_WAY = 600.0  # seconds for which a running rebuild still needs finished tasks
+GONE = 60.0  # seconds after which an expired subscriber without a name is removed
 YEAR = 366 * options.DAY
 
-# What is removed once it has been finished for as long as its owner keeps it: the owner's column, the states in which
-# no operator has to look at it any more, and for how many seconds longer it stays.
+# {model: (column of the owner, which says how long finished ones are kept; states that no operator has to look at;
+# how many seconds longer they are kept)}
 FINISHED: dict[Any, tuple[str, Collection[str], float]] = {
     Task: ("stream", (Task.State.DONE, Task.State.SKIPPED, Task.State.DISCARDED), 0.0),
     Timer: ("topic", (Timer.State.DONE, Timer.State.CANCELLED, Timer.State.DISCARDED), 0.0),
@@ -61,7 +62,7 @@ def prune_history(lease: Lease | None = None) -> int:
     """Remove events, samples and moves of queues that are too old, and the oldest of too many; returns how many.
 
     Args:
-        lease: of the job that does it; it stops when that is lost.
+        lease: of the job; when it is lost, LeaseLost is raised.
     """
     old = DbLater(-history_kept())
     removed = _remove(Sample, lease, minute__lt=old)
@@ -72,12 +73,12 @@ def prune_history(lease: Lease | None = None) -> int:
 
 
 def prune_finished(lease: Lease | None = None) -> int:
-    """Remove tasks and timers that finished longer ago than they are kept, but for failed ones; returns how many."""
+    """Remove old finished tasks and timers, except failed ones; returns how many."""
     return sum(_remove_finished(model, lease, *how) for model, how in FINISHED.items())
 
 
 def prune_channels(lease: Lease | None = None) -> int:
-    """Remove messages that are too old, the oldest of too many, and subscribers that died; returns how many."""
+    """Remove messages that are too old, the oldest of too many, and dead subscribers; returns how many."""
     removed = _remove(Subscription, lease, is_durable=False, busy_before__lt=DbLater(-GONE))
     using = router.db_for_write(Broadcast)
     rows = Broadcast.objects.using(using).values_list("pk", "last", "kept", "kept_count")
@@ -106,15 +107,15 @@ def _newest(model: Any) -> int:
 
 
 def _remove(model: Any, lease: Lease | None, still: Q = Q(), **old: Any) -> int:  # noqa: B008 (never changed)
-    """Remove the rows that are ``old``; ``still``: what has to be true also when they are locked."""
+    """Remove the rows that are ``old``; ``still``: checked again once they are locked."""
     using, removed = router.db_for_write(model), 0
     rows, connection = model.objects.using(using), connections[using]
     while True:
         if lease is not None:
             lease.ensure_held()
-        # By primary key, because a range on the other index would lock what is just being added.
+        # By primary key: a range on another index would lock rows that are being added.
         pks = retrying(connection, lambda: list(rows.filter(still, **old).values_list("pk", flat=True)[:BATCH]))
-        # Locked rows are removed next time; if only those are left, this run is done.
+        # Locked rows are removed next time.
         found = briefly(using, partial(_delete_unlocked, rows.filter(still), pks)) if pks else 0
         if not found:
             return removed
@@ -126,16 +127,16 @@ def _delete_unlocked(rows: Any, pks: list[Any]) -> int:
 
 
 def remove_unused_names(lease: Lease | None = None) -> int:
-    """Remove the rows of locks and their relatives that nobody has held for a day, or waits for; returns how many.
+    """Remove the rows of locks, permits and conditions unused for a day and not waited for; returns how many.
 
-    Programs make up names (``Lock(f"order-{pk}")``), so there is no end to them. A name that is used again gets new
-    rows, whose fences begin at the database's clock: above those of the old ones.
+    Programs make up names (``Lock(f"order-{pk}")``), so they never end. A name that is used again gets new rows, whose
+    fences begin at the database's clock: above the old ones.
 
-    Of permits all of a name are removed, or none: what is left would be taken for all there are. None, if one is out of
-    service: ``resize`` has decided how many there are.
+    Of the permits of a name all are removed or none, because the rest would count as all there are; none if one is out
+    of service, because then ``resize`` has decided their number.
 
     Args:
-        lease: of the job that does it; it stops when that is lost.
+        lease: of the job; when it is lost, LeaseLost is raised.
     """
     removed = 0
     for model in NAMED:
@@ -158,7 +159,7 @@ def _sweep(lease: Lease | None, rows: LeaseQuerySet, find: Find, remove: Remove)
         found = retrying(connections[rows.db], partial(find, rows, after))
         if not found:
             return removed
-        # MariaDB may read all of a small table to delete some rows by their keys, and wait for locked ones: next time.
+        # MariaDB may scan a small table to delete rows by key, and so meet locked ones: they are left for next time.
         with contextlib.suppress(RowLocked):
             removed += briefly(rows.db, partial(remove, rows, found))
         after = found[-1]
@@ -192,24 +193,26 @@ def _unused_names(rows: LeaseQuerySet, after: str) -> Sequence[Any]:
 def _remove_names(rows: LeaseQuerySet, names: Sequence[Any]) -> int:
     these = rows.filter(name__in=names)
     locked = list(_unlocked(these).values_list("pk", "name", "in_service", MicrosUntil("busy_before")))
-    there = dict(these.values_list("name").annotate(Count("pk")).order_by("name"))  # also locked ones
-    mine: dict[str, list[Any]] = {}
+    there = dict(
+        these.values_list("name").annotate(Count("pk")).order_by("name")
+    )  # rows locked by others included
+    mine: dict[str, list[Any]] = defaultdict(list)
     for pk, name, in_service, micros in locked:
         if in_service and micros < -UNUSED * 1_000_000:
-            mine.setdefault(name, []).append(pk)
+            mine[name].append(pk)
     whole = {name: pks for name, pks in mine.items() if len(pks) == there[name]}
     awaited = _awaited(rows, whole)
     return _delete(rows, [pk for name, pks in whole.items() if name not in awaited for pk in pks])
 
 
 def _unlocked(rows: Any) -> Any:
-    """Lock these rows, except those that others have locked: somebody is about to use them."""
+    """Lock these rows, except rows that others have locked."""
     skips = connections[rows.db].features.has_select_for_update_skip_locked
     return rows.select_for_update(skip_locked=skips).order_by("pk")
 
 
 def _awaited(rows: LeaseQuerySet, names: Collection[str]) -> set[str]:
-    """Return those of the ``names`` that somebody waits for. Who comes later finds no rows, and makes new ones."""
+    """Return the ``names`` that somebody waits for. Later waiters find no rows, and make new ones."""
     lines = {line_name(rows.model, name): name for name in names}
     live = Ticket.objects.using(rows.db).held().filter(pool__in=list(lines))
     return {lines[pool] for pool in live.values_list("pool", flat=True)}

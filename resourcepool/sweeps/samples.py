@@ -1,4 +1,4 @@
-"""Records the state of every pool once a minute: the data of the charts."""
+"""Records the state of every pool once a minute, for the charts."""
 
 import datetime
 
@@ -17,7 +17,7 @@ ENDINGS = (What.LOST, What.EXPIRED)
 
 
 def take_samples() -> int:
-    """Write a sample of each pool for the last full minute; returns how many. A minute has one sample at most."""
+    """Write a sample of each pool for the last full minute, if there is none yet; returns how many."""
     using = router.db_for_write(Sample)
     connection = connections[using]
     now = retrying(connection, lambda: read_clock(connection))
@@ -41,13 +41,11 @@ def _write(using: str, samples: list[Sample]) -> None:
 
 
 def _happened(using: str, labels: list[str], minute: datetime.datetime) -> dict[str, tuple[int, int]]:
-    """Return {pool: (leases acquired, leases lost or expired)} in that minute.
-
-    A lease may be lost to its holder *and* found expired by others: it counts once, when it is told of first.
-    """
+    """Return {pool: (leases acquired, leases lost or expired)} in that minute."""
     events = Event.objects.using(using).order_by()
     within = events.filter(pool__in=labels, at__gte=minute, at__lt=minute + MINUTE)
     same_lease = events.filter(pool=OuterRef("pool"), row=OuterRef("row"), fence=OuterRef("fence"))
+    # A lease that its holder lost and others found expired counts once, at its first event.
     told_before = same_lease.filter(what__in=ENDINGS, pk__lt=OuterRef("pk"))
     acquired = _by_pool(within.acquisitions())
     ended = _by_pool(within.filter(~Exists(told_before), what__in=ENDINGS))

@@ -1,4 +1,4 @@
-"""Which Celery tasks are started how often, and how that gets into django-celery-beat's tables."""
+"""The schedule of the Celery tasks, and its installation in django-celery-beat's tables."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ NOTE = "By resourcepool_beat --install, every {every} s. What you change here is
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One task that is started every so many seconds."""
+    """A task that is started every ``every`` seconds."""
 
     name: str
     task: str
@@ -31,7 +31,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class InstalledEntry:
-    """The entry of that name that there is: its interval (0: on another schedule), and what is written beside it."""
+    """An existing entry: its interval in seconds (0: it has another kind of schedule), and its description."""
 
     every: int
     is_enabled: bool
@@ -45,11 +45,11 @@ class EntryAction(StrEnum):
     CHANGE = "change"
     KEEP = "keep"  # an operator has changed it
     NOTHING = "nothing"
-    REMOVE = "remove"  # it is of a check that the settings do not name any more
+    REMOVE = "remove"  # its check is no longer in the settings
 
 
 def wanted() -> list[Entry]:
-    """Return what should be started: the sweep, the statistics, the pruning, and each pool's validity check."""
+    """Return the entries that should exist: sweep, statistics, pruning, and each pool's validity check."""
     return [
         Entry("resourcepool: sweep", "resourcepool.sweep", MINUTE),
         Entry("resourcepool: statistics", "resourcepool.refresh_statistics", MINUTE),
@@ -79,12 +79,12 @@ def _action(entry: Entry, found: InstalledEntry | None) -> EntryAction:
 
 
 def _is_ours(found: InstalledEntry) -> bool:
-    """Whether it is as an earlier run has written it."""
+    """Whether it is unchanged since an earlier run."""
     return found.is_enabled and found.note == NOTE.format(every=found.every)
 
 
 def found() -> dict[str, InstalledEntry]:
-    """Return the entries of ours that django-celery-beat has.
+    """Return our entries in django-celery-beat.
 
     Raises:
         BadOption: it is not installed.
@@ -120,19 +120,16 @@ def _write(entry: Entry) -> None:
             "task": entry.task,
             "interval": interval,
             "args": json.dumps(list(entry.arguments)),
-            "description": NOTE.format(every=entry.every),  # by which a later run knows how it was installed
-            # Late ones pile up while no worker runs; one is enough.
-            "expire_seconds": entry.every,
+            "description": NOTE.format(every=entry.every),  # tells a later run whether it was changed
+            "expire_seconds": entry.every,  # otherwise tasks pile up while no worker runs
         },
     )
 
 
 def _model(name: str) -> Any:
     if not apps.is_installed("django_celery_beat"):
-        what = Sentence(
-            _(
-                "without django_celery_beat; add it, and run `pip install django-celery-beat` and `manage.py migrate`"
-            )
+        add = _(
+            "without django_celery_beat; add it, and run `pip install django-celery-beat` and `manage.py migrate`"
         )
-        raise BadOption("INSTALLED_APPS", Hidden(), because=what)
+        raise BadOption("INSTALLED_APPS", Hidden(), because=Sentence(add))
     return apps.get_model("django_celery_beat", name)

@@ -1,4 +1,4 @@
-"""The sweep, and the other jobs that run every minute or so. Nothing depends on them for being correct."""
+"""The sweep, and the other periodic jobs. Correctness does not depend on them."""
 
 import json
 import logging
@@ -32,26 +32,26 @@ logger = logging.getLogger("resourcepool.alarms")
 ONE = {"leases_ran_out": "lease_ran_out", "alarms": "alarm", "samples": "sample"}
 MOST = 1_000  # rows, or events, of one pool in one sweep
 LOOK_BACK = 900.0  # seconds
-# A release that gives the row straight to a waiter raises the fence by one, too.
+# A release straight to a waiter also raises the fence by one.
 TOLD = (What.EXPIRED, What.RELEASED, What.HANDED_OVER, What.FREED)
 
 
 def sweep() -> str | None:
-    """Return to service what is due, clear and tell what ran out, in every pool.
+    """Return due resources to service, and clear and report expired leases, in every pool.
 
     Returns:
-        What was done, in one line; None when it is being done elsewhere.
+        The result in one line; None: another process does it now.
     """
     return run(SWEEP, _sweep)
 
 
 def prune() -> str | None:
-    """Remove what is old: history, tasks, timers, names of locks, messages; see ``sweep`` for what it returns."""
+    """Remove old history, tasks, timers, names of locks and messages; returns as ``sweep``."""
     return run(PRUNE, lambda term: say("removed", count=_prune(term)))
 
 
 def refresh_statistics() -> str | None:
-    """Write down how the pools stand; see ``sweep`` for what it returns."""
+    """Record the state of the pools; returns as ``sweep``."""
     return run(STATISTICS, lambda term: _counted(take_samples(), "samples"))
 
 
@@ -73,7 +73,7 @@ def _sweep(term: Term) -> str:
                 counts["returned"] += ResourceQuerySet(model=model, using=model.pool.using).return_due()
             counts["leases_ran_out"] += clear_expired(model)
             counts["overtaken"] += tell_overtaken(model)
-        except ResourcePoolError as error:  # one pool in trouble must not keep the others from being swept
+        except ResourcePoolError as error:  # the other pools are swept all the same
             broken.append(say("about", name=model._meta.label, why=str(error)))
     counts["alarms"] = tell_alarms(term)
     return joined([joined([_counted(count, code) for code, count in counts.items()], "and"), *broken])
@@ -82,7 +82,7 @@ def _sweep(term: Term) -> str:
 def clear_expired(model: Any) -> int:
     """Clear the holder of rows whose lease expired without a release, and report each; returns how many.
 
-    They were free before and are free after it. The fence goes up as with a release, so a late holder finds out.
+    They were free before. The fence goes up as with a release, so a late holder notices.
     """
     using = router.db_for_write(model)
     connection = connections[using]
@@ -91,8 +91,8 @@ def clear_expired(model: Any) -> int:
     if not rows:
         return 0
     lasted = ran_out(model, [(pk, fence, -left / 1_000_000) for pk, fence, _holder, left in rows])
-    # Locked rows, of holders inside ``guard`` for example, are left for the next sweep. An expired lease is never
-    # renewed: under the same fence it is still the expired one.
+    # Locked rows, such as those of holders inside ``guard``, are left for the next sweep. An expired lease is never
+    # renewed: under the same fence it is still expired.
     skips = connection.features.has_select_for_update_skip_locked
     cleared = end_leases(verbs.rows_of(connection, model), rows, skips=skips)
     for pk, fence, holder, left in cleared:
@@ -103,11 +103,10 @@ def clear_expired(model: Any) -> int:
 
 
 def tell_overtaken(model: Any) -> int:
-    """Report leases with a beginning but no end in the history, and whose row another holder got under the next fence.
+    """Report leases without an end in the history whose row was granted again under the next fence; returns how many.
 
-    A release to nobody raises the fence, so two grants with fences that follow each other have none between them.
-    Returns how many. What it tells is written when it returns, so that the next sweep, wherever it runs, tells none of
-    them again; raises DatabaseUnavailable.
+    A release raises the fence, so between two grants with consecutive fences there was none. The reports are written
+    when this returns, so the next sweep does not repeat them; raises DatabaseUnavailable.
     """
     recorder.flush()
     using = router.db_for_write(Event)
@@ -125,19 +124,22 @@ def tell_overtaken(model: Any) -> int:
 
 
 def tell_alarms(term: Term) -> int:
-    """Report alarms that began or ended since the job with this ``term`` looked last; returns how many there are."""
+    """Report alarms that began or ended since the last run of the job; returns how many there are."""
     connection = connections[term.using]
     row = verbs.rows_of(connection, Job).filter(pk=term.pk)
     known = _read(retrying(connection, row.values_list("memory", flat=True).first) or "")
-    with translation.override("en"):  # as all logs, and so that they can be compared with what is known
-        found = alarms()
-    now = {(alarm.kind.value, alarm.pool): alarm for alarm in found if alarm.kind is not Kind.SWEEP_STALE}
-    for alarm in (now[which] for which in now.keys() - known.keys()):
-        logger.warning("%s", alarm)
+    with translation.override("en"):  # as all logs, and to compare them with the known ones
+        found = [alarm for alarm in alarms() if alarm.kind is not Kind.SWEEP_STALE]
+        now = {(alarm.kind.value, alarm.pool): alarm for alarm in found}
+        raised = [now[which] for which in now.keys() - known.keys()]
+        cleared = [Alarm(Kind(which[0]), which[1], known[which]) for which in known.keys() - now.keys()]
+        for alarm in raised:
+            logger.warning("%s", alarm)
+        for alarm in cleared:
+            logger.info("over: %s", alarm)
+    for alarm in raised:
         alarm_raised.send_robust(sender=Alarm, alarm=alarm)
-    for kind, pool in known.keys() - now.keys():
-        alarm = Alarm(Kind(kind), pool, known[kind, pool])
-        logger.info("over: %s", alarm)
+    for alarm in cleared:
         alarm_cleared.send_robust(sender=Alarm, alarm=alarm)
     memory = json.dumps([[*which, alarm.text] for which, alarm in sorted(now.items())])
     retrying(connection, lambda: row.filter(fence=term.fence).update(memory=memory))

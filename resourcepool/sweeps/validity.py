@@ -1,4 +1,4 @@
-"""The validity check of a whole pool, as a job: safe to start twice at once, and its result is written down."""
+"""The validity check of a whole pool as a job: one run at a time, with a recorded result."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,14 +14,14 @@ from resourcepool.validity.rules import rules_of
 
 
 def check_pool(model: Any, wishes: Wishes, tell: Callable[[Checked], object] = lambda _: None) -> str | None:
-    """Check every resource of ``model`` that nobody holds; see ``checking.check`` for the arguments.
+    """Check every free resource of ``model``; see ``check`` for the arguments.
 
     Returns:
-        What came of it, in one line; None when it is being done elsewhere.
+        The result in one line; None: another process does it now.
 
     Raises:
         CheckerBroken: too many failed together; the job has failed, and an alarm says so.
-        BadOption: the settings do not say how to check them, or are wrong; no job has begun.
+        BadOption: the settings of the check are missing or wrong; no job has begun.
     """
     rules_of(model)
 
@@ -35,6 +35,6 @@ def check_pool(model: Any, wishes: Wishes, tell: Callable[[Checked], object] = l
 
 
 def check_validity(label: str) -> str | None:
-    """Check the resources of this pool that were not checked lately: what Celery beat starts now and then."""
+    """Check the resources of this pool that were not checked lately; started by Celery beat."""
     model = resource_model(label)
     return check_pool(model, Wishes(unless_within=rules_of(model).every / 2))

@@ -1,4 +1,4 @@
-"""Runs blocking code for asyncio: nothing is lost that it returns, or cleans up, when its task is cancelled."""
+"""Runs blocking code for asyncio. If its task is cancelled, it is carried out all the same, or its result undone."""
 
 import asyncio
 import logging
@@ -19,14 +19,14 @@ _started: set["_Steady"] = set()  # strong references: the event loop keeps only
 
 
 class _Steady(asyncio.Task[None]):
-    """Cannot be cancelled, so ``asyncio.run``, which cancels all tasks before it ends, waits for it."""
+    """A task that cannot be cancelled: ``asyncio.run`` cancels all tasks before it ends, and waits for this one."""
 
     def cancel(self, msg: Any = None) -> bool:
         return False
 
 
 class _Work(Generic[Result]):
-    """One call, and who has to undo it if nobody wants its result any more: the thread, or who walks away."""
+    """One call. If its task is cancelled, its result is undone: by the thread, or if it is there, by the task."""
 
     result: Result
 
@@ -37,7 +37,7 @@ class _Work(Generic[Result]):
 
     def run(self) -> None:
         if self._is_unwanted:
-            return  # it would only be undone
+            return
         self.result = self._call()
         with self._lock:
             self._is_done = True
@@ -46,7 +46,7 @@ class _Work(Generic[Result]):
             self.undo()
 
     def walk_away(self) -> bool:
-        """Have the result undone; returns whether there is one already, so that the caller has to."""
+        """Have the thread undo the result; return True if the caller has to, because it is there already."""
         with self._lock:
             self._is_unwanted = self._undo is not None
             return self._is_unwanted and self._is_done
@@ -61,12 +61,12 @@ async def in_thread(
 ) -> Result:
     """Run ``call`` in Django's thread for blocking code and return its result.
 
-    If the awaiting task is cancelled meanwhile, it learns so without delay; ``call`` is carried out all the same,
-    also when it has not begun yet because other blocking code runs.
+    A task that is cancelled meanwhile ends without delay; ``call`` is carried out all the same, even if it has not
+    begun yet.
 
     Args:
-        undo: called with the result then, in that thread: a thread cannot be stopped, and a lease that nobody
-            knows of would be renewed for ever. With it, a ``call`` that has not begun yet never does.
+        undo: called with the result then, in that thread: nobody would release a lease that nobody knows of. With it,
+            a ``call`` that has not begun yet never does.
     """
     work = _Work(partial(call, *args), undo)
     task = _start(work.run)
@@ -84,7 +84,7 @@ async def in_thread(
 def for_asyncio(
     method: Callable[Concatenate[Self, Params], Result],
 ) -> Callable[Concatenate[Self, Params], Coroutine[Any, Any, Result]]:
-    """Return the twin of a method that blocks: it does the same in that thread, ``alocked = for_asyncio(locked)``."""
+    """Return the coroutine method that does the same in that thread: ``alocked = for_asyncio(locked)``."""
 
     @wraps(method)
     async def twin(self: Self, /, *args: Params.args, **kwargs: Params.kwargs) -> Result:
@@ -100,7 +100,7 @@ def soon(call: Callable[..., None], *args: Any) -> None:
 
 
 def _start(job: Callable[[], None]) -> _Steady:
-    # It is on its way to the thread before its starter can be cancelled: tasks take their steps in turn.
+    # It is sent to the thread before its starter can be cancelled: tasks take their steps in turn.
     task = _Steady(sync_to_async(job)(), loop=asyncio.get_running_loop())
     _started.add(task)
     task.add_done_callback(_started.discard)

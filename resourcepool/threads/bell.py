@@ -1,7 +1,7 @@
-"""Wakes threads that wait, whatever a signal handler does to whoever rings.
+"""Wakes a waiting thread, also from code that a signal handler interrupts.
 
-``threading.Event`` and ``Condition`` keep an inner lock: a handler that raises in the wrong moment leaves it locked,
-and one that comes back to it waits for itself. Both hang the process. What is here is one step of the interpreter.
+``threading.Event`` and ``Condition`` have an inner lock. A handler that raises at the wrong moment leaves it locked,
+and one that uses it again waits for itself: both hang the process. Each method here is one step of the interpreter.
 """
 
 import contextlib
@@ -9,7 +9,7 @@ import threading
 
 
 class Bell:
-    """Wakes the one thread that waits for it, or keeps it from falling asleep; an ``Event`` takes ten times as long."""
+    """Ends one thread's wait, or its next one; an ``Event`` takes ten times as long."""
 
     __slots__ = ("_lock",)
 
@@ -19,13 +19,13 @@ class Bell:
 
     def ring(self) -> None:
         """End the wait, or the next one."""
-        with contextlib.suppress(RuntimeError):  # it has been rung already
+        with contextlib.suppress(RuntimeError):  # rung already
             self._lock.release()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it is rung, or for so many seconds; tells whether it was, and if so, silences it.
+        """Wait until it is rung, or for so many seconds; return whether it was rung. The next wait needs another ring.
 
         Args:
-            seconds: -1: without end.
+            seconds: -1: as long as it takes.
         """
         return self._lock.acquire(timeout=seconds)

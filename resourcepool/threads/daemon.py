@@ -1,4 +1,4 @@
-"""The background threads of this process, of which there are never two for the same work."""
+"""The background threads of this process: never two for the same work."""
 
 import logging
 import sys
@@ -11,22 +11,21 @@ logger = logging.getLogger(__name__)
 
 
 class Daemon:
-    """A thread that works in the background, from the moment that somebody sees to it.
+    """A thread that works in the background, started by the first ``see_to``.
 
-    A signal handler may raise in the middle of ``Thread.start``, and nobody knows then whether there is a thread, or
-    will be in a moment. So it is registered before it is started, and one that is not registered any more when it
-    begins ends at once.
+    A signal handler may raise in the middle of ``Thread.start``; then it is unknown whether the thread runs, or soon
+    will. So a thread is registered before it is started, and ends at once if another one is registered by then.
     """
 
     def __init__(self, name: str, work: Callable[[], object]) -> None:
-        """Take note of what to do; what ``work`` raises is logged, the connections that it used are closed."""
+        """Prepare it. What ``work`` raises is logged, and the connections that it used are closed."""
         self._name, self._work = name, work
         self._lock = threading.RLock()  # a signal handler may come in between
         self._thread: threading.Thread | None = None
         self.is_running = self._has_ended = False
 
     def see_to(self) -> None:
-        """Start it unless it runs; to be asked often. Raises RuntimeError: no more threads can be started."""
+        """Start it unless it runs; cheap if it does. Raises RuntimeError: no more threads can be started."""
         if self.is_running:
             return
         with self._lock:
@@ -42,7 +41,7 @@ class Daemon:
 
     @property
     def is_well(self) -> bool:
-        """Whether it runs, if anybody has ever seen to it."""
+        """Whether it runs, or was never needed."""
         return self._thread is None or self.is_alive
 
     def join(self, seconds: float) -> None:
@@ -70,7 +69,7 @@ def _start(thread: threading.Thread) -> None:
     try:
         thread.start()
     except RuntimeError as error:
-        # What a signal handler raised while it waited for the thread, whose lock was not locked just then.
+        # A signal handler raised this while ``start`` waited for the thread, with its inner lock released.
         if error.__context__ not in (None, handled):
             raise error.__context__ from None
         raise

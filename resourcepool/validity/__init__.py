@@ -1,1 +1,1 @@
-"""Validity checks (R0.7): is each resource still usable? The check leases it, like any other holder."""
+"""Validity checks (R0.7): whether each resource is still usable. The check leases it, like any holder."""

@@ -1,4 +1,4 @@
-"""Checks resources: leases each, runs the checker on it, and acts on the finding."""
+"""Leases resources, runs the checker on each, and acts on its finding."""
 
 import contextlib
 import logging
@@ -17,20 +17,20 @@ from resourcepool.validity.outcome import Checked, Done
 from resourcepool.validity.rules import Rules, rules_of
 from resourcepool.validity.workers import CheckerPool
 
-BATCH = 100  # resources that are judged together, at most; the bad ones stay leased until then
-TURNS = 5  # of as many as are checked at once, in one batch
+BATCH = 100  # resources that are judged together, at most; bad ones stay leased until then
+TURNS = 5  # a batch is so many times as large as the number of checks at once
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What to check, and what to do about the findings.
+    """Options of a check.
 
     Attributes:
-        dry_run: change nothing; the resources are leased and checked all the same.
-        every_quarantine: check also resources that operators and crawlers have put in quarantine, and return the good
-            ones to service.
+        dry_run: only lease and check the resources, and change nothing.
+        every_quarantine: also check resources in quarantines by operators and crawlers, and return good ones to
+            service.
         unless_within: skip resources that were checked within the last so many seconds.
         believe: never blame the checker, however many fail.
         actor: the operator, for the history; "": a program.
@@ -51,19 +51,19 @@ def check(
     tell: Callable[[Checked], object] = lambda _: None,
     go_on: Callable[[], object] = lambda: None,
 ) -> None:
-    """Check resources of ``model``: quarantine the bad ones, and return to service what a check had put there.
+    """Check resources of ``model``: quarantine bad ones, and end quarantines by checks of good ones.
 
-    Each resource is leased while it is checked. Held and out-of-service resources are skipped, and a free one that a
-    waiter is entitled to goes to the waiter. No verdict shortens a quarantine that no check decided.
+    Each resource is leased while it is checked. Held and out-of-service resources are skipped; a free one that a waiter
+    is entitled to goes to the waiter. No verdict shortens a quarantine by an operator or a crawler.
 
     Args:
-        pks: only these, as the model has them; None: all.
+        pks: only these primary keys; None: all.
         tell: called with the outcome of each, as soon as it is known.
         go_on: called now and then; an exception from it ends the checks.
 
     Raises:
         CheckerBroken: too many failed together. These were not changed, and the others not checked.
-        BadOption: the settings do not say how to check them, or are wrong.
+        BadOption: the settings of the check are missing or wrong.
     """
     rules = rules_of(model)
     rules.checker.prepare()
@@ -92,7 +92,7 @@ class _Batch:
         self._skipped: list[Any] = []  # primary keys
 
     def check(self, candidates: list[DueResource]) -> None:
-        """Check these and act on the findings; whatever happens, no lease is left behind."""
+        """Check these and act on the findings; every lease is given back, also after an error."""
         try:
             self._look_at(deque(candidates))
             _tell_skipped(self.model, self._skipped, self.tell)
@@ -109,7 +109,7 @@ class _Batch:
             while candidates and len(self._pool.running) < self.rules.at_once:
                 self._begin(candidates.popleft())
             for lease, finding in self._pool.finished():
-                self._failed.append((lease, finding))  # first, so that it is never forgotten
+                self._failed.append((lease, finding))  # first, so that it is given back in any case
                 self._findings.append((finding, lease.candidate.was_bad))
                 if finding.verdict is Verdict.OK:
                     self._settle(*self._failed.pop())
@@ -121,7 +121,7 @@ class _Batch:
             return
         try:
             self._pool.begin(lease)
-        except LeaseLost:  # deleted just now: no reason to say that the whole job was taken over
+        except LeaseLost:  # its row was just deleted; the job itself goes on
             self._skipped.append(candidate.pk)
 
     def _refuse_to_believe(self) -> None:
@@ -149,12 +149,11 @@ class _Batch:
         if not lease.note(finding):
             _give_back([lease])
             return Done.LOST
-        # A quarantine that was decided elsewhere keeps its length and its reason.
+        # A quarantine by an operator or a crawler keeps its length and its reason.
         if finding.verdict is Verdict.BAD and not lease.candidate.is_theirs:
             lease.quarantine(say(OURS, why=finding.why or say("bad")))
             return Done.QUARANTINED
-        is_back = finding.verdict is Verdict.OK and lease.candidate.is_parked and lease.return_to_service()
-        if is_back:
+        if finding.verdict is Verdict.OK and lease.candidate.is_parked and lease.return_to_service():
             lease.release()
             return Done.RETURNED
         lease.put_back()
@@ -164,12 +163,12 @@ class _Batch:
 def _give_back(leases: list[CheckLease]) -> None:
     """Give these back as they were found, without an event; a lease that cannot be given back runs out."""
     for lease in leases:
-        lease.let_go()  # all of them first: what interrupts one does not keep the others
+        lease.let_go()  # all of them first, so that an interruption keeps none renewed
     for number, lease in enumerate(leases):
         try:
             with contextlib.suppress(LeaseLost):
                 lease.put_back()
-        except Exception:  # each further try may take seconds
+        except Exception:  # stop: each further try may take seconds
             logger.exception("could not give back %d resources; they lapse by themselves", len(leases) - number)
             return
 
@@ -179,7 +178,7 @@ def _checked(lease: CheckLease, finding: Finding, done: Done) -> Checked:
 
 
 def _tell_skipped(model: Any, pks: list[Any], tell: Callable[[Checked], object]) -> None:
-    """Tell why these were not checked; they are read together, as most of a large pool may be in use."""
+    """Tell why these were not checked; one query, as most of a large pool may be in use."""
     for pk, why in why_not(model, pks).items() if pks else ():
         tell(Checked(pk, f"{model._meta.verbose_name} {pk}", None, None, why, Done.SKIPPED))
 
@@ -187,9 +186,11 @@ def _tell_skipped(model: Any, pks: list[Any], tell: Callable[[Checked], object])
 def common_cause(findings: Sequence[tuple[Finding, bool]], suspicious: int) -> str:
     """Return why the checker or its target must be at fault, in words; "" if the resources may be.
 
-    That is so when at least ``suspicious`` of them, and more than half, have failed that had not failed before: one
-    broken target must not condemn a whole pool (scrapy-rotating-proxies #5). Each finding comes with whether its
-    resource was bad before.
+    It is at fault if at least ``suspicious`` resources, and more than half, newly fail: one broken target must not
+    condemn a whole pool (scrapy-rotating-proxies #5).
+
+    Args:
+        findings: each with whether its resource was bad before.
     """
     ok = sum(finding.verdict is Verdict.OK for finding, _ in findings)
     failed = [finding for finding, was_bad in findings if finding.verdict is not Verdict.OK and not was_bad]

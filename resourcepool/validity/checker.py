@@ -1,4 +1,4 @@
-"""The base class of checkers, which find out whether a resource is usable."""
+"""The base class of checkers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ class Finding:
 
 
 class Checker:
-    """Looks at one resource at a time. One object looks at all of a run, several at once in threads of their own.
+    """Finds out whether a resource is usable. One object checks all resources of a run, several at once in threads.
 
     Example::
 
@@ -36,12 +36,12 @@ class Checker:
                     return Finding(Verdict.OK)
                 return Finding(Verdict.BAD, why="no dial tone")
 
-    What ``check`` raises counts as unknown. Not promised: that a check which takes longer than ``timeout`` is
-    stopped; it is not waited for much longer, and its resource is given back under it.
+    An exception from ``check`` counts as unknown. Not promised: that a check which takes longer than ``timeout`` is
+    stopped; soon after it, the resource is given back although the check goes on.
     """
 
     def __init__(self, *, timeout: float = 10.0) -> None:
-        """Take over the settings; raises BadOption for a wrong one. No I/O: ``manage.py check`` does it, too.
+        """Take the settings; raises BadOption for a wrong one. No I/O: ``manage.py check`` calls it, too.
 
         Args:
             timeout: how long one check may take, in seconds.
@@ -49,8 +49,8 @@ class Checker:
         self.timeout = timeout
 
     def prepare(self) -> None:
-        """Called once before a run. Raises CheckerBroken when nothing can be checked."""
+        """Prepare a run; raises CheckerBroken when nothing can be checked."""
 
     def check(self, resource: Any) -> Finding:
-        """Tell whether this one is usable. It is leased; nobody else uses it meanwhile."""
+        """Return whether this resource is usable. It is leased: nobody else uses it meanwhile."""
         raise NotImplementedError(f"{type(self).__name__} must define check()")

@@ -1,4 +1,4 @@
-"""Which resources are to be checked now."""
+"""The resources that are to be checked now."""
 
 import datetime
 import random
@@ -16,7 +16,7 @@ from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import everything
 from resourcepool.resources.state import State, Verdict, state_of
 
-OURS = "check"  # the reason of a quarantine that a check decided
+OURS = "check"  # the code of the reason of a quarantine by a check
 WHY_NOT = {
     State.FREE: say("busy_for_a_moment"),
     State.LEASED: say("in_use"),
@@ -34,10 +34,10 @@ class DueResource:
     """A resource that nobody held a moment ago.
 
     Attributes:
-        holder: whose lease ran out here without being released; "" if none did.
-        is_parked: it is in quarantine; ``is_theirs``: where an operator or a crawler has put it, not a check.
-        was_bad: the last check found it bad, or somebody put it in quarantine.
-        until: the end of that quarantine, by which it is known from a later one.
+        holder: whose lease ran out without being released; "" nobody's.
+        is_parked: it is in quarantine; ``is_theirs``: by an operator or a crawler, not by a check.
+        was_bad: the last check found it bad, or it is in quarantine.
+        until: the end of that quarantine, which tells it from a later one.
     """
 
     pk: Any
@@ -52,12 +52,12 @@ class DueResource:
 def due(
     model: Any, pks: Collection[Any] | None, *, every_quarantine: bool, unless_within: float
 ) -> list[DueResource]:
-    """Return what can be checked: free, or in quarantine; in random order, so that any part of it speaks for all.
+    """Return the resources that can be checked, free or in quarantine, in random order: each part is a fair sample.
 
     Args:
         pks: only these; None: all.
-        every_quarantine: also those that operators and crawlers put there, not only checks.
-        unless_within: not those that were checked within the last so many seconds.
+        every_quarantine: also quarantines by operators and crawlers, not only by checks.
+        unless_within: without resources that were checked within the last so many seconds.
     """
     rows = ResourceQuerySet(model=model, using=model.pool.using)
     if pks is not None:

@@ -1,4 +1,4 @@
-"""The lease that a check takes on a resource, and how the check gives the resource back."""
+"""The lease of a check, and how the resource is given back."""
 
 import dataclasses
 import datetime
@@ -24,16 +24,16 @@ from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.request import refuse_open_transaction
 
 TICK = datetime.timedelta(milliseconds=1)
-TTL = 60.0  # seconds after which what a dead checker held is free, or was before its quarantine is over
+TTL = 60.0  # seconds after which the resource of a dead checker is free, also if it was in quarantine
 
 
 class CheckLease(ResourceLease):
-    """Held while a resource is checked. Its event is the check, in place of an acquisition and a release."""
+    """Held while a resource is checked. It has one event, the check, and none of acquisition and release."""
 
     candidate: DueResource
 
     def note(self, finding: Finding) -> bool:
-        """Write the finding into the row; False when the lease was lost, and the finding counts for nothing."""
+        """Write the finding into the row; False when the lease was lost, and nothing was written."""
         found = {"verdict": finding.verdict, "latency": finding.seconds, "checked_at": DbNow()}
         if not self._update(self._mine(), **found):
             return False
@@ -41,7 +41,7 @@ class CheckLease(ResourceLease):
         return True
 
     def return_to_service(self) -> bool:
-        """End the quarantine it was found in, unless an operator has meanwhile decided otherwise; tells whether."""
+        """End the quarantine it was found in, unless an operator has changed that; returns whether."""
         parked = self._mine().filter(status=Status.QUARANTINED)
         if until := self.candidate.until:  # not equal: SQLite keeps fewer digits than Django sends
             parked = parked.filter(until__gt=until - TICK, until__lt=until + TICK)
@@ -82,17 +82,17 @@ class CheckLease(ResourceLease):
 
 
 def take(model: Any, candidate: DueResource, actor: str = "") -> CheckLease | None:
-    """Lease this one if it is still as it was read, and nobody in line is due it; never waits.
+    """Lease this resource if it is unchanged since it was read, and no waiter is entitled to it; never waits.
 
     Args:
-        actor: the operator who has it checked, as the history tells; "" for a program.
+        actor: the operator, for the history; "" for a program.
 
     Raises:
         ClaimInTransaction: a transaction is open: nobody else would see the lease before its end.
     """
     pool = model.pool
     holder = f"{default_holder()}/check"
-    # Not the pool's own terms: its cool-down and max_hold are for those who use the thing.
+    # Not the pool's terms: its cool-down and max_hold are for users of the resource.
     terms = Terms(TTL, holder, holder_is_unique=True, is_recorded=is_recorded(model))
     asked = dataclasses.replace(pool.request(1, {"holder": holder}), terms=terms)
     refuse_open_transaction(connections[pool.using], asked)
@@ -104,7 +104,7 @@ def take(model: Any, candidate: DueResource, actor: str = "") -> CheckLease | No
         grant = None if is_due else verbs.claim(connection, model, candidate.pk, terms)
     if grant is None:
         return None
-    # Nobody has told of the end of that lease, and from now on nobody else will.
+    # Report the end of the last lease: nobody else will.
     if candidate.holder and grant.fence == candidate.fence + 1:
         who = (model, pool.using, candidate.pk, candidate.fence, candidate.holder)
         tell(Fact(What.EXPIRED, *who, say("acquired_since")))
@@ -114,10 +114,7 @@ def take(model: Any, candidate: DueResource, actor: str = "") -> CheckLease | No
 
 
 def _given_to_somebody(connection: BaseDatabaseWrapper, model: Any, pk: Any) -> bool:
-    """Give this row, if it is free, to the first in line that it fits; tells whether that was done.
-
-    Only this row, and nobody looks at the others: that would cost as much again for each row of the pool.
-    """
+    """Give this row, and no other, to the first waiter that it fits if it is free; return whether it was given."""
     if not tickets.in_line(connection, model, 1):
         return False
     free = verbs.rows_of(connection, model).available().filter(pk=pk).values_list("fence", flat=True)
@@ -129,7 +126,7 @@ def _given_to_somebody(connection: BaseDatabaseWrapper, model: Any, pk: Any) -> 
 
 
 def _take_parked(connection: Any, model: Any, candidate: DueResource, terms: Terms) -> Grant | None:
-    """Claim a row in quarantine: one UPDATE, which finds the row only under the fence it was parked with."""
+    """Claim a row in quarantine by one UPDATE, which compares the fence it was read with."""
     parked = ResourceQuerySet(model=model, using=connection.alias).quarantined()
     rows = parked.filter(pk=candidate.pk, fence=candidate.fence)
     values = {"busy_before": DbLater(terms.ttl), "fence": candidate.fence + 1, "holder": terms.holder}

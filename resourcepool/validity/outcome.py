@@ -1,4 +1,4 @@
-"""The outcome of one check, and of many together."""
+"""The outcomes of checks, and their tally."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from resourcepool.resources.state import Verdict
 
 
 class Done(StrEnum):
-    """What was done about a resource."""
+    """What was done with a resource."""
 
     NOTHING = "nothing"
     QUARANTINED = _("quarantined")
@@ -44,7 +44,7 @@ class Tally:
         self._tell = tell
 
     def __call__(self, checked: Checked) -> None:
-        """Count one."""
+        """Count an outcome."""
         self.done[checked.done] += 1
         if checked.done is Done.SKIPPED:
             self.skipped[checked.why] += 1

@@ -1,4 +1,4 @@
-"""How the resources of a model are checked: RESOURCEPOOL["CHECKS"]["app.Model"]."""
+"""The settings of validity checks: RESOURCEPOOL["CHECKS"]["app.Model"]."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class Rules:
     """The settings of the checks of one model.
 
     Attributes:
-        every: how often each should be checked, in seconds.
+        every: the interval of the checks of each resource, in seconds.
         at_once: how many are checked at the same time.
-        suspicious: the number of failures from which the checker may be blamed, see ``check.common_cause``.
+        suspicious: the number of failures from which the checker is blamed, see ``check.common_cause``.
     """
 
     checker: Checker
@@ -34,10 +34,10 @@ class Rules:
 
 
 def rules_of(model: Any) -> Rules:
-    """Return how resources of ``model`` are checked.
+    """Return the settings of the checks of ``model``.
 
     Raises:
-        BadOption: the settings do not say so, or are wrong; names what.
+        BadOption: they are missing, or one is wrong and named.
     """
     where = f"RESOURCEPOOL['CHECKS'][{model._meta.label!r}]"
     chosen = setting("CHECKS").get(model._meta.label)
@@ -45,7 +45,7 @@ def rules_of(model: Any) -> Rules:
         raise BadOption(
             where, Hidden(), because=Sentence(_("nothing says how to check them; see docs/validity.md"))
         )
-    every = _every(where, chosen)
+    every = _every(where, chosen)  # first: it refuses what is not a dict
     return Rules(
         checker=_checker(model, where, chosen),
         every=every,
@@ -55,7 +55,7 @@ def rules_of(model: Any) -> Rules:
 
 
 def intervals() -> dict[str, int]:
-    """Return {label of a model that is checked: how often, in seconds}; raises BadOption."""
+    """Return {label of a checked model: the interval in seconds}; raises BadOption."""
     return {
         label: _every(f"RESOURCEPOOL['CHECKS'][{label!r}]", chosen)
         for label, chosen in setting("CHECKS").items()
@@ -82,5 +82,5 @@ def _checker(model: Any, where: str, chosen: Mapping[str, Any]) -> Checker:
         return checker(timeout=timeout, **own)
     except BadOption as error:
         raise error.of(f"{where}[{error.name!r}]") from error
-    except TypeError as error:  # Python's own words: "got an unexpected keyword argument 'ulr'"
+    except TypeError as error:  # such as "got an unexpected keyword argument 'ulr'"
         raise BadOption(where, sorted(own), because=str(error)) from error

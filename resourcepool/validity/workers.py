@@ -1,4 +1,4 @@
-"""Checks several resources at once, in threads; all database work stays in the caller's thread."""
+"""Checks several resources at once in threads; leases stay with the caller's thread."""
 
 import logging
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from resourcepool.validity.checker import Checker, Finding
 from resourcepool.validity.lease import CheckLease
 
 GRACE = 2.0  # seconds beyond its timeout for which a check is waited for
-NAP = 0.5  # seconds: Python may overlook a signal that arrives just as the main thread goes to sleep
+NAP = 0.5  # seconds: Python may overlook a signal that arrives just as the main thread begins to wait
 MOST_WORDS = 150
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class RunningCheck:
 
 
 class CheckerPool:
-    """Looks at resources, each in a thread of its own that closes the connections it used."""
+    """Checks resources, each in its own thread, which closes its connections."""
 
     def __init__(self, checker: Checker) -> None:
         self._checker = checker
@@ -41,7 +41,7 @@ class CheckerPool:
     def begin(self, lease: CheckLease) -> None:
         """Begin to check the leased resource; raises LeaseLost if its row has been deleted."""
         check = RunningCheck(lease)
-        self.running.append(check)  # first, so that no interruption forgets it
+        self.running.append(check)  # first, so that it is given back after an interruption
         try:
             resource = lease.resource
         except LeaseLost:
@@ -61,7 +61,7 @@ class CheckerPool:
                 yield check.lease, Finding(Verdict.UNKNOWN, why=say("checker_stuck"))
 
     def wait(self) -> None:
-        """Wait until all checks have ended, or should have: an interruption stops no thread."""
+        """Wait until all checks have ended or are overdue: an interruption stops no thread."""
         ends_at = monotonic() + self._checker.timeout + GRACE
         while self.running and monotonic() < ends_at:
             if not wait([check.finding for check in self.running], timeout=NAP).not_done:
@@ -73,13 +73,13 @@ def _find(checker: Checker, resource: Any) -> Finding:
         finding = checker.check(resource)
         took = None if finding.seconds is None else options.seconds("seconds", finding.seconds)
         return Finding(Verdict(finding.verdict), took, one_line(finding.why))
-    except Exception as error:  # noqa: BLE001 (a checker of the project's own; its words may carry secrets)
+    except Exception as error:  # noqa: BLE001 (from a checker of the project; its text may contain secrets)
         logger.warning("%s failed: %s", type(checker).__name__, type(error).__name__)
         return Finding(Verdict.UNKNOWN, why=say("checker_failed", error=type(error).__name__))
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` as one line of printable characters that fits into a reason; our own sentences are that."""
+    """Return ``text`` as one printable line that fits into a reason; a Sentence is one already."""
     if isinstance(text, Sentence):
         return text
     return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())[:MOST_WORDS]

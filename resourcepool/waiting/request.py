@@ -1,6 +1,7 @@
 """A caller's request, the source that can fill it, and whether it may be made now."""
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -36,6 +37,11 @@ class Request:
     selector: str = "{}"
     allow_in_transaction: bool = False
     stands_first: bool = False
+
+    @property
+    def within(self) -> str:
+        """How long it may wait, for the end of a sentence; "" if that is as long as it takes."""
+        return "" if math.isinf(self.timeout) else f" within {round(self.timeout, 3):g} s"
 
     def again(self, timeout: object = None) -> "Request":
         """Return the same request for one more row; with this ``timeout``, if given."""

@@ -1,7 +1,7 @@
 """Code for threads and for asyncio is written once, as a coroutine whose first argument is a ``Mode``.
 
-``run_sync`` runs it in a thread: with ``SYNC`` whatever blocks is done at once, so the coroutine is never suspended. A
-task awaits it with ``ASYNC``: whatever blocks is done in Django's thread for that, and waiting occupies no thread.
+``run_sync`` runs it in a thread: with ``SYNC`` blocking calls are made directly, so the coroutine is never suspended. A
+task awaits it with ``ASYNC``: blocking calls are made in Django's thread for them, and waiting occupies no thread.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.db import connections
+from django.utils.asyncio import async_unsafe
 
 from resourcepool import dialect
 from resourcepool.threads.async_threads import in_thread, soon
@@ -28,17 +29,17 @@ def never() -> bool:
 
 
 class Mode:
-    """How a coroutine calls what blocks: directly, or in a thread of its own."""
+    """How a coroutine makes blocking calls: directly, or in Django's thread for them."""
 
     def __init__(self, *, is_async: bool) -> None:
         self._is_async = is_async
 
     async def either(self, blocks: Callable[[], R], awaits: Callable[[], Awaitable[R]]) -> R:
-        """Return what the first returns in a thread, or the second in a task."""
+        """Return the result of ``blocks`` in a thread, of ``awaits`` in a task."""
         return await awaits() if self._is_async else blocks()
 
     async def call(self, do: Callable[..., R], *args: Any, undo: Callable[[R], object] | None = None) -> R:
-        """Do what blocks; a task that is cancelled meanwhile has its result undone, see ``in_thread``."""
+        """Make a blocking call; ``undo``: with its result, if its task is cancelled meanwhile, see ``in_thread``."""
         return await self.either(partial(do, *args), partial(in_thread, do, *args, undo=undo))
 
     async def acquire(
@@ -55,18 +56,18 @@ class Mode:
         return acquire(source, request, stop, partial(run_sync, once_in_line) if once_in_line else never)
 
     def soon(self, do: Callable[..., None], *args: Any) -> None:
-        """Do what blocks; a task does not wait for it, so no cancellation comes in between."""
+        """Make a blocking call. A task does not wait for it, and so cannot be cancelled meanwhile."""
         if self._is_async:
             soon(do, *args)
         else:
             do(*args)
 
     def bell(self) -> Any:
-        """Return a bell that any thread can ring, and the caller hears."""
+        """Return a bell that any thread can ring to end the caller's wait."""
         return _AsyncBell() if self._is_async else _SyncBell()
 
     def end_session(self, using: str) -> None:
-        """Close the connection of this thread during a long wait; a waiting task has none."""
+        """Close this thread's connection during a long wait; a waiting task has none."""
         if not self._is_async:
             dialect.close_ours(connections[using])
 
@@ -74,10 +75,15 @@ class Mode:
 SYNC, ASYNC = Mode(is_async=False), Mode(is_async=True)
 
 
+@async_unsafe("in a task, await the function of the same name that begins with an a")
 def run_sync(
     work: Callable[Concatenate[Mode, P], Coroutine[Any, Any, R]], *args: P.args, **kwargs: P.kwargs
 ) -> R:
-    """Return what the coroutine function ``work`` returns when it is called with ``SYNC``."""
+    """Return what the coroutine function ``work`` returns when it is called with ``SYNC``.
+
+    Raises:
+        SynchronousOnlyOperation: in a task. Django would raise it, too, but only when half is done.
+    """
     try:
         work(SYNC, *args, **kwargs).send(None)
     except StopIteration as end:
@@ -88,7 +94,7 @@ def run_sync(
 
 class _SyncBell(Bell):
     async def heard(self, seconds: float) -> bool:
-        """Wait until it is rung, or for so many seconds; tells whether it was."""
+        """Wait until it is rung, or for so many seconds; return whether it was rung."""
         return self.wait(seconds)
 
 

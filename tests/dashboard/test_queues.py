@@ -16,7 +16,7 @@ from resourcepool.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Event, Move, Proxy, Queue, Server, TaskType
 from resourcepool.queues import changing
-from resourcepool.status.queues.map import QueueCell
+from resourcepool.status.queues.queues import QueueCell
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
 from tests.admin.queues.scene import server, task_type
 from tests.app.rows import new

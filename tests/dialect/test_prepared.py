@@ -2,18 +2,21 @@
 
 import contextlib
 import datetime
+import functools
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.db import OperationalError, ProgrammingError, connections
+from django.db.backends import utils
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.transaction import TransactionManagementError
 from django.test import override_settings
 
 from resourcepool import dialect
-from resourcepool.dialect import prepared, statement
-from resourcepool.dialect.statement import KEPT
+from resourcepool.dialect import driver, prepared, statement
+from resourcepool.dialect.statement import SESSION
 from resourcepool.models import Proxy
 from tests.app.rows import new
 from tests.interruptions import at_each_line
@@ -24,14 +27,14 @@ pytestmark = [pytest.mark.only("mysql"), pytest.mark.usefixtures("transactional_
 PREPARED = (
     "SELECT variable_value FROM information_schema.session_status WHERE variable_name = 'Com_stmt_prepare'"
 )
-FILES = (prepared.__file__, statement.__file__)
+FILES = (driver.__file__, prepared.__file__, statement.__file__)
 EXECUTED = PREPARED.replace("prepare'", "execute'")
 
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text is prepared when it is sent for the third time."""
-    monkeypatch.setattr(prepared.Prepared, "often", 2)
+    monkeypatch.setattr(prepared.Session, "often", 2)
 
 
 def send(on: BaseDatabaseWrapper, sql: str, params: Any = ()) -> list[Any]:
@@ -150,7 +153,7 @@ def test_a_session_that_serves_two_databases_does_not_mix_them_up(other: BaseDat
     for _ in range(3):
         send(second, sql)
     own, second.connection = second.connection, other.connection
-    second.__dict__[KEPT] = (other.connection, second.cursor(), second.__dict__[KEPT][2])
+    second.__dict__[SESSION].driver = other.connection
     with other.cursor() as cursor:
         cursor.execute("USE information_schema")
     assert send(second, sql) == [("information_schema",)]
@@ -253,6 +256,63 @@ def test_who_looks_on_sees_texts(other: BaseDatabaseWrapper) -> None:
         for _ in range(4):
             send(other, "SELECT 1")
     assert seen[-4:] == ["SELECT 1"] * 4
+
+
+@pytest.mark.usefixtures("few")
+def test_what_django_and_the_driver_do_around_a_statement_is_left_out(
+    other: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        send(other, "SELECT %s", [1])
+    with monkeypatch.context() as patch:
+        patch.setattr(utils.CursorWrapper, "execute", None)
+        assert send(other, "SELECT %s", [2]) == [(2,)]
+
+
+@pytest.mark.usefixtures("few")
+def test_a_tool_that_traces_statements_sees_those_by_name_too(
+    other: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Sentry's does it."""
+    seen, execute = [], utils.CursorWrapper.execute
+
+    @functools.wraps(execute)
+    def traced(self: Any, sql: str, params: Any = None) -> Any:
+        seen.append(sql)
+        return execute(self, sql, params)
+
+    monkeypatch.setattr(utils.CursorWrapper, "execute", traced)
+    for _ in range(4):
+        send(other, "SELECT 'traced'")
+    assert seen[-2:] == [plan("SELECT 'traced'", other).call] * 2
+
+
+@pytest.mark.usefixtures("few")
+def test_a_cursor_that_somebody_has_wrapped_is_used(
+    other: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    class Wrapped(utils.CursorWrapper):
+        def execute(self, sql: str, params: Any = None) -> Any:
+            seen.append(sql)
+            return super().execute(sql, params)
+
+    monkeypatch.setattr(other, "make_cursor", lambda cursor: Wrapped(cursor, other))
+    for _ in range(4):
+        assert send(other, "SELECT %s", [1]) == [(1,)]
+    assert seen[-2:] == [plan("SELECT %s", other).call] * 2
+
+
+@pytest.mark.usefixtures("few")
+def test_in_a_broken_transaction_nothing_is_sent_by_name_either(other: BaseDatabaseWrapper) -> None:
+    for _ in range(3):
+        send(other, "SELECT 1")
+    with transaction_on(other):
+        other.needs_rollback = True
+        with pytest.raises(TransactionManagementError):
+            send(other, "SELECT 1")
+        other.needs_rollback = False
 
 
 @pytest.mark.usefixtures("few")

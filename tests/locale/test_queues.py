@@ -14,7 +14,7 @@ from resourcepool.dialect import DbLater
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import changing
 from resourcepool.status.queues.alarms import of_queues
-from resourcepool.status.queues.flapping import Restless
+from resourcepool.status.queues.problems import Restless
 from tests.admin.conftest import sign_in
 from tests.admin.queues.scene import LIST, server, task_type
 from tests.locale.test_commands import CHINESE, chinese, parser_of

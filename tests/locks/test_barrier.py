@@ -13,7 +13,9 @@ from resourcepool.locks.operating import free, remove_barriers
 from resourcepool.models import Notification, Ticket
 from resourcepool.waiting import sync_async
 from tests.app.rows import busy_for
+from tests.concurrency.wire import wired
 from tests.eventually import InBackground, eventually
+from tests.queues.crew import COMMIT
 
 NAME = "import done"
 
@@ -169,6 +171,16 @@ def test_if_its_row_is_freed_all_go_on(caplog: pytest.LogCaptureFixture) -> None
     assert nothing_is_held()
     assert not caplog.records
     assert Barrier(NAME).create()
+
+
+@pytest.mark.only("mysql", "postgresql")  # SQLite has no server whose answer could be lost
+def test_who_removed_it_is_told_so_also_if_the_answer_is_lost() -> None:
+    with wired() as (wire, _):
+        assert Barrier(NAME).create()
+        wire.cut_after(COMMIT)
+        assert Barrier(NAME).remove()
+        assert wire.cuts == 1
+        assert not Barrier(NAME).remove()
 
 
 def test_who_cannot_let_the_others_go_passes_that_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,13 @@
 """A lock: one thread of all processes holds it, and may take it again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
+from asgiref.sync import markcoroutinefunction
 from django.db import transaction
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost, NotHeld
@@ -209,6 +210,15 @@ class TestAsyncio:
                 return Lock("report").owned()
 
         assert asyncio.run(Lock("report")(Work())())
+
+    def test_a_function_that_is_marked_as_one_such_as_an_asynchronous_view_runs_under_it(self) -> None:
+        async def work() -> bool:
+            return Lock("report").owned()
+
+        def view() -> Coroutine[Any, Any, bool]:
+            return work()
+
+        assert asyncio.run(Lock("report")(markcoroutinefunction(view))())
 
     def test_what_would_run_after_the_call_is_refused(self) -> None:
         def pages() -> Iterator[int]:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.db import transaction
 
 from resourcepool.locks import Condition, Lock, RWLock, Semaphore, registry
 from resourcepool.models import SemaphorePermit, Ticket
@@ -80,3 +82,31 @@ def test_a_name_that_was_used_once_is_not_remembered_by_its_thread(kind: Callabl
         with kind(f"once {number}"):
             pass
     assert not registry.held_by(registry.current())
+
+
+def used(kind: Callable[[str], Any]) -> None:
+    """Have this process know that the rows exist, from being refused and from finding them."""
+    one = kind("report")
+    one.acquire()
+    assert InBackground(lambda: kind("report").acquire(blocking=False)).result() is None
+    one.release()
+
+
+@of_each_kind
+def test_rows_are_made_again_after_the_database_was_emptied(kind: Callable[[str], Any]) -> None:
+    used(kind)
+    call_command("flush", interactive=False)
+    assert kind("report").acquire(blocking=False)
+
+
+@of_each_kind
+def test_rows_are_made_again_after_the_rollback_of_a_test_case(kind: Callable[[str], Any]) -> None:
+    around = transaction.atomic()
+    around._from_testcase = True  # type: ignore[attr-defined]
+    with around:
+        for _ in range(2):
+            one = kind("report")
+            one.acquire()
+            one.release()
+        transaction.set_rollback(True)
+    assert kind("report").acquire(blocking=False)

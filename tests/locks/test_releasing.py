@@ -9,6 +9,7 @@ from django.db import transaction
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption, NotHeld
 from resourcepool.history.recorder import recorder
+from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks import Lock, RWLock, Semaphore, release_all
 from resourcepool.locks.operating import free, free_holders
@@ -59,6 +60,24 @@ class TestOfThisProcess:
         assert holders(theirs) == {STRANGER}
         assert release_all() == 0
 
+    def test_what_another_thread_releases_meanwhile_keeps_nothing_of_the_rest(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seats, found = Semaphore("seats", 3), keeper.not_given_back
+        first, *others = [seats.acquire() for _ in range(3)]
+
+        def found_just_before() -> list[Any]:
+            leases = found()
+            assert first
+            first.leases[0].give_back()
+            return leases
+
+        with monkeypatch.context() as patched:
+            patched.setattr(keeper, "not_given_back", found_just_before)
+            assert release_all() == 3
+        assert seats.available() == 3
+        assert not any(one.is_held for one in others if one)
+
     def test_they_can_be_acquired_again_by_the_same_thread(self) -> None:
         lock = Lock("mine")
         before = lock.acquire()
@@ -81,6 +100,14 @@ class TestOfThisProcess:
     def test_an_open_block_says_at_its_end_that_it_has_nothing_to_release(self, one: Any) -> None:
         with pytest.raises(NotHeld), one:
             release_all()
+
+    def test_an_open_block_does_not_release_what_another_thread_acquired_meanwhile(self) -> None:
+        seats = Semaphore("seats", 2)
+        with pytest.raises(NotHeld), seats:
+            release_all()
+            theirs = InBackground(seats.acquire).result()
+        assert theirs
+        assert theirs.is_held
 
     def test_they_go_to_those_who_wait(self) -> None:
         Lock("mine").acquire()

@@ -259,6 +259,17 @@ class TestUpgrading:
             side.release()
         assert not permits().held().exclude(holder="thief").exists()
 
+    def test_and_does_not_wait_for_it_any_longer(self) -> None:
+        other = InBackgroundReader()
+        with pytest.raises(LeaseLost), lock(ttl=1).read() as held:
+            row = permits().get(pk=held.leases[0].pk)
+            steals = InBackground(lambda: (eventually(Ticket.objects.waiting().exists), steal(row)))
+            with pytest.raises(LeaseLost):
+                lock().upgrade(timeout=20)
+        steals.result()
+        eventually(lambda: not Ticket.objects.waiting().exists())
+        other.release()
+
 
 class TestLosing:
     def test_who_has_lost_one_permit_has_lost_the_lock(self) -> None:

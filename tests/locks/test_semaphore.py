@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost, NotHeld
+from resourcepool.exceptions import (
+    AcquireTimeout,
+    BadOption,
+    ClaimInTransaction,
+    LeaseLost,
+    LeaseReleased,
+    NotHeld,
+)
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit
 from resourcepool.waiting.sync_async import run_sync
@@ -33,6 +40,14 @@ class TestHolding:
         assert seats.available() == 2
         hold.release()
         assert (hold.is_held, seats.available()) == (False, 5)
+
+    def test_one_that_was_released_by_itself_keeps_none_of_the_others(self) -> None:
+        seats = Semaphore("seats", 5)
+        hold = held(seats, 3)
+        hold.leases[1].release()
+        with pytest.raises(LeaseReleased):
+            hold.release()
+        assert seats.available() == 5
 
     def test_as_a_block_it_is_one(self) -> None:
         seats = Semaphore("seats", 2)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.core.exceptions import SynchronousOnlyOperation
 
 from resourcepool.elections import Election
 from resourcepool.exceptions import BadOption
@@ -111,3 +112,17 @@ def test_what_is_held_is_not_sent_elsewhere_nor_copied() -> None:
         for send in (pickle.dumps, copy.copy):
             with pytest.raises(TypeError, match=r"<\w*Hold 'a' .* belongs to this process"):
                 send(hold)
+
+
+def test_a_call_without_await_in_a_task_is_refused_before_anything_changes() -> None:
+    async def work() -> None:
+        lock = Lock("a")
+        await lock.aacquire()
+        for call in (lock.release, Lock("b").acquire, RWLock("c").write().acquire, Semaphore("d", 2).acquire):
+            with pytest.raises(SynchronousOnlyOperation):
+                call()
+        assert lock.owned()
+        await lock.arelease()
+        assert not await lock.alocked()
+
+    asyncio.run(work())

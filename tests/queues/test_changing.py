@@ -215,7 +215,7 @@ def test_a_preview_tells_what_would_move_and_moves_nothing() -> None:
     stranger("B")
     rows = [columns(one) for one in Queue.objects.order_by("pk")]
     history, generation = Move.objects.count(), kind().generation
-    changes, workers = changing.preview(NAME, without=["A"], joining=[Member(-1, "C", weight=3)])
+    changes, workers, _queues = changing.preview(NAME, without=["A"], joining=[Member(-1, "C", weight=3)])
     names = {worker.member.pk: worker.member.name for worker in workers}
     assert [names[change.to or 0] for change in changes] == ["B", "C", "C", "C"]
     assert {change.reason for change in changes} == {f"A #{a.pk} left"}

@@ -5,7 +5,7 @@ import pytest
 from resourcepool.queues import changing
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.status.queues.forecast import forecast
-from resourcepool.status.queues.moves import queues_named
+from resourcepool.status.queues.queues import queues_named
 from resourcepool.status.queues.task_types import task_type
 from tests.queues.crew import NAME, made, moves, replan, stranger, table
 

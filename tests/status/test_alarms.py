@@ -7,10 +7,11 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from django.utils import translation
 
-from resourcepool.dialect import DbLater
+from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.models import Proxy
+from resourcepool.models import Proxy, Stream, Task
 from resourcepool.resources.state import State, Status
 from resourcepool.signals import alarm_cleared, alarm_raised
 from resourcepool.status.alarms import Kind, Limits, alarms, judge
@@ -252,3 +253,15 @@ def test_each_is_told_once_when_it_begins_and_once_when_it_ends(caplog: pytest.L
     assert len(lines) == 2
     assert lines[1] == f"over: {lines[0]}"
     assert proxy.pk
+
+
+def test_the_log_is_in_english_whatever_the_language_of_the_process(caplog: pytest.LogCaptureFixture) -> None:
+    Stream.objects.create(name="orders")
+    task = Task.objects.create(stream_id="orders", key="1", type="t", submitted_at=DbNow())
+    with caplog.at_level(logging.INFO, "resourcepool.alarms"), translation.override("zh-hans"):
+        sweep()
+        task.delete()
+        sweep()
+    begun, over = (line for line in caplog.text.splitlines() if "orders" in line)  # as they were when logged
+    assert "stream: orders: " in begun
+    assert "over: stream: orders: " in over

@@ -17,7 +17,7 @@ from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import PIN, REMOVE, UNPIN
 from resourcepool.queues import changing
 from resourcepool.queues.models import Move, Queue, Server
-from resourcepool.status.queues.no_owner import why_nobody
+from resourcepool.status.queues.problems import why_nobody
 from resourcepool.status.queues.task_types import task_type
 
 ADD = {

@@ -1,4 +1,4 @@
-"""How far a subscriber is: what it has read, what is done, and what is stored."""
+"""How far a subscriber is: which messages it has read, which are done, and which are stored as done."""
 
 import json
 import logging

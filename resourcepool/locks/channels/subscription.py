@@ -1,5 +1,6 @@
 """The lease of a subscription: one process at a time reads under a name, and others wait for it in line."""
 
+import contextlib
 import datetime
 import json
 from functools import partial
@@ -10,7 +11,7 @@ from django.db.models import QuerySet, Value
 from django.db.models.functions import Greatest
 
 from resourcepool import hints
-from resourcepool.database.answers import answer_timeout
+from resourcepool.database.answers import A_LITTLE, answer_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, in_columns
 from resourcepool.events import say
@@ -172,12 +173,11 @@ class SubscriptionSource:
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         why = f": {trouble}" if trouble else self._who_reads()
         where = f"subscription {self.name!r} of channel {self.broadcast.name!r}"
-        return AcquireTimeout(f"{where} did not come free within {round(request.timeout, 3):g} s{why}")
+        return AcquireTimeout(f"{where} did not come free{request.within}{why}")
 
     def _who_reads(self) -> str:
         rows = Subscription.objects.using(self.using).filter(pk=self._pk, busy_before__gt=DbNow())
-        try:
-            holder = retrying(connections[self.using], rows.values_list("holder", flat=True).first)
-        except DatabaseUnavailable:
-            holder = None
-        return f": {holder} reads it" if holder else ""
+        with contextlib.suppress(DatabaseUnavailable), answer_timeout(A_LITTLE):
+            if holder := retrying(connections[self.using], rows.values_list("holder", flat=True).first):
+                return f": {holder} reads it"
+        return ""

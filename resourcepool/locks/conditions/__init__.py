@@ -1,1 +1,1 @@
-"""Waiting until somebody tells: conditions, and what is built on the same line."""
+"""Conditions, and barriers, which notify their waiters in the same way."""

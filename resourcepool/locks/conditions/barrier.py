@@ -1,4 +1,4 @@
-"""A barrier, as kazoo's: all wait before it until somebody removes it."""
+"""A barrier, as kazoo's: all wait until it is removed."""
 
 from functools import partial
 
@@ -38,7 +38,7 @@ class Barrier(NotifiedLine):
 
         Barrier("import done").wait(timeout=60)     # elsewhere
 
-    Not promised: that there is none when ``wait`` returns: somebody may have created another one.
+    Not promised: that there is none when ``wait`` returns: another one may have been created.
 
     Args:
         name: one line of 1 to 192 characters.
@@ -79,16 +79,22 @@ class Barrier(NotifiedLine):
         return self._remove(self._row(self._connection))
 
     def _remove(self, row: LeaseQuerySet) -> bool:
-        connection = self._connection
+        connection, fence = self._connection, list[int]()
 
         def send() -> bool:
             with brief_transaction(connection):
-                done = bool(row._raw_delete(connection.alias))
-                if done:  # together: if this process dies in between, nobody is left waiting
+                fence[:] = row.select_for_update().values_list("fence", flat=True)
+                if fence:  # together: if this process dies in between, no waiter is left behind
+                    row._raw_delete(connection.alias)
                     notifications.notify(connection, self.name, notifications.EVERYBODY)
-            return done
+            return bool(fence)
 
-        return retrying(connection, send)
+        def settle() -> bool:
+            if not fence or row.filter(fence=fence[0]).exists():
+                raise Unsettled
+            return True
+
+        return retrying(connection, send, settle=settle)
 
     def wait(self, timeout: object = None) -> bool:
         """Return True once it is gone; False: it was still there after ``timeout`` seconds (or a timedelta).

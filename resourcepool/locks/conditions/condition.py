@@ -39,9 +39,9 @@ class Condition(NotifiedLine):
 
     Two conditions of one name are the same, so each name goes with one lock.
 
-    Not promised: that a waiter finds what it waited for. Another may have been faster; and if a process stood still or
-    died, or the database did not answer for longer than tickets last, a waiter may wake up without a notification, or
-    two for one. So wait in a loop, or with ``wait_for``. No notification is lost.
+    Not promised: that a waiter finds what it waited for: another one may have been faster. If a process was stopped or
+    died, or the database was away for longer than tickets last, a waiter may also wake up without a notification, or
+    two waiters for one. So wait in a loop, or with ``wait_for``. No notification is lost.
 
     Args:
         lock: that protects what the condition is about; None: one with the name of the condition.

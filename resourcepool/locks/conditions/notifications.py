@@ -51,7 +51,7 @@ class NotifiedLine(Named):
     model, lease = Notification, NotificationLease
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """Do nothing: there are no rows until somebody is notified."""
+        """Do nothing: there are no rows until a waiter is notified."""
 
     def _place(self, seconds: float) -> Request:
         terms = Terms(self._ttl, holder_of(current()), holder_is_unique=True)
@@ -157,7 +157,7 @@ class _Try:
         given = Ticket.objects.using(self._connection.alias).filter(pk__in=pks, is_waiting=False)
         rows = verbs.rows_of(self._connection, Notification).filter(pk__in=map(self._key, pks))
         if not given.exists() and not rows.exists():
-            raise Unsettled  # or they have left: better to notify others as well than nobody
+            raise Unsettled  # or they have left: better too many notifications than none
         return len(pks)
 
     def _give(self, chosen: Sequence[_Chosen]) -> None:

@@ -112,6 +112,7 @@ class RWLock(RWPermits):
             delivered(leases)
             return hold  # noqa: TRY300 (an interruption just here is caught, too)
         except AcquireTimeout:
+            hold.ensure_held()
             return None
         except BaseException:  # even when all were granted already
             hold.give_up(leases)

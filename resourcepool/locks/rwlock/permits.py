@@ -22,7 +22,7 @@ from resourcepool.locks.permits import Permits, say_once
 from resourcepool.locks.registry import Key
 from resourcepool.waiting.lease import give_back
 from resourcepool.waiting.request import Request
-from resourcepool.waiting.sync_async import Mode
+from resourcepool.waiting.sync_async import Mode, never
 
 READERS = 10
 MOST_READERS = 100  # a writer takes, and renews, as many rows
@@ -56,16 +56,18 @@ class RWPermits(Permits):
         self.priority = 0 if options.flag("fair", fair) else PREFERRED
 
     async def take_every(self, mode: Mode, hold: Hold, wait: float, priority: int) -> list[Any]:
-        """Return the leases of all permits that ``hold`` has not. Raises AcquireTimeout."""
+        """Return the leases of all permits that ``hold`` has not. Raises AcquireTimeout, also when ``hold`` is lost."""
         until = monotonic() + wait
+        stop = (lambda: not hold.is_held) if hold.leases else never
         count = max(1, _counted.get(self.key, self.permits) - len(hold.leases))  # perhaps wrong: see Recounted
         while True:
             request = self._request(max(0.0, until - monotonic()), hold, count, priority)
             try:
-                return await mode.acquire(Every(self, hold.leases, self._note, wait), request)
+                return await mode.acquire(Every(self, hold.leases, self._note, wait), request, stop=stop)
             except Recounted as error:
-                if not (count := error.there):
+                if hold.leases and not error.there:
                     return []
+                count = max(1, error.there)
 
     def _note(self, there: int) -> None:
         if not there:
@@ -129,7 +131,7 @@ class Every:
         grants = verbs.claim_all(connection, self.model, list(others), request.terms) if others else []
         if grants is None:
             return None
-        # A row that nobody had in between was there all the time, so none can have been added.
+        # A row that was not granted in between was there all the time, so no rows can have been added.
         if self._mine or any(grant.fence == others[grant.pk].fence + 1 for grant in grants):
             self._is_confirmed = True
             return grants

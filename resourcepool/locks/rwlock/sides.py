@@ -125,7 +125,7 @@ class _Side(Reentrant[RWHold]):
             raise self._not_held("release it")
         leases: Sequence[PermitLease] = ()
         if hold.count == 1:
-            del mine[self.lock.key]  # one step: whoever is interrupted before it can release it again
+            del mine[self.lock.key]  # one step: see ``Lock``
             hold.count = hold.writes = 0
             leases = list(hold.leases)
         else:

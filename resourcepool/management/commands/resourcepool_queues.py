@@ -26,8 +26,8 @@ from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.status.queues.alarms import drains_in_vain, of_queues
 from resourcepool.status.queues.forecast import forecast
-from resourcepool.status.queues.moves import moves, queues_named, queues_of
-from resourcepool.status.queues.pins import no_such_server
+from resourcepool.status.queues.moves import moves
+from resourcepool.status.queues.queues import no_such_server, queues_named, queues_of
 from resourcepool.status.queues.task_types import TaskTypeStatus, task_type, task_types
 from resourcepool.status.reading import as_data
 

@@ -1,4 +1,4 @@
-"""The servers and queues that the two strategies assign, without I/O (R1.2, R1.9)."""
+"""The servers and queues as the strategies see them, without I/O (R1.2, R1.9)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,25 +44,25 @@ class QueueInput:
     pin: str = ""
 
 
-Kind = tuple[int, ...]  # the members that may have such a queue, as rising positions; (): none
+Kind = tuple[int, ...]  # the positions of the members that may have such a queue, ascending; (): none
 Targets = dict[int, int | None]  # {pk of a queue: pk of the server that should have it; None: no server may}
 Strategy = Callable[[Sequence[QueueInput], Sequence[Member]], Targets]
 
 
 def candidates(queue: QueueInput, members: Sequence[Member]) -> list[Member]:
-    """Return the members that may have this queue: those with its labels; if it is pinned, only those of that name."""
+    """Return the members with the labels of this queue; if it is pinned, the members of that name, if any."""
     able = [member for member in members if queue.labels.items() <= member.labels.items()]
     named = [member for member in able if queue.pin and member.name == queue.pin]
     return named or able
 
 
 def capacities(members: Sequence[Member], queues: int) -> list[int]:
-    """Return how many of so many queues each member may have."""
+    """Return how many of these queues each member may have."""
     return [queues if member.limit is None else member.limit for member in members]
 
 
 def kinds_of(queues: Sequence[QueueInput], members: Sequence[Member]) -> list[Kind]:
-    """Return the kind of each queue: queues of one kind may go to the same members, so plans need few numbers."""
+    """Return the kind of each queue: queues of one kind may go to the same members, so plans count kinds."""
     position = {member.pk: index for index, member in enumerate(members)}
     known: dict[tuple[object, str], Kind] = {}
     kinds = []

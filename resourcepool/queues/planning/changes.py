@@ -1,7 +1,7 @@
 """The changes that bring every queue to its server, without I/O (R1.2-R1.5).
 
-A queue of a living server is *asked for*; it moves when that server has finished its work on it, or is taken over when
-the server is late. A queue without a living owner is assigned at once.
+A queue of a living server is *asked for*; it moves when its owner has finished its work on it, or is taken over when
+the owner is late. A queue without a living owner is assigned at once.
 """
 
 from collections import Counter
@@ -15,23 +15,23 @@ from resourcepool.queues.planning.strategies import with_room
 
 What = Move.What
 
-# Maximum seconds from a request's UPDATE to its COMMIT: the server ends a session that stands still for longer
-# (``dialect/brief.py``; MySQL does not).
+# The longest time, in seconds, from a request's UPDATE to its COMMIT: the database server ends a session that is idle
+# for longer (``dialect/brief.py``; MySQL does not).
 COMMITS_WITHIN = 10.0
 
 
 def takeover_after(drain_within: float, ttl: float) -> float:
     """Return for how many seconds after a request a living owner keeps its queue.
 
-    Always so long that an owner which has not heard of the request has stopped by itself: it relies on a look for
-    ``ttl`` seconds, and the look may have been just before the request became visible.
+    It is long enough that an owner which has not seen the request has stopped by itself: it trusts a look for ``ttl``
+    seconds, and the look may have been just before the request became visible.
     """
     return max(drain_within, ttl + COMMITS_WITHIN)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSnapshot:
-    """A queue as it is now: its owner (``cur``), and the server that has asked for it (``req``), as keys of servers.
+    """A queue as read: the keys of its owner (``cur``) and of the server that has asked for it (``req``).
 
     ``asked_ago``: for how many seconds its owner has been asked to give it up; None: it is not.
     """
@@ -49,9 +49,9 @@ class QueueSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ServerSnapshot:
-    """A server as it is now. ``ttl``: after how many seconds without a heartbeat it is judged dead.
+    """A server as read. ``ttl``: after how many seconds without a heartbeat it is judged dead.
 
-    ``is_spared``: its heartbeat is overdue by that, but it is not judged yet: it keeps its queues and gets no more.
+    ``is_spared``: its heartbeat is overdue, but it is not judged yet: it keeps its queues and gets no more.
     """
 
     member: Member
@@ -82,7 +82,7 @@ class Change:
 
     @property
     def changes_owner(self) -> bool:
-        """Whether it gives the queue another owner, and so another fence."""
+        """Whether it changes the owner, and so the fence."""
         return self.what in (What.ASSIGNED, What.HANDED_OVER, What.TAKEN_OVER, What.FREED)
 
     @property
@@ -126,11 +126,10 @@ def plan(
 def hand_over(
     queues: Sequence[QueueSnapshot], servers: Sequence[ServerSnapshot], doubtful: Collection[int]
 ) -> list[Change]:
-    """Return the changes for queues whose owner has no work in hand on them (R1.5).
+    """Return the changes for queues on which their owner has no work in hand (R1.5).
 
-    The server that asked gets the queue, if it lives. Otherwise the owner keeps it, unless it was asked back for nobody
-    (the owner lacks its labels), or is ``doubtful``: an earlier release got no reply, so the old fence cannot be relied
-    on.
+    The server that asked gets the queue, if it lives. Otherwise the owner keeps it, unless nobody was to get it (the
+    owner lacks its labels), or it is ``doubtful``: an earlier release got no reply, so its fence is uncertain.
     """
     takers = {server.member.pk: server.member for server in servers if server.gets_queues}
     found, is_finished = [], say("work_finished")
@@ -149,7 +148,7 @@ def hand_over(
 
 
 def _member(server: ServerSnapshot, counts: Counter[int | None]) -> Member:
-    """Return it in the form the strategies use: a spared server has room for the queues it already has."""
+    """Return it as the strategies see it: a spared server has no room for further queues."""
     member, has = server.member, counts[server.member.pk]
     most = has if member.limit is None else min(has, member.limit)
     return member if server.is_alive else replace(member, limit=most)

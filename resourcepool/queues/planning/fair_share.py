@@ -1,4 +1,4 @@
-"""Distributions of queues among members, the chains of moves that change them, and the fair share of each member."""
+"""Distributions of queues among members, the chains of moves that change them, and fair shares."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from resourcepool.queues.planning.assignment import Kind, Member
 
 
 class Transfer(NamedTuple):
-    """One queue of this kind goes from one member to another (their positions)."""
+    """A queue of this kind goes from one member to another (their positions)."""
 
     kind: Kind
     giver: int
@@ -18,12 +18,11 @@ class Transfer(NamedTuple):
 
 
 class Distribution:
-    """The number of queues of each kind that each member has, none above the member's capacity.
+    """The number of queues of each kind that each member has.
 
     Attributes:
         capacities: the maximum of each member, of all kinds together.
-        totals: the total of each member.
-        parts: the same by kind, without kinds of which a member has nothing.
+        totals: the total of each member. ``parts``: the same by kind, without zeros.
     """
 
     def __init__(self, capacities: Sequence[int], kinds: Iterable[Kind]) -> None:
@@ -40,7 +39,7 @@ class Distribution:
         return self.capacities[member] - self.totals[member]
 
     def add(self, kind: Kind, member: int, amount: int = 1) -> None:
-        """Give a member more of a kind, or less when the amount is negative."""
+        """Give a member more of a kind, or, with a negative amount, less."""
         self.totals[member] += amount
         left = self.parts[member].get(kind, 0) + amount
         if left:
@@ -55,11 +54,11 @@ class Distribution:
             self.add(kind, taker, amount)
 
     def reached_from(self, starts: Iterable[int]) -> dict[int, Transfer | None]:
-        """Return the members that a queue of these can reach, nearest first, each with the last one to it."""
+        """Return the members that a queue of these can reach, nearest first, each with the last transfer to it."""
         return self._search(starts, lambda member: self.parts[member], lambda kind: kind, Transfer)
 
     def reaching(self, end: int) -> dict[int, Transfer | None]:
-        """Return the members from which a queue can reach this one, nearest first, each with its first one."""
+        """Return the members from which a queue can reach this one, nearest first, each with its first transfer."""
         return self._search(
             [end],
             lambda member: self.open_to[member],
@@ -74,7 +73,7 @@ class Distribution:
         members_of: Callable[[Kind], Iterable[int]],
         transfer: Callable[[Kind, int, int], Transfer],
     ) -> dict[int, Transfer | None]:
-        # Breadth first. A kind leads to the same members from everywhere, so one visit is enough.
+        # Breadth first. A kind leads to the same members from everywhere, so one visit each is enough.
         found: dict[int, Transfer | None] = dict.fromkeys(starts)
         frontier, met = list(found), set[Kind]()
         for member in frontier:
@@ -98,12 +97,12 @@ def chain(found: dict[int, Transfer | None], far: int) -> list[Transfer]:
 def fair_shares(amounts: Mapping[Kind, int], members: Sequence[Member]) -> list[Fraction]:
     """Return each member's fair share of these numbers of queues of each kind.
 
-    All members have the same number per weight, where possible. Members with a lower limit have their limit; members
-    that alone may have more queues than that share these among themselves, and the others share the rest. There are
-    always whole numbers next to the shares: a plan may differ from them by less than one.
+    All members have the same number per weight, as far as possible. Members with a lower limit have their limit;
+    members that must share more queues than that among themselves do so, and the others share the rest. A plan in whole
+    numbers that differs from the shares by less than one always exists.
 
-    It is the decomposition algorithm for fair flows (Groenevelt 1991): share evenly; if that overloads some members,
-    solve for these members with the queues that only they may have, and separately for the rest.
+    The decomposition algorithm for fair flows (Groenevelt 1991): share evenly; if that overloads some members, solve
+    for these members with the queues that only they may have, and separately for the rest.
     """
     shares = [Fraction(0)] * len(members)
     questions = [(Counter(amounts), set(range(len(members))))]
@@ -121,7 +120,7 @@ def fair_shares(amounts: Mapping[Kind, int], members: Sequence[Member]) -> list[
 
 
 def _level(amount: int, group: Iterable[int], members: Sequence[Member]) -> dict[int, Fraction]:
-    """Share an amount by weight, within limits. If all members have reached their limit, some of it is left."""
+    """Share an amount by weight, within limits; the rest, if all members are at their limit, is dropped."""
     level: dict[int, Fraction] = {}
     left, free = amount, list(group)
     while free:
@@ -136,7 +135,7 @@ def _level(amount: int, group: Iterable[int], members: Sequence[Member]) -> dict
 
 
 def _overloaded(amounts: Mapping[Kind, int], level: Mapping[int, Fraction], members: int) -> set[int]:
-    """Return the members that must exceed this level if every queue is to be assigned."""
+    """Return the members that must exceed this level to assign every queue."""
     scale = lcm(*(share.denominator for share in level.values()))
     distribution = Distribution([int(level.get(index, 0) * scale) for index in range(members)], amounts)
     overloaded: set[int] = set()
@@ -147,7 +146,7 @@ def _overloaded(amounts: Mapping[Kind, int], level: Mapping[int, Fraction], memb
 
 
 def _distribute(distribution: Distribution, kind: Kind, amount: int) -> int:
-    """Give this amount of a kind to its members, by chains where they are full; return what is left over."""
+    """Give this amount of a kind to its members, by chains if they are full; return the rest."""
     for member in kind:
         part = min(amount, distribution.room(member))
         if part:

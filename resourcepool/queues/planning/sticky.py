@@ -13,9 +13,8 @@ def sticky(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:
     """Leave the queues where they are, except for the moves that even shares require.
 
     Every member ends up less than one queue from its fair share (see `fair_shares`). Without labels, pins and limits no
-    such plan moves fewer queues; with them it may take chains of moves, each the shortest possible, and the minimum is
-    not promised. A queue has no server only if none may have it, or if limits leave no room for it whatever else is
-    moved.
+    such plan moves fewer queues; with them each chain of moves is the shortest possible, and the minimum is not
+    promised. A queue has no server only if no member may have it, or if the limits leave no room in any arrangement.
     """
     kinds = kinds_of(queues, members)
     keepers = _keepers(queues, kinds, members)
@@ -56,7 +55,7 @@ def _positions(servers: Sequence[int | None], members: Sequence[Member]) -> list
 class Balance(Distribution):
     """A distribution with the distance of every member from its fair share, and the moves that reduce it.
 
-    The excess is in whole numbers (`one` is one queue), because it must be exact: a rounding error would move a queue.
+    The excess is in exact whole numbers (`one` is one queue): a rounding error would move a queue.
     """
 
     def __init__(self, amounts: Counter[Kind], members: Sequence[Member]) -> None:
@@ -70,7 +69,7 @@ class Balance(Distribution):
         return self.totals[member] * self.one - self.shares[member]
 
     def assign(self, kind: Kind, amount: int) -> None:
-        """Give so many queues of a kind to the members with the least excess, while room is there or can be made."""
+        """Give queues of a kind to the members with the least excess, as long as there is room or some can be made."""
         least = [(self.excess(member), member) for member in kind if self.room(member)]
         heapify(least)
         for _ in range(amount):
@@ -91,7 +90,7 @@ class Balance(Distribution):
             self.add(kind, transfers[-1].giver)
 
     def even_out(self) -> None:
-        """Move queues until all are less than one from their share. Ends, as each move lowers the sum of squares."""
+        """Move queues until all are less than one from their share; it ends, as each move lowers the sum of squares."""
         while transfers := self._next_chain():
             self.shift(transfers)
 
@@ -112,7 +111,7 @@ class Balance(Distribution):
             found = self.reaching(taker)
             giver = max(found, key=excess.__getitem__)
             transfers = chain(found, giver)
-        # There are whole numbers next to the shares, so this always helps. If it ever did not, it must still end.
+        # Whole numbers next to the shares exist, so this always helps; the condition makes sure that it ends.
         return transfers if excess[giver] - excess[taker] > self.one else []
 
 
@@ -122,15 +121,15 @@ def select_moves(
     owners: Sequence[int | None],
     wanted: Sequence[Mapping[Kind, int]],
 ) -> list[int | None]:
-    """Return the member for each queue, so that every member has the wanted numbers and the other queues stay.
+    """Return the member for each queue, so that every member has the wanted numbers and as many as possible stay.
 
-    Of the queues that could move, first come those whose new member still owns them: their move cancels a request. Then
-    come those that their keeper has asked for and not got yet, as nobody works on them there; then the last in order.
+    First move queues that their new member still owns, which only cancels a request; then queues that their keeper has
+    asked for and not got yet, as it has not begun to work on them; then the last in order.
 
     Args:
         kinds: of the queues, in their order.
-        keepers: the member that may keep each queue, as its position; None: nobody.
-        owners: the member that has each queue now; None: nobody.
+        keepers: the position of the member that may keep each queue; None: nobody.
+        owners: the position of the member that has each queue now; None: nobody.
         wanted: the number of each kind that every member should have.
     """
     lacking = _lacking(kinds, keepers, wanted)

@@ -1,4 +1,4 @@
-"""The strategies by name, applied within the available room: pins give way, queues that stay take up room (R1.9)."""
+"""The strategies by name, and their use within the limits of the servers (R1.9)."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -12,13 +12,12 @@ from resourcepool.queues.planning.sticky import sticky
 def round_robin(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:
     """Give the queues, in their order, to the members in turn, regardless of their present owners.
 
-    A round has as many passes over the members as the greatest weight (after dividing all weights by their common
-    divisor), and a member takes part in as many of them as its weight: with A of weight 2 and B of weight 1 the turn is
-    A B A, A B A, ... A member that may not have a queue, or is full, is skipped, and the turn goes on after the member
-    that got it. A queue that no member can have stays without a server, and the turn does not advance.
+    A round has as many passes over the members as the greatest weight (after division by the common divisor), and a
+    member takes part in as many of them as its weight: with A of weight 2 and B of weight 1 the turn is A B A, A B A.
+    A member that may not have a queue, or is full, is skipped. A queue that no member can have stays without a server.
 
-    It does not promise few moves: of 64 queues on 8 servers 53 or 54 move when one leaves, where `sticky` moves 8.
-    Nor does it keep room for a later queue with fewer candidates.
+    Not promised: few moves (of 64 queues on 8 servers 53 or 54 move when one leaves, with `sticky` 8), and room for a
+    later queue with fewer candidates.
     """
     turn, room = _Turn([member.weight for member in members]), capacities(members, len(queues))
     targets: Targets = {queue.pk: None for queue in queues}
@@ -31,7 +30,7 @@ def round_robin(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targ
 
 
 class _Turn:
-    """The current turn. Steps are counted: step s is that of member s % members in pass s // members of the round."""
+    """The current turn: step s is that of member s % members in pass s // members of the round."""
 
     def __init__(self, weights: Sequence[int]) -> None:
         common = gcd(*weights) or 1
@@ -57,10 +56,10 @@ STRATEGIES: dict[str, Strategy] = {"sticky": sticky, "round_robin": round_robin}
 def with_room(
     strategy: Strategy, queues: Sequence[QueueInput], members: Sequence[Member]
 ) -> tuple[Targets, Collection[int]]:
-    """Return where ``strategy`` wants the queues, and the keys of those whose pinned server has no room.
+    """Return the targets of the queues, and the keys of queues whose pinned server has no room.
 
-    A queue that no server can take stays with its owner, if that may have it. The rest is planned again each time:
-    without the pins of queues that overflow, and with less room where queues stay.
+    A queue that no server can take stays with its owner, if that may have it. Then the rest is planned again, without
+    the pins of queues that overflow, and with less room where queues stay.
     """
     wishes, overflow, stays = list(queues), set[int](), Targets()
     known: dict[int | None, Member] = {member.pk: member for member in members}

@@ -1,4 +1,4 @@
-"""Whether any code works on a server's queues: the heartbeat only shows that the process lives."""
+"""Whether code works on the queues of a server: the heartbeat only shows that the process lives."""
 
 import math
 from typing import Any
@@ -9,29 +9,28 @@ TELLS_EVERY = 3  # heartbeats
 
 
 class Consumer:
-    """The code of a process that begins work on its server's queues; the server's row says when it last did.
+    """The code that works on a server's queues; the server's row says when it last began work.
 
-    The row is updated together with a look, if there is news, in a separate statement. Times are those of
-    ``database.clock``.
+    The row is updated in a separate statement after a look, if there is news. Times are of ``database.clock``.
     """
 
     def __init__(self, now: float, after: "Consumer | None" = None) -> None:
-        """Begin at ``now``, when the code should ask for work; or go on as ``after``, the same code in the last run."""
+        """Begin at ``now``, when the code should ask for work, or continue ``after``, the same code in the last run."""
         self._stirred_at: float = now if after is None else after._stirred_at
         self._loops: bool | None = None if after is None else after._loops  # None: it has done nothing yet
         self._told_at, self._told = -math.inf, (0.0, -1)
 
     def stirs(self, now: float, *, is_loop: bool) -> None:
-        """Note that work was begun, or asked for; ``is_loop``: by ``queues``, again and again."""
+        """Note that work was begun or asked for; ``is_loop``: by ``queues``, repeatedly."""
         self._stirred_at = now
         self._loops = bool(self._loops) or is_loop
 
     def tell(self, rows: Any, now: float, in_hand: int, heartbeat: float) -> None:
-        """Write into ``rows``, the server's, when work was last begun and how many queues are in hand; now and then."""
+        """Write the last begin of work and the number of queues in hand into ``rows``, the server's, now and then."""
         news = self._stirred_at, in_hand
         if news == self._told or now < self._told_at + TELLS_EVERY * heartbeat:
             return
-        # Code that begins work only when some comes in, by ``working``, may be idle for as long as there is none.
+        # Code without a loop, which begins work by ``working``, may be idle as long as there is none.
         is_expected = in_hand or self._loops is not False
         moment = DbLater(self._stirred_at - now) if is_expected else None
         rows.update(stirred_at=moment, in_hand=in_hand)

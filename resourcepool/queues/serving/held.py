@@ -23,7 +23,7 @@ TAKEN = "another server has it by now"
 
 
 def refuse_event_loop() -> None:
-    """Raise BadOption in a thread that runs an event loop: the loop would block, and its tasks would count as one."""
+    """Raise BadOption in a thread that runs an event loop: it would block, and its tasks would count as one thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -34,14 +34,14 @@ def refuse_event_loop() -> None:
 
 
 class Hand:
-    """The code that works on a queue: one run of a loop over ``queues``, or one ``working`` block."""
+    """Code that works on a queue: one step of a loop over ``queues``, or one ``working`` block."""
 
     def __init__(self, *, is_loop: bool) -> None:
         self.is_loop, self.thread = is_loop, threading.get_ident()
 
 
 class Owner(Protocol):
-    """The server that has a queue, as far as the queue uses it: a ``Membership``."""
+    """The part of ``Membership``, the server that has a queue, that the queue uses."""
 
     using: str
     lease: Lease
@@ -60,14 +60,13 @@ class Owner(Protocol):
 class HeldQueue:
     """One queue, this server's until it is handed over, taken over, or the server is judged dead.
 
-    ``(queue_id, fence)`` identifies one stay of the queue with one server, for ever: give ``fence`` to any system that
-    can check it.
+    ``(queue_id, fence)`` identifies one ownership for ever: give ``fence`` to any system that can check it.
 
     Not promised: that work which does not check (``ensure_held``, ``guard``) stops in time.
 
     Attributes:
         queue_id, parameter: as the operator entered them.
-        lost: set when it is gone for good.
+        lost: set when this server no longer has it.
     """
 
     def __init__(self, owner: Owner, queue: QueueSnapshot, parameter: str) -> None:
@@ -76,10 +75,10 @@ class HeldQueue:
         self.lost = threading.Event()
         self._owner = owner
         self._ended: LeaseLost | None = None
-        # By this process's clock: until when the loop skips it, and when others may take it over (infinity: never).
+        # By this process's clock: when the loop stops skipping it, and when others may take it over (infinity: never).
         self.skipped_until, self.asked_until = 0.0, math.inf
-        self.is_leaving = False  # it is being given up at this moment
-        self.is_doubtful = False  # giving it up failed, and it is unknown whether it took effect
+        self.is_leaving = False  # it is just being given up
+        self.is_doubtful = False  # giving it up failed, perhaps after it took effect
 
     def __str__(self) -> str:
         return f"queue {self.queue_id}, fence {self.fence}"
@@ -95,7 +94,7 @@ class HeldQueue:
 
     @property
     def is_in_hand(self) -> bool:
-        """Whether work on it goes on, so that it is not handed over."""
+        """Whether it is worked on, and so not handed over."""
         return self in self._owner.in_hand
 
     @property
@@ -120,12 +119,12 @@ class HeldQueue:
             raise why_not.again()
 
     def skip_for(self, seconds: float | timedelta) -> None:
-        """Skip it in the loop over ``queues`` for so long, in all threads: there is nothing to do on it now."""
+        """Skip it in the loops over ``queues`` for so long, in all threads: it has no work now."""
         self.skipped_until = monotonic() + options.seconds("seconds", seconds)
 
     @contextlib.contextmanager
     def working(self) -> Iterator[Self]:
-        """Work on it: until the block ends it is not handed over, unless that takes longer than ``drain_within``.
+        """Work on it: it is not handed over before the block ends, unless that takes longer than ``drain_within``.
 
         Raises:
             LeaseLost: it is no longer this server's, or is being given up; or, at the end: it was taken over
@@ -148,7 +147,7 @@ class HeldQueue:
     def guard(self) -> Iterator[Self]:
         """Let the caller's open transaction commit only while this server has the queue.
 
-        The queue's row is locked from then on, so that nobody can take it over before the commit.
+        The queue's row is locked until the commit, so nobody can take it over before.
 
         Raises:
             LeaseLost: it is not this server's; the innermost ``atomic`` block rolls back, also if it is caught inside.
@@ -174,11 +173,11 @@ class HeldQueue:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is gone for good, and nothing is in hand."""
+        """Whether it is lost, and not in hand."""
         return self._ended is not None and not self.is_in_hand
 
     def end(self, how: LeaseLost) -> None:
-        """Note that it is gone for good."""
+        """Note that this server no longer has it."""
         if self._ended is None:
             self._ended = how
             self.lost.set()

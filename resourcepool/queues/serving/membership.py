@@ -1,4 +1,4 @@
-"""One incarnation of a server: it registers, looks, hands over, and leaves (R1.1, R1.5)."""
+"""One run of a server: it registers, looks, hands over, and leaves (R1.1, R1.5)."""
 
 import logging
 import random
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 NEVER = -1  # a generation that no task type has
 HURRY = 3  # heartbeats for which a server that has asked for queues looks more often
-SPREAD = 0.2  # seconds over which servers that notice a death spread their plans: the first one is enough
+SPREAD = 0.2  # seconds over which servers that notice a death spread their plans: one plan is enough
 
 
 class Membership:
@@ -56,7 +56,7 @@ class Membership:
         """
         self.using, self.task_type, self.application = using, task_type, application
         self.is_paused = self.is_stopping = False
-        # Shared with the last run: what that had in hand, nobody else begins before it has ended.
+        # Shared with the last run: nobody else begins what that has in hand before it has ended.
         self.news: threading.Condition = threading.Condition() if after is None else after.news
         self._hands: dict[Hand, HeldQueue] = {} if after is None else after._hands
         self._due_at = due_at
@@ -68,7 +68,7 @@ class Membership:
         self.lease: Lease = register(using, task_type, application, self._was_lost, last)
         now, ttl = monotonic(), self.lease.terms.ttl
         self._absence: Absence = Absence(now, ttl, None if after is None else after._absence)
-        self._waits = max(1, min(BRIEF, int(ttl / 3)))  # seconds: it does not renew itself meanwhile
+        self._waits = max(1, min(BRIEF, int(ttl / 3)))  # seconds, in which it does not renew itself
         self.consumer: Consumer = Consumer(now, None if after is None else after.consumer)
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ class Membership:
             return list(dict.fromkeys(self._hands.values()))
 
     def begin(self, queue: HeldQueue, hand: Hand) -> bool:
-        """Let ``hand`` take ``queue``; False when it may not: a queue in hand is its thread's alone, and no loop's."""
+        """Let ``hand`` take ``queue``; False: it may not. A queue in hand is its thread's alone, and no loop's."""
         self.consumer.stirs(monotonic(), is_loop=hand.is_loop)
         with self.news:
             others = [(one, old) for one, old in self._hands.items() if old.pk == queue.pk]
@@ -124,7 +124,7 @@ class Membership:
             self._due_at(self._seen.soonest_look(self.lease.terms.ttl))
 
     def finish_loops(self) -> None:
-        """Put down queues in the loops of this thread: it has left the loops, even if a reference to them remains."""
+        """Put down queues in the loops of this thread, which has left them, even if a reference remains."""
         with self.news:
             hands = list(self._hands.items())
         for hand, queue in hands:
@@ -137,7 +137,7 @@ class Membership:
         Raises:
             DatabaseUnavailable: or another database error; nothing is given up for that.
         """
-        # Local knowledge is updated first: that must not wait for the holder of the task type's row.
+        # The look comes first: it must not wait for the holder of the task type's row.
         if (seen := self._renew_and_look()) is None:
             return monotonic()
         self._absence.has_answered(monotonic())
@@ -164,7 +164,7 @@ class Membership:
         logger.info("server %s has left", self)
 
     def next_application(self) -> Application:
-        """Return how this server registers again: it goes on draining, too."""
+        """Return the options to register again; a draining server goes on draining."""
         state = Server.State.DRAINING if self._is_draining else Server.State.UP
         return replace(self.application, state=state)
 
@@ -176,7 +176,7 @@ class Membership:
             self.news.notify_all()
 
     def _drain(self) -> None:
-        """Let others ask for all queues, while the last work goes on."""
+        """Let others ask for all queues while the last work goes on."""
         in_hand = listed([queue.queue_id for queue in self.in_hand])
         logger.info("server %s stops; in hand: %s", self, in_hand or "nothing")
         self._reassign(first=lambda _: self._rows.update(state=Server.State.DRAINING))
@@ -190,11 +190,9 @@ class Membership:
         self.lose_all(LeaseLost(f"server {self} was not heard of in time"))
 
     def _renew_and_look(self) -> TaskTypeSnapshot | None:
-        """Renew, if that is due, and look; None: the lease is lost.
-
-        Only both together confirm the lease, from when the renewal was sent: a request of another server takes effect
-        after this server's ttl at the earliest, so until then nothing unknown can happen.
-        """
+        """Renew, if that is due, and look; None: the lease is lost."""
+        # Both together confirm the lease, from when the renewal was sent: a request of another server takes effect
+        # after this server's ttl at the earliest, so until then nothing unknown can happen.
         lease, sent_at, renewed = self.lease, monotonic(), None
         if lease.trust.due_at <= sent_at:
             held = [(lease.pk, lease.fence)]
@@ -226,7 +224,7 @@ class Membership:
                 if pk not in mine or mine[pk][0].fence != queue.fence:
                     del self._held[pk]
                     self._end(queue, LeaseLost(f"{queue} is lost: {TAKEN}"))
-                elif queue.is_over:  # it was marked as lost for a reason that turned out wrong
+                elif queue.is_over:  # it was marked as lost by mistake
                     del self._held[pk]
             for pk, (one, parameter) in mine.items():
                 queue = self._held.setdefault(pk, HeldQueue(self, one, parameter))
@@ -236,7 +234,7 @@ class Membership:
             self.news.notify_all()
         if len(mine) != had:
             logger.info("server %s has %d queues, had %d", self, len(mine), had)
-        is_awaiting = any(one.req == self.lease.pk for one, _ in found)  # they may come at any moment
+        is_awaiting = any(one.req == self.lease.pk for one, _ in found)
         self._hurries_until = seen.sent_at + HURRY * seen.heartbeat_every if is_awaiting else 0.0
         self._generation = seen.generation
 
@@ -265,11 +263,11 @@ class Membership:
             raise
         except BaseException:
             for queue in idle:
-                queue.is_doubtful = True  # for good: the statement may take effect late
+                queue.is_doubtful = True  # for ever: the statement may take effect late
             raise
         gone = {change.queue.pk for change in outcome.changes if change.leaves_owner}
         with self.news:
-            # The other queues count as leaving until they are reloaded: after a lost reply they may have gone, too.
+            # The others count as leaving until they are reloaded: after a lost reply they may be gone, too.
             for queue in idle:
                 if queue.pk in gone:
                     self._held.pop(queue.pk, None)

@@ -1,7 +1,7 @@
-"""How a process becomes a server: one row, leased from the start (R1.1).
+"""Registers a process as a server: one row, leased from the start (R1.1).
 
-A process that comes back gets another row, so the fence of its lease is always the first; and it inherits the queues of
-its last run, so nothing moves because the database was away.
+A process that comes back gets another row, so the fence of its lease is always the first. It inherits the queues of its
+last run, so no queue moves because the database was away.
 """
 
 from collections.abc import Callable
@@ -49,9 +49,9 @@ def register(
     """Add a server to ``task_type``, and plan; return the lease of its row.
 
     Args:
-        on_lost: see ``Terms``. The keeper watches the lease, and does not renew it: its server does so with each look.
-        after: the primary key of the last run of this process, which was away: its remaining queues are inherited, and
-            no other server is judged dead, as it may have been away, too. None: this is the first run.
+        on_lost: see ``Terms``. The keeper only watches the lease: the server renews it with its looks.
+        after: the primary key of the last run of this process: its remaining queues are inherited, and no other server
+            is judged dead, as it may have been away, too. None: this is the first run.
 
     Raises:
         BadOption: the task type has no queues.
@@ -73,7 +73,7 @@ def register(
             )
         sent_at, ttl = monotonic(), locked.judge_dead_after
         row = Server(
-            task_type_id=locked.pk,  # a router may send leased rows elsewhere; this one stays with its task type
+            task_type_id=locked.pk,  # not the object: a router may send leased rows to another database
             **asdict(application),
             ttl=ttl,
             holder=holder,
@@ -102,7 +102,7 @@ def register(
 
 
 def _in_turn(work: Callable[[], None]) -> None:
-    """Repeat ``work`` while others plan: when many servers start at once, each waits for the earlier ones."""
+    """Repeat ``work`` while others plan: of servers that start together, each waits for the earlier ones."""
     gives_up_at = monotonic() + REGISTERS_WITHIN
     while True:
         try:
@@ -113,10 +113,7 @@ def _in_turn(work: Callable[[], None]) -> None:
 
 
 def _inherit(using: str, task_type: TaskType, old: int, new: Server) -> None:
-    """Give ``new`` the queues of ``old``, the last run, under new fences, and its requests and its place in the order.
-
-    Queues that are locked or being removed are left. If the row of ``old`` is gone, there is nothing to inherit.
-    """
+    """Give ``new`` the requests, rank, and unlocked queues (under new fences) of ``old``, if its row still exists."""
     last = Server.objects.using(using).filter(pk=old, task_type=task_type).first()
     if last is None:
         return
@@ -127,6 +124,6 @@ def _inherit(using: str, task_type: TaskType, old: int, new: Server) -> None:
         Change(queue, What.ASSIGNED if queue.cur == old else What.REQUESTED, new.pk, reason) for queue in theirs
     ]
     moving.apply(using, task_type, changes, {old: str(last), new.pk: str(new)})
-    # The plan that follows is a separate change.
+    # The following plan is a change of its own.
     TaskType.objects.using(using).filter(pk=task_type.pk).update(generation=F("generation") + 1)
     task_type.generation += 1

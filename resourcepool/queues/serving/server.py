@@ -1,4 +1,4 @@
-"""A server: the object of a process that works on queues, from registering to leaving (document 001)."""
+"""A process that works on queues, from registering to leaving (document 001)."""
 
 import logging
 import os
@@ -33,13 +33,13 @@ from resourcepool.threads.daemon import Daemon
 logger = logging.getLogger(__name__)
 
 PAUSE_AFTER_FAILURE = 0.5  # seconds
-LEAVES_WITHIN = 10.0  # seconds for which `close` waits until it has signed off
+LEAVES_WITHIN = 10.0  # seconds for which `close` waits for the server to sign off
 STOPS_WITHIN = 0.2  # seconds within which a waiting loop notices ``stop``
 MOST_LIMIT = 1_000_000
 
 
 class QueueServer:
-    """This process as one of the servers of a task type: it gets its share of the queues, and gives them up again.
+    """This process as a server of a task type, which gets its share of the queues.
 
     Example::
 
@@ -51,8 +51,8 @@ class QueueServer:
                         queue.skip_for(1)
 
     A background thread looks for changes with every heartbeat, plans when a server joined, left or died, and hands over
-    queues that others have asked for, unless work on them is in hand. A server that was judged dead (its process
-    was stopped, or cut off from the database) registers again by itself, and gets queues again.
+    queues that others have asked for, unless work on them is in hand. A server that was judged dead (its process was
+    stopped, or cut off from the database) registers again by itself.
 
     Not promised: that work which does not check stops when its queue was taken over; see ``HeldQueue``.
     """
@@ -88,14 +88,12 @@ class QueueServer:
         self._membership: Membership | None = None
         self._wakeup = Wakeup()
         self._is_stopping = self._is_over = False
-        self._latest = (
-            0  # key of the queue that was yielded last, in any thread, so that a pass begins after it
-        )
+        self._latest = 0  # key of the queue that was yielded last, in any thread; a pass begins after it
         self._thread = Daemon("queues", self._watch)
 
     @property
     def name(self) -> str:
-        """Its name for people; the number tells two of one name apart, and changes when it registers again."""
+        """Its name for people; the number tells servers of one name apart, and changes when it registers again."""
         return self._application.name if self._membership is None else str(self._membership)
 
     @property
@@ -136,11 +134,11 @@ class QueueServer:
         return self
 
     def queues(self) -> Iterator[HeldQueue]:
-        """Yield its queues, one after the other, each in hand until the next one is asked for.
+        """Yield its queues one by one, each in hand, and so not handed over, until the next step of the loop.
 
-        It begins after the queue that it yielded last, in any thread. A queue in hand is not handed over. Queues that
-        were asked for, are paused, are in hand elsewhere in this process, or are to be skipped (``HeldQueue.skip_for``)
-        are skipped. With nothing to yield it waits for a change, a heartbeat at most.
+        It begins after the queue that was yielded last, in any thread. It skips queues that were asked for, are paused,
+        in hand elsewhere in this process, or to be skipped (``HeldQueue.skip_for``). With nothing to yield it waits for
+        a change, a heartbeat at most.
 
         Raises:
             BadOption: this thread runs an event loop (asyncio).
@@ -181,7 +179,7 @@ class QueueServer:
 
     def stop(self) -> None:
         """Make ``stopping`` true, so that loops end; from any thread, or from a signal handler."""
-        # Without a lock, so without an Event: a signal handler may interrupt the thread that holds it.
+        # No Event: a signal handler may interrupt the thread that holds its lock.
         self._is_stopping = True
         if (membership := self._membership) is not None:
             membership.is_stopping = True
@@ -194,11 +192,11 @@ class QueueServer:
             signal.signal(number, lambda *_: self.stop())
 
     def close(self, timeout: float | None = None) -> None:
-        """Finish: wait for the work in hand, hand all queues over at once, and leave.
+        """Wait for the work in hand, hand all queues over, and leave.
 
         Args:
-            timeout: seconds to wait for work in hand; default: ``drain_within`` of the task type. Work that goes on
-                after that loses its queue.
+            timeout: seconds to wait for work in hand; None: ``drain_within`` of the task type. Work that goes on after
+                that loses its queue.
         """
         membership = self._membership
         if membership is None or self._pid != os.getpid():
@@ -253,14 +251,14 @@ class QueueServer:
                     with own.turn:
                         wake_at = self._turn()
                     is_in_trouble = False
-                except Exception as error:  # noqa: BLE001 (whatever it is: this thread must not die of it)
+                except Exception as error:  # noqa: BLE001 (the thread must survive any error)
                     level = logging.DEBUG if is_in_trouble else logging.WARNING
                     logger.log(level, "server %s: %s: %s; trying again", self.name, type(error).__name__, error)
                     is_in_trouble = True
                     wake_at = monotonic() + PAUSE_AFTER_FAILURE
                 if not self._is_over:
                     self._wakeup.sleep_until(wake_at)
-            # Here, where connections have short timeouts: the caller's connection may be one that never answers.
+            # In this thread, whose connections have short timeouts.
             with own.turn:
                 self._leave()
 
@@ -272,9 +270,9 @@ class QueueServer:
             self._is_over = True
             return monotonic()
         except LeaseLost:
-            if self.stopping:  # there is nothing left to hand over
+            if self.stopping:  # nothing is left to hand over
                 return monotonic() + membership.heartbeat
-            # Not while its old row still counts: the others would share with one server too many.
+            # Not while its old row counts as alive: the others would share with one server too many.
             if seconds := counts_for(self._using, membership.lease.pk):
                 return monotonic() + seconds
             lost, membership = membership, self._register(membership.next_application(), membership)

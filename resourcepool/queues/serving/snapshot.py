@@ -1,4 +1,4 @@
-"""What a server reads with every heartbeat, in one statement for any number of queues; and how long it did not read."""
+"""A server's look with every heartbeat, one statement for any number of queues; and absences without looks."""
 
 import math
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ from resourcepool.queues.models import Queue, Server, TaskType
 from resourcepool.queues.planning.changes import QueueSnapshot, takeover_after
 from resourcepool.queues.queries import COLUMNS, of_server, snapshot_of
 
-LONG = 2 / 3  # of a server's ttl: it renews itself at least three times in one
+LONG = 2 / 3  # of a server's ttl, in which it renews itself at least three times
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTypeSnapshot:
-    """The state of a task type. ``sent_at``: this process's clock before the query was sent; durations in seconds.
+    """The state of a task type; durations in seconds. ``sent_at``: this process's clock before the query was sent.
 
-    ``plan_in``: when a plan will be due; 0: now; infinity: only after another change. ``due_in``: the same for a server
-    that judges nobody dead.
+    ``plan_in``: time until a plan is due; infinity: only after another change. ``due_in``: the same for a server that
+    judges none dead.
     """
 
     sent_at: float
@@ -36,11 +36,11 @@ class TaskTypeSnapshot:
     due_in: float
 
     def soonest_look(self, ttl: float) -> float:
-        """Return when a server of this ``ttl`` may look again at the earliest, by this process's clock."""
+        """Return the earliest next look of a server of this ``ttl``, by this process's clock."""
         return self.sent_at + min(self.reload_every, ttl / 3)
 
     def kept_until(self, queue: QueueSnapshot, ttl: float) -> float:
-        """Return until when its owner, of this ``ttl``, may rely on ``queue``; infinity: it is not asked for."""
+        """Return until when the owner, of this ``ttl``, may rely on ``queue``; infinity: it is not asked for."""
         if queue.asked_ago is None:
             return math.inf
         return self.sent_at + takeover_after(self.drain_within, ttl) - queue.asked_ago - margin(ttl)
@@ -79,7 +79,7 @@ def look(using: str, task_type: int) -> TaskTypeSnapshot:
 
 
 def counts_for(using: str, server: int) -> float:
-    """Return for how many more seconds others count on a server, unless it renews; 0: it was judged dead."""
+    """Return in how many seconds a server is judged dead, unless it renews; 0: it already is."""
     rows = Server.objects.using(using).alive().filter(pk=server).with_ages()
     left: int | None = retrying(connections[using], rows.values_list("micros_left", flat=True).first)
     return max(left or 0, 0) / 1_000_000
@@ -98,15 +98,15 @@ def load(using: str, task_type: int, server: int) -> list[tuple[QueueSnapshot, s
 
 
 class Absence:
-    """Whether this server was away, or the database, so long that it should judge nobody dead: others were away, too.
+    """Whether an outage was so long that this server should judge none dead: others may have been away, too.
 
-    For one ``ttl`` after an outage that it has noticed, and not again before it could judge once: if the database or
-    this server is away again and again, dead servers must still be found. A server that noticed no outage judges
-    meanwhile, so one with a bad network of its own keeps no queue from the others. Times: see ``database.clock``.
+    It spares them for one ``ttl`` after an outage that it has noticed, and not again before it could judge once: after
+    repeated outages dead servers must still be found. A server that noticed no outage judges meanwhile, so the bad
+    network of one server keeps no queue from the others. Times: see ``database.clock``.
     """
 
     def __init__(self, now: float, ttl: float, after: "Absence | None" = None) -> None:
-        """Begin at ``now``; ``after``: the absence of this server's last run, which was away until now."""
+        """Begin at ``now``; ``after``: of this server's last run, which was away until now."""
         self._ttl, self._heard_at = ttl, now
         self._may_spare, self.spares_until = True, -math.inf
         if after is not None:
@@ -115,15 +115,15 @@ class Absence:
                 self._spare(now)
 
     def goes_on(self, now: float) -> None:
-        """Note that the database has just answered, or that this server was busy until now."""
+        """Note an answer of the database, or that this server was busy until now."""
         self._heard_at = now
 
     def has_answered(self, now: float) -> None:
-        """Note that the database has answered after this server had nothing to do."""
+        """Note an answer of the database after this server was idle."""
         if self._may_spare and self._is_long(now):
             self._spare(now)
         elif now >= self.spares_until:
-            self._may_spare = True  # servers that are dead by then are judged now
+            self._may_spare = True  # dead servers are judged now
         self.goes_on(now)
 
     def spares(self, now: float) -> bool:

@@ -1,18 +1,18 @@
-"""Cells for spreadsheets: nothing that a spreadsheet would execute, whichever character it splits at."""
+"""Cells that a spreadsheet does not execute, whichever character it splits at."""
 
 import re
 from typing import Any
 
-# Some also accept full-width characters; and text before a formula may be cut off.
+# Some accept full-width characters, or cut off text before a formula.
 _FORMULA = re.compile(r'[\s"]*[=+\-@＝＋－＠]')  # noqa: RUF001
-_NUMBER = re.compile(r"[+-][0-9]+(\.[0-9]+)?")  # a phone number, for example, which is not executed
-_SPLITS = re.compile(r"([;\t\r\n])")  # also inside quotes, if these are not where the spreadsheet expects them
+_NUMBER = re.compile(r"[+-][0-9]+(\.[0-9]+)?")  # such as a phone number, which is not executed
+_SPLITS = re.compile(r"([;\t\r\n])")  # inside quotes, too, if they are not where the spreadsheet expects them
 
 
 def harmless(value: Any) -> Any:
-    """Return a text that a spreadsheet would take for a formula with a ' before it; all other values unchanged.
+    """Return text that a spreadsheet would take for a formula with a ' before it, and other values unchanged.
 
-    A spreadsheet may split comma-separated text at semicolons and tabs, too: a formula behind one also gets a '.
+    Spreadsheets may also split at semicolons and tabs: a formula after one gets a ', too.
     """
     if value is None or isinstance(value, int | float):
         return value

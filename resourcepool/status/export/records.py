@@ -1,4 +1,4 @@
-"""Resources and events as flat records, a thousand at a time: for spreadsheets, scripts, and a later import."""
+"""Resources and events as flat records for spreadsheets, scripts and a later import, read in chunks."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,7 @@ def of_resources(rows: Any) -> Iterator[Record]:
 
     Ended states are left out: a quarantine that has ended gives no reason.
 
-    Not promised: one moment for all of them. Each thousand is read separately.
+    Not promised: a consistent snapshot. Each thousand is read separately.
     """
     stored = [name for name in columns(rows.model, to_import=False) if name != STATE]
     for row in _in_chunks(rows.annotate(db_now=DbNow())):
@@ -60,7 +60,7 @@ def of_events(model: Any, seconds: float) -> Iterator[Record]:
     ends = retrying(connection, lambda: events.aggregate(first=Min("pk"), last=Max("pk")))
     if ends["first"] is None:
         return
-    # The range of keys is known now, so no chunk has to look for its start; and later events are left out.
+    # With a range of keys no chunk searches for its start, and later events are left out.
     events = events.filter(pk__gte=ends["first"], pk__lte=ends["last"])
     names = event_columns()
     for event in _in_chunks(events):
@@ -68,7 +68,7 @@ def of_events(model: Any, seconds: float) -> Iterator[Record]:
 
 
 def _in_chunks(rows: Any) -> Iterator[Any]:
-    """Yield ``rows`` by primary key without ever holding more than ``CHUNK``, and without keeping a cursor open."""
+    """Yield ``rows`` by primary key, at most ``CHUNK`` in memory, without an open cursor."""
     rows, connection = rows.order_by("pk"), connections[rows.db]
     chunk = _read(connection, rows)
     while chunk:

@@ -1,1 +1,1 @@
-"""How locks, semaphores, read-write locks and conditions stand, name by name, and who waits for whom."""
+"""The state of locks, semaphores, read-write locks and conditions by name, and who waits for whom."""

@@ -1,4 +1,4 @@
-"""Conditions and barriers: which are waited for, or stand."""
+"""Conditions and barriers in addresses: kind and name as one text."""
 
 from resourcepool.status.locks.kinds import LockKind
 

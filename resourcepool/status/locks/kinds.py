@@ -51,11 +51,11 @@ class LockKind(StrEnum):
         return f"{PREFIX}{name}" if self is LockKind.BARRIER else name
 
     def line(self, name: str) -> str:
-        """Return the name of the line of those who wait for it."""
+        """Return the name of the line of its waiters."""
         return f"{self.prefix}{name}"
 
     def rows(self) -> QuerySet[Any]:
-        """Return its rows, of all names, each with what it is ``called``; the intent to upgrade has none."""
+        """Return its rows, of all names, each with its name as ``called``; an intent to upgrade has none."""
         rows: Any = self.model.objects.using(using())
         called: Any = F("name")
         match self:
@@ -69,7 +69,7 @@ class LockKind(StrEnum):
         return found
 
     def tickets(self) -> QuerySet[Any]:
-        """Return the tickets of those who wait, each with what it waits for is ``called``."""
+        """Return the tickets of its waiters, each with the name it waits for as ``called``."""
         tickets: Any = Ticket.objects.using(using()).waiting().filter(pool__begins=self.prefix)
         if self is LockKind.CONDITION:
             tickets = tickets.exclude(pool__begins=LockKind.BARRIER.prefix)
@@ -92,15 +92,15 @@ MODELS: dict[LockKind, Any] = {
 
 
 def using() -> str:
-    """Return the database on which they are decided: one for all kinds, as the routers of a project must say.
+    """Return the database of their rows: the same for all kinds, as a project's routers must say.
 
-    Never a replica, from which other readings may come: it is behind, and would show deadlocks that are over.
+    Not a replica, from which other readings may come: it is behind, and would show deadlocks that are over.
     """
     return router.db_for_write(Mutex)
 
 
 def waiting(kinds: Collection[LockKind]) -> QuerySet[Any]:
-    """Return the tickets of those who wait for something of these kinds."""
+    """Return the tickets of all waiters for these kinds."""
     of_kinds = Q(pk__in=[])
     for kind in kinds:
         of_kinds |= Q(pool__begins=kind.prefix)

@@ -1,8 +1,8 @@
 """Who waits for whom, and who can never go on: pure functions on what was read.
 
-Where there are several permits, one who waits does not need all of those who hold them: whoever of them goes on first
-may be enough. So a circle of waiters is only then certain to last if nobody in it could go on, even if everybody
-outside of it gave back all that they hold (Holt 1972: a graph that cannot be reduced).
+Where there are several permits, a waiter does not need all of their holders to go on: one may be enough. So a circle of
+waiters is certain to last only if none of them could go on even if all others released all that they hold (Holt 1972: a
+graph that cannot be reduced).
 """
 
 from collections import defaultdict, deque
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
-Owner = tuple[str, str]  # incarnation of a process, number of a thread or task in it; see ``locks.owners``
+Owner = tuple[str, str]  # incarnation of a process, number of a thread or task in it; see ``locks.registry``
 Name = tuple[str, str]  # kind, name
 
 
@@ -38,7 +38,7 @@ class Knot:
 
 
 def stuck(wants: Collection[Claim], held: Iterable[Claim], free: Mapping[Name, float]) -> set[Owner]:
-    """Return those who cannot go on, even if all who can do so and then give back everything.
+    """Return the owners that cannot go on, even if all others go on and then release everything.
 
     Args:
         free: how many permits of each name are free; of a name that is not in it, as many as anybody wants.
@@ -75,7 +75,7 @@ def has_enough(free: Mapping[Name, float], wanted: Claim) -> bool:
 def knots(wants: Collection[Claim], held: Collection[Claim], free: Mapping[Name, float]) -> list[Knot]:
     """Return circles of waiters, the certain ones first; each owner is in one of them at most. ``free``: see ``stuck``.
 
-    Whoever cannot go on is in a certain circle, or waits, directly or by way of others, for one who is; or it wants
+    An owner that cannot go on is in a certain circle, waits, directly or through others, for an owner that is, or wants
     more than there is.
     """
     lasting, waits_for = stuck(wants, held, free), _edges(wants, held, free)
@@ -111,7 +111,7 @@ def _within(edges: Edges, owners: Set[Owner]) -> dict[Owner, dict[Owner, Name]]:
 
 
 def _circles(edges: dict[Owner, dict[Owner, Name]]) -> Iterable[tuple[tuple[Owner, ...], tuple[Name, ...]]]:
-    """Yield circles that share nobody, until none is left."""
+    """Yield circles that share no owner, until none is left."""
     while circle := _circle(edges):
         nexts = [*circle[1:], circle[0]]
         yield tuple(circle), tuple(edges[owner][other] for owner, other in zip(circle, nexts, strict=True))
@@ -119,7 +119,7 @@ def _circles(edges: dict[Owner, dict[Owner, Name]]) -> Iterable[tuple[tuple[Owne
 
 
 def _circle(edges: Edges) -> list[Owner]:
-    """Return some circle, begun with the least of its owners; []: there is none."""
+    """Return a circle, beginning with the least of its owners; []: there is none."""
     try:
         TopologicalSorter(edges).prepare()
     except CycleError as error:

@@ -1,4 +1,4 @@
-"""How locks, semaphores, read-write locks, conditions and barriers stand, page by page, by name."""
+"""The state of locks, semaphores, read-write locks, conditions and barriers, by name, a page at a time."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ HOLDERS = 10  # of a name on a page
 MOST_HOLDERS = 100  # of a name that is shown in full
 MOST_WAITERS = 100
 HELD = Q(busy_before__gt=DbNow()) & ~Q(holder="")
-STANDS = Q(key__endswith=f"{NUMBER}0")  # the row of a barrier itself; the others are those of who was notified
+STANDS = Q(key__endswith=f"{NUMBER}0")  # the row of a barrier itself; others are of notified waiters
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Holding:
     Attributes:
         fence: of its first row.
         expires_in: seconds until it expires unless it is renewed.
-        is_waiting: it wants more permits than it has got so far, and is in line for them: the others hold it up.
+        is_waiting: it is still in line for more permits.
     """
 
     holder: str
@@ -60,14 +60,14 @@ class Waiter:
 
 @dataclass(frozen=True, slots=True)
 class LockStatus:
-    """How one name stands at one moment of the database's clock; times in seconds.
+    """The state of one name at one moment of the database's clock; times in seconds.
 
     Attributes:
         permits: in service; of a lock 1, of a condition or a barrier 0.
         held: how many are held, those no longer in service, too; of a condition or a barrier, how many waiters were
             notified and have not come back yet.
         holders: the first of them.
-        stands: of a barrier, who has put it up; "": it does not stand.
+        stands: of a barrier, who created it; "": there is none.
         fence: the highest of its rows; 0: it has none.
         waiters: how many wait for it; ``longest_wait``: for how long the first of them has; None: nobody waits.
         line: those who wait, the first to be served first; only of a name that is shown in full.
@@ -91,7 +91,7 @@ class LockStatus:
 
     @property
     def in_use(self) -> tuple[Holding, ...]:
-        """``holders`` without those that wait for more themselves."""
+        """``holders`` without those that still wait for more permits."""
         return tuple(one for one in self.holders if not one.is_waiting)
 
 
@@ -136,12 +136,12 @@ def locks(
 
 
 def standing_of(kind: LockKind, names: Iterable[str], *, holders: int = HOLDERS) -> dict[str, LockStatus]:
-    """Return how these names of one kind stand, those without a row, too; raises DatabaseUnavailable."""
+    """Return the state of these names of one kind, also of names without a row; raises DatabaseUnavailable."""
     return {one.name: one for one in _statuses([(kind, name) for name in names], holders)}
 
 
 def lock_named(name: str, kind: str = "") -> list[LockStatus]:
-    """Return how this name stands, once for each kind that has it, in full: with its line, and more holders.
+    """Return the state of this name, once for each kind that has it, in full: with its line, and more holders.
 
     Raises:
         BadOption: there is no such kind.
@@ -198,7 +198,7 @@ def _names(
 
 
 def _statuses(chosen: Sequence[tuple[LockKind, str]], holders: int = HOLDERS) -> list[LockStatus]:
-    """Return how these stand: two statements for each table, one for all who wait, one for what these have so far."""
+    """Return the state of each: two statements for each table, one for waiters, one for what waiters have so far."""
     if not chosen:
         return []
     totals: dict[Any, Mapping[str, Any]] = {}
@@ -230,7 +230,7 @@ def _statuses(chosen: Sequence[tuple[LockKind, str]], holders: int = HOLDERS) ->
 
 
 def _note_waiting(held: dict[tuple[LockKind, str], list[Holding]], waits: Collection[Any]) -> None:
-    """Mark what is held by a request for several permits that is still in line."""
+    """Mark what a request for several permits holds while it is still in line."""
     wanted = [one for one in waits if one[0].has_permits and held.get(one)]
     if not wanted:
         return

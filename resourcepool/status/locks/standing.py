@@ -1,4 +1,4 @@
-"""How all locks stand together: what is held, who waits longest, and which circles there are."""
+"""All locks together: how many are held, who waits longest, and which circles there are."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class LocksStanding:
 
 
 def standing(kinds: Collection[LockKind] = KINDS) -> LocksStanding:
-    """Return how these kinds stand; circles only if all kinds are asked for: sixteen statements at most.
+    """Return the state of these kinds; circles only if all kinds are asked for: sixteen statements at most.
 
     Raises:
         DatabaseUnavailable: they cannot be read.
@@ -70,7 +70,7 @@ def standing(kinds: Collection[LockKind] = KINDS) -> LocksStanding:
 
 
 def first_holders(one: LockStatus) -> str:
-    """Return some of those who hold it up, each once, for people; "": nobody. Not those that wait for more of it."""
+    """Return some of its holders, each once, for people; "": none. Not those that still wait for more permits."""
     names = list(dict.fromkeys(who(held.holder) for held in one.in_use))
     return ", ".join([*names[:NAMED], *([".."] if len(names) > NAMED else [])])
 
@@ -80,7 +80,7 @@ def _about(kind: LockKind, name: str) -> str:
 
 
 def of_locks(found: LocksStanding, oldest: float) -> Iterator[Alarm]:
-    """Yield what is wrong; ``oldest``: for how many seconds somebody may wait."""
+    """Yield alarms; ``oldest``: for how many seconds a caller may wait."""
     for cycle in found.cycles:
         if cycle.is_certain and cycle.lasts > LASTS:
             first = cycle.links[0]

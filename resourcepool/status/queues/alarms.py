@@ -9,12 +9,12 @@ from django.utils.translation import ngettext
 from resourcepool.labels import printable
 from resourcepool.queues.planning.changes import takeover_after
 from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, Kind
-from resourcepool.status.queues.flapping import RESTS
+from resourcepool.status.queues.problems import RESTS
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
 from resourcepool.status.reading import duration
 
-IDLE_HEARTBEATS = 10  # for so many a server may be without a queue, or its code not ask for work
-LATE_HEARTBEATS = 2  # within so many other servers act on overdue changes
+IDLE_HEARTBEATS = 10  # a server may be without a queue, or ask for no work, for so long
+LATE_HEARTBEATS = 2  # other servers act on overdue changes within this time
 
 
 def of_queues(task_types: Iterable[TaskTypeStatus]) -> Iterator[Alarm]:
@@ -53,9 +53,9 @@ def _of_unowned(one: TaskTypeStatus) -> Iterator[Alarm]:
 
 def _of_stalled(one: TaskTypeStatus) -> Iterator[Alarm]:
     late = [server for server in one.alive if not one.is_paused and _is_stalled(server, one)]
-    if not late:
+    worst = max(late, key=lambda server: server.stirred or 0.0, default=None)
+    if worst is None:
         return
-    worst = max(late, key=lambda server: server.stirred or 0.0)
     if worst.in_hand:
         text = ngettext(
             "server %(server)s has begun no work for %(ago)s, and has %(count)d queue in hand (allowed: %(within)s):"
@@ -82,16 +82,15 @@ def _is_stalled(server: ServerStatus, one: TaskTypeStatus) -> bool:
 
 
 def _stalls_after(server: ServerStatus, one: TaskTypeStatus) -> float:
-    """Return for how long it may begin no work: with work in hand as long as a hand-over may take."""
+    """Return for how long it may begin no work; with work in hand, as long as a hand-over may take."""
     asks = IDLE_HEARTBEATS * one.heartbeat_every
     return max(asks, one.drain_within) if server.in_hand else asks
 
 
 def _of_drains(one: TaskTypeStatus) -> Iterator[Alarm]:
-    late = [server for server in one.alive if _late_by(server, one) > LATE_HEARTBEATS * one.heartbeat_every]
-    if not late:
+    worst = max(one.alive, key=lambda server: _late_by(server, one), default=None)
+    if worst is None or _late_by(worst, one) <= LATE_HEARTBEATS * one.heartbeat_every:
         return
-    worst = max(late, key=lambda server: _late_by(server, one))
     text = ngettext(
         "server %(server)s was to give up %(count)d queue, asked for %(ago)s ago (allowed: %(within)s): its work"
         " hangs, or a transaction keeps the row locked. If it does not end, stop that process.",
@@ -99,15 +98,9 @@ def _of_drains(one: TaskTypeStatus) -> Iterator[Alarm]:
         " work hangs, or a transaction keeps the rows locked. If it does not end, stop that process.",
         worst.asked_for,
     )
-    yield _alarm(
-        Kind.DRAIN_OVERDUE,
-        one,
-        text,
-        server=printable(worst),
-        count=worst.asked_for,
-        ago=duration(worst.longest_asked or 0.0),
-        within=duration(takeover_after(one.drain_within, worst.ttl)),
-    )
+    spans = {"ago": worst.longest_asked or 0.0, "within": takeover_after(one.drain_within, worst.ttl)}
+    said = {name: duration(span) for name, span in spans.items()}
+    yield _alarm(Kind.DRAIN_OVERDUE, one, text, server=printable(worst), count=worst.asked_for, **said)
 
 
 def drains_in_vain(one: TaskTypeStatus) -> Iterator[Alarm]:

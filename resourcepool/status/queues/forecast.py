@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
@@ -11,8 +11,7 @@ from resourcepool.queues.changing import preview
 from resourcepool.queues.models import Move
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
-from resourcepool.queues.queries import find_task_type, read_queues, using_of_queues
-from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
+from resourcepool.status.queues.problems import PossibleOwner, why_no_other, why_nobody
 
 FIRST = 5  # queues that are named
 
@@ -50,7 +49,7 @@ class Unowned:
 class Forecast:
     """The changes, the number of queues, and the queues that nobody would get, with the reason.
 
-    ``staying``: the queues that would stay with draining servers, because no other server would get them.
+    ``staying``: the queues that would stay with draining servers.
     """
 
     changes: Sequence[Foreseen]
@@ -68,18 +67,10 @@ def forecast(
     draining: Sequence[str] = (),
     removing: Sequence[str] = (),
 ) -> Forecast:
-    """Return the changes if these servers left, joined or drained; see ``preview`` for arguments and errors.
-
-    Not promised: that the shares and the changes are of the same moment, when others change queues meanwhile.
-    """
-    changes, workers = preview(
+    """Return the changes if these servers left, joined or drained; see ``preview`` for arguments and errors."""
+    changes, workers, queues = preview(
         task_type, without=without, joining=joining, draining=draining, removing=removing
     )
-    using = using_of_queues()
-    queues = [
-        replace(queue, is_retiring=True) if queue.queue_id in set(removing) else queue
-        for queue in read_queues(find_task_type(task_type, using), using)
-    ]
     names = {worker.member.pk: name_of(worker.member) for worker in workers}
     foreseen = [
         _foreseen(change, names, joining) for change in [*changes, *_asked_back(queues, changes, removing)]
@@ -122,16 +113,11 @@ def _without_another(
         if (end := ends[queue.pk]) in ends_at:
             kind = end, queue.pin, *sorted(queue.labels.items())
             others = [one for pk, one in candidates.items() if pk != end]
-            why = whys.get(kind) or whys.setdefault(kind, _why(queue, others, is_owned=end is not None))
+            explain = why_nobody if end is None else why_no_other
+            why = whys.get(kind) or whys.setdefault(kind, explain(queue.labels, others, queue.pin))
             found.setdefault(why, []).append(queue.queue_id)
     listed = [Unowned(why, len(ids), ids[:FIRST]) for why, ids in found.items()]
     return sorted(listed, key=lambda one: -one.count)
-
-
-def _why(queue: QueueSnapshot, others: Sequence[PossibleOwner], *, is_owned: bool) -> str:
-    if is_owned and not others:
-        return _("no other server is up")
-    return why_nobody(queue.labels, others, queue.pin)
 
 
 def _asked_back(

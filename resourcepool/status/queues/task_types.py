@@ -1,7 +1,7 @@
 """The state of each task type: its settings, its servers with their queues, and queues without an owner.
 
-Five statements for all task types together, however many queues and servers there are; one more if there are servers
-and some queues have no owner, and two if a draining server keeps some.
+Five statements for all task types together; one more if there are servers and some queues have no owner, and two if
+a draining server keeps some.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,15 +15,19 @@ from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.queues.queries import find_task_type, using_of_queues
-from resourcepool.status.queues.flapping import Restless, restless_of
-from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
-from resourcepool.status.queues.stuck import Stuck, stuck_of
+from resourcepool.status.queues.problems import (
+    PossibleOwner,
+    Restless,
+    Stuck,
+    restless_of,
+    stuck_of,
+    why_nobody,
+)
 from resourcepool.status.reading import Since, Until, fetched
 
 MOST_TASK_TYPES = 200
 MOST_SERVERS = 5_000  # of all task types together
 
-# The fields that are columns.
 OF_SERVER = ("pk", "name", "holder", "state", "weight", "labels", "limit", "ttl", "in_hand")
 INTERVALS = ("heartbeat_every", "judge_dead_after", "reload_every", "drain_within")
 OF_TASK_TYPE = ("pk", "name", "strategy", *INTERVALS, "is_paused", "generation", "assigned_by")
@@ -183,11 +187,14 @@ def _status(
     awaits: Mapping[int, int],
     restless: Restless | None,
 ) -> TaskTypeStatus:
-    has = {group["server"]: group for group in groups}
-    known = {one["pk"]: _server(one, has.get(one["pk"], {}), awaits.get(one["pk"], 0)) for one in servers}
+    has = {group["server"]: {name: group[name] for name in OF_A_SERVERS_QUEUES} for group in groups}
+    known = {
+        one["pk"]: ServerStatus(**one, **has.get(one["pk"], {}), awaits=awaits.get(one["pk"], 0))
+        for one in servers
+    }
     orphaned = [group for group in groups if not ((owner := known.get(group["server"])) and owner.is_alive)]
     row["was_served"] |= any(owner is not None for owner in has)
-    # As far as it is known: since the heartbeat of the server that died, or else since they lost their server.
+    # Since the last heartbeat of the server that died, or since they lost their server.
     spans = [
         owner.heartbeat if (owner := known.get(group["server"])) else group["had_for"] for group in orphaned
     ]
@@ -204,14 +211,10 @@ def _status(
     )
 
 
-def _server(row: dict[str, Any], has: Mapping[str, Any], awaits: int) -> ServerStatus:
-    return ServerStatus(**row, **{name: has[name] for name in OF_A_SERVERS_QUEUES if has}, awaits=awaits)
-
-
 def _first_unowned(
     using: str, stand: Sequence[TaskTypeStatus], groups: Mapping[int, Sequence[dict[str, Any]]]
 ) -> dict[int, dict[str, Any]]:
-    """Return, of task types with servers, one queue that none of them has, and why."""
+    """Return, of each task type with servers and unowned queues, the first of these and why nobody has it."""
     alive = {one.pk: {server.pk: server for server in one.alive} for one in stand if one.unowned and one.alive}
     firsts = [
         min(group["first"] for group in groups[pk] if group["server"] not in servers)

@@ -12,8 +12,7 @@ from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import QueueServer
 from resourcepool.status.alarms import Kind, alarms
 from resourcepool.status.queues.alarms import of_queues
-from resourcepool.status.queues.flapping import Restless
-from resourcepool.status.queues.stuck import Stuck
+from resourcepool.status.queues.problems import Restless, Stuck
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
 from tests.eventually import eventually
 

@@ -5,7 +5,7 @@ import pytest
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import QueueSnapshot, ServerSnapshot
 from resourcepool.status.queues.forecast import Unowned, kept, unowned
-from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
+from resourcepool.status.queues.problems import PossibleOwner, why_nobody
 
 EU, MARS = {"zone": "eu"}, {"zone": "mars"}
 BOTH = {"zone": "eu", "disk": "ssd"}

@@ -7,7 +7,7 @@ import pytest
 from resourcepool.models import TaskType
 from resourcepool.queues import changing
 from resourcepool.status.queues.alarms import drains_in_vain
-from resourcepool.status.queues.stuck import Stuck
+from resourcepool.status.queues.problems import Stuck
 from resourcepool.status.queues.task_types import task_type
 from tests.committed import Statement
 from tests.queues.crew import NAME, dies, made, replan, stranger

@@ -1,0 +1,135 @@
+"""The queues of a task type: in detail, or all at once as cells of a map."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F
+from django.utils.translation import gettext as _
+
+from resourcepool.labels import listed, printable
+from resourcepool.queues.ids import MOST_AT_ONCE, known
+from resourcepool.queues.models import Queue
+from resourcepool.queues.queries import using_of_queues
+from resourcepool.status.queues.problems import PossibleOwner, why_nobody
+from resourcepool.status.queues.task_types import TaskTypeStatus, task_type
+from resourcepool.status.reading import Since, fetched
+
+COLUMNS = ("pk", "queue_id", "parameter", "fence", "pin", "labels", "is_retiring")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatus:
+    """One queue; durations in seconds.
+
+    Attributes:
+        owner: the server that has it, such as "web-3 #17"; "" nobody. ``is_owned``: whether that server lives.
+        requester: the server that has asked for it; "" nobody.
+        asked_for: for how long its server has been asked to give it up; None: it is not.
+        since: for how long it has had this owner, or none; None: unknown.
+        why_unowned: why nobody has it; "" if a living server does.
+    """
+
+    pk: int
+    queue_id: str
+    parameter: str
+    owner: str
+    owner_pk: int | None
+    is_owned: bool
+    requester: str
+    requester_pk: int | None
+    fence: int
+    pin: str
+    labels: Mapping[str, str]
+    asked_for: float | None
+    since: float | None
+    is_retiring: bool
+    why_unowned: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCell:
+    """The place of one queue; durations in seconds, by the database's clock.
+
+    Attributes:
+        owner: the key of the server that has it; None: nobody.
+        asker: the key of the server that is to get it; None: nobody, or it is being removed.
+        had: for how long it has had this owner, or none; None: unknown.
+        asked: for how long its owner has been asked to give it up; None: it is not.
+    """
+
+    pk: int
+    queue_id: str
+    owner: int | None
+    asker: int | None
+    had: float | None
+    asked: float | None
+    pin: str
+    is_retiring: bool
+
+
+def queues_of(
+    task_type: TaskTypeStatus, *, only: Collection[str] | None = None, limit: int = 500
+) -> list[QueueStatus]:
+    """Return the first queues, in the order in which they were added; ``only``: with these ids. One statement."""
+    rows = Queue.objects.using(using_of_queues()).filter(task_type=task_type.pk).order_by("pk")
+    if only is not None:
+        rows = rows.filter(queue_id__in=only)
+    servers = {"owner_pk": F("cur_server"), "requester_pk": F("req_server")}
+    spans = {"asked_for": Since("requested_at"), "had_for": Since("since")}
+    names = {one.pk: str(one) for one in task_type.servers}
+    alive = {one.pk: one.as_possible_owner for one in task_type.alive}
+    found = fetched(rows.values(*COLUMNS, **servers, **spans)[:limit])
+    return [_status(names, alive, since=row.pop("had_for"), **row) for row in found]
+
+
+def queues_named(task_type: TaskTypeStatus, queue_ids: Sequence[str]) -> list[QueueStatus]:
+    """Return these queues; raises BadOption, which names missing ones."""
+    found = queues_of(task_type, only=queue_ids, limit=MOST_AT_ONCE)
+    known(task_type.name, queue_ids, {queue.queue_id: queue.pk for queue in found})
+    return found
+
+
+def cells(task_types: Collection[int]) -> dict[int, list[QueueCell]]:
+    """Return {key of the task type: its queues in the order in which they were added}, in one query.
+
+    It reads every row: use it only for small task types.
+    """
+    found: dict[int, list[QueueCell]] = {pk: [] for pk in task_types}
+    if not found:
+        return found
+    rows = Queue.objects.using(using_of_queues()).filter(task_type__in=found).order_by("pk")
+    columns = ("task_type", "pk", "queue_id", "cur_server", "req_server")
+    moments = (Since("since"), Since("requested_at"))
+    for of, *cell in fetched(rows.values_list(*columns, *moments, "pin", "is_retiring")):
+        found[of].append(QueueCell(*cell))
+    return found
+
+
+def no_such_server(name: str, server: str) -> str:
+    """Return a hint that there is no server of that name now; "": there is one. A pin may be for a future server.
+
+    Args:
+        name: of the task type.
+        server: the name its queues are pinned to; "": none.
+    """
+    there = sorted({one.name for one in task_type(name).alive})
+    if not server or server in there:
+        return ""
+    text = _("No server is called %(server)s now (there are: %(there)s).")
+    return text % {"server": printable(server), "there": listed(there) or _("none")}
+
+
+def _status(names: Mapping[int, str], alive: Mapping[int, PossibleOwner], **row: Any) -> QueueStatus:
+    is_owned = row["owner_pk"] in alive
+    return QueueStatus(
+        **row,
+        owner=_name(row["owner_pk"], names),
+        is_owned=is_owned,
+        requester=_name(row["requester_pk"], names),
+        why_unowned="" if is_owned else why_nobody(row["labels"], alive.values(), row["pin"]),
+    )
+
+
+def _name(pk: int | None, names: Mapping[int, str]) -> str:
+    return "" if pk is None else names.get(pk, f"#{pk}")
