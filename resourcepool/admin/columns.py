@@ -34,7 +34,7 @@ def lines(first: str, *rest: str) -> SafeString:
 
 
 def badge(css: str, text: str) -> SafeString:
-    """Return a state in the colour of this class of the style sheet."""
+    """Return a state in the colour of a class of the style sheet."""
     return format_html('<span class="resourcepool-state {}">{}</span>', css, text)
 
 
@@ -62,21 +62,17 @@ def countdown(seconds: float, text: str, over: str) -> SafeString:
     return format_html(
         '<span class="resourcepool-left" role="timer" data-left="{}" data-text="{}" data-over="{}" data-units="{}">'
         "{}</span>",
-        f"{left:.1f}",
-        text,
-        over,
-        units,
-        text % duration(left),
+        *(f"{left:.1f}", text, over, units, text % duration(left)),
     )
 
 
 def lasted(seconds: float) -> str:
-    """Return how long something took; short times with their fraction."""
+    """Return a duration; one below 10 s with its fraction."""
     return duration(seconds) if seconds >= 10 else _("%.2f s") % seconds
 
 
 def passed(micros: int) -> str:
-    """Return how long a moment is past, given the microseconds until it (``MicrosUntil``)."""
+    """Return the time since a moment, given the microseconds until it (``MicrosUntil``)."""
     return duration(max(0.0, -micros / 1_000_000))
 
 
@@ -86,7 +82,7 @@ def ago(micros: int) -> str:
 
 
 def lasting(micros: int) -> str:
-    """Return for how long something has been so since then: "for 3 h"."""
+    """Return the same as a duration: "for 3 h"."""
     return _("for %s") % passed(micros)
 
 
@@ -96,20 +92,17 @@ def moment(at: datetime.datetime) -> str:
 
 
 def short_moment(at: datetime.datetime, now: datetime.datetime) -> str:
-    """Return a moment for a narrow column: without the date if that is today's."""
+    """Return a moment for a narrow column: without today's date."""
     at, now = _local(at), _local(now)
     return f"{at:%H:%M:%S}" if at.date() == now.date() else moment(at)
 
 
 def zone() -> str:
-    """Return a sentence that names the time zone of the moments shown; "" if the project does without time zones."""
+    """Return a sentence that names the time zone of the page; "" if the project uses none."""
     if not settings.USE_TZ:
         return ""
-    offset = timezone.localtime().isoformat()[-6:]
-    return _("Times are shown in %(name)s (%(offset)s).") % {
-        "name": timezone.get_current_timezone_name(),
-        "offset": offset,
-    }
+    told = {"name": timezone.get_current_timezone_name(), "offset": timezone.localtime().isoformat()[-6:]}
+    return _("Times are shown in %(name)s (%(offset)s).") % told
 
 
 def _local(at: datetime.datetime) -> datetime.datetime:
@@ -134,7 +127,7 @@ moments, spans = partial(column, spell=moment), partial(column, spell=lasted)
 
 
 def readable(fields: Iterable[Any], model: Any) -> list[Any]:
-    """Return ``fields`` that nobody edits, with a column for each whose value the page would not spell well."""
+    """Return read-only ``fields``; seconds, moments and reasons are replaced by columns that format them."""
     spelled = _spelled(model)
     return [spelled.get(field, field) for field in fields]
 

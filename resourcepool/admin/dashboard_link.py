@@ -20,7 +20,7 @@ class DashboardAdmin(ReadOnlyAdmin):
         return urls(self.admin_site)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell whether there is a pool, or a system besides, that the user may view."""
+        """Tell whether the user may view any pool or other system."""
         return bool(visible_models(self.admin_site, request) or visible_systems(self.admin_site, request))
 
     def has_module_permission(self, request: HttpRequest) -> bool:

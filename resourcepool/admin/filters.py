@@ -14,8 +14,6 @@ Options = Iterable[tuple[str, Any]] | Callable[[], Iterable[tuple[str, Any]]]
 
 
 class ChoiceFilter(admin.SimpleListFilter):
-    """A filter with values to choose from."""
-
     options: Options
     narrow: Narrow
 
@@ -28,7 +26,7 @@ class ChoiceFilter(admin.SimpleListFilter):
 
 
 class TextFilter(admin.SimpleListFilter):
-    """A filter into which one types; works without JavaScript."""
+    """A filter with a text field; it works without JavaScript."""
 
     template = "resourcepool/admin/text_filter.html"
     hint: Any = ""
@@ -41,7 +39,7 @@ class TextFilter(admin.SimpleListFilter):
         return True
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        """Yield what the one form needs: the text, and the other parameters of the page."""
+        """Yield the data of the one form: its text, and the other parameters of the page."""
         others = [pair for pair in changelist.params.items() if pair[0] != self.parameter_name]
         yield {
             "name": self.parameter_name,
@@ -72,7 +70,7 @@ def choice(name: str, title: Any, options: Options, narrow: Narrow | None = None
 
 
 def typed(name: str, title: Any, hint: Any = ITS_NAME, narrow: Narrow | None = None) -> type[TextFilter]:
-    """Return a filter into which one types; ``hint`` says what, and ``narrow`` is as in ``choice``."""
+    """Return a filter with a text field; ``hint`` names the text, ``narrow`` is as in ``choice``."""
     about = {"parameter_name": name, "title": title, "hint": hint}
     return type(f"{name}_filter", (TextFilter,), about | {"narrow": staticmethod(narrow or _by_value(name))})
 

@@ -27,7 +27,6 @@ class OperationForm(forms.Form):
             self.fields |= _of_a_line(field) if isinstance(field, Line) else _of_a_span(field)
 
     def clean(self) -> dict[str, Any]:
-        """Check each field by its own rules."""
         super().clean()
         if self.errors:
             return self.cleaned_data
@@ -37,9 +36,8 @@ class OperationForm(forms.Form):
         }
         # They share a line, where the resource keeps them.
         if len(": ".join(value for value in entered.values() if isinstance(value, str))) > MAX_REASON:
-            raise forms.ValidationError(
-                _("Name and reason together: at most %(most)d characters.") % {"most": MAX_REASON - 2}
-            )
+            text = _("Name and reason together: at most %(most)d characters.")
+            raise forms.ValidationError(text % {"most": MAX_REASON - 2})
         return entered
 
     def _line(self, field: Line) -> str:

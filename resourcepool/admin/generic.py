@@ -67,11 +67,8 @@ class Admin(ModelAdmin):
         return CappedList
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(**{name: MicrosUntil(column) for name, column in self.ages.items()})
-        )
+        ages = {name: MicrosUntil(column) for name, column in self.ages.items()}
+        return super().get_queryset(request).annotate(**ages)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if is_seconds(db_field):
@@ -95,15 +92,26 @@ class Admin(ModelAdmin):
             return found
         return [(name, {**more, "fields": readable(more["fields"], self.model)}) for name, more in found]
 
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Write only what was edited: others write the rest while the form is open."""
+        if not change:
+            super().save_model(request, obj, form, change)
+        elif edited := self.edited(form):
+            obj.save(update_fields=edited)
+
+    def edited(self, form: Any) -> list[str]:
+        """Return the columns that ``form`` changes."""
+        return list(form.changed_data)
+
     def note(self, rows: Any) -> None:
-        """Set on each of ``rows``, which are on one page, what columns show besides: one query for all of them."""
+        """Set on ``rows``, which share one page, the values that columns need: one query for all rows."""
 
     def note_in_full(self, row: Any) -> None:
-        """Set the same on the one ``row`` that has the page to itself."""
+        """Set the same on the ``row`` of a change page."""
         self.note([row])
 
     def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Return what the page of ``row`` shows besides its form, for the template."""
+        """Return the template's context for the page of ``row``, besides the form."""
         self.note_in_full(row)
         return {}
 
@@ -112,15 +120,8 @@ class Admin(ModelAdmin):
             context |= self.page_of(request, row)
         return super().render_change_form(request, context, *args, **kwargs)
 
-    def own_urls(self) -> list[URLPattern]:
-        """Return the addresses of pages that Django has not; they come first."""
-        return []
-
-    def get_urls(self) -> list[URLPattern]:
-        return [*self.own_urls(), *super().get_urls()]
-
     def url_to(self, route: str, view: Callable[..., HttpResponse], page: str) -> URLPattern:
-        """Return an address for ``own_urls``."""
+        """Return the address of a page that Django has not, for ``get_urls``."""
         name = f"{self.opts.app_label}_{self.opts.model_name}_{page}"
         return path(route, self.admin_site.admin_view(view), name=name)
 
@@ -135,12 +136,12 @@ class Admin(ModelAdmin):
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """Show the form, and save it, unless somebody's transaction keeps the row locked for long."""
+        """Show and save the form; a row that another transaction keeps locked is not saved."""
         view = partial(super().changeform_view, request, object_id, *args, **kwargs)
         return self._briefly(request, view, _("Not saved: %s"), object_id)
 
     def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Ask, and delete it, unless somebody's transaction keeps the row locked for long."""
+        """Ask, then delete; a row that another transaction keeps locked is not deleted."""
         view = partial(super().delete_view, request, object_id, *args, **kwargs)
         return self._briefly(request, view, _("Not deleted: %s"), object_id)
 
@@ -165,7 +166,7 @@ class Admin(ModelAdmin):
         return [self.opts.pk.to_python(unquote(object_id))]
 
     def response_action(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Do an action to the chosen rows; Django answers 400 to keys that no row can have."""
+        """Run an action on the chosen rows; Django answers 400 to keys that no row can have."""
         if all(map(self._can_be_key, request.POST.getlist(ACTION_CHECKBOX_NAME))):
             return super().response_action(request, *args, **kwargs)
         raise SuspiciousOperation("no key of a row")
@@ -211,15 +212,9 @@ class Admin(ModelAdmin):
         return not isinstance(found, float) or math.isfinite(found)
 
     def page_beside(self, request: HttpRequest, template: str, title: str, **more: Any) -> HttpResponse:
-        """Return a page beside the list."""
-        context = {
-            **self.admin_site.each_context(request),
-            "title": title,
-            "opts": self.opts,
-            "media": self.media,
-        }
+        context = {"title": title, "opts": self.opts, "media": self.media, **more}
         request.current_app = self.admin_site.name
-        return TemplateResponse(request, template, context | more)
+        return TemplateResponse(request, template, self.admin_site.each_context(request) | context)
 
 
 class WholeTermSearch(ModelAdmin):

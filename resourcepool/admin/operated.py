@@ -48,36 +48,32 @@ class Operated(Admin):
     operations: Mapping[str, Operation] = {}  # what can be done to rows of this model, by name
 
     def offers(self, operation: Operation, row: Any) -> bool:
-        """Tell whether the page of ``row`` offers it: elsewhere it would change nothing."""
+        """Tell whether the page of ``row`` offers it, because it would change something."""
         return bool(operation.states) and operation.is_offered(row)
 
     def has_operate_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell whether this user may do here what no form does."""
+        """Tell whether this user may run operations here."""
         permission = f"{self.opts.app_label}.{get_permission_codename('operate', self.opts)}"
         return bool(request.user.has_perm(permission)) and self.has_view_or_change_permission(request, obj)
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        """Tell whether this user may add rows, which takes the permission to see them, too."""
+        """Tell whether this user may add rows; it needs the permission to view them, too."""
         return super().has_add_permission(request, *args) and self.has_view_or_change_permission(request)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell whether this user may delete rows, which takes the permission to see them, too."""
+        """Tell whether this user may delete rows; it needs the permission to view them, too."""
         allowed = super().has_delete_permission(request, obj)
         return allowed and self.has_view_or_change_permission(request, obj)
 
     def get_urls(self) -> list[URLPattern]:
         """Return the addresses of all pages, those ``at_once`` outside of ATOMIC_REQUESTS."""
-        prefix = f"{self.opts.app_label}_{self.opts.model_name}_"
-        urls = super().get_urls()
+        asks = self.url_to("<path:object_id>/operate/<slug:name>/", self.operate_view, "operate")
+        urls = [asks, *super().get_urls()]
         for url in urls:
-            if url.name in {prefix + page for page in self.at_once}:
+            if str(url.name).rpartition("_")[2] in self.at_once:
                 for alias in connections:
                     transaction.non_atomic_requests(using=alias)(url.callback)
         return urls
-
-    def own_urls(self) -> list[URLPattern]:
-        asks = self.url_to("<path:object_id>/operate/<slug:name>/", self.operate_view, "operate")
-        return [asks, *super().own_urls()]
 
     def may(self, request: HttpRequest, operation: Operation, row: Any = None) -> bool:
         """Tell whether this user may do ``operation``, to ``row`` if one is named."""
@@ -92,7 +88,7 @@ class Operated(Admin):
         return {one.name: (_action_of(one), one.name, one.title) for one in offered} | found
 
     def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Add (operation, URL) of everything that this user may do to ``row`` and that makes sense now."""
+        """Add (operation, URL) of every operation that this user may run on ``row`` now."""
         buttons = [
             (one, self.url_of("operate", quote(row.pk), name))
             for name, one in self.operations.items()
@@ -120,7 +116,7 @@ class Operated(Admin):
         return HttpResponseRedirect(self.url_of("changelist") if is_gone else there)
 
     def ask(self, request: HttpRequest, rows: Any, operation: Operation, back: str) -> HttpResponse | None:
-        """Return the page that asks; None once it is done, as far as it could be: messages say so."""
+        """Return the confirmation page; None after the operation has run: messages report its result."""
         if not self.may(request, operation):
             raise PermissionDenied
         chosen = self.chosen(rows, operation)
@@ -154,7 +150,7 @@ class Operated(Admin):
         return list(rows.order_by("pk")[: MOST_AT_ONCE + 1])
 
     def about(self, request: HttpRequest, chosen: Any, operation: Operation) -> dict[str, Any]:
-        """Return what the page that asks shows of the ``chosen`` rows."""
+        """Return the context of the confirmation page for the ``chosen`` rows."""
         count = len(chosen[:MOST_AT_ONCE])
         return {
             "count": count,
@@ -164,11 +160,11 @@ class Operated(Admin):
         }
 
     def called(self, row: Any) -> str:
-        """Return what the page that asks calls ``row``."""
+        """Return the name of ``row`` on the confirmation page."""
         return str(row)
 
     def perform(self, request: HttpRequest, chosen: Any, operation: Operation, entered: dict[str, Any]) -> None:
-        """Do it to the chosen rows, all in one statement; messages say to how many it was done, and to how many not."""
+        """Run it on the chosen rows in one statement; messages count the rows changed and left."""
         rows, using = chosen[:MOST_AT_ONCE], router.db_for_write(self.model)
         those = self.model._default_manager.using(using).filter(pk__in=[row.pk for row in rows])
         actor, concerned, count = request.user.get_username(), set[Any](), 0
@@ -188,7 +184,7 @@ class Operated(Admin):
             self.message_user(request, operation.otherwise % {"count": left}, messages.WARNING)
 
     def attempt(self, request: HttpRequest, work: Callable[[], object]) -> bool:
-        """Do it, or say why it could not be done; returns whether it was."""
+        """Run ``work``, or show why it failed; return whether it succeeded."""
         try:
             work()
         except ResourcePoolError as error:
@@ -201,7 +197,7 @@ class Operated(Admin):
         return False
 
     def log(self, request: HttpRequest, rows: list[Any], operation: Operation, typed: str | None = "") -> None:
-        """Note in Django's log of each row that it was done, and what was ``typed``."""
+        """Record the operation, and the text that was ``typed``, in Django's log of each row."""
         said = f"{operation.title}: {typed}" if typed else str(operation.title)
         LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, said)  # type: ignore[arg-type]
 

@@ -43,20 +43,16 @@ class PlaceAdmin(Timelined, Operated):
         return ("name", *self.settings, *(self.figures if obj else ()))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return what no form changes; programs know a place by its name."""
+        """Return the fields that no form changes; programs know a place by its name."""
         return ("name", *self.figures) if obj else ()
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return self.is_added_by_hand and super().has_add_permission(request, *args)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Write only what was edited: programs write the rest while the form is open."""
-        edited = [name for name in form.changed_data if name in self.settings]
-        if not change:
-            super().save_model(request, obj, form, change)
-        elif edited:
-            obj.save(update_fields=edited)
-        if change and "is_paused" in edited:
+        """Save it, and tell the history when it was paused or resumed."""
+        super().save_model(request, obj, form, change)
+        if change and "is_paused" in form.changed_data:
             what, fence = What.PAUSED if obj.is_paused else What.RESUMED, getattr(obj, "fence", 0)
             tell(Fact(what, self.model, obj._state.db, obj.pk, fence, actor=request.user.get_username()))
 

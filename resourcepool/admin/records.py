@@ -68,7 +68,6 @@ ActorFilter = typed("by", _("operator"), _("the user's name"), lambda events, te
 
 
 def newest(rows: Any) -> Any:
-    """Return the newest of these rows."""
     last = rows.model._default_manager.aggregate(last=Max("pk"))["last"] or 0
     return rows.filter(pk__gt=last - NEWEST)
 
@@ -99,8 +98,7 @@ class EventAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("resource"))
     def resource(self, event: Event) -> str:
-        models = {model._meta.label_lower: model for model in models_with_events()}
-        model = models.get(event.pool)
+        model = {model._meta.label_lower: model for model in models_with_events()}.get(event.pool)
         return to_page(self.admin_site, model, event.row, event.row) if model else event.row
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -166,13 +164,8 @@ class JobAdmin(ReadOnlyAdmin):
     """What is done now and then, and when it was done last."""
 
     list_display = (
-        "name",
-        "done_at",
-        spans("seconds", _("took")),
-        "result",
-        "failed_at",
-        "holder",
-        "busy_before",
+        *("name", "done_at", spans("seconds", _("took"))),
+        *("result", "failed_at", "holder", "busy_before"),
     )
     ordering = ("name",)
     fields = (*list_display, "fence")

@@ -25,11 +25,10 @@ class Timelined(Admin):
     change_form_template = "resourcepool/admin/timelined.html"
     timeline_template = "resourcepool/admin/timeline.html"
 
-    def own_urls(self) -> list[URLPattern]:
-        return [self.url_to("<path:object_id>/timeline/", self.timeline_view, "timeline"), *super().own_urls()]
+    def get_urls(self) -> list[URLPattern]:
+        return [self.url_to("<path:object_id>/timeline/", self.timeline_view, "timeline"), *super().get_urls()]
 
     def happened_to(self, row: Any, before: tuple[int, int] | None) -> Any:
-        """Return what happened to ``row``; see ``timeline``."""
         return timeline(row, before)
 
     def titled(self, row: Any) -> str:

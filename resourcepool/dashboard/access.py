@@ -56,19 +56,19 @@ def may_view(site: AdminSite, request: HttpRequest, model: Any) -> bool:
 
 
 def visible_jobs(jobs: Mapping[str, JobStatus], models: Sequence[Any]) -> dict[str, JobStatus]:
-    """Return what somebody may know of ``jobs`` who may see ``models`` alone: nothing that names another pool."""
+    """Return ``jobs`` for a user who may see only ``models``: nothing names another pool."""
     labels = {model._meta.label for model in models}
     if labels.issuperset(model._meta.label for model in resource_models()):
         return dict(jobs)
-    return {name: _discreet(job, labels) for name, job in jobs.items() if _is_of_all_or_of(labels, name)}
-
-
-def _is_of_all_or_of(labels: set[str], name: str) -> bool:
-    return not name.startswith(CHECK) or name.removeprefix(CHECK) in labels
+    return {
+        name: _discreet(job, labels)
+        for name, job in jobs.items()
+        if not name.startswith(CHECK) or name.removeprefix(CHECK) in labels
+    }
 
 
 def _discreet(job: JobStatus, labels: set[str]) -> JobStatus:
-    """Keep the words of an error to oneself, which may be about any pool; not those of a check of one that is seen."""
+    """Hide the text of an error, which may be about any pool, unless it is of a check of a visible one."""
     if job.failed is None or job.name.removeprefix(CHECK) in labels:
         return job
     return dataclasses.replace(job, result=_("the server's log says more"))

@@ -1,28 +1,25 @@
 """What the dashboard shows, put together from the read side; the templates only lay it out."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from resourcepool.dashboard.access import visible_jobs
 from resourcepool.dashboard.cells import PLACE, bands, squares
 from resourcepool.dashboard.chart import Chart, Series, chart
-from resourcepool.dashboard.conditions import ConditionPanel, condition_panel
 from resourcepool.dashboard.links import Links
-from resourcepool.dashboard.locks import LockPanel, lock_panel
-from resourcepool.dashboard.places import PlacePanel, place_panel
-from resourcepool.dashboard.queues import Panel, panel
+from resourcepool.dashboard.locks import condition_panel, lock_panel
+from resourcepool.dashboard.places import KINDS, place_panel
+from resourcepool.dashboard.queues import panel
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.state import State, Verdict
 from resourcepool.status.activity import Happenings, Point, Span, happenings, trends, up_to_now
-from resourcepool.status.alarms import Alarm, alarms_of
+from resourcepool.status.alarms import alarms_of
 from resourcepool.status.grid import MOST, Cell, grid
-from resourcepool.status.jobs import JobStatus, jobs
+from resourcepool.status.jobs import jobs
 from resourcepool.status.pools import PoolStatus, pools
 from resourcepool.waiting.models import Ticket
 
@@ -30,82 +27,8 @@ MOST_ALARMS = 100
 IMPORT = "manage.py resourcepool_import proxies.csv"
 
 
-@dataclass(frozen=True, slots=True)
-class BarSegment:
-    """How many are in one state, and where that begins on the bar; ``start`` and ``width`` in percent, as text.
-
-    ``address``: of the list of these; "" when there is none.
-    """
-
-    state: State
-    count: int
-    start: str
-    width: str
-    address: str
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """One pool.
-
-    Attributes:
-        id: of the card on the page.
-        address: of the list of its resources; "" when there is none.
-        line, bad: addresses of the lists of those who wait, and of what was found bad; "" when there is none.
-        shares: the states that any resource is in.
-        is_single: whether each square is one resource; else one stands for ``each``.
-        charts: [] when there is no sample of the time.
-        hint: the command to type next when the pool is empty; else "".
-        keeps_history: whether ``happened`` tells anything.
-    """
-
-    id: str
-    pool: PoolStatus
-    address: str
-    line: str
-    bad: str
-    segments: list[BarSegment]
-    squares: SafeString
-    is_single: bool
-    each: int
-    happened: Happenings
-    keeps_history: bool
-    charts: list[Chart]
-    hint: str
-
-
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """The whole page.
-
-    Attributes:
-        alarms: what is wrong, each with the address of the list that shows it; "" when there is none.
-        waiters: how many wait in all pools.
-        queues: None: not for whoever asks.
-        streams, dispensers, timers, locks, conditions, channels: empty also where they are not for whoever asks.
-    """
-
-    alarms: list[tuple[Alarm, str]]
-    waiters: int
-    cards: list[Card]
-    queues: Panel | None
-    streams: PlacePanel
-    dispensers: PlacePanel
-    timers: PlacePanel
-    locks: LockPanel
-    conditions: ConditionPanel
-    channels: PlacePanel
-    sweep: JobStatus | None
-    span: Span
-
-
-def overview(
-    models: Sequence[Any],
-    span: Span,
-    links: Links,
-    systems: Collection[str] = (),
-) -> Overview:
-    """Return how the pools of ``models`` stand: six queries if they are all in one database.
+def overview(models: Sequence[Any], span: Span, links: Links, systems: Collection[str] = ()) -> dict[str, Any]:
+    """Return what the page shows: how the pools of ``models`` stand, with six queries if all are in one database.
 
     Args:
         systems: of which it tells how they stand, too, of ``access.SYSTEMS``: for queues seven queries more, for each
@@ -118,110 +41,86 @@ def overview(
     standing, done = pools(models), visible_jobs(jobs(), models)
     labels = [pool.label for pool in standing]
     happened, history = happenings(labels), trends(labels, span)
-    small = [model for model, pool in zip(models, standing, strict=True) if 0 < pool.total <= MOST]
-    cells = grid(small)
-    cards = [
-        _card(
-            number,
-            model,
-            pool,
-            cells.get(pool.label, []),
-            happened.get(pool.label.lower(), Happenings()),
-            history[pool.label.lower()],
-            span,
-            links,
+    cells = grid([model for model, pool in zip(models, standing, strict=True) if 0 < pool.total <= MOST])
+    cards = []
+    for number, (model, pool) in enumerate(zip(models, standing, strict=True)):
+        label = pool.label.lower()
+        seen = happened.get(label, Happenings()) if model.pool.keeps_history else None
+        points = up_to_now(history[label], _now(pool, seen), span) if any(history[label]) else []
+        cards.append(
+            _card(f"rp{number}", model, pool, cells.get(pool.label, []), links)
+            | {
+                "happened": seen,  # None: its history is switched off
+                "charts": charts(points) if points else [],
+            }
         )
-        for number, (model, pool) in enumerate(zip(models, standing, strict=True))
-    ]
     queues = panel(links) if "queues" in systems else None
-    streams, dispensers, topics, channels = (
-        place_panel(links, system, systems) for system in ("streams", "dispensers", "topics", "channels")
-    )
+    panels = {system: place_panel(links, system, systems) for system in KINDS}
     locks = lock_panel(links, systems)
-    conditions = condition_panel(links) if "conditions" in systems else ConditionPanel()
+    read = {system: [row.one for row in found.rows] for system, found in panels.items()}
     alarms = alarms_of(
-        standing,
-        done,
-        open_leaks(labels),
-        queues.task_types if queues else (),
-        [row.one for row in streams.rows],
-        [row.one for row in dispensers.rows],
-        [row.one for row in topics.rows],
-        locks.found,
-        [row.one for row in channels.rows],
+        *(standing, done, open_leaks(labels), queues.task_types if queues else ()),
+        *(read["streams"], read["dispensers"], read["topics"], locks.found, read["channels"]),
     )
-    found = [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]]
-    waiters = sum(pool.waiters for pool in standing)
-    sweep = done.get(SWEEP)
-    panels = (streams, dispensers, topics, locks, conditions, channels)
-    return Overview(found, waiters, cards, queues, *panels, sweep, span)
+    return panels | {
+        "alarms": [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]],
+        "waiters": sum(pool.waiters for pool in standing),
+        "cards": cards,
+        "queues": queues,
+        "locks": locks,
+        "conditions": condition_panel(links) if "conditions" in systems else None,
+        "sweep": done.get(SWEEP),
+        "span": span,
+    }
 
 
-def _card(
-    number: int,
-    model: Any,
-    pool: PoolStatus,
-    cells: list[Cell],
-    happened: Happenings,
-    points: list[Point | None],
-    span: Span,
-    links: Links,
-) -> Card:
-    card, is_single, keeps_history = f"rp{number}", pool.total <= MOST, model.pool.keeps_history
-    return Card(
-        id=card,
-        pool=pool,
-        address=links.list(model),
-        line=links.list(Ticket, pool=pool.label.lower()) if pool.waiters else "",
-        bad=links.list(model, verdict=Verdict.BAD.value),
-        segments=segments(pool, lambda state: links.list(model, state=state.value)),
-        squares=squares(cells, links.page(model, PLACE), card) if is_single else bands(pool.counts),
-        is_single=is_single,
-        each=round(pool.total / 100),
-        happened=happened,
-        keeps_history=keeps_history,
-        charts=charts(up_to_now(points, _now(pool, happened, keeps_history), span)) if any(points) else [],
-        hint=_hint(model) if not (pool.total or pool.trouble) else "",
-    )
+def _card(card: str, model: Any, pool: PoolStatus, cells: list[Cell], links: Links) -> dict[str, Any]:
+    is_single = pool.total <= MOST  # whether each square is one resource
+    return {
+        "id": card,
+        "pool": pool,
+        "address": links.list(model),
+        "line": links.list(Ticket, pool=pool.label.lower()) if pool.waiters else "",
+        "bad": links.list(model, verdict=Verdict.BAD.value),
+        "segments": segments(pool, lambda state: links.list(model, state=state.value)),
+        "squares": squares(cells, links.page(model, PLACE), card) if is_single else bands(pool.counts),
+        "is_single": is_single,
+        "each": round(pool.total / 100),
+        "hint": _hint(model),  # what to type while the pool is empty
+    }
 
 
-def segments(pool: PoolStatus, address: Callable[[State], str]) -> list[BarSegment]:
-    """Return the states of a pool one beside the other, as a bar shows them; ``address`` tells where each leads."""
+def segments(pool: PoolStatus, address: Callable[[State], str]) -> list[dict[str, Any]]:
+    """Return the states of a pool one beside the other, as a bar shows them, in percent of its width."""
     found, before = [], 0
     for state, count in pool.counts.items():
         if count:
-            start, width = 100 * before / pool.total, 100 * count / pool.total
-            found.append(BarSegment(state, count, f"{start:.2f}", f"{width:.2f}", address(state)))
+            place = {"start": f"{100 * before / pool.total:.2f}", "width": f"{100 * count / pool.total:.2f}"}
+            found.append({"state": state, "count": count, "address": address(state), **place})
             before += count
     return found
 
 
 def charts(points: Sequence[Point | None]) -> list[Chart]:
-    """Return the charts of a pool."""
 
     def series(name: str, css: str, style: str, column: str) -> Series:
         return Series(name, css, style, [None if point is None else getattr(point, column) for point in points])
 
+    leased = series(_("Leased"), "rp-area-leased", "area", "leased")
     return [
-        chart(
-            _("In use"),
-            [
-                series(_("Leased"), "rp-area-leased", "area", "leased"),
-                series(_("Leased or free"), "rp-line", "line", "capacity"),
-            ],
-        ),
+        chart(_("In use"), [leased, series(_("Leased or free"), "rp-line", "line", "capacity")]),
         chart(_("Waiting"), [series(_("Waiting"), "rp-area-waiting", "area", "waiters")]),
         chart(_("Acquired per minute"), [series(_("Acquired"), "rp-area-acquired", "area", "acquired")]),
         chart(_("Lost or expired"), [series(_("Lost or expired"), "rp-bars-lost", "bars", "lost")]),
     ]
 
 
-def _now(pool: PoolStatus, happened: Happenings, keeps_history: bool) -> Point:
+def _now(pool: PoolStatus, happened: Happenings | None) -> Point:
     return Point(
         leased=pool.counts[State.LEASED],
         capacity=pool.working,
         waiters=pool.waiters,
-        acquired=happened.acquired if keeps_history else None,
+        acquired=happened.acquired if happened else None,
         lost=None,
     )
 

@@ -72,7 +72,7 @@ def bands(counts: Mapping[State, int]) -> SafeString:
 
 
 def shared_out(counts: Mapping[State, int], places: int) -> dict[State, int]:
-    """Share ``places`` out in proportion: as many in all as there are, and one at least for who has any."""
+    """Divide ``places`` in proportion to ``counts``; each count above 0 gets at least one."""
     total = sum(counts.values())
     if not total:
         return {}

@@ -67,7 +67,6 @@ def nice_top(highest: float) -> float:
 
 
 def in_words(series: Series) -> str:
-    """Say what a series shows."""
     known = [value for value in series.values if value is not None]
     if not known:
         return _("%(name)s: nothing is known") % {"name": series.name}

@@ -31,11 +31,26 @@ from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.waiting.models import Ticket
 
-QUEUE_PROBLEMS: dict[Kind, tuple[Any, dict[str, str]]] = {
-    Kind.UNOWNED: (Queue, {"standing": "ownerless"}),
-    Kind.DRAIN_OVERDUE: (Queue, {"standing": "asked"}),
-    Kind.FLAPPING: (Move, {}),
-}  # the others are about servers
+# The list that shows what an alarm is about: a model, and which of its rows.
+OF_POOLS: dict[Kind, tuple[Any, dict[str, str]]] = {
+    **dict.fromkeys((Kind.NOTHING_IN_SERVICE, Kind.EXHAUSTED, Kind.STARVED), (Ticket, {})),
+    Kind.LEAKED: (Event, {"what": What.LEAKED.value, "past": "hour"}),
+}
+# Of other systems: also the parameter that names the stream, topic, ...; the kind of the alarm decides first.
+OF_KINDS: dict[Kind, tuple[Any, str, dict[str, str]]] = {
+    Kind.UNOWNED: (Queue, "task_type", {"standing": "ownerless"}),
+    Kind.DRAIN_OVERDUE: (Queue, "task_type", {"standing": "asked"}),
+    Kind.FLAPPING: (Move, "task_type", {}),
+    Kind.FAILED_TASKS: (DispenserTask, "dispenser", {"state": DispenserTask.State.FAILED.value}),
+    Kind.DEAD_TIMERS: (Timer, "topic", {"standing": "dead"}),
+}
+OF_SYSTEMS: dict[str, tuple[Any, str, dict[str, str]]] = {
+    ABOUT_QUEUES: (Server, "task_type", {}),
+    ABOUT_STREAMS: (Task, "stream", {"standing": "unfinished"}),
+    ABOUT_DISPENSERS: (DispenserTask, "dispenser", {"state": DispenserTask.State.READY.value}),
+    ABOUT_TIMERS: (Timer, "topic", {"standing": "due"}),
+    ABOUT_CHANNELS: (Subscription, "channel", {"standing": "durable"}),
+}
 
 
 def address(site: AdminSite, model: Any, page: str, *args: object, **wanted: object) -> str:
@@ -67,37 +82,21 @@ class Links:
     def problem(self, alarm: Alarm) -> str:
         """Return the list that shows what an alarm is about."""
         kind = alarm.kind
-        if kind in (Kind.NOTHING_IN_SERVICE, Kind.EXHAUSTED, Kind.STARVED):
-            return self.list(Ticket, pool=alarm.pool.lower())
         if kind in (Kind.JOB_FAILED, Kind.CHECKER_BROKEN, Kind.SWEEP_STALE):
             return self.list(Job)
-        if kind is Kind.LEAKED:
-            return self.list(Event, pool=alarm.pool.lower(), what=What.LEAKED.value, past="hour")
-        if ": " in alarm.pool:
-            return self._of_system(kind, *alarm.pool.split(": ", maxsplit=1))
         if kind in (Kind.EXPIRED, Kind.CHECK_STALE):
             return self.list(apps.get_model(alarm.pool), state=State.FREE.value)
-        return ""
-
-    def _of_system(self, kind: Kind, about: str, name: str) -> str:
-        """Return the list that shows what is wrong with the stream, topic, ... ``name``."""
-        failed, ready = DispenserTask.State.FAILED.value, DispenserTask.State.READY.value
-        if f"{about}: %s" == ABOUT_LOCKS:
+        if kind in OF_POOLS:
+            model, wanted = OF_POOLS[kind]
+            return self.list(model, pool=alarm.pool.lower(), **wanted)
+        system, colon, name = alarm.pool.partition(": ")
+        if not colon:
+            return ""
+        if (about := f"{system}: %s") == ABOUT_LOCKS:
             of_kind, _space, name = name.partition(" ")
             return self.list(LockKind(of_kind).model, standing="waited", q=name)
-        of_queues, how = QUEUE_PROBLEMS.get(kind, (Server, {}))
-        lists: dict[str, tuple[Any, dict[str, str]]] = {
-            ABOUT_QUEUES: (of_queues, {"task_type": name, **how}),
-            ABOUT_STREAMS: (Task, {"stream": name, "standing": "unfinished"}),
-            ABOUT_DISPENSERS: (
-                DispenserTask,
-                {"dispenser": name, "state": failed if kind is Kind.FAILED_TASKS else ready},
-            ),
-            ABOUT_TIMERS: (Timer, {"topic": name, "standing": "dead" if kind is Kind.DEAD_TIMERS else "due"}),
-            ABOUT_CHANNELS: (Subscription, {"channel": name, "standing": "durable"}),
-        }
-        model, wanted = lists[f"{about}: %s"]
-        return self.list(model, **wanted)
+        model, column, wanted = OF_KINDS.get(kind) or OF_SYSTEMS[about]
+        return self.list(model, **{column: name, **wanted})
 
     def _may_view(self, model: Any) -> bool:
         site = self._site

@@ -1,7 +1,7 @@
 """What the dashboard shows of streams, dispensers, topics of timers and channels: a line for each."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from resourcepool.dashboard.links import Links
@@ -20,7 +20,7 @@ class Kind(NamedTuple):
     """How one kind is shown.
 
     Attributes:
-        mark: what the ids of its links begin with.
+        mark: the start of the ids of its links.
         work: of ``access.SYSTEMS``: those who may not see that are told no names and errors of it.
         lists: what its line leads to: a model, and which of the rows that belong to it; None: all rows there are.
         is_wrong: whether something is wrong with one that stands so.
@@ -34,34 +34,33 @@ class Kind(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceRow:
-    """One of them.
+class Row:
+    """One line.
 
     Attributes:
         id: of its link on the page.
-        one: how it stands.
-        state: "up", "late" (paused) or "dead" (something is wrong), for the style sheet.
+        one: its status.
         page: its address; "" when there is none.
+        state: "up", "late" (paused) or "dead" (something is wrong), for the style sheet.
         lists: the addresses of what belongs to it, each "" when there is none.
     """
 
     id: str
     one: Any
-    state: str
     page: str
-    lists: Mapping[str, str]
+    state: str = "up"
+    lists: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class PlacePanel:
-    """The first of a kind, by name; ``every``: the address of the list of all, where not all are shown, else ""."""
+class Panel(NamedTuple):
+    """The first lines, by name; ``every``: the address of the list of all; "" when there is none."""
 
-    rows: Sequence[PlaceRow] = ()
+    rows: Sequence[Row] = ()
     has_more: bool = False
     every: str = ""
 
 
-UNFINISHED = {"standing": "unfinished"}
+TASKS, UNFINISHED = DispenserTask.State, {"standing": "unfinished"}
 KINDS = {
     "streams": Kind(
         STREAMS,
@@ -74,11 +73,10 @@ KINDS = {
         "rpd",
         "dispensers",
         {
-            "ready": (DispenserTask, {"state": DispenserTask.State.READY.value}),
-            "assigned": (DispenserTask, {"state": DispenserTask.State.ASSIGNED.value}),
-            "failed": (DispenserTask, {"state": DispenserTask.State.FAILED.value}),
-            "buckets": (Bucket, {}),
-        },
+            state.value: (DispenserTask, {"state": state.value})
+            for state in (TASKS.READY, TASKS.ASSIGNED, TASKS.FAILED)
+        }
+        | {"buckets": (Bucket, {})},
         is_wrong=lambda one: bool(one.depth and one.because),  # one without tasks is no trouble
     ),
     "topics": Kind(
@@ -101,7 +99,7 @@ KINDS = {
 }
 
 
-def place_panel(links: Links, system: str, systems: Collection[str]) -> PlacePanel:
+def place_panel(links: Links, system: str, systems: Collection[str]) -> Panel:
     """Return a line for each of the first: five queries at most, one if there is none, none if ``system`` is not asked.
 
     Args:
@@ -109,26 +107,20 @@ def place_panel(links: Links, system: str, systems: Collection[str]) -> PlacePan
         systems: what is for whoever asks, of ``access.SYSTEMS``.
     """
     if system not in systems:
-        return PlacePanel()
+        return Panel()
     kind = KINDS[system]
     found, after = kind.places.page()
-    rows = [
-        PlaceRow(
-            f"{kind.mark}{number}",
-            one,
-            _state(kind, one),
-            links.page(kind.places.model, one.name),
-            {
-                name: links.list(model, **({} if which is None else {kind.places.word: one.name, **which}))
-                for name, (model, which) in kind.lists.items()
-            },
-        )
-        for number, one in enumerate(found if kind.work in systems else [one.discreet() for one in found])
-    ]
-    return PlacePanel(rows, bool(after), links.list(kind.places.model) if after else "")
+    shown = found if kind.work in systems else [one.discreet() for one in found]
+    every = links.list(kind.places.model) if after else ""
+    return Panel(
+        [_row(links, kind, f"{kind.mark}{number}", one) for number, one in enumerate(shown)], bool(after), every
+    )
 
 
-def _state(kind: Kind, one: Any) -> str:
-    if getattr(one, "is_paused", False):
-        return "late"
-    return "dead" if kind.is_wrong(one) else "up"
+def _row(links: Links, kind: Kind, mark: str, one: Any) -> Row:
+    state = "late" if getattr(one, "is_paused", False) else "dead" if kind.is_wrong(one) else "up"
+    lists = {
+        name: links.list(model, **({} if which is None else {kind.places.word: one.name, **which}))
+        for name, (model, which) in kind.lists.items()
+    }
+    return Row(mark, one, links.page(kind.places.model, one.name), state, lists)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import DatabaseError
 from django.utils.safestring import SafeString
@@ -12,7 +13,7 @@ from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.labels import spelled
 from resourcepool.queues.models import Move, Queue, Server, TaskType
-from resourcepool.status.queues.moves import MoveGroup, latest_moves
+from resourcepool.status.queues.moves import latest_moves
 from resourcepool.status.queues.queues import QueueCell, cells
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus, task_types
 from resourcepool.status.reading import duration
@@ -51,30 +52,11 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueCard:
-    """One task type.
-
-    Attributes:
-        id: of the card on the page.
-        more: how many servers are not shown.
-        to: the addresses of the pages that show it, its servers, its queues and its moves; "" when there is none.
-    """
-
-    id: str
-    one: TaskTypeStatus
-    rows: list[Row]
-    more: int
-    is_single: bool
-    moves: list[MoveGroup]
-    to: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class Panel:
     """All task types; ``trouble``: why nothing is known about them; ``more``: how many are not shown."""
 
     task_types: Sequence[TaskTypeStatus] = ()
-    cards: Sequence[QueueCard] = ()
+    cards: Sequence[dict[str, Any]] = ()
     trouble: str = ""
 
     @property
@@ -84,7 +66,7 @@ class Panel:
 
 
 def panel(links: Links) -> Panel:
-    """Return how the task types stand: seven queries, one if there is none. That they cannot be read is told."""
+    """Return how the task types stand, or why they cannot be read: seven queries, one if there is none."""
     try:
         found = task_types()
         if not found:
@@ -92,12 +74,10 @@ def panel(links: Links) -> Panel:
         shown, moved = found[:MOST_CARDS], latest_moves()
         where = cells(small(shown))
     except (ResourcePoolError, DatabaseError) as error:
-        return Panel(
-            trouble=str(error) if isinstance(error, ResourcePoolError) else _("the server's log says more")
-        )
-    return Panel(
-        found, [card(number, one, where.get(one.pk), moved, links) for number, one in enumerate(shown)]
-    )
+        is_ours = isinstance(error, ResourcePoolError)
+        return Panel(trouble=str(error) if is_ours else _("the server's log says more"))
+    cards = [card(f"rpq{n}", one, where.get(one.pk), moved, links) for n, one in enumerate(shown)]
+    return Panel(found, cards)
 
 
 def small(found: Iterable[TaskTypeStatus]) -> list[int]:
@@ -111,15 +91,10 @@ def small(found: Iterable[TaskTypeStatus]) -> list[int]:
 
 
 def card(
-    number: int,
-    one: TaskTypeStatus,
-    where: Sequence[QueueCell] | None,
-    moved: Mapping[str, Sequence[MoveGroup]],
-    links: Links,
-) -> QueueCard:
-    """Return the card of a task type; ``where``: its queues, or None when bars are drawn."""
-    name, more = f"rpq{number}", max(0, len(one.servers) - MOST_SERVERS)
-    to = {
+    name: str, one: TaskTypeStatus, where: Sequence[QueueCell] | None, moved: Mapping[str, Any], links: Links
+) -> dict[str, Any]:
+    """Return the card of a task type, whose id is ``name``; ``where``: its queues, or None when bars are drawn."""
+    to = {  # addresses; "" when there is none
         "page": links.page(TaskType, one.pk),
         "servers": links.list(Server, task_type=one.name),
         "queues": links.list(Queue, task_type=one.name),
@@ -127,12 +102,19 @@ def card(
         "asked": links.list(Queue, task_type=one.name, standing="asked") if one.asked_for else "",
         "moves": links.list(Move, task_type=one.name),
     }
-    latest = list(moved.get(one.name, ()))[:MOST_MOVES]
-    return QueueCard(name, one, rows(one, where, links, name), more, where is not None, latest, to)
+    return {
+        "id": name,
+        "one": one,
+        "rows": rows(one, where, links, name),
+        "more": max(0, len(one.servers) - MOST_SERVERS),
+        "is_single": where is not None,
+        "moves": list(moved.get(one.name, ()))[:MOST_MOVES],
+        "to": to,
+    }
 
 
 def rows(one: TaskTypeStatus, where: Sequence[QueueCell] | None, links: Links, name: str) -> list[Row]:
-    """Return a row for what nobody has, if there is any, and one for each server; those judged dead come first."""
+    """Return a row for unassigned queues, if there are any, and one for each server, dead servers first."""
     servers = sorted(one.servers, key=lambda server: (server.is_alive, server.pk))[:MOST_SERVERS]
     known = {server.pk for server in one.servers}
     lost = one.unowned - sum(server.queues for server in one.servers if not server.is_alive)
@@ -185,11 +167,8 @@ class Words:
         if cell.had is not None and cell.owner is not None:
             said.append(self._for % duration(cell.had))
         if cell.asked is not None:
-            asker = self._names.get(cell.asker or 0, "?")
-            said += [
-                self._removed if cell.is_retiring else self._asked % asker,
-                self._for % duration(cell.asked),
-            ]
+            asked = self._asked % self._names.get(cell.asker or 0, "?")
+            said += [self._removed if cell.is_retiring else asked, self._for % duration(cell.asked)]
         if cell.pin:
             said.append(self._pinned % cell.pin)
         return self._css(cell), f"{cell.queue_id}: {', '.join(said)}", cell.pk

@@ -17,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from resourcepool.dashboard.access import visible_models, visible_systems
-from resourcepool.dashboard.cards import Overview, overview
+from resourcepool.dashboard.cards import overview
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.status.activity import Span
@@ -57,11 +57,10 @@ def answering(view: View) -> View:
 
 @require_safe
 def page(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
-    """Show the whole page; it needs no script. The admin site has seen to it that somebody of the staff asks."""
-    shown = _overview(request, site)
+    """Show the whole page; it needs no script. The admin site has checked that the user is staff."""
     context = {
         **site.each_context(request),
-        **_context(shown),
+        **_overview(request, site),
         "title": _("Dashboard"),
         "spans": list(Span),  # a template would call the class
         "every": EVERY,
@@ -73,13 +72,13 @@ def page(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
 @never_cache
 @require_safe
 def live(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
-    """Return the part that changes. Who is not logged in is told so, not sent to the login page."""
+    """Return the part that changes; a user who is logged out gets 403, not the login page."""
     if not site.has_permission(request):
         return HttpResponse(_("You are logged out."), status=403, content_type="text/plain")
-    return render(request, "resourcepool/dashboard/live.html", _context(_overview(request, site)))
+    return render(request, "resourcepool/dashboard/live.html", _overview(request, site))
 
 
-def _overview(request: HttpRequest, site: AdminSite) -> Overview:
+def _overview(request: HttpRequest, site: AdminSite) -> dict[str, Any]:
     request.current_app = site.name
     models = visible_models(site, request)
     systems = visible_systems(site, request)
@@ -87,8 +86,5 @@ def _overview(request: HttpRequest, site: AdminSite) -> Overview:
         raise PermissionDenied
     chosen = request.GET.get("span", "")
     span = Span(chosen) if chosen in list(Span) else Span.HOUR
-    return overview(models, span, Links(site, request), systems)
-
-
-def _context(shown: Overview) -> dict[str, Any]:
+    shown = overview(models, span, Links(site, request), systems)
     return {"shown": shown, "now": timezone.now()}

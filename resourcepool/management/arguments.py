@@ -105,7 +105,7 @@ def asked(operations: Iterable[Operation], **helps: Any) -> list[Argument]:
 
 
 def entered(operation: Operation, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what was entered for the fields of ``operation``; a dry run needs nothing. Raises BadOption."""
+    """Return the checked values of ``operation``'s fields; a dry run needs none. Raises BadOption."""
     is_needed = not options.get("dry_run")
     found = {field.name: field.checked(options[field.name], is_needed=is_needed) for field in operation.fields}
     for field in operation.fields:
@@ -115,7 +115,7 @@ def entered(operation: Operation, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def changing() -> list[Argument]:
-    """Return what all commands have that list what they will change, and ask first."""
+    """Return the options of all commands that list the rows they will change, and ask first."""
     lists, prints = flag("--dry-run", _("only list them")), flag("--json", _("print one JSON object"))
     return [yes(), lists, prints, limited(20)]
 

@@ -108,7 +108,6 @@ class OperatorCommand(BaseCommand):
             raise SystemExit(BROKEN_PIPE) from None
 
     def run(self, **options: Any) -> None:
-        """Do it."""
         raise NotImplementedError
 
     def show(self, data: Any, parts: Iterable[Any]) -> None:
@@ -122,7 +121,7 @@ class OperatorCommand(BaseCommand):
         self.stderr.write(text, style_func=str)
 
     def ask(self, question: str, *, yes: bool) -> None:
-        """Go on only if the operator says so, or has said ``--yes``; raises CommandError."""
+        """Return if the operator confirms, or has given ``--yes``; raises CommandError."""
         if yes:
             return
         if not sys.stdin or not sys.stdin.isatty():
@@ -134,7 +133,7 @@ class OperatorCommand(BaseCommand):
 
 
 def actor() -> str:
-    """Return who is at this keyboard, for the history: "alice@host (shell)"."""
+    """Return the operator's name for the history: "alice@host (shell)"."""
     try:
         name = os.environ.get("SUDO_USER") or getpass.getuser()
     except (KeyError, OSError):  # containers know no names
@@ -156,7 +155,7 @@ class _KeepsLines(DjangoHelpFormatter):
 
 
 def _take_any_text(encoding: str | None) -> None:
-    """Let no letter end this program, whatever its terminal can show or its user types."""
+    """Replace characters that the terminal cannot show or Python cannot read, instead of failing."""
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

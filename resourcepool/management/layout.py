@@ -63,11 +63,11 @@ def plain(value: object, most: int | None = 60) -> str:
     return text if most is None or len(text) <= most else f"{text[: most - 3]}..."
 
 
-def more(shown: int, total: int, option: str = "--limit") -> Iterator[str]:
+def more(shown: int, total: int) -> Iterator[str]:
     """Yield "N more", if there are."""
     if total > shown:
         text = _("%(count)s more; %(option)s shows more of them")
-        yield text % {"count": f"{total - shown:,}", "option": option}
+        yield text % {"count": f"{total - shown:,}", "option": "--limit"}
 
 
 def moment(at: datetime.datetime | None, passed: float | None) -> str:

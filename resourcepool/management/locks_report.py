@@ -95,7 +95,6 @@ def _in_full(found: Iterable[LockStatus], circles: Sequence[Cycle]) -> Iterator[
 
 
 def cycles_as_text(found: Sequence[Cycle]) -> Iterator[Any]:
-    """Yield each circle in words."""
     if not found:
         yield _("There is no circle of waiters.")
     for one in found:
@@ -119,7 +118,7 @@ def _facts(one: LockStatus) -> Iterator[tuple[str, object]]:
 
 
 def because(one: LockStatus) -> str:
-    """Return in a sentence why it is, or is not, to be had."""
+    """Return in a sentence why it can, or cannot, be acquired."""
     if one.kind is LockKind.BARRIER:
         stands = _("It stands: whoever waits goes on when somebody removes it.")
         return stands if one.stands else _("It does not stand: nobody waits before it for long.")

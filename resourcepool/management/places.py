@@ -33,7 +33,7 @@ class PlacesCommand(WordsCommand):
 
     @property
     def rows(self) -> Any:
-        """All of them, to be written to."""
+        """All rows, on the database for writes."""
         model = self.places.model
         return model.objects.using(router.db_for_write(model))
 
@@ -94,13 +94,11 @@ class TasksCommand(PlacesCommand):
             yield act(one.name, one.title, partial(self.do_to_work, one), self.name, *which, *answers(one))
 
     def list_work(self, options: Options) -> Look:
-        """Return a page of tasks or timers."""
         asked = {name: options[name] for name in ("state", "after", "limit")}
         found = page_of_work(self.work, options[self.places.word], **asked)
         return {self.lists[0]: found.work, "after": found.after}, work_as_text(self.work, found)
 
     def switch(self, operation: Operation, options: Options) -> None:
-        """Pause or resume one of them."""
         self.operate(operation, self.rows.filter(pk=self.known(options).pk), 1, {})
 
     def do_to_work(self, operation: Operation, options: Options) -> None:
@@ -129,7 +127,7 @@ class TasksCommand(PlacesCommand):
         self.operate(operation, rows.filter(**{f"{called}__in": found}), len(found), answered, also)
 
     def _of_a_state(self, work: Any, operation: Operation, name: str, options: Options) -> set[str]:
-        """Return the keys of the work in a state, the first in order, if the operator confirms it."""
+        """Return the keys of the first work in a state, if the operator confirms."""
         called = self.work.named_by[1]
         if options["key"]:
             raise BadOption(called, options["key"], because=_("these or --state, not both"))

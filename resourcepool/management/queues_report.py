@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from resourcepool.events import shown
 from resourcepool.labels import spelled
@@ -82,19 +82,28 @@ SHARES = (
     Column(gettext_lazy("would have"), lambda one: one.after, is_number=True),
 )
 MAP = (Column("", lambda one: one[0]), Column("", lambda one: one[1]))
+WOULD_HAVE_NOBODY = ngettext_lazy(
+    "nobody would have %(count)s queue: %(queues)s: %(why)s",
+    "nobody would have %(count)s queues: %(queues)s: %(why)s",
+    "number",
+)
+WOULD_STAY = ngettext_lazy(
+    "%(count)s queue would stay with a server that drains: %(queues)s: %(why)s",
+    "%(count)s queues would stay with servers that drain: %(queues)s: %(why)s",
+    "number",
+)
 
 
 def settings_as_text(one: TaskTypeStatus) -> list[str]:
-    """Return the settings of a task type, and its state."""
-    names = {"heartbeat": "heartbeat_every", "dead": "judge_dead_after", "reload": "reload_every"}
-    spans = {key: f"{getattr(one, name):g} s" for key, name in (names | {"drain": "drain_within"}).items()}
+    spans = {"heartbeat": one.heartbeat_every, "dead": one.judge_dead_after}
+    spans |= {"reload": one.reload_every, "drain": one.drain_within}
     text = _(
         "  heartbeat every %(heartbeat)s, dead after %(dead)s, reload every %(reload)s, drained within %(drain)s"
     )
     change = {"number": one.generation, "change": _last_change(one)}
     lines = [
         f"{plain(one.name)}: {TaskType.Strategy(one.strategy).label}",
-        text % spans,
+        text % {name: f"{seconds:g} s" for name, seconds in spans.items()},
         _("  generation %(number)d, last change: %(change)s") % change,
     ]
     if one.is_paused:
@@ -105,10 +114,9 @@ def settings_as_text(one: TaskTypeStatus) -> list[str]:
 
 
 def servers_as_text(servers: Sequence[ServerStatus], limit: int) -> list[Any]:
-    """Return a table of the servers, and how many more there are."""
     if not servers:
         return [_("No server.")]
-    return [table(servers[:limit], SERVERS), *more(min(limit, len(servers)), len(servers))]
+    return [table(servers[:limit], SERVERS), *more(limit, len(servers))]
 
 
 def queue_as_text(queue: QueueStatus, one: TaskTypeStatus) -> Iterator[str]:
@@ -153,36 +161,19 @@ def forecast_as_text(forecast: Forecast, limit: int) -> Iterator[Any]:
     """Yield what would move and why, the totals, and that nothing was changed."""
     steps = _alike(forecast.changes, _kind)
     if steps:
-        yield from [table(steps[:limit], STEPS), *more(min(limit, len(steps)), len(steps)), ""]
+        yield from [table(steps[:limit], STEPS), *more(limit, len(steps)), ""]
     yield table(forecast.shares, SHARES)
-    yield from (_would_have_nobody(one) for one in forecast.unowned[:limit])
-    yield from (_would_stay(one) for one in forecast.staying[:limit])
+    yield from (_of_some(WOULD_HAVE_NOBODY, one) for one in forecast.unowned[:limit])
+    yield from (_of_some(WOULD_STAY, one) for one in forecast.staying[:limit])
     counted = {"count": f"{len(forecast.changes):,}", "queues": f"{forecast.queues:,}"}
     yield _("Would move %(count)s of %(queues)s queues. Nothing was changed.") % counted
 
 
-def _would_have_nobody(one: Unowned) -> str:
-    text = ngettext(
-        "nobody would have %(count)s queue: %(queues)s: %(why)s",
-        "nobody would have %(count)s queues: %(queues)s: %(why)s",
-        one.count,
-    )
-    return _of_some(text, one)
-
-
-def _would_stay(one: Unowned) -> str:
-    text = ngettext(
-        "%(count)s queue would stay with a server that drains: %(queues)s: %(why)s",
-        "%(count)s queues would stay with servers that drain: %(queues)s: %(why)s",
-        one.count,
-    )
-    return _of_some(text, one)
-
-
-def _of_some(text: str, one: Unowned) -> str:
+def _of_some(text: Any, one: Unowned) -> str:
     is_cut = one.count > len(one.first)  # and then a run would seem to end where it is cut
     queues = ", ".join([*map(plain, one.first if is_cut else runs(one.first)), *(["..."] if is_cut else [])])
-    return text % {"count": f"{one.count:,}", "queues": queues, "why": plain(one.why, MOST_WHY)}
+    told = {"number": one.count, "count": f"{one.count:,}", "queues": queues, "why": plain(one.why, MOST_WHY)}
+    return str(text % told)
 
 
 def runs(queue_ids: Iterable[str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ class ServingCommand(OperatorCommand):
         return [arg("--drain-within", about, type=float, default=DRAIN_WITHIN, metavar="SECONDS")]
 
     def serve(self, one: Consumer | TimerRunner, said: str) -> None:
-        """Say so, and run it until it is told to stop; what is wrong from the start is told before anything else."""
+        """Print ``said`` and run until told to stop; a wrong name is refused before that."""
         one.look_up()
 
         def stop(number: int, frame: object) -> None:

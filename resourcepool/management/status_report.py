@@ -9,7 +9,7 @@ from rich.text import Text
 
 from resourcepool.events import shown
 from resourcepool.management.layout import ago, moment, plain
-from resourcepool.management.tables import Column, table
+from resourcepool.management.tables import Column, counts, table
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm
 from resourcepool.status.jobs import JobStatus
@@ -20,14 +20,11 @@ ALWAYS = (State.FREE, State.LEASED, State.COOLING, State.DRAINING, State.QUARANT
 IF_ANY = (State.RESERVED, State.RETIRED)
 HEADS = {State.COOLING: gettext_lazy("cooling"), State.OUT: gettext_lazy("out")}  # where the label is long
 
-POOL = Column(gettext_lazy("pool"), lambda pool: pool.label)
 USE = (
     Column(gettext_lazy("used"), lambda pool: f"{pool.utilisation:.0%}", is_number=True),
-    Column(gettext_lazy("waiting"), lambda pool: f"{pool.waiters:,}", is_number=True),
+    counts(gettext_lazy("waiting"), lambda pool: pool.waiters),
     Column(
-        gettext_lazy("oldest"),
-        lambda pool: duration(pool.oldest_wait) if pool.waiters else "-",
-        is_number=True,
+        gettext_lazy("oldest"), lambda pool: duration(pool.oldest_wait) if pool.waiters else "-", is_number=True
     ),
 )
 HOLDINGS = (
@@ -43,13 +40,13 @@ HOLDINGS = (
 def pools_as_text(pools: Sequence[PoolStatus]) -> list[Any]:
     """Return a table of the pools; one that cannot be read says why, in full: it says what to type."""
     states = [*ALWAYS, *(state for state in IF_ANY if any(pool.counts[state] for pool in pools))]
+    columns = [Column(_("pool"), lambda pool: pool.label), *map(_number_in, states), *USE]
     readable = [pool for pool in pools if not pool.trouble]
-    found = [table(readable, [POOL, *map(_number_in, states), *USE])] if readable else []
+    found = [table(readable, columns)] if readable else []
     return [*found, *(f"{pool.label}: {plain(shown(pool.trouble), 300)}" for pool in pools if pool.trouble)]
 
 
 def jobs_as_text(jobs: Mapping[str, JobStatus]) -> list[str]:
-    """Return one line for each kind of periodic work."""
     lines = [f"{plain(gettext(name))}: {_done(job)}" for name, job in jobs.items()]
     return lines or [_("No periodic job has ever run.")]
 
@@ -61,7 +58,7 @@ def problems_as_text(alarms: Sequence[Alarm]) -> list[Any]:
 
 
 def _number_in(state: State) -> Column:
-    return Column(HEADS.get(state, state.label), lambda pool: f"{pool.counts[state]:,}", is_number=True)
+    return counts(HEADS.get(state, state.label), lambda pool: pool.counts[state])
 
 
 def _done(job: JobStatus) -> str:

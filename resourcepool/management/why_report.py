@@ -39,7 +39,6 @@ IN_FRONT = (
 
 
 def resource_as_text(one: Resource) -> Iterator[Any]:
-    """Yield what is known of a resource."""
     yield f"{one.pool} {plain(one.row.pk)}: {plain(one.row, 120)}"
     yield facts((f"{name}:", value) for name, value in _resource(one))
     yield ""
@@ -51,7 +50,6 @@ def resource_as_text(one: Resource) -> Iterator[Any]:
 
 
 def holder_as_text(one: Holder) -> Iterator[Any]:
-    """Yield what a holder has and waits for."""
     yield plain(one.holder, 200)
     if one.leases:
         yield from ["", _("It holds:"), table(one.leases, HOLDINGS)]
@@ -62,7 +60,7 @@ def holder_as_text(one: Holder) -> Iterator[Any]:
 
 
 def candidates_as_text(found: Matches) -> Iterator[str]:
-    """Yield who may be meant, in a form that can be typed."""
+    """Yield the candidates, in a form that can be typed."""
     for row in found.resources:
         yield f"{row._meta.label} {plain(row.pk)}: {plain(row, 120)}"
     for name in found.holders:

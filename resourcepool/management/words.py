@@ -35,7 +35,7 @@ class Word(NamedTuple):
 
 
 def reading(name: str, about: Any, look: Callable[[Options], watching.Look], *arguments: Argument) -> Word:
-    """Return a word that shows something and changes nothing."""
+    """Return a word that only shows something."""
     return Word(name, str(about), look, arguments, is_reading=True)
 
 
@@ -61,7 +61,6 @@ class WordsCommand(OperatorCommand):
     """A command with ``words``. The first of them, a reading, is what it does without any."""
 
     def words(self) -> Iterable[Word]:
-        """Return what it can do."""
         raise NotImplementedError
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -141,7 +141,6 @@ def places_as_text(model: Any, found: Sequence[Any]) -> list[Any]:
 
 
 def work_as_text(model: Any, page: WorkPage) -> list[Any]:
-    """Return a table of tasks or timers."""
     return [table(page.work, WORK[model]) if page.work else _("There are none."), *there_are_more(page.after)]
 
 

@@ -33,9 +33,8 @@ def address(text: str) -> dict[str, str]:
         return {"scheme": found[1], **_authority(text[found.end() :])}
     if found := _WITH_COLONS.fullmatch(text):
         if _ENDS_IN_A_PLACE.fullmatch(text):
-            raise BadField(
-                "url", _("can be read in two ways; write scheme://user:password@host:port, with %%3A for :")
-            )
+            why = _("can be read in two ways; write scheme://user:password@host:port, with %%3A for :")
+            raise BadField("url", why)
         return found.groupdict()
     if "@" not in text:
         _refuse_what_is_no_address(text)
@@ -44,13 +43,11 @@ def address(text: str) -> dict[str, str]:
 
 def _refuse_what_is_no_address(text: str) -> None:
     if re.search(r"[,;\t]", text):
-        raise BadField(
-            "url", _("looks like CSV, which begins with a header such as host,port,username,password")
-        )
+        why = _("looks like CSV, which begins with a header such as host,port,username,password")
+        raise BadField("url", why)
     if text.count(":") > 1 and "]" not in text:
-        raise BadField(
-            "url", _("not %(forms)s; an IPv6 address is written in brackets: [::1]:8080"), forms=FORMS
-        )
+        why = _("not %(forms)s; an IPv6 address is written in brackets: [::1]:8080")
+        raise BadField("url", why, forms=FORMS)
 
 
 def _authority(text: str) -> dict[str, str]:
@@ -61,11 +58,8 @@ def _authority(text: str) -> dict[str, str]:
         raise BadField("url", _("something follows the port"))
     login, _between, place = authority.rpartition("@")
     username, _between, password = login.partition(":")
-    return {
-        **_place(place),
-        "username": _decoded("username", username),
-        "password": _decoded("password", password),
-    }
+    login_parts = {"username": username, "password": password}
+    return _place(place) | {name: _decoded(name, part) for name, part in login_parts.items()}
 
 
 def _place(text: str) -> dict[str, str]:

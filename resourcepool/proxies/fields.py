@@ -26,6 +26,7 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _LIKE_IPV4, _LIKE_IPV6 = re.compile(r"[0-9.]+"), re.compile(r"[0-9a-f.]*:[0-9a-f.]*:[0-9a-f:.]*")
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _TWO_LETTERS = re.compile(r"[A-Za-z]{2}")
+_NO_CONTROLS = _("not at most %(count)s characters without control characters")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # a tab and a new line are text
 
@@ -39,7 +40,6 @@ class BadField(ResourcePoolError, ValueError):
 
 
 def refused(why: str, **parameters: object) -> ImportRefused:
-    """Return the error with this text and its parameters."""
     return ImportRefused(Sentence(why, **parameters))
 
 
@@ -65,14 +65,12 @@ def host(text: str) -> str:
         return _ip(ipaddress.IPv4Address, name)
     labels = name.split(".")
     if len(name) > MAX_HOST or labels[-1].isdigit() or not all(map(_LABEL.fullmatch, labels)):
-        raise BadField(
-            "host", _("not a host name or an IP address (at most %(count)s characters)"), count=MAX_HOST
-        )
+        why = _("not a host name or an IP address (at most %(count)s characters)")
+        raise BadField("host", why, count=MAX_HOST)
     return name
 
 
 def port(text: str) -> int:
-    """Return the port."""
     if not text:
         raise BadField("port", _("missing"))
     return _whole("port", text, MAX_PORT)
@@ -82,20 +80,15 @@ def username(text: str) -> str:
     """Return the user name; may be empty."""
     # One of MySQL's ways to compare text takes "me " for "me".
     if len(text) > MAX_USERNAME or not text.isprintable() or text != text.strip():
-        raise BadField(
-            "username",
-            _("not at most %(count)s printable characters without blanks around them"),
-            count=MAX_USERNAME,
-        )
+        why = _("not at most %(count)s printable characters without blanks around them")
+        raise BadField("username", why, count=MAX_USERNAME)
     return text
 
 
 def password(text: str) -> str:
     """Return the password; may be empty."""
     if len(text) > MAX_PASSWORD or _CONTROL.search(text):
-        raise BadField(
-            "password", _("not at most %(count)s characters without control characters"), count=MAX_PASSWORD
-        )
+        raise BadField("password", _NO_CONTROLS, count=MAX_PASSWORD)
     return text
 
 
@@ -125,9 +118,7 @@ def weight(text: str) -> int:
 def notes(text: str) -> str:
     """Return the notes; may be empty, may have several lines."""
     if len(text) > MAX_NOTES or _CONTROL_IN_TEXT.search(text):
-        raise BadField(
-            "notes", _("not at most %(count)s characters without control characters"), count=MAX_NOTES
-        )
+        raise BadField("notes", _NO_CONTROLS, count=MAX_NOTES)
     return text
 
 
@@ -147,6 +138,5 @@ def _ip(kind: type[ipaddress.IPv4Address | ipaddress.IPv6Address], text: str) ->
     try:
         return kind(text).compressed
     except ValueError:
-        raise BadField(
-            "host", _("not an %(kind)s address"), kind=kind.__name__.removesuffix("Address")
-        ) from None
+        name = kind.__name__.removesuffix("Address")
+        raise BadField("host", _("not an %(kind)s address"), kind=name) from None

@@ -56,9 +56,8 @@ def _csv(lines: Iterator[Numbered], columns: list[str], delimiter: str) -> Itera
             if any(cells) and not (has_comments and cells[0].startswith("#")):
                 yield line, partial(_cells, cells, columns, delimiter)
     except csv.Error as error:
-        raise refused(
-            _("line %(count)s: the quotes of this CSV row do not match (%(error)s)"), count=begins, error=error
-        ) from None
+        why = _("line %(count)s: the quotes of this CSV row do not match (%(error)s)")
+        raise refused(why, count=begins, error=error) from None
 
 
 def _cells(cells: list[str], columns: list[str], delimiter: str) -> dict[str, str]:
@@ -80,19 +79,15 @@ def _significant(text: str) -> bool:
 
 
 def _check_header(names: list[str]) -> None:
-    unknown = sorted({name[:40] for name in names if name not in {"url", *COLUMNS}})
-    if unknown:
+    if unknown := sorted({name[:40] for name in names if name not in {"url", *COLUMNS}}):
         known = f"url, {', '.join(COLUMNS)}"
         exported = {field.name for field in Proxy._meta.concrete_fields} | {"state"}
         # With many others the line may be no header, but a proxy with a password.
         if 2 * len(unknown) > len(names) and not exported.issuperset(unknown):
             raise refused(_("the header has unknown columns; there are: %(known)s"), known=known)
-        named = ", ".join(map(repr, unknown))
-        raise refused(
-            _("the header has unknown columns: %(names)s; there are: %(known)s"), names=named, known=known
-        )
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+        why = _("the header has unknown columns: %(names)s; there are: %(known)s")
+        raise refused(why, names=", ".join(map(repr, unknown)), known=known)
+    if twice := sorted({name for name in names if names.count(name) > 1}):
         raise refused(_("the header has a column twice: %(names)s"), names=", ".join(twice))
     doubled = sorted(ADDRESS_COLUMNS.intersection(names)) if "url" in names else []
     if doubled:

@@ -22,9 +22,8 @@ from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import Status
 
 CHUNK = 5_000  # rows read at once
-BATCH = (
-    500  # rows written at once: SQLite may allow only 999 values in a list; MariaDB takes statements of 16 MB
-)
+# Rows written at once: SQLite may allow only 999 values in a list; MariaDB takes statements of 16 MB.
+BATCH = 500
 
 Item = TypeVar("Item")
 
@@ -156,7 +155,7 @@ def _sealed(row: Row) -> Row:
 
 
 def _purposes(row: Row) -> list[Purpose]:
-    """Return what the password of this proxy may be sealed for; the first is what it is sealed for now."""
+    """Return the purposes that this proxy's password may be sealed for, the current one first."""
     purposes: list[Purpose] = Proxy._meta.get_field("password").purposes_of(*row.identity)
     return purposes
 
@@ -198,9 +197,8 @@ def store(plan: ImportPlan, using: str, reason: str, tell: Tell, actor: str = ""
     try:
         return retrying(connection, send, settle=settle)
     except IntegrityError as error:
-        raise refused(
-            _("not imported, because somebody else has entered some of the same proxies meanwhile; try again")
-        ) from error
+        why = _("not imported, because somebody else has entered some of the same proxies meanwhile; try again")
+        raise refused(why) from error
 
 
 def _batches(items: Sequence[Item], what: str = "", tell: Tell = silent) -> Iterator[Sequence[Item]]:

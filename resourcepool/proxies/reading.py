@@ -1,6 +1,5 @@
 """Reads proxies, and bad lines, from a file that may hold anything. Uses no database."""
 
-import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -147,10 +146,11 @@ def lines_of(name: str, stream: BinaryIO | None = None) -> Iterator[tuple[int, s
         ImportRefused: it cannot be read, is no UTF-8 text, or is too large.
     """
     try:
-        with contextlib.ExitStack() as stack:
-            yield from _lines(
-                stream or (_stdin() if name == "-" else stack.enter_context(Path(name).open("rb")))
-            )
+        if stream is None and name != "-":
+            with Path(name).open("rb") as file:
+                yield from _lines(file)
+        else:
+            yield from _lines(stream or _stdin())
     except OSError as error:
         raise refused(_("cannot be read: %(error)s"), error=error.strerror or error) from error
 
@@ -168,44 +168,30 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
         if number == 1 and raw.startswith(_UTF16):
             raise refused(_("UTF-16 text; save it as UTF-8"))
         if number > MAX_LINES or size > MAX_BYTES:
-            raise refused(
-                _("too large: at most %(count_lines)s lines and %(count_bytes)s MB; split it"),
-                count_lines=f"{MAX_LINES:,}",
-                count_bytes=MAX_BYTES // 1000000,
-            )
+            why = _("too large: at most %(count_lines)s lines and %(count_bytes)s MB; split it")
+            raise refused(why, count_lines=f"{MAX_LINES:,}", count_bytes=MAX_BYTES // 1_000_000)
         text = _text(raw, number)
         yield number, text.removeprefix(_BOM) if number == 1 else text
 
 
 def _text(raw: bytes, number: int) -> str:
     if b"\0" in raw:
-        raise refused(
-            _("line %(count)s, byte %(count_byte)s is a NUL: this is a binary file, not text"),
-            count=number,
-            count_byte=raw.index(0) + 1,
-        )
+        why = _("line %(count)s, byte %(count_byte)s is a NUL: this is a binary file, not text")
+        raise refused(why, count=number, count_byte=raw.index(0) + 1)
     if len(raw) > MAX_LINE:
-        raise refused(
-            _("line %(count)s is longer than %(count_most)s bytes: this is no list of proxies"),
-            count=number,
-            count_most=f"{MAX_LINE:,}",
-        )
+        why = _("line %(count)s is longer than %(count_most)s bytes: this is no list of proxies")
+        raise refused(why, count=number, count_most=f"{MAX_LINE:,}")
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
         # Not chained: the error carries the whole line.
-        raise refused(
-            _("line %(count)s, byte %(count_byte)s: %(byte)s is not UTF-8; save the file as UTF-8"),
-            count=number,
-            count_byte=error.start + 1,
-            byte=f"0x{raw[error.start]:02x}",
-        ) from None
+        why = _("line %(count)s, byte %(count_byte)s: %(byte)s is not UTF-8; save the file as UTF-8")
+        at = error.start
+        raise refused(why, count=number, count_byte=at + 1, byte=f"0x{raw[at]:02x}") from None
     text = text.removesuffix("\n").removesuffix("\r")
     if "\r" in text:
-        raise refused(
-            _(
-                "line %(count)s has a carriage return in the middle; save the file with Unix or Windows line ends"
-            ),
-            count=number,
+        why = _(
+            "line %(count)s has a carriage return in the middle; save the file with Unix or Windows line ends"
         )
+        raise refused(why, count=number)
     return text

@@ -8,10 +8,12 @@ from django.utils.translation import gettext as _
 
 from resourcepool.events import shown
 from resourcepool.queues.models import Move
+from resourcepool.status.locks.standing import first_holders
 from resourcepool.status.reading import duration
 
 register = template.Library()
 register.filter(shown)
+register.filter(first_holders)
 
 
 @register.filter

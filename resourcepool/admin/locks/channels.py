@@ -30,16 +30,13 @@ StandingFilter = choice(
 
 @admin.register(Broadcast)
 class BroadcastAdmin(PlaceAdmin):
-    """What is kept, and who reads."""
-
     settings = ("kept", "kept_count")
     figures = ("standing", "messages", "readers", "behind")
     work, place, read = Subscription, "channel", staticmethod(channels)
     operations = by_name(PRUNE, REMOVE_CHANNEL)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell that nobody may: removing is an operation."""
-        return False
+        return False  # removing is an operation
 
     def state_of(self, row: Any, status: ChannelStatus) -> tuple[str, str]:
         return ("quarantined", gettext("lags")) if status.because else ("free", gettext("at work"))
@@ -95,11 +92,8 @@ class SubscriptionAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
 
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:
-        return (
-            badge("leased", gettext("read"))
-            if row.micros_left > 0
-            else badge("free", gettext("nobody reads it"))
-        )
+        is_read = row.micros_left > 0
+        return badge("leased", gettext("read")) if is_read else badge("free", gettext("nobody reads it"))
 
     @admin.display(description=_("to read"))
     def unread(self, row: Any) -> str:

@@ -37,17 +37,15 @@ class ConditionAdmin(ReadOnlyAdmin, Operated):
             raise SuspiciousOperation(f"not asked for: {sorted(odd)}")  # answered by 400, as in other lists
         prefix = request.GET.get("q", "").strip()
         try:
-            page = locks(
-                kind=KINDS, prefix=prefix, after=request.GET.get("after", ""), limit=self.list_per_page
-            )
+            after = request.GET.get("after", "")
+            page = locks(kind=KINDS, prefix=prefix, after=after, limit=self.list_per_page)
         except BadOption:
             page = Page([], "")
         links = Links(self.admin_site, request)
         rows = [(one, links.page(Notification, put(one.kind, one.name))) for one in page.locks]
         told = {"rows": rows, "prefix": prefix, "after": page.after}
-        return self.page_beside(
-            request, self.list_template, str(capfirst(self.opts.verbose_name_plural)), **told
-        )
+        title = str(capfirst(self.opts.verbose_name_plural))
+        return self.page_beside(request, self.list_template, title, **told)
 
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, *args: Any, **kwargs: Any
@@ -63,11 +61,11 @@ class ConditionAdmin(ReadOnlyAdmin, Operated):
         return self.page_beside(request, self.page_template, found[0].called, one=found[0], **about)
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Return the rows to which something can be done: those of barriers."""
+        """Return the rows that operations can change: those of barriers."""
         return super().get_queryset(request).filter(STANDS, name__begins=PREFIX)
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
-        """Ask, and do it; then go to the list: nobody waits before a barrier that is removed, so it has no page."""
+        """Ask, do it, and go to the list: a removed barrier has no page."""
         return super().operate_view(request, object_id, name, back=self.url_of("changelist"))
 
     def called(self, row: Any) -> str:

@@ -1,5 +1,6 @@
 """Locks, semaphores and read-write locks in the admin: a line for each name, a page with its holders and its line."""
 
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -45,7 +46,7 @@ StandingFilter = choice("standing", _("state"), [("held", _("held")), ("waited",
 
 
 class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
-    """What one kind has in common; ``kind`` says which it is."""
+    """The page of one ``kind`` of lock."""
 
     kind: ClassVar[LockKind]
     list_display = ("name", "standing", "held_by", "waiting", "highest_fence")
@@ -63,17 +64,15 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
         return rows.filter(key=Concat(F("name"), Value(f"{NUMBER}0"))) if self.kind.has_permits else rows
 
     def has_operate_all_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell whether this user may do what changes names of all kinds."""
-        models = [kind.model for kind in KINDS]
-        names = [
-            f"{model._meta.app_label}.{get_permission_codename('operate', model._meta)}" for model in models
-        ]
+        """Tell whether this user may operate on names of all kinds."""
+        options = [kind.model._meta for kind in KINDS]
+        names = [f"{one.app_label}.{get_permission_codename('operate', one)}" for one in options]
         return request.user.has_perms(names) and all(
-            may_view(self.admin_site, request, model) for model in models
+            may_view(self.admin_site, request, kind.model) for kind in KINDS
         )
 
     def about(self, request: HttpRequest, chosen: list[Any], operation: Operation) -> dict[str, Any]:
-        """Add what the holders hold besides."""
+        """Add the other locks of these holders."""
         told = super().about(request, chosen, operation)
         if operation is FREE_HOLDER:
             found = standing_of(self.kind, [row.name for row in chosen[:SHOWN_ROWS]], holders=MOST_HOLDERS)
@@ -88,9 +87,8 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
         if not self.kind.has_permits:
             return super().happened_to(row, before)
         begins = f"{row.name}{NUMBER}"
-        events = Event.objects.using(router.db_for_read(Event)).filter(
-            pool=row._meta.label_lower, row__begins=begins
-        )
+        events = Event.objects.using(router.db_for_read(Event))
+        events = events.filter(pool=row._meta.label_lower, row__begins=begins)
         # What is called "a#b" begins like "a".
         events = events.annotate(number=Substr("row", len(begins) + 1)).exclude(number__contains=NUMBER)
         return (events.filter(pk__lt=before[1]) if before else events).order_by("-pk")
@@ -107,12 +105,12 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
             row.status = found[row.name]
 
     def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Note besides whether its circles may be told, which name other kinds."""
+        """Note whether the user may see its deadlocks, which name locks of other kinds."""
         row.tells_all = all(may_view(self.admin_site, request, kind.model) for kind in KINDS)
         return super().page_of(request, row)
 
     def note_in_full(self, row: Any) -> None:
-        """Read how it stands, with all of its holders and waiters."""
+        """Read its status, with all holders and waiters."""
         row.status = next(iter(lock_named(row.name, self.kind)), LockStatus(self.kind, row.name))
 
     @admin.display(description=_("state"))
@@ -120,10 +118,10 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
         one: LockStatus = row.status
         if one.held:
             state = badge("leased", gettext("held") if one.held >= one.permits else gettext("partly held"))
+        elif one.permits:
+            state = badge("free", gettext("free"))
         else:
-            state = (
-                badge("free", gettext("free")) if one.permits else badge("quarantined", gettext("no permits"))
-            )
+            state = badge("quarantined", gettext("no permits"))
         if not self.kind.has_permits:
             return state
         count = gettext("%(held)d of %(permits)d held") % {"held": one.held, "permits": one.permits}
@@ -152,14 +150,8 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
             text = gettext("%(holder)s: %(permits)d, fence %(fence)d, runs out in %(left)s unless renewed")
         so_far = gettext("%(holder)s: has got %(permits)d so far, and waits for more")
         told = [
-            (so_far if held.is_waiting else text)
-            % {
-                "holder": held.holder,
-                "permits": held.permits,
-                "fence": held.fence,
-                "left": duration(held.expires_in),
-            }
-            for held in row.status.holders
+            (so_far if one.is_waiting else text) % {**asdict(one), "left": duration(one.expires_in)}
+            for one in row.status.holders
         ]
         return lines("", *told) if told else gettext("nobody holds it")
 
@@ -169,10 +161,7 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
         text = gettext("%(holder)s: for %(waited)s")
         if self.kind.has_permits:
             text = gettext("%(holder)s: wants %(permits)d, for %(waited)s")
-        told = [
-            text % {"holder": one.holder, "permits": one.permits, "waited": duration(one.waited)}
-            for one in row.status.line
-        ]
+        told = [text % {**asdict(one), "waited": duration(one.waited)} for one in row.status.line]
         return lines("", *told) if told else gettext("nobody waits")
 
     @admin.display(description=_("circles"))
@@ -188,21 +177,15 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
 
 @admin.register(Mutex)
 class MutexAdmin(NamedAdmin):
-    """Locks."""
-
     kind = LockKind.LOCK
 
 
 @admin.register(SemaphorePermit)
 class SemaphoreAdmin(NamedAdmin):
-    """Semaphores."""
-
     kind = LockKind.SEMAPHORE
     operations = by_name(FREE, FREE_HOLDER, RESIZE)
 
 
 @admin.register(RWLockPermit)
 class RWLockAdmin(NamedAdmin):
-    """Read-write locks."""
-
     kind = LockKind.RWLOCK

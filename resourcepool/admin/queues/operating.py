@@ -21,7 +21,7 @@ class ByTaskType(Operated):
         return f"{row.task_type}: {row}"
 
     def perform(self, request: HttpRequest, chosen: Any, operation: Any, entered: dict[str, Any]) -> None:
-        """Do it until something goes wrong; messages say to how many it was done, and to how many not."""
+        """Run it until one fails; messages count the rows changed and left."""
         done, given, actor, chosen = 0, list[str](), request.user.get_username(), chosen[:MOST_AT_ONCE]
         for name, some in groupby(sorted(chosen, key=task_type_of), task_type_of):
             rows = list(some)

@@ -43,14 +43,10 @@ class QueueAdmin(ByTaskType):
     search_help_text = _("A part of the queue's id, of its pin, or of the name of the server that has it.")
     ordering = ("pk",)
     operations = by_name(PIN, UNPIN, REMOVE)
-    ages = {
-        "micros_since": "since",
-        "micros_asked": "requested_at",
-        "micros_left": "cur_server__busy_before",
-    }
+    ages = {"micros_since": "since", "micros_asked": "requested_at", "micros_left": "cur_server__busy_before"}
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody edits a queue that somebody may be working on."""
+        """Nobody edits a queue that a server may be working on."""
         return False
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -64,9 +60,7 @@ class QueueAdmin(ByTaskType):
         found.pop("delete_selected", None)
         return found
 
-    def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
         there, form = self.url_of("changelist"), AddForm(request.POST or None)
@@ -76,20 +70,14 @@ class QueueAdmin(ByTaskType):
             return HttpResponseRedirect(there)
         return self.form_page(request, gettext("Add queues"), form, there, {"operation": ADD})
 
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         """Ask, and remove one queue when its server has finished with it."""
         return self.operate_view(request, object_id, REMOVE.name, back=self.url_of("changelist"))
 
     def _add(self, request: HttpRequest, entered: dict[str, Any]) -> None:
-        count = changing.add_queues(
-            entered["task_type"],
-            entered["queues"],
-            parameter=entered["parameter"],
-            labels=entered["labels"],
-            by=request.user.get_username(),
-        )
+        about = {name: entered[name] for name in ("parameter", "labels")}
+        by = request.user.get_username()
+        count = changing.add_queues(entered["task_type"], entered["queues"], **about, by=by)
         text = ngettext("%(count)d queue was added.", "%(count)d queues were added.", count)
         self.message_user(request, text % {"count": count}, messages.SUCCESS)
 

@@ -54,15 +54,8 @@ class TaskTypeAdmin(ByTaskType):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         queues = Queue.objects.all()
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(
-                alive=_count(Server.objects.alive()),
-                amount=_count(queues),
-                without=_count(queues.filter(ownerless())),
-            )
-        )
+        counts = {"alive": _count(Server.objects.alive()), "amount": _count(queues)}
+        return super().get_queryset(request).annotate(**counts, without=_count(queues.filter(ownerless())))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return those that no form changes; programs and moves know it by its name."""
@@ -82,16 +75,14 @@ class TaskTypeAdmin(ByTaskType):
             return HttpResponseRedirect(request.get_full_path())
 
     def save_model(self, request: HttpRequest, obj: Any, form: ModelForm, change: bool) -> None:
-        """Write only what was edited: servers write the rest while the form is open."""
-        if not change:
-            super().save_model(request, obj, form, change)
-            return
-        edited = [name for name in form.changed_data if name in SETTINGS]
-        if "strategy" in edited:
+        """Save it; another strategy makes a new plan due."""
+        if change and "strategy" in form.changed_data:
             obj.is_assignment_due = True
-            edited.append("is_assignment_due")
-        if edited:
-            obj.save(update_fields=edited)
+        super().save_model(request, obj, form, change)
+
+    def edited(self, form: Any) -> list[str]:
+        edited = super().edited(form)
+        return [*edited, "is_assignment_due"] if "strategy" in edited else edited
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Return what Django asks about; what still has queues or servers is not deleted."""
@@ -99,12 +90,10 @@ class TaskTypeAdmin(ByTaskType):
             return [], {}, set(), kept
         return super().get_deleted_objects(objs, request)
 
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Ask, and delete it; a server that registers, or a queue that is added at this moment, prevents it."""
         try:
-            return super().delete_view(request, object_id, extra_context)
+            return super().delete_view(request, *args, **kwargs)
         except (ProtectedError, DatabaseError) as error:
             self.message_user(request, gettext("Not deleted: %s") % str(error)[:200], messages.ERROR)
             return HttpResponseRedirect(self.url_of("changelist"))

@@ -21,7 +21,7 @@ class Columns(Admin):
     list_display: tuple[str, ...] = ("named", "standing", "held_by", "since", "expires_in", "fence", "labels")
 
     def note(self, rows: Any) -> None:
-        """Set ``begun`` on each: the event of the acquisition of its running lease, or None."""
+        """Set ``begun`` on each row: the event that began its running lease, or None."""
         held = [(one.pk, one.fence) for one in rows if one.holder and _is_busy(one)]
         begun = beginnings(self.model, held)
         for one in rows:

@@ -50,7 +50,7 @@ class Deleting(Operated):
         return (listed, *others)
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
-        """Write nothing down yet: Django asks for it before it deletes anything."""
+        """Log nothing yet: Django calls this before it deletes."""
         return []
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
@@ -75,7 +75,7 @@ class Deleting(Operated):
             self.message_user(request, text % {"count": held}, messages.WARNING)
 
     def response_delete(self, request: HttpRequest, obj_display: str, obj_id: Any) -> HttpResponse:
-        """Go back to where one came from; what became of it has been said."""
+        """Go back to the list; a message has reported the result."""
         to_field = request.POST.get(TO_FIELD_VAR, request.GET.get(TO_FIELD_VAR))
         if IS_POPUP_VAR in request.POST and self.get_object(request, str(obj_id), to_field) is None:
             return super().response_delete(request, obj_display, obj_id)
@@ -104,7 +104,7 @@ class Deleting(Operated):
 
 
 def delete_selected(page: Any, request: HttpRequest, queryset: Any) -> HttpResponse | None:
-    """Ask as Django does; then delete, and leave it to the page to say what became of each."""
+    """Ask as Django does, then delete; the page reports the result."""
     if request.POST.get("post"):
         *_shown, perms_needed, protected = page.get_deleted_objects(queryset, request)
         if perms_needed:

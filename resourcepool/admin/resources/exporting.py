@@ -13,7 +13,7 @@ from resourcepool.status.export.records import columns, of_resources
 
 
 class _Echo:
-    """Gives back what a csv writer writes."""
+    """Returns each line that a csv writer writes."""
 
     def write(self, text: str) -> str:
         return text

@@ -20,7 +20,7 @@ from django.urls import URLPattern
 from django.utils.decorators import method_decorator
 from django.utils.functional import lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from resourcepool.admin.resources.operating import Operating
@@ -39,14 +39,32 @@ KEPT = 3_600  # seconds between the plan and the answer
 PLAN = ("import of proxies",)
 CHOICES = ("update", "sync", "skip_bad")
 
+BESIDES = {
+    "retired": ngettext_lazy("%d is not in the file: retired.", "%d are not in the file: retired."),
+    "returned": ngettext_lazy(
+        "%d of the changed is back in service.", "%d of the changed are back in service."
+    ),
+    "differing": ngettext_lazy(
+        "%d of the unchanged has other values in the file.",
+        "%d of the unchanged have other values in the file.",
+    ),
+    "uncompared": ngettext_lazy(
+        "%d of the unchanged has a password in the file, which is not compared with the stored one.",
+        "%d of the unchanged have passwords in the file, which are not compared with the stored ones.",
+    ),
+    "staying_retired": ngettext_lazy("%d is retired and stays so.", "%d are retired and stay so."),
+    "bad_count": ngettext_lazy("%d bad line is skipped.", "%d bad lines are skipped."),
+}
+
 logger = logging.getLogger(__name__)
 
 
 def _of_the_file() -> str:
-    return _(
+    text = _(
         "UTF-8: CSV with a header (%(columns)s), or one address a line. At most 1 MB; for more there is"
         " manage.py resourcepool_import."
-    ) % {"columns": ", ".join(COLUMNS)}
+    )
+    return text % {"columns": ", ".join(COLUMNS)}
 
 
 class UploadForm(forms.Form):
@@ -77,9 +95,8 @@ class UploadForm(forms.Form):
     def clean_file(self) -> Any:
         file = self.cleaned_data["file"]
         if file.size > MOST:
-            raise forms.ValidationError(
-                _("At most 1 MB here; for larger files there is manage.py resourcepool_import.")
-            )
+            text = _("At most 1 MB here; for larger files there is manage.py resourcepool_import.")
+            raise forms.ValidationError(text)
         return file
 
 
@@ -89,8 +106,8 @@ class Importing(Operating):
     change_list_template = "resourcepool/admin/proxies.html"
     import_template = "resourcepool/admin/import.html"
 
-    def own_urls(self) -> list[URLPattern]:
-        return [self.url_to("import/", self.import_view, "import"), *super().own_urls()]
+    def get_urls(self) -> list[URLPattern]:
+        return [self.url_to("import/", self.import_view, "import"), *super().get_urls()]
 
     def has_import_permission(self, request: HttpRequest) -> bool:
         return bool(self.has_add_permission(request) and self.has_change_permission(request))
@@ -116,7 +133,7 @@ class Importing(Operating):
     def _show_plan(self, request: HttpRequest, form: UploadForm) -> HttpResponse:
         wanted = {name: form.cleaned_data[name] for name in CHOICES}
         file = form.cleaned_data["file"]
-        content, name = file.read(MOST + 1), _plain(file.name)
+        content, name = file.read(MOST + 1), "".join(c for c in file.name if c.isprintable())[:100]
         try:
             plan = _carry_out(content, name, wanted, dry_run=True)
             sealed = pack(content, name, wanted, request.user.pk)
@@ -136,38 +153,27 @@ class Importing(Operating):
                 self.message_user(request, line, messages.ERROR)
             return HttpResponseRedirect(self.url_of("import"))
         said = " ".join([_("Imported %s.") % name, *sentences(done)])
-        self._note(request, name, said)
-        self.message_user(request, said, messages.SUCCESS)
-        return HttpResponseRedirect(self.url_of("changelist"))
-
-    def _note(self, request: HttpRequest, name: str, said: str) -> None:
-        """Write down who imported what: one line, not one for each of 20,000 proxies."""
-        LogEntry.objects.create(
+        LogEntry.objects.create(  # one line, not one for each of 20,000 proxies
             user_id=str(request.user.pk),
             content_type=ContentType.objects.get_for_model(self.model, for_concrete_model=False),
             object_repr=_("import of %s") % name,
             action_flag=CHANGE,
             change_message=said,
         )
+        self.message_user(request, said, messages.SUCCESS)
+        return HttpResponseRedirect(self.url_of("changelist"))
 
     def _answer(self, request: HttpRequest, **context: Any) -> HttpResponse:
         return self.page_beside(request, self.import_template, _("Import proxies"), **context)
-
-
-def _plain(name: str) -> str:
-    """Return the name of an uploaded file as it can stand in a reason."""
-    return "".join(c for c in name if c.isprintable())[:100]
 
 
 def _carry_out(
     content: bytes, name: str, wanted: dict[str, bool], *, dry_run: bool, actor: str = ""
 ) -> Imported:
     chosen: dict[str, Any] = {choice: wanted[choice] for choice in CHOICES}
+    chosen |= {"dry_run": dry_run, "actor": actor, "stream": io.BytesIO(content)}
     try:
-        stream = io.BytesIO(content)
-        return import_proxies(
-            name, **chosen, dry_run=dry_run, stream=stream, actor=actor, compares_passwords=False
-        )
+        return import_proxies(name, **chosen, compares_passwords=False)
     except ResourcePoolError:
         raise
     except Exception as error:  # noqa: BLE001 (raised again)
@@ -220,47 +226,6 @@ def explained(error: ResourcePoolError) -> list[str]:
 
 
 def sentences(done: Imported) -> list[str]:
-    """Return what an import did, or would do."""
     numbers = {"total": done.total, "new": done.new, "changed": done.changed, "unchanged": done.unchanged}
     said = [_("%(total)d in the file: %(new)d new, %(changed)d changed, %(unchanged)d unchanged.") % numbers]
-    for count, text in (
-        (
-            done.retired,
-            ngettext("%d is not in the file: retired.", "%d are not in the file: retired.", done.retired),
-        ),
-        (
-            done.returned,
-            ngettext(
-                "%d of the changed is back in service.",
-                "%d of the changed are back in service.",
-                done.returned,
-            ),
-        ),
-        (
-            done.differing,
-            ngettext(
-                "%d of the unchanged has other values in the file.",
-                "%d of the unchanged have other values in the file.",
-                done.differing,
-            ),
-        ),
-        (
-            done.uncompared,
-            ngettext(
-                "%d of the unchanged has a password in the file, which is not compared with the stored one.",
-                "%d of the unchanged have passwords in the file, which are not compared with the stored ones.",
-                done.uncompared,
-            ),
-        ),
-        (
-            done.staying_retired,
-            ngettext("%d is retired and stays so.", "%d are retired and stay so.", done.staying_retired),
-        ),
-        (
-            done.bad_count,
-            ngettext("%d bad line is skipped.", "%d bad lines are skipped.", done.bad_count),
-        ),
-    ):
-        if count:
-            said.append(text % count)
-    return said
+    return said + [text % count for name, text in BESIDES.items() if (count := getattr(done, name))]

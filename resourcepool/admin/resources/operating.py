@@ -54,9 +54,8 @@ class Selection:
         """Read up to ``most`` of the chosen ``rows``, which are annotated with ``db_now``."""
         columns = rows.values_list("pk", "fence", "holder", "busy_before", "db_now")
         found = list(columns[: most + 1])
-        chosen = found[:most]
-        held = sum(1 for _, _, holder, busy_before, now in chosen if holder and busy_before > now)
-        grants = [(pk, fence) for pk, fence, *_ in chosen]
+        held = sum(1 for _, _, holder, busy_before, now in found[:most] if holder and busy_before > now)
+        grants = [(pk, fence) for pk, fence, *_ in found[:most]]
         return cls(rows.model, grants, held, list(rows[: min(SHOWN, most)]), len(found) > most)
 
     @property
@@ -67,14 +66,10 @@ class Selection:
     def chunks(self, seen: Iterable[str] = ()) -> Iterator[Any]:
         """Yield querysets over the chosen rows; with ``seen``, only over those that still have the fence of then."""
         rows = ResourceQuerySet(model=self.model, using=self.model.pool.using)
-        only = set(seen)
-        if only:
-            same = [grant for grant in self.grants if f"{grant[0]}:{grant[1]}" in only]
+        if only := set(seen):
+            same = [Q(pk=pk, fence=fence) for pk, fence in self.grants if f"{pk}:{fence}" in only]
             for start in range(0, len(same), NAMED):
-                one_of = Q()
-                for pk, fence in same[start : start + NAMED]:
-                    one_of |= Q(pk=pk, fence=fence)
-                yield rows.filter(one_of)
+                yield rows.filter(Q(*same[start : start + NAMED], _connector=Q.OR))
             return
         pks = [pk for pk, _ in self.grants]
         for start in range(0, len(pks), CHUNK):
@@ -130,14 +125,13 @@ class Operating(Operated):
             self.message_user(request, text % {"count": count}, level)
 
     def state(self, resource: Any) -> str:
-        """Return the state of ``resource`` for people."""
         raise NotImplementedError
 
 
 def _attempt(
     operation: Operation, rows: Any, entered: dict[str, Any], actor: str
 ) -> tuple[list[Any], int, ResourcePoolError | None]:
-    """Do it; return the rows that it concerned, how many were changed, and what went wrong."""
+    """Run it; return the rows concerned, the number changed, and the error."""
     concerned: list[Any] = []
     try:
         those = operation.concerned(rows)
@@ -152,7 +146,7 @@ def _attempt(
 
 
 def _held(operation: Operation, rows: Any) -> int:
-    """Return for how many of ``rows``, to which it has been done, it waits for the end of their lease."""
+    """Return how many of the changed ``rows`` it affects only when their lease ends."""
     if operation.later is None:
         return 0
     with contextlib.suppress(DatabaseError, InterfaceError):  # it is done: no reason to say that it is not

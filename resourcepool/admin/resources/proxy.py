@@ -48,8 +48,6 @@ class ProxyForm(ModelForm):
 
 @admin.register(Proxy)
 class ProxyAdmin(Importing, ResourceAdmin):
-    """Proxies."""
-
     form = ProxyForm
     list_filter: ClassVar[tuple[Any, ...]] = (*ResourceAdmin.list_filter, CountryFilter)
     search_fields: ClassVar[tuple[str, ...]] = (*ResourceAdmin.search_fields, "host", "username")
@@ -59,7 +57,7 @@ class ProxyAdmin(Importing, ResourceAdmin):
         return lines(super().labels(resource), resource.country)
 
     def save_model(self, request: HttpRequest, obj: Proxy, form: ModelForm, change: bool) -> None:
-        """Say so when the password went because the address changed."""
+        """Warn when a changed address removed the password."""
         had_password = bool(obj.__dict__.get("password"))
         super().save_model(request, obj, form, change)
         if had_password and not obj.__dict__.get("password"):
@@ -70,4 +68,4 @@ class ProxyAdmin(Importing, ResourceAdmin):
 
     def edited(self, form: ModelForm) -> list[str]:
         """Return the changed fields; the password by its name in the model."""
-        return ["password" if name == "new_password" else name for name in form.changed_data]
+        return ["password" if name == "new_password" else name for name in super().edited(form)]

@@ -9,7 +9,6 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 
 from resourcepool.admin import words
 from resourcepool.admin.columns import moments, spans
-from resourcepool.admin.generic import ModelForm
 from resourcepool.admin.resources import columns
 from resourcepool.admin.resources.columns import Columns
 from resourcepool.admin.resources.deleting import Deleting
@@ -51,7 +50,7 @@ class ResourceAdmin(Timelined, Deleting, Columns, Operating):
         return super().get_queryset(request).annotate(db_now=DbNow())
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        """Find what the term names; if that is nothing, what contains its words."""
+        """Find the resource that the term names; if there is none, resources that contain its words."""
         condition = named(self.model, search_term.strip()) if search_term.strip() else None
         if condition is not None and (exactly := queryset.filter(condition)).exists():
             return exactly, False
@@ -62,16 +61,6 @@ class ResourceAdmin(Timelined, Deleting, Columns, Operating):
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Keep what was typed in, which may be a password, out of error reports."""
         return super().changeform_view(request, *args, **kwargs)
-
-    def save_model(self, request: HttpRequest, obj: Any, form: ModelForm, change: bool) -> None:
-        """Write only what was edited: the rest may have changed while the form was open."""
-        if not change:
-            super().save_model(request, obj, form, change)
-        elif edited := self.edited(form):
-            obj.save(update_fields=edited)
-
-    def edited(self, form: ModelForm) -> list[str]:
-        return list(form.changed_data)
 
     def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         more, state = super().page_of(request, row), state_of(row, row.db_now)

@@ -135,8 +135,6 @@ class BucketAdmin(WholeTermSearch, ReadOnlyAdmin, Operated):
 
 @admin.register(DispenserTask)
 class DispenserTaskAdmin(WorkAdmin):
-    """To be read, retried and discarded."""
-
     list_display = (
         *("key", "dispenser", "score", "colored", "bucket", "expirations", "outcome"),
         *("added_at", "finished_at"),

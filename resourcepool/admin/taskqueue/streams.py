@@ -34,8 +34,6 @@ TaskStandingFilter = choice(
 
 @admin.register(Stream)
 class StreamAdmin(PlaceAdmin):
-    """Who leads, and why nothing runs."""
-
     is_added_by_hand = True
     list_filter = (StreamStandingFilter,)
     show_facets = admin.ShowFacets.NEVER
@@ -69,8 +67,6 @@ class StreamAdmin(PlaceAdmin):
 
 @admin.register(Task)
 class TaskAdmin(WorkAdmin):
-    """To be read, retried and discarded."""
-
     list_display = ("key", "stream", "type", "colored", "attempts", "outcome", "submitted_at")
     fields = (
         *("stream", "key", "type", "lane", "params", "colored", "outcome", "attempts", "failures", "deaths"),

@@ -42,8 +42,6 @@ class TopicForm(ModelForm):
 
 @admin.register(Topic)
 class TopicAdmin(PlaceAdmin):
-    """What happens to timers of a topic."""
-
     form = TopicForm
     settings = (
         *("requires", "on_canary", "least_version", "ttl"),
@@ -82,8 +80,6 @@ class TopicAdmin(PlaceAdmin):
 
 @admin.register(Timer)
 class TimerAdmin(WorkAdmin):
-    """To be read, fired, cancelled, retried and discarded."""
-
     list_display = ("name", "topic", "colored", "due_at", "when", SCHEDULE, "attempts", "outcome")
     fields = (
         *("topic", "name", "payload", "colored", "due_at", "when", SCHEDULE, "catch_up", "outcome"),

@@ -38,9 +38,8 @@ class Command(OperatorCommand):
             before = found.get(entry.name)
             told = {"every": entry.every, "before": before.every if before else 0, "state": _state(before)}
             self.stdout.write(WORDS[action] % {"name": entry.name, **told})
-        changes = sum(
-            action in (EntryAction.ADD, EntryAction.CHANGE, EntryAction.REMOVE) for action, _entry in actions
-        )
+        writes = (EntryAction.ADD, EntryAction.CHANGE, EntryAction.REMOVE)
+        changes = sum(action in writes for action, _entry in actions)
         if not changes:
             self.stdout.write(_("Nothing to do."))
         elif options["install"]:

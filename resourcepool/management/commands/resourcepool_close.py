@@ -1,6 +1,7 @@
 """``manage.py resourcepool_close``: take running leases away from their holders."""
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -21,6 +22,7 @@ from resourcepool.status.holders import Holding, counts, holdings, locked, runni
 from resourcepool.status.reading import of_each
 
 FREE = OPERATIONS["free"]
+Options = dict[str, Any]
 
 
 class Command(OperatorCommand):
@@ -55,7 +57,7 @@ class Command(OperatorCommand):
         total, most = sum(found.values()), options["limit"]
         shown = [one for model in found for one in holdings(model, **which, limit=most)][:most]
         free, gone = _not_held(models[0], which.get("pks", []))
-        stuck = [one for some in of_each(models, lambda model: locked(model, **which)).values() for one in some]
+        stuck = [*chain.from_iterable(of_each(models, lambda model: locked(model, **which)).values())]
         if not options["json"]:
             self._tell(shown, total, free, gone, stuck)
         if total and options["all"] and not options["dry_run"]:
@@ -86,7 +88,7 @@ class Command(OperatorCommand):
             self.note(plain(in_words(one), 300))
 
 
-def _which(model: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _which(model: Any, options: Options) -> Options:
     """Return what was asked for; raises CommandError when nothing was, or all and some."""
     some = {name: options[name] for name in ("holder", "host") if options[name]}
     if options["id"]:
@@ -102,13 +104,11 @@ def _not_held(model: Any, pks: list[Any]) -> tuple[list[str], list[str]]:
         return [], []
     held = set(running(model, pks=pks).values_list("pk", flat=True))
     there = set(everything(model).filter(pk__in=pks).values_list("pk", flat=True))
-    free = [plain(pk) for pk in pks if pk in there and pk not in held]
-    return free, [plain(pk) for pk in pks if pk not in there and pk not in held]
+    left = [pk for pk in pks if pk not in held]
+    return [plain(pk) for pk in left if pk in there], [plain(pk) for pk in left if pk not in there]
 
 
-def _close(
-    models: Iterable[Any], which: dict[str, Any], answered: dict[str, Any]
-) -> tuple[int, RowLocked | None]:
+def _close(models: Iterable[Any], which: Options, answered: Options) -> tuple[int, RowLocked | None]:
     """Return how many leases of these pools were closed, and the error if a row was locked: all others are closed."""
     closed, locked = 0, None
     for model in models:

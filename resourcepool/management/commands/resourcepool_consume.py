@@ -26,7 +26,6 @@ class Command(ServingCommand):
         return [arg("stream", _("the name of a stream")), *super().arguments()]
 
     def run(self, **options: Any) -> None:
-        """Consume until SIGTERM or Ctrl-C; a second one ends it as usual."""
         autodiscover_modules("task_handlers")
         consumer = Consumer(options["stream"], drain_within=options["drain_within"])
         self.serve(consumer, _("consuming %(stream)s; Ctrl-C or SIGTERM ends it") % {"stream": consumer.stream})

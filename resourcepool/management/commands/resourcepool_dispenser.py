@@ -62,9 +62,7 @@ class Command(TasksCommand):
         try:
             count = TaskPool(options["dispenser"]).add_many(_scores(options["tasks"]))
         except BadOption as error:
-            raise error.of(
-                "KEY SCORE" if error.name == "mapping" else error.name
-            ) from None  # as it is called here
+            raise error.of("KEY SCORE" if error.name == "mapping" else error.name) from None
         told = {"count": count, "others": len(options["tasks"]) // 2 - count}
         self.stdout.write(_("new: %(count)d; there already: %(others)d") % told)
 

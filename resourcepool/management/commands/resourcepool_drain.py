@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from resourcepool import options as checked
 from resourcepool.database.clock import monotonic
 from resourcepool.events import shown
-from resourcepool.leases.lock_holders import MOST, Locked
+from resourcepool.leases.lock_holders import MOST
 from resourcepool.management.arguments import Argument, arg, asked, changing, flag
 from resourcepool.management.commands import resourcepool_operate
 from resourcepool.management.layout import plain, rendered
@@ -40,14 +40,12 @@ class Command(resourcepool_operate.Command):
     interrupted = gettext_lazy("what was changed stays so; nobody was disturbed")
 
     def arguments(self) -> list[Argument]:
-        back_by_itself = _(
-            "back in service by itself after so long, e.g. 90s, 15m, 2h, 7d; default: until --back"
-        )
+        ends = _("back in service by itself after so long, e.g. 90s, 15m, 2h, 7d; default: until --back")
         why = _("why, one line for the history; needed, except with --back and --dry-run")
         waits = _("wait until none of them is held any more, at most so long")
         return [
             *self.resources(),
-            *asked([DRAIN], reason=why, duration=back_by_itself),
+            *asked([DRAIN], reason=why, duration=ends),
             flag("--back", _("return to service")),
             arg("--wait", waits, type=float, metavar="SECONDS"),
             *changing(),
@@ -62,7 +60,7 @@ class Command(resourcepool_operate.Command):
         return BACK if options["back"] else DRAIN
 
     def meant(self, operation: Operation, rows: Any, *, by_id: bool) -> Any:
-        """Leave what is reserved or retired as it is, unless it is returned by id."""
+        """Leave reserved and retired resources out, unless they are returned by id."""
         meant = super().meant(operation, rows, by_id=by_id)
         return meant if operation is BACK else meant.exclude(status__in=(Status.RESERVED, Status.RETIRED))
 
@@ -74,7 +72,7 @@ class Command(resourcepool_operate.Command):
         return texts[operation.name][dry_run] % f"{count:,}"
 
     def afterwards(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
-        """Wait, if so asked; None: it was not."""
+        """Wait, if --wait was given."""
         self.waits = options["wait"] is not None
         is_done = self.waits and not options["dry_run"]
         return {"still_held": self._wait(model, rows, options["wait"]) if is_done else None}
@@ -88,7 +86,7 @@ class Command(resourcepool_operate.Command):
             raise CommandError(_("nothing to do: none of them is %s") % state)
 
     def _wait(self, model: Any, rows: Any, seconds: float) -> int:
-        """Return how many are still held when none is, or the time is over."""
+        """Wait until none is held or the time is over; return how many still are."""
         gives_up_at, before = monotonic() + seconds, -1
         while (held := rows.draining().count()) and monotonic() < gives_up_at:
             if held != before:
@@ -96,7 +94,8 @@ class Command(resourcepool_operate.Command):
                 self.note(_("%s still held") % f"{held:,}")
             threading.Event().wait(min(PAUSE, max(0.0, gives_up_at - monotonic())))
         if not held:
-            stuck = _still_locked(model, rows)
+            pks = list(rows.filter(in_service=False).values_list("pk", flat=True)[:MOST])
+            stuck = locked(model, pks=pks) if pks else []  # somebody may still use them
             for one in stuck:
                 self.note(plain(shown(one), 300))
             return len(stuck)
@@ -104,9 +103,3 @@ class Command(resourcepool_operate.Command):
         listed = table(holdings(model, pks=pks), HOLDINGS)
         self.note(rendered(self.printer, [listed]))
         return int(held)
-
-
-def _still_locked(model: Any, rows: Any) -> list[Locked]:
-    """Return which of those that are out of service by now are locked: somebody may still use them."""
-    pks = list(rows.filter(in_service=False).values_list("pk", flat=True)[:MOST])
-    return locked(model, pks=pks) if pks else []

@@ -43,9 +43,7 @@ class Command(OperatorCommand):
         last = _("events of the last 90s, 15m, 2h, 7d; default: 24h")
         return [
             arg("pool", _("default: resourcepool.Proxy"), nargs="?", default="resourcepool.Proxy"),
-            arg(
-                "--format", _("lines: one JSON object a line"), choices=["csv", "json", "lines"], default="csv"
-            ),
+            arg("--format", _("lines: one JSON object a line"), choices=["csv", *FORMS], default="csv"),
             arg("--output", _("a new file instead of standard output"), metavar="FILE"),
             *selection(),
             flag("--with-secrets", _("for resourcepool_import; asks first")),
@@ -76,7 +74,7 @@ class Command(OperatorCommand):
 
 
 class _Plain:
-    """Django's output adds a new line to what has none; and a terminal obeys control characters, a file does not."""
+    """Standard output as a file: no added new lines; control characters are replaced on a terminal."""
 
     def __init__(self, out: Any) -> None:
         self._out = out
@@ -89,9 +87,8 @@ class _Plain:
 
 def _records(model: Any, options: dict[str, Any]) -> tuple[list[str], Iterator[records.Record]]:
     if options["events"]:
-        since = checked.seconds(
-            "--since", checked.DAY if options["since"] is None else options["since"], least=1, most=LONGEST
-        )
+        since = checked.DAY if options["since"] is None else options["since"]
+        since = checked.seconds("--since", since, least=1, most=LONGEST)
         return records.event_columns(), records.of_events(model, since)
     rows = chosen(model, (), wishes(model, options["tag"], options["where"]))
     secret = options["with_secrets"]

@@ -84,7 +84,7 @@ _PROGRESS = {
 
 
 class _Progress:
-    """Says on standard error how far an import is, if it takes long."""
+    """Reports the progress of a long import on standard error."""
 
     every = 2.0  # seconds
 
@@ -99,15 +99,13 @@ class _Progress:
 
 
 def _sentences(done: Imported, *, sync: bool, dry_run: bool) -> list[str]:
+    besides = {
+        _("Back in service: %s of the changed."): done.returned,
+        _("Unchanged though the file says otherwise: %s; --update takes its values."): done.differing,
+        _("Retired and still so: %s; --sync returns them to service."): done.staying_retired,
+    }
     said = [_main_sentence(done, dry_run=dry_run)]
-    if done.returned:
-        said.append(_("Back in service: %s of the changed.") % f"{done.returned:,}")
-    if done.differing:
-        text = _("Unchanged though the file says otherwise: %s; --update takes its values.")
-        said.append(text % f"{done.differing:,}")
-    if done.staying_retired:
-        text = _("Retired and still so: %s; --sync returns them to service.")
-        said.append(text % f"{done.staying_retired:,}")
+    said += [text % f"{count:,}" for text, count in besides.items() if count]
     if sync and done.bad:
         said.append(_("Nothing was retired, because lines were skipped."))
     return said

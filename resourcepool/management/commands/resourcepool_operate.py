@@ -30,7 +30,7 @@ class Command(OperatorCommand):
         return [which, *self.resources(), *arguments.asked(OPERATIONS.values()), *arguments.changing()]
 
     def resources(self) -> list[Argument]:
-        """Return what says which resources are meant."""
+        """Return the arguments that select resources."""
         return [
             arg("pool", _("the pool (app.Model, or Model)")),
             arg("id", _("primary keys of resources"), nargs="*"),
@@ -89,10 +89,10 @@ class Command(OperatorCommand):
         return "\n".join(str(text % {"count": number}) for text, number in parts if number)
 
     def afterwards(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
-        """Do what follows; return what the JSON object tells of it."""
+        """Do more after the change; return what to add to the JSON object."""
         return {}
 
     def judge(self, operation: Operation, rows: Any, found: dict[str, Any]) -> None:
-        """Raise CommandError if it did not come to what was asked for."""
+        """Raise CommandError if nothing was changed."""
         if not found["found"]:
             raise CommandError(_("nothing to do: %s") % (operation.otherwise % {"count": rows.count()}))

@@ -204,9 +204,8 @@ def _of_type(**how: Any) -> Argument:
 def _readings() -> Iterator[Word]:
     these = _("only these queues, each with all that is known of it; 0..63 are 64 of them")
     some = arg("queue", these, nargs="*", default=[], metavar="QUEUE")
-    yield reading(
-        "show", _("how servers and queues stand; the default"), _look, _of_type(nargs="?"), some, limited(20)
-    )
+    shows = _("how servers and queues stand; the default")
+    yield reading("show", shows, _look, _of_type(nargs="?"), some, limited(20))
 
     left = _('without this server: "web-3" (all of that name) or "web-3 #17"; may be repeated')
     one_more = _("with one more server, such as web-4, or web-4:2 for weight 2; may be repeated")
@@ -235,7 +234,7 @@ def _one(one: TaskTypeStatus, ids: Sequence[str], limit: int) -> Look:
         queues = queues_named(one, ids)
         moved = moves(one.name, of=[queue.pk for queue in queues], limit=limit)
         parts = [part for queue in queues[:limit] for part in ("", *report.queue_as_text(queue, one))]
-        parts += more(min(limit, len(queues)), len(queues))
+        parts += more(limit, len(queues))
     else:
         queues, moved = queues_of(one, limit=max(ON_THE_MAP, limit)), moves(one.name, limit=LATEST)
         parts = ["", *report.servers_as_text(one.servers, limit)]

@@ -1,6 +1,5 @@
 """``manage.py resourcepool_status``: how the pools stand, and who holds what."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -69,26 +68,18 @@ class Command(OperatorCommand):
         others = () if is_one else (task_types(), streams(), dispensers(), topics(), locks(), channels())
         wrong = alarms_of(stand, periodic, leaks, *others)
         parts = [*report.pools_as_text(stand), *([] if is_one else ["", *report.jobs_as_text(periodic)])]
-        parts += [*report.problems_as_text(wrong), *_leases_as_text(self.leases)]
-        data = {"pools": stand, "jobs": list(periodic.values()), "alarms": wrong}
-        return data | _leases_as_data(self.leases), parts
+        parts += report.problems_as_text(wrong)
+        data: dict[str, Any] = {"pools": stand, "jobs": list(periodic.values()), "alarms": wrong}
+        if self.leases is None:
+            return data, parts
+        data["leases"] = [one for some, _total in self.leases for one in some]
+        data["leases_total"] = sum(total for _some, total in self.leases)
+        for some, total in self.leases:
+            parts += ["", table(some, report.HOLDINGS), *more(len(some), total)]
+        return data, parts if self.leases else [*parts, "", _("No running lease.")]
 
 
 def _leases(models: list[Any], *, holder: str, host: str, limit: int, **_options: Any) -> Leases:
     """Return (the leases to show, how many there are) for every pool that has any."""
     found = counts(models, holder=holder, host=host)
     return [(holdings(model, holder=holder, host=host, limit=limit), total) for model, total in found.items()]
-
-
-def _leases_as_text(found: Leases | None) -> Iterator[Any]:
-    for some, total in found or []:
-        yield from ["", table(some, report.HOLDINGS), *more(len(some), total)]
-    if found == []:
-        yield from ["", _("No running lease.")]
-
-
-def _leases_as_data(found: Leases | None) -> dict[str, Any]:
-    if found is None:
-        return {}
-    leases = [one for some, _total in found for one in some]
-    return {"leases": leases, "leases_total": sum(total for _some, total in found)}

@@ -66,7 +66,6 @@ class Command(TasksCommand):
 
 
 def _setting(name: str) -> Argument:
-    """Return the option of ``add`` for this setting."""
     field: Any = Stream._meta.get_field(name)
     is_span, choices = SETTINGS[name] is float, field.choices or ()
     default = _("default: %s") % (shown(span(field.default)) if is_span else field.default)

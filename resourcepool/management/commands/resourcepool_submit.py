@@ -38,7 +38,6 @@ class Command(OperatorCommand):
         ]
 
     def run(self, **options: Any) -> None:
-        """Submit it, and say whether it is new."""
         done = submit(
             options["stream"],
             options["type"],

@@ -44,7 +44,6 @@ class Command(ServingCommand):
         ]
 
     def run(self, **options: Any) -> None:
-        """Handle timers until it is told to stop."""
         handling.discover()
         runner = TimerRunner(
             threads=options["threads"],

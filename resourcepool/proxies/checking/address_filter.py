@@ -21,6 +21,8 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 ALLOWED = "a network (10.1.0.0/16), an address or a host name, each perhaps with a port (squid.lan:3128, [fd00::1]:80)"
 
+LIST = 'a list of networks and host names, e.g. ["10.1.0.0/16", "squid.lan:3128"]'
+
 _WITH_PORT = re.compile(r"(?:\[(?P<bracketed>[^\[\]]+)\]|(?P<plain>[^:\[\]]+))(?::(?P<port>[0-9]{1,5}))?")
 
 
@@ -32,9 +34,7 @@ class Guard:
 
     def __init__(self, allow: Sequence[str] = ()) -> None:
         if isinstance(allow, str) or not all(isinstance(entry, str) for entry in allow):
-            raise BadOption(
-                "allow", allow, 'a list of networks and host names, e.g. ["10.1.0.0/16", "squid.lan:3128"]'
-            )
+            raise BadOption("allow", allow, LIST)
         self._allowed = [_allowed(entry) for entry in allow]
 
     def resolve(self, host: str, port: int) -> list[str]:
@@ -59,17 +59,17 @@ class Guard:
     def check(self, host: str, address: str, port: int) -> None:
         """Raise NotPublic unless connections to ``port`` of ``address``, which ``host`` resolved to, are allowed."""
         plain = ipaddress.ip_address(address.partition("%")[0])
-        if is_public(plain) or self._is_allowed(_name(host), plain, port):
+        if is_public(plain) or self._is_allowed(host.lower().removesuffix("."), plain, port):
             return
         what = host if host == address else f"{host} ({address})"
         raise NotPublic(Verdict.UNKNOWN, say("not_public", host=what))
 
     def _is_allowed(self, host: str, address: Address, port: int) -> bool:
-        for where, on_port in self._allowed:
-            is_it = host == where if isinstance(where, str) else address in where or meant(address) in where
-            if is_it and on_port in (None, port):
-                return True
-        return False
+        allowed = [where for where, on_port in self._allowed if on_port in (None, port)]
+        return any(
+            host == where if isinstance(where, str) else address in where or meant(address) in where
+            for where in allowed
+        )
 
 
 def _allowed(entry: str) -> tuple[Network | str, int | None]:
@@ -80,8 +80,7 @@ def _allowed(entry: str) -> tuple[Network | str, int | None]:
     port = int(found["port"]) if found and found["port"] else None
     if found and port in (None, *range(1, 65_536)):
         text = found["bracketed"] or found["plain"]
-        network = _network(text)
-        if network:
+        if network := _network(text):
             return network, port
         with contextlib.suppress(BadField):
             if not found["bracketed"]:
@@ -94,7 +93,3 @@ def _network(text: str) -> Network | None:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:
         return None
-
-
-def _name(host: str) -> str:
-    return host.lower().removesuffix(".")

@@ -64,7 +64,6 @@ class ProxyChecker(Checker):
             return  # a host that knows no names may have proxies that do
 
     def check(self, resource: Any) -> Finding:
-        """Send the request; see ``Checker.check``."""
         began_at = monotonic()
         try:
             self._ask(resource)
@@ -113,11 +112,9 @@ def _target(url: object) -> tuple[str, str, int]:
 def _without_secrets(url: object) -> str:
     """Return as much of ``url`` as may be shown: a login or a key may stand in what follows."""
     scheme, _, rest = str(url).partition("://")
-    return (
-        f"{scheme}://..."
-        if rest and scheme.isalnum()
-        else f"{type(url).__name__} of {len(str(url))} characters"
-    )
+    if rest and scheme.isalnum():
+        return f"{scheme}://..."
+    return f"{type(url).__name__} of {len(str(url))} characters"
 
 
 def _statuses(status: object) -> Collection[int]:

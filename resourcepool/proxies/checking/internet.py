@@ -57,12 +57,10 @@ def is_public(address: Address) -> bool:
     """Tell whether an address, and every IPv4 address it may stand for, belongs to the public internet."""
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in net for net in NOT_PUBLIC_4)
-    plain = meant(address)
-    if plain != address:
+    if (plain := meant(address)) != address:
         return is_public(plain)
-    if address not in GLOBAL_UNICAST or any(address in net for net in NOT_PUBLIC_6):
-        return False
-    return all(map(is_public, _perhaps_meant(address)))
+    is_given = address in GLOBAL_UNICAST and not any(address in net for net in NOT_PUBLIC_6)
+    return is_given and all(map(is_public, _perhaps_meant(address)))
 
 
 def meant(address: Address) -> Address:
@@ -81,10 +79,8 @@ def _perhaps_meant(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Add
     found = {_behind(bits, zeros) for zeros in (56, 48, 40, 32, 24)}  # networks of 32 to 64 bits (RFC 6052)
     if before == 0:
         found.add(last)  # of 96 bits, the last ones zero
-    # A small number in the end, as in ::1, is the number of a host.
-    yield from (
-        one for each in found if each is not None and (one := ipaddress.IPv4Address(each)) not in NOWHERE
-    )
+    addresses = (ipaddress.IPv4Address(each) for each in found if each is not None)
+    yield from (one for one in addresses if one not in NOWHERE)  # as in ::1, a number of a host
 
 
 def _behind(bits: int, zeros: int) -> int | None:

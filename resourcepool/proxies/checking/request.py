@@ -2,10 +2,8 @@
 
 import logging
 import ssl
-from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import certifi
 import httpcore
@@ -28,8 +26,7 @@ for _part in ("connection", "http11", "proxy"):
     logging.getLogger(f"httpcore.{_part}").addFilter(lambda _: not _is_checking.get())
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The status, and what was read of the body."""
 
     status: int
@@ -90,12 +87,9 @@ def _why(error: Exception) -> str:
     if isinstance(error, httpcore.ProxyError):  # such as "502 Bad Gateway"
         status = str(error)[:3]
         return say("login_refused_407") if status == "407" else say("not_tunnelled", count=status)
-    if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
-        return say("tls_failed")
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return say("tls_failed")
+        cause = cause.__cause__ or cause.__context__
     return say("no_proper_answer", error=type(error).__name__)
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__

@@ -31,6 +31,7 @@ class Route(httpcore.NetworkBackend):
         """Look the proxy up; raises Fault."""
         self._scheme, self._host, self._port = str(proxy.scheme), str(proxy.host), int(proxy.port)
         self._login = (str(proxy.username).encode(), str(proxy.password).encode())
+        self._is_socks = self._scheme.startswith("socks")
         self._guard, self._deadline = guard, deadline
         self._addresses = guard.resolve(self._host, self._port)[:MOST_ADDRESSES]
 
@@ -63,10 +64,6 @@ class Route(httpcore.NetworkBackend):
                 stream.close()
                 raise
         return stream
-
-    @property
-    def _is_socks(self) -> bool:
-        return self._scheme.startswith("socks")
 
     def _connected(self) -> httpcore.NetworkStream:
         faults: list[Fault] = []
