@@ -208,7 +208,7 @@ def test_a_program_is_told_that_it_is_elected_and_that_it_has_lost() -> None:
 def test_a_campaign_ends_when_its_caller_does_not_want_it_any_more() -> None:
     with Election("reports").campaign():
         waiting = InBackground(lambda: Election("reports").campaign(stop=lambda: True))
-        with pytest.raises(AcquireTimeout, match="^election 'reports' was not won$"):
+        with pytest.raises(AcquireTimeout, match=r"^election 'reports' was not won$"):
             waiting.result(30)
 
 
