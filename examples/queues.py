@@ -76,7 +76,7 @@ def serve(name: str) -> None:
 
 def show(what: str, **wanted: int) -> None:
     """Wait until each server has as many queues as it should, and print which."""
-    from resourcepool.status.queues.moves import queues_of
+    from resourcepool.status.queues.queues import queues_of
     from resourcepool.status.queues.task_types import task_type
 
     began = time.monotonic()
