@@ -107,10 +107,14 @@ def asked(operations: Iterable[Operation], **helps: Any) -> list[Argument]:
 def entered(operation: Operation, options: dict[str, Any]) -> dict[str, Any]:
     """Return the checked values of ``operation``'s fields; a dry run needs none. Raises BadOption."""
     is_needed = not options.get("dry_run")
-    found = {field.name: field.checked(options[field.name], is_needed=is_needed) for field in operation.fields}
+    found = {}
     for field in operation.fields:
-        if isinstance(field, Line) and (wrong := field.otherwise_wrong(str(found[field.name]))):
-            raise BadOption(field.name, found[field.name], wrong)
+        if isinstance(field, Line):
+            line = options[field.name]
+            # Before its length: who gives a number of 20 digits is told of numbers. One too many is wrong enough.
+            if (line or not is_needed) and (wrong := field.otherwise_wrong(line[: field.most + 1])):
+                raise BadOption(field.name, line, wrong)
+        found[field.name] = field.checked(options[field.name], is_needed=is_needed)
     return found
 
 

@@ -129,11 +129,20 @@ def _of_pool(pool: PoolStatus, limits: Limits, because: str) -> Iterator[Alarm]:
     if pool.trouble:
         yield Alarm(Kind.UNREADABLE, pool.label, _("cannot be read: %s") % shown(pool.trouble))
     elif pool.waiters and not pool.working:
-        text = _("nothing is in service: %(count)d wait, and nothing can come free.") % {"count": pool.waiters}
-        yield Alarm(Kind.NOTHING_IN_SERVICE, pool.label, text)
+        text = ngettext(
+            "nothing is in service: %(count)d waits, and nothing can come free.",
+            "nothing is in service: %(count)d wait, and nothing can come free.",
+            pool.waiters,
+        )
+        yield Alarm(Kind.NOTHING_IN_SERVICE, pool.label, text % {"count": pool.waiters})
     elif _waits(pool, limits):
         if pool.is_exhausted:
-            kind, text = Kind.EXHAUSTED, _("all %(leased)d are leased; %(count)d wait, the first for %(wait)s.")
+            kind = Kind.EXHAUSTED
+            text = ngettext(
+                "all %(leased)d are leased; %(count)d waits, for %(wait)s.",
+                "all %(leased)d are leased; %(count)d wait, the first for %(wait)s.",
+                pool.waiters,
+            )
         else:
             kind = Kind.STARVED
             text = _("somebody has waited for %(wait)s, though %(free)d are free (%(count)d in line).")

@@ -213,7 +213,7 @@ class TestThePage:
     def test_says_what_is_wrong(self) -> None:
         new(Proxy, in_service=False, status="out_of_service")
         ticket(Proxy)
-        assert "nothing is in service: 1 wait" in text_of(somebody("view_proxy"))
+        assert "nothing is in service: 1 waits" in text_of(somebody("view_proxy"))
 
     def test_of_a_pool_without_a_table_says_so_and_shows_the_others(self) -> None:
         new(Proxy)

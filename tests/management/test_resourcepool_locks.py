@@ -200,6 +200,8 @@ class TestResizing:
             (["catalogue", "3", "--reason", "x"], "no semaphore catalogue"),
             (["busy", "-1", "--reason", "x"], "-1"),
             (["busy", "10001", "--reason", "x"], "a whole number from 0 to 10000"),
+            (["busy", "9" * 20, "--reason", "x"], "a whole number from 0 to 10000"),
+            (["busy", "9" * 5_000, "--reason", "x"], "a whole number from 0 to 10000"),
             (["busy", "\u0664", "--reason", "x"], "a whole number from 0 to 10000"),
             (["busy", "3"], "--reason"),
         ],

@@ -56,6 +56,19 @@ def test_a_pool_is_in_trouble_when(status: PoolStatus, expected: list[Kind]) -> 
 
 
 @pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (pool(leased=5, waiters=1, oldest_wait=120), "all 5 are leased; 1 waits, for 2 min."),
+        (pool(leased=5, waiters=2, oldest_wait=120), "all 5 are leased; 2 wait, the first for 2 min."),
+        (pool(waiters=1), "nothing is in service: 1 waits, and nothing can come free."),
+        (pool(waiters=2), "nothing is in service: 2 wait, and nothing can come free."),
+    ],
+)
+def test_one_waits_and_two_wait(status: PoolStatus, said: str) -> None:
+    assert [alarm.text for alarm in judge([status], SWEPT, {}, LIMITS, {})] == [said]
+
+
+@pytest.mark.parametrize(
     ("passed_over", "every", "expected"),
     [(1_800, 600, []), (1_801, 600, [Kind.CHECK_STALE]), (10**6, None, []), (None, 600, [])],
 )
@@ -211,7 +224,7 @@ class TestSomebodyWhoWaitsForLong:
         found = self.alarm()
         assert found.kind is Kind.EXHAUSTED
         assert found.text.endswith(
-            "the first for 10 min. It wants country=AQ. No resource matches what it wants."
+            "1 waits, for 10 min. It wants country=AQ. No resource matches what it wants."
         )
 
     def test_is_an_alarm_also_when_the_database_cannot_say_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
