@@ -18,7 +18,6 @@ from pytest_django import DjangoDbBlocker
 
 from resourcepool.database import clock, loop, wakeup
 from resourcepool.dialect import statement
-from resourcepool.dialect.prepared import Session
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import kept, lease, verbs
 from resourcepool.models import (
@@ -143,9 +142,9 @@ class Statement(NamedTuple):
 @pytest.fixture
 def by_name(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """On MariaDB what this thread sends is prepared at its first use, as usually what is sent often is."""
-    made: list[Session] = []
+    made: list[statement.Session] = []
 
-    class AtOnce(Session):
+    class AtOnce(statement.Session):
         often: ClassVar[int] = 0
 
         def __init__(self, *given: Any, **options: Any) -> None:

@@ -18,7 +18,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 from pytest_django import DjangoDbBlocker
 
-from resourcepool.dialect.prepared import Session
+from resourcepool.dialect import statement
 from tests import everywhere, running
 from tests.forks import Forks
 from tests.spawned import Spawner
@@ -101,7 +101,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("alone") and everywhere.vendors(item) != {"mysql"}:
         pytest.fail("what runs alone runs on MariaDB alone: see tests/run.py", pytrace=False)
     # Tests read what is sent; the fixture ``by_name`` has it sent by name.
-    Session.often = sys.maxsize
+    statement.Session.often = sys.maxsize
     mark = item.get_closest_marker("only")
     if mark is None:
         return
