@@ -61,7 +61,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
 def _check_quarantine() -> None:
     unknown = setting("QUARANTINE").keys() - DEFAULTS["QUARANTINE"].keys()
     if unknown:
-        raise BadOption("RESOURCEPOOL['QUARANTINE']", sorted(unknown), because="only base and cap")
+        raise BadOption("RESOURCEPOOL['QUARANTINE']", sorted(unknown, key=str), because="only base and cap")
     Policy.from_settings()
 
 

@@ -4,9 +4,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from resourcepool.operations.fields import Field
 from resourcepool.resources.state import State, Status
 
+SKIPPED = _("%(count)d skipped.")
 AT_ONCE = 10_000  # the history could not follow more
 
 
@@ -42,7 +45,7 @@ class Operation:
     by_filter: Callable[[Any], Any] | None = None
     do: Callable[..., Any]
     done: Any
-    otherwise: Any = None
+    otherwise: Any = SKIPPED
     later: Any = None
     status: Status | None = None
     states: Collection[State] = tuple(State)

@@ -51,7 +51,9 @@ class Limits:
         """Return the limits of the settings; raises BadOption."""
         chosen, names = setting("ALARMS"), tuple(cls.__dataclass_fields__)
         if unknown := chosen.keys() - set(names):
-            raise BadOption("RESOURCEPOOL['ALARMS']", sorted(unknown), because=f"only {', '.join(names)}")
+            raise BadOption(
+                "RESOURCEPOOL['ALARMS']", sorted(unknown, key=str), because=f"only {', '.join(names)}"
+            )
         return cls(*(options.seconds(f"RESOURCEPOOL['ALARMS'][{name!r}]", chosen[name]) for name in names))
 
 

@@ -113,7 +113,9 @@ def install(actions: Sequence[tuple[EntryAction, Entry]]) -> None:
 
 
 def _write(entry: Entry) -> None:
-    interval, _created = _model("IntervalSchedule").objects.get_or_create(every=entry.every, period="seconds")
+    rows, same = _model("IntervalSchedule").objects, {"every": entry.every, "period": "seconds"}
+    # Not get_or_create(): nothing keeps people from entering an interval twice.
+    interval = rows.filter(**same).first() or rows.create(**same)
     _model("PeriodicTask").objects.update_or_create(
         name=entry.name,
         defaults={

@@ -83,4 +83,4 @@ def _checker(model: Any, where: str, chosen: Mapping[str, Any]) -> Checker:
     except BadOption as error:
         raise error.of(f"{where}[{error.name!r}]") from error
     except TypeError as error:  # such as "got an unexpected keyword argument 'ulr'"
-        raise BadOption(where, sorted(own), because=str(error)) from error
+        raise BadOption(where, sorted(own, key=str), because=str(error)) from error

@@ -91,6 +91,14 @@ def test_settings_of_a_pool_are_fine() -> None:
         ({"LEAK_AFTER": -1}, "E001", "RESOURCEPOOL['LEAK_AFTER']: leak_after=-1 is not allowed", ""),
         ({"ALARMS": {"sweep": "x"}}, "E001", "RESOURCEPOOL['ALARMS']['sweep']='x' is not allowed", ""),
         ({"ALARMS": {"swep": 1}}, "E001", "RESOURCEPOOL['ALARMS']=['swep'] is not allowed: only", ""),
+        ({"ALARMS": {7: 1, "swep": 1}}, "E001", "RESOURCEPOOL['ALARMS']=[7, 'swep'] is not allowed", ""),
+        ({"QUARANTINE": {7: 1, "bse": 1}}, "E001", "RESOURCEPOOL['QUARANTINE']=[7, 'bse'] is not", ""),
+        (
+            {"CHECKS": {"resourcepool.Proxy": {7: 1, "url": "http://x/"}}},
+            "E001",
+            "keywords must be strings",
+            "",
+        ),
         ({"QUARANTINE": {"bse": 1}}, "E001", "RESOURCEPOOL['QUARANTINE']=['bse'] is not allowed", ""),
         (
             {"SECRET_KEYS": ["abc"]},

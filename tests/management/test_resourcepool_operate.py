@@ -1,5 +1,6 @@
 """Every operation of the admin, from a shell."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from resourcepool.management import base
 from resourcepool.models import Event, Proxy
 from resourcepool.operations import OPERATIONS
+from resourcepool.operations.operation import Operation
 from resourcepool.resources.state import Status
 from tests.app.rows import change, columns, hold, new, several
 from tests.history.told import told
@@ -58,6 +60,28 @@ def test_all_asks_first(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "add --yes" in refused.err or "nothing to do" in refused.err
     assert refused.code == 1
     assert [columns(row) for row in rows] == before
+
+
+@pytest.mark.parametrize(("changed", "said"), [(1, "1 was quarantined.\n"), (0, "")])
+def test_what_has_changed_meanwhile_is_said_to_be_skipped(
+    changed: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = several(Proxy, 2)
+    overtaken = replace(OPERATIONS["quarantine"], do=lambda *_, **__: changed)
+    monkeypatch.setitem(OPERATIONS, "quarantine", overtaken)
+    done = run("operate", "quarantine", "proxy", *(row.pk for row in rows), *words_of("quarantine"))
+    left = f"{2 - changed} skipped: out of service by then, or no longer there."
+    assert done.out.endswith(f"{rows[1]}\n{said}")
+    assert left in done.err
+    assert done.code == (0 if changed else 1)
+
+
+def test_nothing_to_do_is_said_also_by_an_operation_that_has_no_words_of_its_own_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reboot = replace(OPERATIONS["free"], name="reboot", otherwise=Operation.otherwise)
+    monkeypatch.setitem(OPERATIONS, "free", reboot)
+    assert "nothing to do: 1 skipped." in run("operate", "free", "proxy", new(Proxy).pk, "--reason", "x").err
 
 
 def test_by_tag_only_what_is_in_service_is_drained() -> None:

@@ -87,6 +87,11 @@ class TestBeat:
         assert (task.task, task.enabled, task.interval.every) == ("resourcepool.sweep", True, 60)
         assert shown("--install")[-1] == "Nothing to do."
 
+    def test_installs_where_somebody_has_entered_the_same_interval_twice(self) -> None:
+        twice = [IntervalSchedule.objects.create(every=60, period="seconds") for _ in range(2)]
+        assert shown("--install")[-1] == "3 written."
+        assert PeriodicTask.objects.get(name=SWEEP).interval in twice
+
     def test_keeps_what_an_operator_changed(self) -> None:
         shown("--install")
         hourly = IntervalSchedule.objects.create(every=1, period="hours")

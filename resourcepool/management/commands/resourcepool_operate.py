@@ -57,7 +57,10 @@ class Command(OperatorCommand):
         changed = operation.do(meant, actor=actor(), **answered) if total and not dry_run else 0
         if total and not options["json"]:
             count = total if dry_run else changed
-            self.stdout.write(self.said(operation, count, held, dry_run=dry_run))
+            if said := self.said(operation, count, held, dry_run=dry_run):
+                self.stdout.write(said)
+        if 0 < changed < total:
+            self.note(operation.otherwise % {"count": total - changed})
         found = {"dry_run": dry_run, "found": total, "changed": changed}
         found |= self.afterwards(model, rows, options)
         if options["json"]:
@@ -94,5 +97,6 @@ class Command(OperatorCommand):
 
     def judge(self, operation: Operation, rows: Any, found: dict[str, Any]) -> None:
         """Raise CommandError if nothing was changed."""
-        if not found["found"]:
-            raise CommandError(_("nothing to do: %s") % (operation.otherwise % {"count": rows.count()}))
+        if not found["found"] or not (found["changed"] or found["dry_run"]):
+            left = found["found"] or rows.count()
+            raise CommandError(_("nothing to do: %s") % (operation.otherwise % {"count": left}))

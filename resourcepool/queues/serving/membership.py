@@ -207,9 +207,9 @@ class Membership:
 
     def _look(self) -> TaskTypeSnapshot:
         seen = look(self.using, self.task_type.pk)
+        self.is_paused, self._seen = seen.is_paused, seen  # before loops are told of new queues
         if seen.generation != self._generation:
             self._reload(seen)
-        self.is_paused, self._seen = seen.is_paused, seen
         return seen
 
     def _reload(self, seen: TaskTypeSnapshot) -> None:

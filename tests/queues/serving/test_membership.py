@@ -114,6 +114,17 @@ class TestRegistering:
 
 
 class TestATurn:
+    def test_of_a_server_that_joins_during_a_pause_lets_no_loop_begin_when_it_tells_of_the_queues(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made(1)
+        changing.pause(NAME)
+        a, begun = joined("A"), list[bool]()
+        begin = lambda: begun.extend(a.begin(mine, Hand(is_loop=True)) for mine in a.held)  # noqa: E731
+        monkeypatch.setattr(a.news, "notify_all", begin)
+        a.turn()
+        assert begun == [False]
+
     def test_with_nothing_to_do_renews_when_that_is_due_and_looks(
         self, statements: list[Statement], process_clock: Clock
     ) -> None:
