@@ -54,7 +54,7 @@ def send(connection: Any, text: str, params: Sequence[Any]) -> Reply:
         connection.validate_no_broken_transaction()
     session = connection.connection
     values = [b"%d" % value if type(value) is int else session.literal(value) for value in params]
-    _discard_unread(session)  # of a statement that a signal has interrupted; usually there is none
+    _discard_unread(session)  # usually there is nothing
     try:
         session.query(text.encode() % tuple(values))
         result = session.store_result()
@@ -68,7 +68,13 @@ def send(connection: Any, text: str, params: Sequence[Any]) -> Reply:
 
 
 def _discard_unread(session: Any) -> None:
+    """Do away with the reply to a statement that a signal has interrupted, and with more results of a procedure."""
     try:
         session.discard_result()
     except session.Error:  # that of the statement before
+        pass
+    try:
+        while session.next_result() == 0:
+            session.discard_result()
+    except session.Error:
         pass

@@ -237,6 +237,20 @@ def test_what_is_wrong_with_a_statement_is_said_as_before(other: BaseDatabaseWra
 
 
 @pytest.mark.usefixtures("few")
+def test_what_a_procedure_has_left_unread_does_not_cost_the_caller_the_session(
+    other: BaseDatabaseWrapper,
+) -> None:
+    """Its cursor is still open, perhaps because the lease is released while its rows are worked on."""
+    for _ in range(3):
+        send(other, "SELECT 'mine'")
+    with other.cursor() as cursor:
+        cursor.execute("BEGIN NOT ATOMIC SELECT 1; SELECT 2; SELECT 3; END")
+        assert cursor.fetchall() == ((1,),)
+        assert send(other, "SELECT 'mine'") == [("mine",)]
+    assert number(other, EXECUTED) == 2
+
+
+@pytest.mark.usefixtures("few")
 @override_settings(RESOURCEPOOL={"PREPARED_STATEMENTS": False})
 def test_a_project_can_do_without(other: BaseDatabaseWrapper) -> None:
     for _ in range(4):
