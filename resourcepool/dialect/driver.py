@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from django.db import IntegrityError
 from django.db.backends import utils
 
 PLAIN = [
@@ -16,6 +17,7 @@ PLAIN = [
     "MySQLdb.cursors.Cursor",
     "MySQLdb.connections.Connection",
 ]
+VIOLATED = {1048, 1690, 3819, 4025}  # integrity errors in Django's eyes, which the driver takes for others
 
 
 class Reply(NamedTuple):
@@ -59,7 +61,9 @@ def send(connection: Any, text: str, params: Sequence[Any]) -> Reply:
         session.query(text.encode() % tuple(values))
         result = session.store_result()
         return Reply(session.affected_rows(), session.insert_id(), result.fetch_row(0) if result else ())
-    except connection.Database.Error:
+    except connection.Database.Error as error:
+        if error.args and error.args[0] in VIOLATED:
+            raise IntegrityError(*error.args) from error
         with connection.wrap_database_errors:
             raise
     except BaseException:  # a signal handler's
