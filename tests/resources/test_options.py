@@ -67,7 +67,9 @@ def test_a_fence_that_cannot_be_is_refused(fence: Any) -> None:
 
 @pytest.mark.parametrize("pk", ["a", 10**30, float("inf"), float("nan"), b"x"])
 def test_a_primary_key_that_cannot_be_is_refused(pk: Any) -> None:
-    with pytest.raises(BadOption, match=r"^pk=.* is not allowed: it must be a primary key of resourcepool.Proxy"):
+    with pytest.raises(
+        BadOption, match=r"^pk=.* is not allowed: it must be a primary key of resourcepool.Proxy"
+    ):
         Proxy.pool.adopt(pk, 1)
 
 
