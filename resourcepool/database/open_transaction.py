@@ -37,6 +37,11 @@ class OpenTransaction:
         return is_committing and self._commits_at_its_end
 
 
+def callers_blocks(connection: BaseDatabaseWrapper) -> list[Any]:
+    """Return the open atomic blocks, but for the one that Django's TestCase wraps around a test."""
+    return [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
+
+
 def limit_silence(connection: BaseDatabaseWrapper, ttl: float = A_MINUTE) -> None:
     """Make the server end the open transaction, if any, after about ``ttl`` seconds without a statement.
 

@@ -52,6 +52,7 @@ class Dialect:
     exactly = "%s"  # a text parameter that is compared byte by byte
     returning_key = ""  # an INSERT ends with this to tell the new row's key
     micros_now = ""  # microseconds from 1970 until now
+    fresh_number = "{micros_now}"  # the same as a number that no statement has read before
     micros_until = ""  # microseconds from now until the column {moment}
     null_in_order = "{column}"  # in ORDER BY, for a column that is NULL in all rows that are found
     # That two columns, by which an index is ordered, are not before two numbers: in the form for which it is used.

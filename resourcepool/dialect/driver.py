@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from django.db import IntegrityError
 from django.db.backends import utils
 
 PLAIN = [
@@ -16,6 +17,7 @@ PLAIN = [
     "MySQLdb.cursors.Cursor",
     "MySQLdb.connections.Connection",
 ]
+VIOLATED = {1048, 1690, 3819, 4025}  # integrity errors in Django's eyes, which the driver takes for others
 
 
 class Reply(NamedTuple):
@@ -54,12 +56,14 @@ def send(connection: Any, text: str, params: Sequence[Any]) -> Reply:
         connection.validate_no_broken_transaction()
     session = connection.connection
     values = [b"%d" % value if type(value) is int else session.literal(value) for value in params]
-    _discard_unread(session)  # of a statement that a signal has interrupted; usually there is none
+    _discard_unread(session)  # usually there is nothing
     try:
         session.query(text.encode() % tuple(values))
         result = session.store_result()
         return Reply(session.affected_rows(), session.insert_id(), result.fetch_row(0) if result else ())
-    except connection.Database.Error:
+    except connection.Database.Error as error:
+        if error.args and error.args[0] in VIOLATED:
+            raise IntegrityError(*error.args) from error
         with connection.wrap_database_errors:
             raise
     except BaseException:  # a signal handler's
@@ -68,7 +72,13 @@ def send(connection: Any, text: str, params: Sequence[Any]) -> Reply:
 
 
 def _discard_unread(session: Any) -> None:
+    """Do away with the reply to a statement that a signal has interrupted, and with more results of a procedure."""
     try:
         session.discard_result()
     except session.Error:  # that of the statement before
+        pass
+    try:
+        while session.next_result() == 0:
+            session.discard_result()
+    except session.Error:
         pass

@@ -11,6 +11,7 @@ class SQLite(Dialect):
     later = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'now', (%s / 1000000.0) || ' seconds')"
     greatest = "MAX"
     micros_now = "CAST(ROUND((JULIANDAY('now') - 2440587.5) * 86400000000) AS INTEGER)"
+    fresh_number = "({micros_now} + ABS(RANDOM() %% 1000))"  # its clock counts milliseconds
     micros_until = "CAST(ROUND((JULIANDAY({moment}) - JULIANDAY('now')) * 86400000000) AS INTEGER)"
     lock_options = {"timeout": 2}
 

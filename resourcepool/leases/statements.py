@@ -6,6 +6,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.database.open_transaction import callers_blocks
 from resourcepool.database.where import ANYWHERE, Where
 from resourcepool.dialect import KeyField, micros
 from resourcepool.leases.table import Model, table_of
@@ -59,14 +60,21 @@ def _by_key(keys: list[Any], values: list[int]) -> list[Any]:
 _texts: dict[tuple[Any, ...], str] = {}
 
 
+def claim_verb(connection: BaseDatabaseWrapper, verb: str) -> str:
+    """Return the form of the verb that fits the transaction, if the caller has one open.
+
+    A rollback takes the fence back, and then the next grant must not have the one that a handle has in its hand.
+    """
+    return f"{verb} under a fresh fence" if connection.atomic_blocks and callers_blocks(connection) else verb
+
+
 def claim_text(connection: BaseDatabaseWrapper, model: Model, where: Where) -> str:
     """Return the UPDATE that claims one row; its parameters: microseconds, holder, primary key, those of ``where``."""
-    which = (model, connection.alias, where.sql)
+    verb = claim_verb(connection, "claim")
+    which = (model, connection.alias, where.sql, verb)
     if which not in _texts:
         speaks, table = dialect.of(connection), table_of(connection, model)
-        sql = speaks.claim_at_once(
-            connection, _text(connection, model, "claim") + where.sql, table.name, table.pk
-        )
+        sql = speaks.claim_at_once(connection, _text(connection, model, verb) + where.sql, table.name, table.pk)
         if len(_texts) >= MOST_TEXTS:  # each selector has its own
             _texts.clear()
         _texts[which] = sql + speaks.returning.format(fence=table.fence)
@@ -87,14 +95,20 @@ def _compose(
     busy, fence, holder = table.busy_before, table.fence, table.holder
     by_key = f"CASE {table.pk}{' WHEN %s THEN %s' * count} END"
     later = speaks.later.replace("%s", f"({by_key})") if differ else speaks.later
+    number = speaks.fresh_number.format(micros_now=speaks.micros_now)
+    fresh = f"{speaks.greatest}({fence}, {number})"
     changes = {
         "claim": f"{busy} = {later}, {fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
+        "claim under a fresh fence": (
+            f"{busy} = {later}, {fence} = {speaks.next_fence.format(fence=fresh)}, {holder} = %s"
+        ),
+        "hand over under a fresh fence": f"{busy} = {later}, {fence} = {fresh} + 1, {holder} = %s",
         "hand over": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
         "renew": f"{busy} = {speaks.greatest}({busy}, {later})",
         "release": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = ''",
         "adopt": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
     }
-    if verb == "claim":
+    if verb.startswith("claim"):
         # Where few rows are free MariaDB would find this one by the index on ``busy_before``, among all the entries of
         # earlier leases that are not purged yet, and lock what it reads.
         hint = speaks.by_index.format(index="PRIMARY")

@@ -21,7 +21,7 @@ from resourcepool.dialect import DbNow, micros
 from resourcepool.events import say
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.statements import Held, Spans, change, claim_text, key
+from resourcepool.leases.statements import Held, Spans, change, claim_text, claim_verb, key
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant, Terms, default_holder
 
@@ -90,7 +90,7 @@ def claim_all(
     connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any], terms: Terms
 ) -> list[Grant] | None:
     """Take all of these rows in one transaction, or none of them; None when not all of them are free."""
-    sent_at, holder = 0.0, terms.holder or default_holder()
+    sent_at, holder, verb = 0.0, terms.holder or default_holder(), claim_verb(connection, "hand over")
 
     def send() -> list[Grant] | None:
         nonlocal sent_at
@@ -101,8 +101,10 @@ def claim_all(
             if len(fences) < len(pks):
                 return None
             sent_at = monotonic()
-            change(connection, model, "hand over", list(fences.items()), terms.ttl, holder)
-        return [Grant(pk, fence + 1, holder, sent_at) for pk, fence in fences.items()]
+            change(connection, model, verb, list(fences.items()), terms.ttl, holder)
+            claimed = rows_of(connection, model).filter(pk__in=pks).values_list("pk", "fence")
+            grants = dict(claimed) if verb != "hand over" else {pk: fence + 1 for pk, fence in fences.items()}
+        return [Grant(pk, fence, holder, sent_at) for pk, fence in grants.items()]
 
     def settle() -> list[Grant] | None:
         if not terms.holder_is_unique:

@@ -159,18 +159,19 @@ class Pool:
         options.whole("fence", fence, least=1, most=2**63 - 1)
         field: Any = self.model._meta.pk
         try:
-            pk = field.to_python(pk)
-        except ValidationError:
+            key = field.to_python(pk)
+            field.run_validators(key)  # SQLite's driver fails on numbers that are too large
+        except (ValidationError, ValueError, TypeError, ArithmeticError):
             raise BadOption(
                 "pk", pk, Sentence(gettext_noop("a primary key of %(pool)s"), pool=self.model._meta.label)
             ) from None
         refuse_open_transaction(connections[self.using], asked)
-        if keeper.holds(self.model, self.using, pk, fence):
+        if keeper.holds(self.model, self.using, key, fence):
             raise BadOption(
                 "fence", fence, "another's: this process holds that grant itself; hand it over first"
             )
         with answer_timeout():
-            grant = verbs.adopt(connections[self.using], self.model, pk, fence, asked.terms)
+            grant = verbs.adopt(connections[self.using], self.model, key, fence, asked.terms)
         if grant is None:
             raise LeaseLost(f"{self.model._meta.label} {pk} is not held under fence {fence} any more")
         leases: list[ResourceLease] = handles(self, self.using, asked, [grant])

@@ -129,7 +129,7 @@ def _value(field: Any, value: Any) -> Any:
         if clean is not None:
             target.run_validators(clean)
             str(clean).encode()  # half a surrogate pair is text that no database accepts
-    except (ValidationError, TypeError, ValueError):
+    except (ValidationError, TypeError, ValueError, ArithmeticError):  # int() of infinity overflows
         clean = None
     choices = [choice for choice, _label in target.flatchoices] if target.choices else None
     if (

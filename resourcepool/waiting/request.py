@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
+from resourcepool.database.open_transaction import callers_blocks
 from resourcepool.exceptions import AcquireTimeout, ClaimInTransaction
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
@@ -102,11 +103,6 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper, request: Request) -
             "roll back alone, others would be granted what is claimed in it while its handle still counts. Acquire "
             "outside of it, or open the inner block with savepoint=False"
         )
-
-
-def callers_blocks(connection: BaseDatabaseWrapper) -> list[Any]:
-    """Return the open atomic blocks, but for the one that Django's TestCase wraps around a test."""
-    return [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
 
 
 def _is_in_savepoint(connection: BaseDatabaseWrapper, blocks: list[Any]) -> bool:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.db import OperationalError, ProgrammingError, connections
+from django.db import IntegrityError, OperationalError, ProgrammingError, connections
 from django.db.backends import utils
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.transaction import TransactionManagementError
@@ -234,6 +234,33 @@ def test_what_is_wrong_with_a_statement_is_said_as_before(other: BaseDatabaseWra
     for _ in range(4):
         with pytest.raises((OperationalError, ProgrammingError), match="no_such"):
             send(other, "SELECT no_such FROM resourcepool_proxy")
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("number", [1048, 1690, 3819, 4025])
+def test_what_violates_a_constraint_is_an_integrity_error_as_in_django(
+    other: BaseDatabaseWrapper, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan("SELECT 'violated'", other), "call", signal(number))
+    for _ in range(2):
+        send(other, "SELECT 'violated'")
+    with pytest.raises(IntegrityError) as caught:
+        send(other, "SELECT 'violated'")
+    assert caught.value.args[0] == number
+
+
+@pytest.mark.usefixtures("few")
+def test_what_a_procedure_has_left_unread_does_not_cost_the_caller_the_session(
+    other: BaseDatabaseWrapper,
+) -> None:
+    """Its cursor is still open, perhaps because the lease is released while its rows are worked on."""
+    for _ in range(3):
+        send(other, "SELECT 'mine'")
+    with other.cursor() as cursor:
+        cursor.execute("BEGIN NOT ATOMIC SELECT 1; SELECT 2; SELECT 3; END")
+        assert cursor.fetchall() == ((1,),)
+        assert send(other, "SELECT 'mine'") == [("mine",)]
+    assert number(other, EXECUTED) == 2
 
 
 @pytest.mark.usefixtures("few")

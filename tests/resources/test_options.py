@@ -65,6 +65,14 @@ def test_a_fence_that_cannot_be_is_refused(fence: Any) -> None:
         Proxy.pool.adopt(1, fence)
 
 
+@pytest.mark.parametrize("pk", ["a", 10**30, float("inf"), float("nan"), b"x"])
+def test_a_primary_key_that_cannot_be_is_refused(pk: Any) -> None:
+    with pytest.raises(
+        BadOption, match=r"^pk=.* is not allowed: it must be a primary key of resourcepool.Proxy"
+    ):
+        Proxy.pool.adopt(pk, 1)
+
+
 @pytest.mark.parametrize("reason", ["", "a\nb", "x" * 201, None])
 def test_a_reason_that_is_not_one_line_changes_nothing(reason: Any) -> None:
     proxy = new(Proxy)

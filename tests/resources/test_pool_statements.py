@@ -106,7 +106,7 @@ class TestInTransaction:
             lease = Proxy.pool.acquire(allow_in_transaction=True)
             Team.objects.create(name="together")
         lease.ensure_held()
-        assert columns(proxy)["fence"] == 1
+        assert columns(proxy)["fence"] == lease.fence
         lease.release()
 
     def test_allowed_by_name_does_not_wait_for_what_it_could_not_see(self) -> None:
@@ -151,6 +151,25 @@ class TestInTransaction:
         assert columns(proxy)["fence"] == 0
         with pytest.raises(LeaseLost):
             lease.renew()
+
+    @pytest.mark.parametrize("count", [1, 2])
+    @pytest.mark.parametrize("is_next_in_transaction", [False, True])
+    def test_what_a_rollback_undoes_is_not_taken_for_the_next_grant(
+        self, count: int, *, is_next_in_transaction: bool
+    ) -> None:
+        several(Proxy, count)
+        acquire = partial(Proxy.pool.acquire_many, count, wait=False)
+        with pytest.raises(LookupError), transaction.atomic():
+            undone: Any = acquire(allow_in_transaction=True)
+            raise LookupError
+        with transaction.atomic() if is_next_in_transaction else contextlib.nullcontext():
+            leases: Any = acquire(allow_in_transaction=is_next_in_transaction)
+        for one in undone:
+            with pytest.raises(LeaseLost):
+                one.release()
+        for lease in leases:
+            lease.renew()
+            lease.release()
 
 
 class InTestCase(TestCase):

@@ -139,6 +139,7 @@ class TestRefusal:
         [
             ("slots", 1.5),
             ("slots", float("nan")),
+            ("slots", float("inf")),
             ("is_rooted", "yes please"),
             ("is_rooted", 1),
             ("bought_on", "tomorrow"),

@@ -11,6 +11,7 @@ from django.db import connections
 
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
+from resourcepool.database.open_transaction import callers_blocks
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import for_project, from_columns
 from resourcepool.exceptions import ClaimInTransaction, LeaseLost, LeaseReleased, MessagesMissed
@@ -18,7 +19,6 @@ from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.models import Broadcast, BroadcastMessage
 from resourcepool.locks.channels.polling import Waiting
 from resourcepool.locks.channels.subscription import SubscriptionLease, SubscriptionSource
-from resourcepool.waiting.request import callers_blocks
 
 BATCH = 100  # messages that are read at once
 STORED_EVERY = 1.0  # seconds after which the cursor is stored, while there are messages without a pause

@@ -11,6 +11,7 @@ from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F
 
+from resourcepool.database.open_transaction import callers_blocks
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow, brief_transaction
 from resourcepool.events import say
@@ -21,7 +22,6 @@ from resourcepool.taskqueue.abstract import changed
 from resourcepool.taskqueue.dispenser import given, statements
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.dispenser.statements import Row, Seen
-from resourcepool.waiting.request import callers_blocks
 
 TRIES = 8  # if the bucket expires while it is being filled
 WAIT = 10  # whole seconds that a statement waits for a locked row: longer than a suspended process keeps it
