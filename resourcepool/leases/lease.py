@@ -124,6 +124,8 @@ class Lease(KeptLease):
     def hand_over(self, to: str, *, ttl: object = None) -> int:
         """Pass the row straight to a successor, who takes it up with ``pool.adopt(pk, fence)``.
 
+        In a transaction it counts when that is committed, so tell the successor only then.
+
         Args:
             to: the successor's name, for people to read.
             ttl: seconds or timedelta within which the successor must adopt it; default: this lease's ttl.
@@ -138,11 +140,15 @@ class Lease(KeptLease):
         span = self.terms.ttl if ttl is None else options.seconds("ttl", ttl, least=MIN_TTL)
         to = options.text("to", to, most=MAX_LENGTH)
 
-        def hand_over(connection: BaseDatabaseWrapper) -> bool:
-            return verbs.hand_over(connection, self.model, self.pk, self.fence, to=to, ttl=span)
+        fence = 0
+
+        def hand_over(connection: BaseDatabaseWrapper) -> int:
+            nonlocal fence
+            fence = verbs.hand_over(connection, self.model, self.pk, self.fence, to=to, ttl=span)
+            return fence
 
         self._give_up(What.HANDED_OVER, f"handed over to {to}", hand_over, f"to {to}")
-        return self.fence + 1
+        return fence
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[Self]:

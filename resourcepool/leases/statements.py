@@ -15,6 +15,7 @@ Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
 Spans = float | Sequence[float]  # seconds: for all of them, or for each
 
 MOST_TEXTS = 10_000  # remembered
+FRESHLY = " under a fresh fence"  # the end of a verb
 
 
 def key(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
@@ -60,17 +61,17 @@ def _by_key(keys: list[Any], values: list[int]) -> list[Any]:
 _texts: dict[tuple[Any, ...], str] = {}
 
 
-def claim_verb(connection: BaseDatabaseWrapper, verb: str) -> str:
-    """Return the form of the verb that fits the transaction, if the caller has one open.
+def granting(connection: BaseDatabaseWrapper, verb: str) -> str:
+    """Return the form of a verb that grants: in a transaction of the caller it takes a fence that no other grant gets.
 
     A rollback takes the fence back, and then the next grant must not have the one that a handle has in its hand.
     """
-    return f"{verb} under a fresh fence" if connection.atomic_blocks and callers_blocks(connection) else verb
+    return f"{verb}{FRESHLY}" if connection.atomic_blocks and callers_blocks(connection) else verb
 
 
 def claim_text(connection: BaseDatabaseWrapper, model: Model, where: Where) -> str:
     """Return the UPDATE that claims one row; its parameters: microseconds, holder, primary key, those of ``where``."""
-    verb = claim_verb(connection, "claim")
+    verb = granting(connection, "claim")
     which = (model, connection.alias, where.sql, verb)
     if which not in _texts:
         speaks, table = dialect.of(connection), table_of(connection, model)
@@ -96,19 +97,16 @@ def _compose(
     by_key = f"CASE {table.pk}{' WHEN %s THEN %s' * count} END"
     later = speaks.later.replace("%s", f"({by_key})") if differ else speaks.later
     number = speaks.fresh_number.format(micros_now=speaks.micros_now)
-    fresh = f"{speaks.greatest}({fence}, {number})"
+    last = f"{speaks.greatest}({fence}, {number})" if verb.endswith(FRESHLY) else fence
+    verb = verb.removesuffix(FRESHLY)
     changes = {
-        "claim": f"{busy} = {later}, {fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
-        "claim under a fresh fence": (
-            f"{busy} = {later}, {fence} = {speaks.next_fence.format(fence=fresh)}, {holder} = %s"
-        ),
-        "hand over under a fresh fence": f"{busy} = {later}, {fence} = {fresh} + 1, {holder} = %s",
-        "hand over": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
+        "claim": f"{busy} = {later}, {fence} = {speaks.next_fence.format(fence=last)}, {holder} = %s",
+        "hand over": f"{busy} = {later}, {fence} = {last} + 1, {holder} = %s",
         "renew": f"{busy} = {speaks.greatest}({busy}, {later})",
         "release": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = ''",
-        "adopt": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
+        "adopt": f"{busy} = {later}, {fence} = {last} + 1, {holder} = %s",
     }
-    if verb.startswith("claim"):
+    if verb == "claim":
         # Where few rows are free MariaDB would find this one by the index on ``busy_before``, among all the entries of
         # earlier leases that are not purged yet, and lock what it reads.
         hint = speaks.by_index.format(index="PRIMARY")

@@ -21,7 +21,7 @@ from resourcepool.dialect import DbNow, micros
 from resourcepool.events import say
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.statements import Held, Spans, change, claim_text, claim_verb, key
+from resourcepool.leases.statements import Held, Spans, change, claim_text, granting, key
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant, Terms, default_holder
 
@@ -79,18 +79,18 @@ def adopt(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, te
         if row is not None and row[0] == fence:
             raise Unsettled
         # Under a name that others use, too, it may be theirs; if it is ours, it expires unused.
-        return int(terms.holder_is_unique and row == (fence + 1, name))
+        return fence + 1 if terms.holder_is_unique and row == (fence + 1, name) else 0
 
-    send = partial(change, connection, model, "adopt", [(pk, fence)], terms.ttl, name)
-    granted = retrying(connection, send, settle=settle) == 1
-    return Grant(pk, fence + 1, name, first_sent_at) if granted else None
+    send = partial(_grant, connection, model, "adopt", pk, fence, terms.ttl, name)
+    new = retrying(connection, send, settle=settle)
+    return Grant(pk, new, name, first_sent_at) if new else None
 
 
 def claim_all(
     connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any], terms: Terms
 ) -> list[Grant] | None:
     """Take all of these rows in one transaction, or none of them; None when not all of them are free."""
-    sent_at, holder, verb = 0.0, terms.holder or default_holder(), claim_verb(connection, "hand over")
+    sent_at, holder, verb = 0.0, terms.holder or default_holder(), granting(connection, "hand over")
 
     def send() -> list[Grant] | None:
         nonlocal sent_at
@@ -200,17 +200,29 @@ def hand_over_all(
 
 def hand_over(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, to: str, ttl: float
-) -> bool:
-    """Pass a lease straight to ``to`` for ``ttl`` seconds under ``fence + 1``; False when it was lost."""
+) -> int:
+    """Pass a lease straight to ``to`` for ``ttl`` seconds; return its new fence, or 0 when it was lost."""
 
     def settle() -> int:
         row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
         if row == (fence, row[1] if row else ""):
             raise Unsettled
-        return int(row == (fence + 1, to))
+        return fence + 1 if row == (fence + 1, to) else 0
 
-    send = partial(change, connection, model, "hand over", [(pk, fence)], ttl, to)
-    return retrying(connection, send, settle=settle) == 1
+    send = partial(_grant, connection, model, "hand over", pk, fence, ttl, to)
+    return retrying(connection, send, settle=settle)
+
+
+def _grant(
+    connection: BaseDatabaseWrapper, model: Model, verb: str, pk: Any, fence: int, ttl: float, holder: str
+) -> int:
+    """Send a verb that grants the row of this lease anew; return the new fence, or 0 when the lease was lost."""
+    form = granting(connection, verb)
+    if change(connection, model, form, [(pk, fence)], ttl, holder) != 1:
+        return 0
+    if form == verb:
+        return fence + 1
+    return int(rows_of(connection, model).values_list("fence", flat=True).get(pk=pk))
 
 
 def live_fences(

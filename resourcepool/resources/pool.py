@@ -146,7 +146,7 @@ class Pool:
             yield lease
 
     def adopt(self, pk: Any, fence: int, **wishes: Any) -> ResourceLease:
-        """Take up a lease that ``hand_over`` passed to this process, under a new fence: one higher.
+        """Take up a lease that ``hand_over`` passed to this process, under a new and higher fence.
 
         So if two processes get the same message, one of them gets the lease, and a process that still holds that grant
         loses it.

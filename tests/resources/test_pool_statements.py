@@ -14,7 +14,7 @@ from resourcepool.models import Proxy
 from resourcepool.resources.strategy import FRESH
 from tests.aliases import alias
 from tests.app.models import Team
-from tests.app.rows import columns, hold, new, several
+from tests.app.rows import columns, expire, hold, new, several
 from tests.committed import Clock
 
 
@@ -170,6 +170,33 @@ class TestInTransaction:
         for lease in leases:
             lease.renew()
             lease.release()
+
+    def test_the_fence_of_a_hand_over_that_is_undone_adopts_no_later_grant(self) -> None:
+        proxy = new(Proxy)
+        lease: Any = Proxy.pool.acquire(timeout=5)
+        with pytest.raises(LookupError), transaction.atomic():
+            fence = lease.hand_over("next")
+            assert columns(proxy)["fence"] == fence
+            raise LookupError
+        expire(proxy)
+        later: Any = Proxy.pool.acquire(timeout=5)
+        with pytest.raises(LeaseLost):
+            Proxy.pool.adopt(proxy.pk, fence)
+        later.renew()
+        later.release()
+
+    def test_an_adoption_that_is_undone_is_not_taken_for_the_next_one(self) -> None:
+        proxy = new(Proxy)
+        lease: Any = Proxy.pool.acquire(timeout=5)
+        fence = lease.hand_over("next")
+        with pytest.raises(LookupError), transaction.atomic():
+            undone = Proxy.pool.adopt(proxy.pk, fence, allow_in_transaction=True)
+            raise LookupError
+        adopted = Proxy.pool.adopt(proxy.pk, fence)
+        with pytest.raises(LeaseLost):
+            undone.release()
+        adopted.renew()
+        adopted.release()
 
 
 class InTestCase(TestCase):
