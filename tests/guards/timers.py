@@ -76,7 +76,7 @@ TIMERS = (
     Mutation(
         "timers: ends of locked rows are written later",
         CLAIMING,
-        "return {pk for pk, fence in left if missing[pk] == fence}",
+        'return {pk for pk, _fence in missing.intersection(left.values_list("pk", "fence"))}',
         "return set()",
         ("tests/taskqueue/timers/test_claiming.py",),
         "mariadb",
@@ -127,8 +127,8 @@ TIMERS = (
     Mutation(
         "timers: one whose lease ran out before its turn is given back",
         RUNNING,
-        " or not self.lease.is_held or",
-        " or",
+        "if self.is_stopping or not self.lease.is_held:",
+        "if self.is_stopping:",
         RUNS,
     ),
     Mutation(
@@ -154,7 +154,18 @@ TIMERS = (
     ),
     Mutation("timers: none waits for a slow handler", BATCHES, "self._give_back_waiting(now)", "pass", RUNS),
     Mutation(
-        "timers: what is given back unbegun does not begin", RUNNING, " or not self.take_turn():", ":", RUNS
+        "timers: what is given back unbegun does not begin",
+        RUNNING,
+        "if not self.take_turn():",
+        "if False:",
+        RUNS,
+    ),
+    Mutation(
+        "timers: what is given back is written once",
+        BATCHES,
+        "if result is not GIVEN_BACK:",
+        "if True:",
+        RUNS,
     ),
     Mutation("timers: canaries", GATE, "if CANARY in labels and not rule.on_canary:", "if False:", NODES),
     Mutation("timers: required labels", GATE, "labels.get(key) != value for", "False for", NODES),

@@ -88,6 +88,10 @@ class Batches(Turns[RunningTimer, Ended]):
             logger.warning("%s %s in attempt %d: %s", work, ended.how, work.attempt, ended.error)
         return ended
 
+    def _note_end(self, work: RunningTimer, result: Result) -> None:
+        if result is not GIVEN_BACK:  # by this node, which has written that down itself
+            super()._note_end(work, result)
+
     def _write_ends(self) -> None:
         self._exchange([])
 

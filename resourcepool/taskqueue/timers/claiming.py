@@ -241,11 +241,11 @@ def _write(using: str, ends: Collection[Ended]) -> set[int]:
             _finish(using, [claimed], State.DEAD, end.error or "", failures=claimed.failures + 1)
     for (kept, outcome), group in done.items():
         _finish(using, group, State.DONE, outcome, kept=kept)
-    missing = {end.claimed.pk: end.claimed.fence for end in ends if end.claimed.pk not in found}
+    missing = {(end.claimed.pk, end.claimed.fence) for end in ends if end.claimed.pk not in found}
     if not missing or not connections[using].features.has_select_for_update_skip_locked:
         return set()
-    left = Timer.objects.using(using).filter(pk__in=missing).unfinished().values_list("pk", "fence")
-    return {pk for pk, fence in left if missing[pk] == fence}
+    left = Timer.objects.using(using).filter(pk__in=[pk for pk, _fence in missing]).unfinished()
+    return {pk for pk, _fence in missing.intersection(left.values_list("pk", "fence"))}
 
 
 def _finish(

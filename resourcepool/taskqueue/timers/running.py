@@ -14,6 +14,7 @@ from resourcepool.taskqueue.handlers import Handler
 from resourcepool.taskqueue.running import Attempt, Result
 from resourcepool.taskqueue.timers.claiming import Claimed, Ended
 from resourcepool.taskqueue.timers.models import Timer
+from resourcepool.taskqueue.turning import GIVEN_BACK
 
 
 class RunningTimer(Attempt):
@@ -68,7 +69,9 @@ class RunningTimer(Attempt):
 
     def run(self) -> Result:
         """Call the handler, unless the process is to stop, or the lease ran out, before its turn came."""
-        if self.is_stopping or not self.lease.is_held or not self.take_turn():
+        if not self.take_turn():
+            return GIVEN_BACK
+        if self.is_stopping or not self.lease.is_held:
             return Result("", is_given_back=True)
         self.begun_at = monotonic()
         self.overdue_at = self.begun_at + (math.inf if self.max_runtime is None else self.max_runtime)

@@ -7,6 +7,7 @@ import pytest
 from django.db import transaction
 
 from resourcepool.database import answers
+from resourcepool.database.wakeup import Wakeup
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.running import GivenBack
 from resourcepool.taskqueue.timers import TimerRunner, batches, claiming, nodes
@@ -151,3 +152,17 @@ def test_a_timer_that_was_given_back_before_a_thread_was_free_does_not_begin(see
     assert one.run().is_given_back
     assert (one.has_begun, seen) == (False, [])
     one.lease.abandon()
+
+
+def test_what_was_given_back_is_not_written_again_when_a_thread_comes_to_it(
+    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    one = claimed_here()
+    turns = batches.Batches("default", nodes.Node("default", {}, ""), 1, 1.0, Wakeup())
+    turns.in_hand[one.claimed.pk] = one
+    monkeypatch.setattr(batches, "WAITS", -1.0)
+    turns.turn(may_begin=False)
+    assert (timer().state, timer().holder, turns.in_hand) == ("pending", "", {})
+    turns._note_end(one, one.run())
+    with django_assert_num_queries(0):
+        turns.turn(may_begin=False)
