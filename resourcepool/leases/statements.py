@@ -66,7 +66,10 @@ def granting(connection: BaseDatabaseWrapper, verb: str) -> str:
 
     A rollback takes the fence back, and then the next grant must not have the one that a handle has in its hand.
     """
-    return f"{verb}{FRESHLY}" if connection.atomic_blocks and callers_blocks(connection) else verb
+    if connection.atomic_blocks:
+        return f"{verb}{FRESHLY}" if callers_blocks(connection) else verb
+    is_open = connection.connection is not None  # only then Django knows about autocommit
+    return f"{verb}{FRESHLY}" if is_open and not connection.autocommit else verb
 
 
 def claim_text(connection: BaseDatabaseWrapper, model: Model, where: Where) -> str:

@@ -102,9 +102,13 @@ def claim_all(
                 return None
             sent_at = monotonic()
             change(connection, model, verb, list(fences.items()), terms.ttl, holder)
-            claimed = rows_of(connection, model).filter(pk__in=pks).values_list("pk", "fence")
-            grants = dict(claimed) if verb != "hand over" else {pk: fence + 1 for pk, fence in fences.items()}
-        return [Grant(pk, fence, holder, sent_at) for pk, fence in grants.items()]
+            if verb == "hand over":
+                grants = [(pk, fence + 1) for pk, fence in fences.items()]
+            else:
+                grants = list(
+                    rows_of(connection, model).filter(pk__in=pks).values_list("pk", "fence").order_by("pk")
+                )
+        return [Grant(pk, fence, holder, sent_at) for pk, fence in grants]
 
     def settle() -> list[Grant] | None:
         if not terms.holder_is_unique:

@@ -124,8 +124,8 @@ LEASES = (
     Mutation(
         "an adoption does not raise the fence",
         STATEMENTS,
-        """"adopt": f"{busy} = {later}, {fence} = {fence} + 1""",
-        """"adopt": f"{busy} = {later}, {fence} = {fence}""",
+        """"adopt": f"{busy} = {later}, {fence} = {last} + 1""",
+        """"adopt": f"{busy} = {later}, {fence} = {last}""",
         CONTRACT,
     ),
     Mutation(
@@ -151,9 +151,23 @@ LEASES = (
     Mutation(
         "a claim does not raise the fence",
         STATEMENTS,
-        "{fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
+        "{fence} = {speaks.next_fence.format(fence=last)}, {holder} = %s",
         "{fence} = {fence}, {holder} = %s",
         CONTRACT,
+    ),
+    Mutation(
+        "a grant that is undone has the fence of the next one",
+        STATEMENTS,
+        "if verb.endswith(FRESHLY) else fence",
+        "if False else fence",
+        ("tests/resources/test_pool_statements.py",),
+    ),
+    Mutation(
+        "and so has one that is undone while autocommit is off",
+        STATEMENTS,
+        "if is_open and not connection.autocommit else verb",
+        "if False else verb",
+        ("tests/resources/test_pool_statements.py",),
     ),
     Mutation(
         "a release does not raise the fence",
@@ -324,7 +338,7 @@ LEASES = (
     Mutation(
         "a signal handler's statement is not out of step",
         "dialect/driver.py",
-        "_discard_unread(session)  # of a statement that a signal has interrupted; usually there is none",
+        "_discard_unread(session)  # usually there is nothing",
         "pass",
         ("tests/dialect/test_prepared.py",),
         "mariadb",

@@ -185,6 +185,22 @@ class TestInTransaction:
         later.renew()
         later.release()
 
+    def test_nor_does_that_of_one_that_is_undone_while_autocommit_is_off(self) -> None:
+        proxy = new(Proxy)
+        lease: Any = Proxy.pool.acquire(timeout=5)
+        transaction.set_autocommit(False)
+        try:
+            fence = lease.hand_over("next")
+            transaction.rollback()
+        finally:
+            transaction.set_autocommit(True)
+        expire(proxy)
+        later: Any = Proxy.pool.acquire(timeout=5)
+        with pytest.raises(LeaseLost):
+            Proxy.pool.adopt(proxy.pk, fence)
+        later.renew()
+        later.release()
+
     def test_an_adoption_that_is_undone_is_not_taken_for_the_next_one(self) -> None:
         proxy = new(Proxy)
         lease: Any = Proxy.pool.acquire(timeout=5)
