@@ -1,5 +1,6 @@
 """``release_all``: releases everything that one process holds; ``take_away``: frees rows that others hold."""
 
+import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -83,8 +84,6 @@ def _release_ours(tell_of: Callable[[LockLease], object] = id) -> int:
             some = group[start : start + verbs.BATCH]
             try:
                 _give_back(some)
-            except LeaseLost:  # before, or another thread has just released it
-                pass
             except DatabaseUnavailable as error:
                 trouble = error
             given_back = [lease for lease in some if lease.was_given_back]
@@ -98,9 +97,11 @@ def _release_ours(tell_of: Callable[[LockLease], object] = id) -> int:
 
 def _give_back(leases: Sequence[Any]) -> None:
     if isinstance(leases[0], PermitLease):
-        PermitLease.give_back_together(leases)
-    else:
-        for lease in leases:
+        with contextlib.suppress(LeaseLost):  # before, or another thread has just released it
+            PermitLease.give_back_together(leases)
+        return
+    for lease in leases:  # one thread may have lost what another one holds by now
+        with contextlib.suppress(LeaseLost):
             lease.give_back()
 
 

@@ -14,7 +14,7 @@ from resourcepool.leases.terms import default_holder
 from resourcepool.locks import Lock, RWLock, Semaphore, release_all
 from resourcepool.locks.operating import free, free_holders
 from resourcepool.models import Event, Mutex, RWLockPermit, SemaphorePermit, Ticket
-from tests.app.rows import columns, steal
+from tests.app.rows import change, columns, steal
 from tests.eventually import InBackground, eventually
 from tests.spawned import Spawner
 
@@ -77,6 +77,15 @@ class TestOfThisProcess:
             assert release_all() == 3
         assert seats.available() == 3
         assert not any(one.is_held for one in others if one)
+
+    def test_a_lock_that_was_lost_and_is_held_by_another_thread_is_released_there_too(self) -> None:
+        lost = Lock("mine").acquire()
+        assert lost
+        change(Mutex.objects.get(), busy_before=DbLater(-1))
+        again = InBackground(Lock("mine").acquire).result()
+        assert again
+        assert release_all() == 1
+        assert not Lock("mine").locked()
 
     def test_they_can_be_acquired_again_by_the_same_thread(self) -> None:
         lock = Lock("mine")
