@@ -124,7 +124,7 @@ LEASES = (
     Mutation(
         "an adoption does not raise the fence",
         STATEMENTS,
-        """"adopt": f"{busy} = {later}, {fence} = {fence} + 1""",
+        """"adopt": f"{busy} = {later}, {fence} = {last} + 1""",
         """"adopt": f"{busy} = {later}, {fence} = {fence}""",
         CONTRACT,
     ),
@@ -151,9 +151,16 @@ LEASES = (
     Mutation(
         "a claim does not raise the fence",
         STATEMENTS,
-        "{fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
+        "{fence} = {speaks.next_fence.format(fence=last)}, {holder} = %s",
         "{fence} = {fence}, {holder} = %s",
         CONTRACT,
+    ),
+    Mutation(
+        "a grant in a transaction takes a fence that comes again after a rollback",
+        STATEMENTS,
+        "if verb.endswith(FRESHLY) else fence",
+        "if False else fence",
+        ("tests/resources/test_pool_statements.py",),
     ),
     Mutation(
         "a release does not raise the fence",
@@ -324,7 +331,7 @@ LEASES = (
     Mutation(
         "a signal handler's statement is not out of step",
         "dialect/driver.py",
-        "_discard_unread(session)  # of a statement that a signal has interrupted; usually there is none",
+        "_discard_unread(session)  # usually there is nothing",
         "pass",
         ("tests/dialect/test_prepared.py",),
         "mariadb",
