@@ -125,7 +125,7 @@ LEASES = (
         "an adoption does not raise the fence",
         STATEMENTS,
         """"adopt": f"{busy} = {later}, {fence} = {last} + 1""",
-        """"adopt": f"{busy} = {later}, {fence} = {last}""",
+        """"adopt": f"{busy} = {later}, {fence} = {fence}""",
         CONTRACT,
     ),
     Mutation(
@@ -156,14 +156,14 @@ LEASES = (
         CONTRACT,
     ),
     Mutation(
-        "a grant that is undone has the fence of the next one",
+        "a grant in a transaction takes a fence that comes again after a rollback",
         STATEMENTS,
         "if verb.endswith(FRESHLY) else fence",
         "if False else fence",
         ("tests/resources/test_pool_statements.py",),
     ),
     Mutation(
-        "and so has one that is undone while autocommit is off",
+        "and so does one that is granted while autocommit is off",
         STATEMENTS,
         "if is_open and not connection.autocommit else verb",
         "if False else verb",

@@ -71,7 +71,9 @@ FURTHER = (
         'return int(row == (fence + 1, "") or monotonic() < trusted_until)',
         "return 1",
     ),
-    Mutation("settling out of hand over", VERBS, "return int(row == (fence + 1, to))", "return 0"),
+    Mutation(
+        "settling out of hand over", VERBS, "return fence + 1 if row == (fence + 1, to) else 0", "return 0"
+    ),
     Mutation(
         "a lease is trusted though it may be given up",
         TERMS,
