@@ -13,6 +13,7 @@ from resourcepool.database.answers import A_LITTLE, LONGEST, answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import Grant, default_holder
+from resourcepool.threads.async_naps import in_naps
 from resourcepool.threads.async_threads import in_thread
 from resourcepool.threads.bell import Bell
 from resourcepool.waiting import giving_out
@@ -210,7 +211,8 @@ async def _awaited(waiter: Waiter, stop: Callable[[], bool] | None) -> Leases:
 
     waiter.outcome.when_decided(tell)
     if stop is None:
-        await is_decided.wait()
+        with in_naps():
+            await is_decided.wait()
     while not is_decided.is_set():
         if stop is not None and stop():
             raise TimeoutError

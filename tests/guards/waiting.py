@@ -192,6 +192,13 @@ WAITING = (
         "mariadb",
     ),
     Mutation(
+        "a signal that does not wake asyncio is missed",
+        ACQUIRE,
+        "with in_naps():",
+        "if True:",
+        ("tests/locks/test_signals.py",),
+    ),
+    Mutation(
         "free rows do not end a rush for tickets",
         ENTERING,
         "if is_served or len(seen.free) >= len(given) + PLENTY:",

@@ -3,6 +3,8 @@
 import asyncio
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +14,7 @@ from resourcepool.dialect import DbNow
 from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore, release_all
 from resourcepool.models import Mutex, Notification, RWLockPermit, SemaphorePermit, Subscription, Ticket
 from tests.eventually import eventually
-from tests.spawned import Spawner
+from tests.spawned import Child, Spawner
 
 TTL = 300  # seconds, longer than any test
 WITH_ROWS: tuple[Any, ...] = (Mutex, SemaphorePermit, RWLockPermit, Notification, Subscription)
@@ -81,7 +83,7 @@ def raise_it(*_: object) -> None:
     raise Raised
 
 
-def until_signal(wait: str, handler: str) -> None:
+def until_signal(wait: str, handler: str = "") -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if handler:
         signal.signal(signal.SIGTERM, globals()[handler])
@@ -114,10 +116,31 @@ def until_cancelled(wait: str) -> None:
     asyncio.run(in_asyncio(wait))
 
 
+def unwoken(until: str, wait: str) -> None:
+    """Have another thread receive SIGINT. Its handler runs in the main thread, which that does not wake.
+
+    So it is, too, when a signal arrives just as the main thread goes to sleep: after Python looked for one.
+    """
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    globals()[until](wait)
+
+
 def is_there(pid: int) -> bool:
     """Whether that process has anything, or waits for something."""
     mine = {"holder__contains": f"/{pid}/", "busy_before__gt": DbNow()}
     return any(model.objects.filter(**mine).exists() for model in (*WITH_ROWS, Ticket))
+
+
+def waiting(spawn: Spawner, wait: Callable[[], object], until: Callable[..., None], *words: str) -> Child:
+    """Return a process that waits."""
+    BEFORE[wait]()
+    child = spawn(until, *words)
+    if wait is read_on:
+        child.line("read 1")
+    else:
+        eventually(Ticket.objects.waiting().exists)
+    return child
 
 
 @pytest.mark.parametrize(
@@ -129,18 +152,26 @@ def is_there(pid: int) -> bool:
 def test_who_ends_in_order_leaves_nothing(
     spawn: Spawner, wait: Callable[[], object], number: int, handler: str
 ) -> None:
-    BEFORE[wait]()
     name = wait.__name__
-    child = spawn(until_cancelled, name) if handler == "asyncio" else spawn(until_signal, name, handler)
-    if wait is read_on:
-        child.line("read 1")
-    else:
-        eventually(Ticket.objects.waiting().exists)
+    words = (until_cancelled, name) if handler == "asyncio" else (until_signal, name, handler)
+    child = waiting(spawn, wait, *words)
     child.send(number)
     assert (child.wait() == 0) == (handler == "leave")
     assert not is_there(child.pid)
     release_all()
     assert all(one.acquire(blocking=False) for one in (lock(), semaphore(), rwlock().write()))
+
+
+@pytest.mark.parametrize("until", [until_signal, until_cancelled], ids=["Ctrl-C", "asyncio"])
+@pytest.mark.parametrize("wait", BEFORE, ids=lambda wait: wait.__name__)
+def test_a_signal_that_does_not_wake_who_waits_ends_the_wait_soon(
+    spawn: Spawner, wait: Callable[[], object], until: Callable[..., None]
+) -> None:
+    child = waiting(spawn, wait, unwoken, until.__name__, wait.__name__)
+    time.sleep(0.3)  # until it sleeps, most probably; if not yet, this test sees less, and passes
+    child.send(signal.SIGINT)
+    assert child.wait(20) != 0
+    assert not is_there(child.pid)
 
 
 def test_a_message_in_the_hand_of_who_was_interrupted_is_read_again(spawn: Spawner) -> None:
