@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from resourcepool import options
 from resourcepool.database.where import ANYWHERE, Where
@@ -80,6 +81,8 @@ class AbstractElection(AbstractLease):
 
 class Leadership(AbstractElection):
     """The row of an ``Election`` without a model of its own."""
+
+    none_yet = gettext_noop("an election; there is none yet: the first campaign makes it")
 
     class Meta:
         verbose_name = _("election")

@@ -36,14 +36,15 @@ class OperatorCommand(BaseCommand):
     It speaks the language of the project (``LANGUAGE_CODE``); for programs (``--json``), English. A character that the
     terminal cannot show is "?" there, and so is, in a refusal, one that would steer it.
 
-    Exit code 0: done; 1: nothing found, refused, or the database did not answer; 2: words it does not understand, or
-    that are not text; 130: interrupted. One with other codes says so in ``codes``.
+    Exit code 0: done, or Ctrl-C ended what runs until then; 1: nothing found, refused, or the database did not answer;
+    2: words it does not understand, or that are not text; 130: interrupted. One with other codes says so in ``codes``.
     """
 
     about: Any = ""  # what --help says it does; lazy
     example = ""  # lines to type, shown by --help
     codes: Any = gettext_lazy(
-        "Exit codes: 0 done; 1 nothing found, or refused; 2 not understood; 130 interrupted."
+        "Exit codes: 0 done, or ended by Ctrl-C if it runs until then; 1 nothing found, or refused; 2 not understood;"
+        " 130 interrupted."
     )
     interrupted: Any = gettext_lazy("nothing was changed")  # what Ctrl-C leaves behind
     encoding: str | None = None  # of the output; None: the terminal's

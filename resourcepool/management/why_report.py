@@ -8,7 +8,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.events import shown
-from resourcepool.management.layout import ago, facts, moment, or_dash, plain
+from resourcepool.management.layout import ago, facts, moment, more, or_dash, plain
+from resourcepool.management.locks_report import OF_HOLDER
 from resourcepool.management.status_report import HOLDINGS
 from resourcepool.management.tables import Column, table
 from resourcepool.status.reading import duration
@@ -52,7 +53,9 @@ def resource_as_text(one: Resource) -> Iterator[Any]:
 def holder_as_text(one: Holder) -> Iterator[Any]:
     yield plain(one.holder, 200)
     if one.leases:
-        yield from ["", _("It holds:"), table(one.leases, HOLDINGS)]
+        yield from ["", _("It holds:"), table(one.leases, HOLDINGS), *more(len(one.leases), one.leases_total)]
+    if one.holds:
+        yield from ["", table(one.holds, OF_HOLDER)]
     for waits in one.waits:
         yield from ["", *_waiting(waits)]
     if not one.leases and not one.waits:

@@ -1,4 +1,4 @@
-"""How streams, dispensers, topics and channels stand, and the tasks and timers in them, as text."""
+"""How streams, dispensers, topics, channels and elections stand, and the tasks and timers in them, as text."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
+from resourcepool.elections.models import Leadership
 from resourcepool.events import shown
 from resourcepool.locks.channels.models import Broadcast
 from resourcepool.management.layout import ago, or_dash, plain
@@ -70,6 +71,14 @@ SUBSCRIPTIONS = (
     counts(gettext_lazy("missed"), lambda one: one.missed),
     Column(gettext_lazy("read by"), lambda one: or_dash(one.holder)),
 )
+ELECTIONS = (
+    Column(gettext_lazy("election"), lambda one: one.name),
+    Column(gettext_lazy("leader"), lambda one: or_dash(one.leader)),
+    counts(gettext_lazy("term"), lambda one: one.term),
+    Column(gettext_lazy("leading for"), lambda one: or_dash(one.since, duration)),
+    Column(gettext_lazy("runs out in"), lambda one: or_dash(one.expires_in, duration)),
+    counts(gettext_lazy("standbys"), lambda one: one.standbys),
+)
 PLACES = {
     Stream: (
         STREAMS,
@@ -78,6 +87,7 @@ PLACES = {
     Dispenser: (DISPENSERS, gettext_noop("There is no dispenser yet: it is made when it is first used.")),
     Topic: (TOPICS, gettext_noop("There is no timer yet, and no topic: the first timer makes it.")),
     Broadcast: (CHANNELS, gettext_noop("There is no channel yet: the first message makes it.")),
+    Leadership: (ELECTIONS, gettext_noop("There is no election yet: the first campaign makes it.")),
 }
 
 
@@ -129,7 +139,7 @@ WORK = {
 
 
 def places_as_text(model: Any, found: Sequence[Any]) -> list[Any]:
-    """Return a table of streams, dispensers, topics or channels, and why nothing runs, or is read, in some of them."""
+    """Return a table of streams, dispensers, topics, channels or elections, and why nothing happens in some of them."""
     columns, none_yet = PLACES[model]
     if not found:
         return [_(none_yet)]

@@ -14,6 +14,7 @@ from resourcepool.proxies.fields import BadField
 from resourcepool.resources.registry import everything
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.tags import TagsField
+from resourcepool.status.holders import origin
 from resourcepool.status.reading import fetched, of_each
 from resourcepool.waiting.models import Ticket
 
@@ -24,12 +25,13 @@ _WORDS = re.compile(r"\[[^\]]*\]|[^\s/@:\[\]]+")
 class Matches:
     """The matches: resources, and names of holders with a lease or a place in line; up to ``limit`` of each.
 
-    ``more``: there may be others.
+    ``more``: there may be others. ``process``: "host/pid", if that is meant: ``holders`` are its threads.
     """
 
     resources: list[Any] = field(default_factory=list)
     holders: list[str] = field(default_factory=list)
     more: bool = False
+    process: str = ""
 
 
 def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
@@ -39,7 +41,8 @@ def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
         NotMigrated: no pool has a table.
     """
     text = without_password(text.strip())
-    is_part_of = Q(holder__startswith=f"{text.rstrip('/')}/")  # processes of this host, threads of this process
+    whole = text.rstrip("/")
+    is_part_of = Q(holder__startswith=f"{whole}/")  # processes of this host, threads of this process
     for of_rows, of_holders in (
         (_exactly, Q(holder=text)),
         (_by_words, is_part_of),
@@ -50,7 +53,9 @@ def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
         rows = [row for some, _ in found for row in some]
         names = {name for _, some in found for name in some}
         if rows or names:
-            return Matches(rows[:limit], sorted(names)[:limit], len(rows) > limit or len(names) > limit)
+            is_process = of_holders is is_part_of and not rows and origin(f"{whole}//")[0]
+            has_more = len(rows) > limit or len(names) > limit
+            return Matches(rows[:limit], sorted(names)[:limit], has_more, whole if is_process else "")
     return Matches()
 
 

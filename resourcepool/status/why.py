@@ -18,6 +18,7 @@ from resourcepool.resources.registry import everything
 from resourcepool.resources.state import State, Status, standing_of, state_of
 from resourcepool.signals import What
 from resourcepool.status.holders import Holding, counts, holdings
+from resourcepool.status.locks.of_holder import HeldName, held_by, processes
 from resourcepool.status.reading import Since, Until, duration, fetched
 from resourcepool.status.waiting import Waiting, waiting
 
@@ -102,11 +103,19 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A holder's leases and waiters; up to ``limit`` of each."""
+    """What a holder, or all of a process, has and waits for; up to ``limit`` of each.
+
+    Attributes:
+        holder: its name; of a process, "host/pid".
+        leases_total: how many leases it has.
+        holds: the locks, semaphores and read-write locks of a process.
+    """
 
     holder: str
     leases: list[Holding]
     waits: list[Waiting]
+    leases_total: int = 0
+    holds: Sequence[HeldName] = ()
 
 
 def resource(row: Any) -> Resource:
@@ -130,11 +139,18 @@ def resource(row: Any) -> Resource:
     )
 
 
-def holder(name: str, models: Sequence[Any], limit: int = 20) -> Holder:
-    """Return the leases and waiters of exactly this holder in the pools of ``models``."""
-    holds = [one for model in counts(models, holder=name) for one in holdings(model, holder=name, limit=limit)]
-    waits = [one for model in models for one in waiting(model, name, limit)]
-    return Holder(name, holds[:limit], waits[:limit])
+def holder(name: str, models: Sequence[Any], limit: int = 20, *, threads: Sequence[str] = ()) -> Holder:
+    """Return the leases and waiters of exactly this holder in the pools of ``models``.
+
+    Args:
+        threads: the holders of the process that ``name`` is then: "host/pid".
+    """
+    whose: Any = {"host" if threads else "holder": name}
+    total = counts(models, **whose)
+    leases = [one for model in total for one in holdings(model, **whose, limit=limit)]
+    waits = [one for model in models for each in threads or [name] for one in waiting(model, each, limit)]
+    holds = held_by(processes(name)) if threads else []
+    return Holder(name, leases[:limit], waits[:limit], sum(total.values()), holds[:limit])
 
 
 def endings(row: Any) -> list[Ending]:

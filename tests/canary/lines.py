@@ -160,6 +160,13 @@ LINES: dict[str, list[list[str]]] = {
         ["prune", HOSTILE, "--yes"],
         ["remove", HOSTILE, "--yes"],
     ],
+    "elections": [
+        [],
+        ["show", "--json"],
+        ["show", HOSTILE],
+        ["show", SCRIPT],
+        ["show", "--containing", HOSTILE, "--after", SCRIPT, "--limit", "1"],
+    ],
     "sweep": [[]],
     "timers": [
         ["--threads", "0", "--celery"],
@@ -213,5 +220,6 @@ LINES: dict[str, list[list[str]]] = {
         ["script"],
         ["lock", SCRIPT],
         ["semaphore", HOSTILE],
+        ["election", HOSTILE],
     ],
 }

@@ -28,6 +28,7 @@ CONTROLS = set("\x1b\x07\u202e")
 FOR_EVER = {
     "channels": {"--watch"},
     "dispenser": {"--watch"},
+    "elections": {"--watch"},
     "locks": {"--watch"},
     "queues": {"--watch"},
     "status": {"--watch"},

@@ -6,7 +6,8 @@ import pytest
 
 from resourcepool.dialect import DbLater
 from resourcepool.locks import Channel
-from resourcepool.models import Event, Proxy
+from resourcepool.models import Event, Leadership, Mutex, Proxy
+from resourcepool.queues.changing import create
 from resourcepool.resources.state import Status
 from tests.app.models import Device
 from tests.app.rows import hold, new
@@ -100,6 +101,25 @@ class TestAHolder:
         (waits,) = run("why", "me", "--json").json["waits"]
         assert (waits["ahead"], waits["wants"], waits["matching"]["leased"]) == (1, {"country": "US"}, 1)
 
+    def test_that_is_a_process_is_told_with_all_it_holds_and_waits_for(self) -> None:
+        proxies = [new(Proxy) for _ in range(3)]
+        for number, proxy in enumerate(proxies):
+            hold(proxy, holder=f"crawler3/77/Thread-{number}/0123abcd.{number}")
+        hold(new(Proxy), holder="crawler3/777/MainThread/4567abcd.1")
+        ticket(Device, holder="crawler3/77/MainThread/0123abcd.9")
+        mutex = Mutex.objects.create(name="nightly")
+        hold(mutex, holder="crawler3/77/MainThread/0123abcd.8@8")
+        said = run("why", "crawler3/77")
+        assert (said.code, said.out.partition("\n")[0]) == (0, "crawler3/77")
+        assert all(str(proxy) in said.out for proxy in proxies)
+        assert "crawler3/777" not in said.out
+        assert "Waits for testapp.device: number 1 in line" in said.out
+        assert "nightly" in said.out
+        found = run("why", "crawler3/77/", "--limit", 2, "--json").json
+        assert (len(found["leases"]), found["leases_total"]) == (2, 3)
+        assert [one["name"] for one in found["holds"]] == ["nightly"]
+        assert "1 more; --limit shows more of them" in run("why", "crawler3/77", "--limit", 2).out
+
 
 class TestWhoIsMeant:
     def test_several_are_listed(self) -> None:
@@ -144,11 +164,38 @@ class TestWhoIsMeant:
 
     def test_nobody(self) -> None:
         refused = run("why", "no\x1bone")
-        kinds = "resource, running lease, place in line, stream, dispenser, topic, channel or lock"
+        places = "stream, dispenser, topic, channel, election, task type or lock"
+        kinds = f"resource, running lease, place in line, {places}"
         assert refused.err == f"no {kinds} is called 'no?one'\n"
         assert refused.code == 1
         assert run("why", " ").code == 1
         assert "one of resourcepool.Proxy" in run("why", "1", "--pool", "nope").err
+
+
+class TestOtherNames:
+    def test_of_an_election_it_says_who_leads(self) -> None:
+        hold(Leadership.objects.create(name="reports"), holder="web-1/77/MainThread/a.1")
+        for words in (["reports"], ["election", "reports"]):
+            assert "web-1/77/MainThread/a.1" in run("why", *words).out
+        assert run("why", "election", "report").err == "no election is called report\n"
+
+    def test_all_that_has_a_name_is_shown(self) -> None:
+        create("orders", ["0", "1"])
+        assert run("why", "orders", "--json").json["queues"] == 2
+        hold(Mutex.objects.create(name="orders"), holder="web-1/77/MainThread/a.1")
+        Channel("orders").publish(1)
+        said = run("why", "orders").out
+        assert "lock orders" in said
+        assert "published/min" in said
+        assert "All of it: manage.py resourcepool_queues show orders" in said
+        found = run("why", "orders", "--json").json
+        assert (found["channel"]["last"], found["task_type"]["queues"]) == (1, 2)
+        assert [one["kind"] for one in found["locks"]] == ["lock"]
+
+    def test_the_name_of_a_pool_leads_to_its_command(self) -> None:
+        refused = run("why", "Device")
+        told = "'Device' is a pool, not one of its resources; see manage.py resourcepool_status Device\n"
+        assert (refused.code, refused.err) == (1, told)
 
 
 def test_hostile_text_reaches_no_terminal() -> None:

@@ -36,10 +36,6 @@ class Command(OperatorCommand):
         "manage.py resourcepool_status proxy --host crawler3\n"
         "manage.py resourcepool_status proxy --watch 5"
     )
-    codes = gettext_lazy(
-        "Exit codes: 0 done, or --watch ended by Ctrl-C; 1 nothing found, or refused; 2 not understood;"
-        " 130 interrupted."
-    )
 
     leases: Leases | None = None  # that were found; None: they were not asked for
 

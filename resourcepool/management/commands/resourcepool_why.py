@@ -1,6 +1,8 @@
 """``manage.py resourcepool_why``: who has it, since when, and why is it, or somebody, not served?"""
 
+import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -13,19 +15,22 @@ from resourcepool.management.arguments import Argument, arg, flag, limited, pool
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import plain
 from resourcepool.management.locks_report import OF_HOLDER, in_full
+from resourcepool.management.queues_report import TASK_TYPES
 from resourcepool.management.tables import table
 from resourcepool.management.work_report import places_as_text
 from resourcepool.status import why
 from resourcepool.status.channels import CHANNELS
 from resourcepool.status.dispensers import DISPENSERS
+from resourcepool.status.elections import ELECTIONS
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.names import lock_named
 from resourcepool.status.locks.of_holder import held_by, processes
+from resourcepool.status.queues.task_types import task_types
 from resourcepool.status.search import Matches, find, without_password
 from resourcepool.status.streams import STREAMS
 from resourcepool.status.timers import TOPICS
 
-PLACES = {places.word: places for places in (STREAMS, DISPENSERS, TOPICS, CHANNELS)}
+PLACES = {places.word: places for places in (STREAMS, DISPENSERS, TOPICS, CHANNELS, ELECTIONS)}
 
 
 class Command(OperatorCommand):
@@ -34,8 +39,8 @@ class Command(OperatorCommand):
         " handed out; of a holder what it has, and why it waits: its place in line, what it wants, who is in front."
         " A resource is known by id, name or address, a holder by name, host or host/pid; part of it will do. Of a"
         " stream of tasks, a dispenser, a topic of timers or a channel, known by its whole name, it says why nothing"
-        " runs, is handed out or is read; of a lock, a semaphore, a read-write lock or a condition who has it and who"
-        " waits."
+        " runs, is handed out or is read; of an election who leads; of a task type how many queues have no server; of a"
+        " lock, a semaphore, a read-write lock or a condition who has it and who waits."
     )
     example = (
         "manage.py resourcepool_why 17\n"
@@ -44,15 +49,18 @@ class Command(OperatorCommand):
         "manage.py resourcepool_why crawler3/4711 --json\n"
         "manage.py resourcepool_why oracle\n"
         "manage.py resourcepool_why order.timeout\n"
+        "manage.py resourcepool_why election reports\n"
         "manage.py resourcepool_why lock nightly-report"
     )
 
-    what = gettext_lazy("a resource, a holder, a stream, a dispenser, a topic, a channel or a lock")
+    what = gettext_lazy(
+        "a resource, a holder, a stream, a dispenser, a topic, a channel, an election, a task type or a lock"
+    )
 
     def arguments(self) -> list[Argument]:
         only_there = _(
             "look only there (app.Model, or Model; or lock, semaphore, rwlock, condition, barrier, stream,"
-            " dispenser, topic, channel)"
+            " dispenser, topic, channel, election)"
         )
         return [
             arg("pool", only_there, nargs="?"),
@@ -67,7 +75,7 @@ class Command(OperatorCommand):
         if not (name := what.strip()):
             raise BadOption("what", what, str(self.what))
         if label in [*LockKind, *PLACES]:
-            if not (self._is_place(name, label) if label in PLACES else self._is_lock(name, label)):
+            if not self._is_name(name, label):
                 text = _("no %(kind)s is called %(name)s")
                 raise CommandError(text % {"kind": label, "name": plain(name)})
             return
@@ -75,13 +83,20 @@ class Command(OperatorCommand):
         found = _found(what, models, options["limit"], by_key=label is not None)
         said = plain(without_password(what), 120)
         if not found.resources and not found.holders:
-            if label is None and (self._is_place(name) or self._is_lock(name) or self._holds_locks(name)):
+            if label is None and (self._is_name(name) or self._holds_locks(name)):
                 return
+            with suppress(BadOption):
+                pools(name)
+                text = _(
+                    "%(name)r is a pool, not one of its resources; see manage.py resourcepool_status %(name)s"
+                )
+                raise CommandError(text % {"name": said})
             text = _(
-                "no resource, running lease, place in line, stream, dispenser, topic, channel or lock is called %r"
+                "no resource, running lease, place in line, stream, dispenser, topic, channel, election, task type or"
+                " lock is called %r"
             )
             raise CommandError(text % said)
-        if len(found.resources) + len(found.holders) > 1:
+        if len(found.resources) + len(found.holders) > 1 and not found.process:
             self.show(found, report.candidates_as_text(found))
             told = _("%(said)r may be any of these; say which, for example: %(command)s")
             command = f"manage.py resourcepool_why {report.first_as_typed(found)}"
@@ -90,31 +105,33 @@ class Command(OperatorCommand):
             resource = why.resource(found.resources[0])
             self.show(resource, report.resource_as_text(resource))
         else:
-            holder = why.holder(found.holders[0], models, options["limit"])
+            meant = found.process or found.holders[0]
+            threads = found.holders if found.process else []
+            holder = why.holder(meant, models, options["limit"], threads=threads)
             self.show(holder, report.holder_as_text(holder))
 
-    def _is_lock(self, name: str, kind: str = "") -> bool:
-        """Show the lock, semaphore, read-write lock and condition of this name; tell whether there is one."""
-        if found := lock_named(name, kind):
-            self.show(*in_full(found))
-        return bool(found)
+    def _is_name(self, name: str, kind: str = "") -> bool:
+        """Show all that has this name, or the one of this kind; tell whether there is any."""
+        asked = [PLACES[kind]] if kind in PLACES else [] if kind else PLACES.values()
+        data: dict[str, Any] = {places.word: one for places in asked if (one := places.called(name))}
+        parts = [part for word in data for part in ("", *places_as_text(PLACES[word].model, [data[word]]))]
+        if not kind and name.isprintable() and (found := task_types([name])):
+            data["task_type"] = found[0]
+            text = _("All of it: manage.py resourcepool_queues show %s") % shlex.quote(plain(name))
+            parts += ["", table(found, TASK_TYPES), text]
+        if kind not in PLACES and (locks := lock_named(name, kind)):
+            in_data, lines = in_full(locks)
+            data |= in_data
+            parts += ["", *lines]
+        if data:
+            self.show(data if len(data) > 1 else next(iter(data.values())), parts[1:])
+        return bool(data)
 
     def _holds_locks(self, holder: str) -> bool:
         """Show what the processes hold that may be meant by this; tell whether they hold anything."""
         if found := held_by(processes(holder)):
             self.show({"holds": found}, [table(found, OF_HOLDER)])
         return bool(found)
-
-    def _is_place(self, name: str, kind: str = "") -> bool:
-        """Show the stream, dispenser, topic and channel of this name; tell whether there is one of these."""
-        asked = [PLACES[kind]] if kind else PLACES.values()
-        found = {places: one for places in asked if (one := places.called(name))}
-        if not found:
-            return False
-        lines = [line for places, one in found.items() for line in ("", *places_as_text(places.model, [one]))]
-        ones = {places.word: one for places, one in found.items()}
-        self.show(ones if len(ones) > 1 else next(iter(ones.values())), lines[1:])
-        return True
 
 
 def _found(what: str, models: Sequence[Any], limit: int, *, by_key: bool) -> Matches:

@@ -1,0 +1,15 @@
+"""``manage.py resourcepool_elections``: who leads, for how long, and how many stand by."""
+
+from django.utils.translation import gettext_lazy
+
+from resourcepool.management.places import PlacesCommand
+from resourcepool.status.elections import ELECTIONS
+
+
+class Command(PlacesCommand):
+    places = ELECTIONS
+    shows = gettext_lazy("shows all elections, or one; the default")
+    about = gettext_lazy(
+        "Shows each election: who leads, for how long, when the term runs out unless renewed, and how many stand by."
+    )
+    example = "manage.py resourcepool_elections\nmanage.py resourcepool_elections show reports --watch"

@@ -1,0 +1,64 @@
+"""The state of the elections: who leads, in which term, for how long, and how many stand by."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Count
+from django.utils.translation import gettext as _
+
+from resourcepool.elections.models import Leadership, selector
+from resourcepool.status.reading import Since, Until
+from resourcepool.status.work.places import Explained, Places
+from resourcepool.waiting.models import Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionStatus(Explained):
+    """The state of one election; times in seconds.
+
+    Attributes:
+        leader: its holder; "": nobody leads. ``term``: the number of the last term.
+        since: for how long it leads; None: nobody does, or that is not stored yet.
+        expires_in: until the term ends unless it is renewed; None: nobody leads.
+        standbys: how many wait to lead.
+    """
+
+    name: str
+    leader: str
+    term: int
+    since: float | None
+    expires_in: float | None
+    standbys: int
+
+    def reasons(self) -> Iterator[str]:
+        """See ``Explained``."""
+        if not self.leader and not self.standbys:
+            yield _("nobody leads it, and nobody stands by")
+
+
+def _annotated(rows: Any) -> Any:
+    return rows.annotate(left=Until("busy_before"), led=Since("elected_at"))
+
+
+def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[ElectionStatus]:
+    line = Ticket.objects.using(connection.alias).for_rows_of(Leadership).waiting().order_by()
+    asked = line.filter(selector__in=[selector(row.pk) for row in rows]).values_list("selector")
+    standbys = dict(asked.annotate(Count("pk")))
+    return [_status(row, standbys.get(selector(row.pk), 0)) for row in rows]
+
+
+def _status(row: Any, standbys: int) -> ElectionStatus:
+    is_led = bool(row.holder) and row.left > 0
+    return ElectionStatus(
+        name=row.name,
+        leader=row.holder if is_led else "",
+        term=row.fence,
+        since=row.led if is_led and row.elected_term == row.fence else None,
+        expires_in=row.left if is_led else None,
+        standbys=standbys,
+    )
+
+
+ELECTIONS = Places(Leadership, _annotated, _read, word="election")

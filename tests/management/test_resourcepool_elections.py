@@ -1,0 +1,27 @@
+"""Who leads, as an operator reads it."""
+
+import pytest
+
+from resourcepool.models import Leadership
+from tests.app.rows import granted, new
+from tests.management.operated import run
+
+pytestmark = pytest.mark.django_db
+
+
+def test_without_elections_it_says_where_they_come_from() -> None:
+    assert run("elections").out == "There is no election yet: the first campaign makes it.\n"
+    assert "the first campaign makes it" in run("elections", "show", "reports").err
+
+
+def test_each_election_is_shown_with_its_leader() -> None:
+    granted(new(Leadership, name="reports"), "web-1")
+    new(Leadership, name="mails")
+    said = run("elections").out
+    assert said.splitlines()[0].split() == [
+        *("election", "leader", "term", "leading", "for", "runs", "out", "in", "standbys"),
+    ]
+    assert "mails: nobody leads it, and nobody stands by" in said
+    (one,) = run("elections", "show", "reports", "--json").json["elections"]
+    assert (one["leader"], one["term"], one["standbys"]) == ("web-1", 1, 0)
+    assert "one of mails, reports" in run("elections", "show", "report").err
