@@ -79,6 +79,7 @@ def forget_everything() -> None:
     lines.clear()
     for memory in (contention.acquiring, contention.releasing):
         memory.until.clear()
+    contention.silence._known.clear()
     contention._speeds.clear()
     contention.upkeep._done_at.clear()  # by a clock that a test may have moved
     for model in leased_models():

@@ -26,9 +26,12 @@ SPAN = 0.2  # over which the speed is measured
 FORGOTTEN = 2.0  # after which an estimate is discarded
 MEMORY = 0.5  # a measurement over this time counts two thirds, the previous estimate one third
 LOOKS = 100.0  # per second, by all newcomers of a fast line, for rows that were left free
-SOON = 0.1  # from the first look at its ticket to a waiter's look at free rows; usually a newcomer has looked before,
-NOT_SO_SOON = 1.0  # and in a fast line certainly
+UNASKED = 0.05  # after the answer that nobody waits, in which a release does not ask
+SOON = 0.06  # from the first look at its ticket to a waiter's look at free rows, for those released unasked
+NOT_SO_SOON = 1.0  # in a fast line, where everybody asks
 SLOW = (0.25, 0.2, 2.0)  # minimum, share of the wait, maximum between two looks at free rows
+
+ALWAYS_ASKED = (0.0, 0.0)
 
 
 class Contention:
@@ -53,6 +56,36 @@ class Contention:
     def is_likely(self, line: str, using: str, within: float = LATELY) -> bool:
         """Tell whether the next caller is likely to wait, because one waited in the last ``within`` seconds."""
         return self.until.get((line, using), 0.0) > monotonic() + LATELY - within
+
+
+class Silence:
+    """Remembers for a moment that nobody waited, so that not every release has to ask.
+
+    A waiter that came meanwhile finds the row by itself: it looks at free rows again as soon as everybody asks.
+    """
+
+    def __init__(self) -> None:
+        # {(line, database): (not before, until) when releases do not ask}
+        self._known: dict[tuple[str, str], tuple[float, float]] = {}
+
+    def note_nobody(self, line: str, using: str, asked_at: float) -> None:
+        """Note that nobody waited at this time, by this process's clock."""
+        not_before, _ = self._known.get((line, using), ALWAYS_ASKED)
+        if asked_at >= not_before:
+            self._remember(line, using, not_before, asked_at + UNASKED)
+
+    def note_somebody(self, line: str, using: str) -> None:
+        """Note that somebody waits: where that happens, it happens again."""
+        self._remember(line, using, monotonic() + LATELY, 0.0)
+
+    def lasts(self, line: str, using: str) -> bool:
+        """Tell whether nobody waited just now, or for some time before."""
+        return self._known.get((line, using), ALWAYS_ASKED)[1] > monotonic()
+
+    def _remember(self, line: str, using: str, not_before: float, until: float) -> None:
+        if len(self._known) >= MOST_LINES:
+            self._known.clear()
+        self._known[line, using] = not_before, until
 
 
 class Upkeep:
@@ -169,5 +202,6 @@ def speed_of(line: str, using: str) -> Speed:
 
 acquiring = Contention()  # whether a request had to wait in line
 releasing = Contention()  # whether a release found a waiter in line
+silence = Silence()  # whether a release need not ask
 upkeep = Upkeep()
 _speeds: dict[tuple[str, str], Speed] = {}

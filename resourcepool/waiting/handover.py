@@ -17,7 +17,7 @@ from resourcepool.leases.statements import key
 from resourcepool.leases.table import Model, table_of
 from resourcepool.waiting import tickets
 from resourcepool.waiting.allot import WaitingTicket, allot
-from resourcepool.waiting.contention import releasing, speed_of
+from resourcepool.waiting.contention import releasing, silence, speed_of
 from resourcepool.waiting.models import Ticket, line_name, selector_of
 from resourcepool.waiting.notices import notify
 from resourcepool.waiting.tickets import Pairs, Row
@@ -58,10 +58,10 @@ class _Texts:
         of_one = {"granted": "%(granted)s", "is_waiting": speaks.false, "busy_before": until}
         of_several = {"collected": "%(granted)s", "is_waiting": "%(is_waiting)s"}
 
-        awaited = f"{in_line}{row.claimable_of_row}"
-        alone = f"{this_row} AND NOT EXISTS (SELECT 1{awaited})"
+        alone = f"{this_row} AND NOT EXISTS (SELECT 1{in_line})"
         gone = f"DELETE FROM {row.name} WHERE {alone}"  # noqa: S608 (quoted names)
         self.release_unless_awaited = gone if model.is_for_waiters else row_to(alone).update
+        self.release_unasked = None if model.is_for_waiters else row_to(this_row).update
         can_skip = connection.features.has_select_for_update_skip_locked  # MariaDB from 10.6 on
         self.to_first = can_skip and speaks.change_both_by_first(
             row_to(fits, speaks.later.replace("%s", ticket.lasts), ticket.holder),
@@ -122,6 +122,7 @@ def _to_first(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int
 
 def note_given(line: str, using: str, address: int, ticket: int) -> None:
     """Note that this ticket was given a row, and tell the process at ``address``."""
+    silence.note_somebody(line, using)
     speed = speed_of(line, using)
     speed.served(ticket, monotonic())
     notify(using, ticket, address, speed.per_second)
@@ -129,11 +130,16 @@ def note_given(line: str, using: str, address: int, ticket: int) -> None:
 
 def _if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
     """Free the row; if anybody waits, or it is lost, change nothing and return False."""
-    texts = _of(connection, model)
-    params = {"pk": key(connection, model, pk), "fence": fence, "pool": _line(model, pk)}
+    texts, line = _of(connection, model), _line(model, pk)
+    params = {"pk": key(connection, model, pk), "fence": fence, "pool": line}
+    if texts.release_unasked and silence.lasts(line, connection.alias):
+        return dialect.run(connection, texts.release_unasked, params, dialect.row_count) > 0
+    asked_at = monotonic()
     done = dialect.run(connection, texts.release_unless_awaited, params, dialect.row_count) > 0
+    if done:
+        silence.note_nobody(line, connection.alias, asked_at)
     if not done or releasing.until:
-        releasing.note(params["pool"], connection.alias, had_to_wait=not done)
+        releasing.note(line, connection.alias, had_to_wait=not done)
     return done
 
 

@@ -13,7 +13,7 @@ from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant, margin
 from resourcepool.threads.bell import Bell
 from resourcepool.waiting import tickets
-from resourcepool.waiting.contention import pause, speed_of
+from resourcepool.waiting.contention import pause, silence, speed_of
 from resourcepool.waiting.free_rows import python_key
 from resourcepool.waiting.lease import abandon, handles, release
 from resourcepool.waiting.models import line_name
@@ -165,6 +165,7 @@ class Waiter:
         """Note that it waits in line with this ticket, and when to look at it first."""
         self.ticket, self.is_taking, self.holds, self.trouble = ticket, False, (), None
         self.renewed_at = at = ticket.sent_at
+        silence.note_somebody(self.line, self.using)
         speed = speed_of(self.line, self.using)
         self.look_at = at + min(
             speed.first_pause(ticket.pk, at), ticket.lasts / 4

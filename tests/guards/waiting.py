@@ -83,6 +83,20 @@ WAITING = (
         "    if False:\n",
         THE_HANDOVER,
     ),
+    Mutation(
+        "releases: a process that waits itself does not ask",
+        WAITER,
+        "        silence.note_somebody(self.line, self.using)\n",
+        "",
+        ("tests/waiting/test_silence.py",),
+    ),
+    Mutation(
+        "releases: where somebody was served lately nobody asks",
+        HANDOVER,
+        "    silence.note_somebody(line, using)\n",
+        "",
+        ("tests/waiting/test_silence.py",),
+    ),
     # Who is served
     Mutation(
         "a row is given to two",

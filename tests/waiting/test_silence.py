@@ -1,0 +1,148 @@
+"""A release need not ask whether somebody waits, if its process has just heard that nobody does."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.models import Proxy
+from resourcepool.waiting import handover
+from resourcepool.waiting.contention import LATELY, SHORTEST, SOON, UNASKED, Silence, silence
+from resourcepool.waiting.line import Line
+from resourcepool.waiting.models import pool_name
+from tests.app.rows import columns, hold, new, steal
+from tests.committed import Clock
+from tests.waiting.turns import join, leases, look
+from tests.waiting.waiters import given, ticket
+
+POOL = "proxies", "default"
+
+
+class TestItIsRemembered:
+    def test_for_a_moment(self, process_clock: Clock) -> None:
+        memory = Silence()
+        assert not memory.lasts(*POOL)
+        memory.note_nobody(*POOL, process_clock())
+        assert memory.lasts(*POOL)
+        process_clock.advance(UNASKED + 0.001)
+        assert not memory.lasts(*POOL)
+
+    def test_from_when_it_was_asked(self, process_clock: Clock) -> None:
+        memory, asked_at = Silence(), process_clock()
+        process_clock.advance(UNASKED + 0.001)
+        memory.note_nobody(*POOL, asked_at)
+        assert not memory.lasts(*POOL)
+
+    def test_for_each_pool_on_each_database(self, process_clock: Clock) -> None:
+        memory = Silence()
+        memory.note_nobody(*POOL, process_clock())
+        assert not memory.lasts("proxies", "another")
+        assert not memory.lasts("devices", "default")
+
+    def test_not_where_somebody_has_waited_lately(self, process_clock: Clock) -> None:
+        memory = Silence()
+        memory.note_nobody(*POOL, process_clock())
+        memory.note_somebody(*POOL)
+        assert not memory.lasts(*POOL)
+        process_clock.advance(LATELY - 0.1)
+        memory.note_nobody(*POOL, process_clock())
+        assert not memory.lasts(*POOL)
+        process_clock.advance(0.2)
+        memory.note_nobody(*POOL, process_clock())
+        assert memory.lasts(*POOL)
+
+    def test_not_if_somebody_came_after_the_question(self, process_clock: Clock) -> None:
+        memory, asked_at = Silence(), process_clock()
+        memory.note_somebody(*POOL)
+        memory.note_nobody(*POOL, asked_at)
+        assert not memory.lasts(*POOL)
+
+    def test_of_so_many_lines_at_most(self, process_clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("resourcepool.waiting.contention.MOST_LINES", 2)
+        memory = Silence()
+        for name in "abc":
+            memory.note_nobody(name, "default", process_clock())
+        assert [name for name in "abc" if memory.lasts(name, "default")] == ["c"]
+
+
+@pytest.fixture(autouse=True)
+def _stopped(process_clock: Clock) -> None:
+    process_clock.stop()
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> Silence:
+    """What the process that releases remembers; those that wait are of other processes."""
+    memory = Silence()
+    monkeypatch.setattr(handover, "silence", memory)
+    return memory
+
+
+@pytest.mark.usefixtures("by_name")  # elsewhere texts are sent
+class TestARelease:
+    def quiet(self, here: Silence, process_clock: Clock) -> None:
+        here.note_nobody(pool_name(Proxy), "default", process_clock())
+
+    def test_asks_once_in_a_moment(self, process_clock: Clock) -> None:
+        rows = [hold(new(Proxy)) for _ in range(3)]
+        with CaptureQueriesContext(connection) as sent:
+            rows[0].release()
+            rows[1].release()
+            process_clock.advance(UNASKED + 0.001)
+            rows[2].release()
+        asked = ["EXISTS" in query["sql"] for query in sent if "UPDATE" in query["sql"]]
+        assert asked == [True, False, True]
+
+    def test_that_did_not_ask_leaves_its_row_to_a_waiter_who_looks_once_everybody_asks(
+        self, line: Line, here: Silence, process_clock: Clock
+    ) -> None:
+        row = new(Proxy)
+        held = hold(row)
+        self.quiet(here, process_clock)
+        waiter = join(line)
+        held.release()
+        assert columns(row)["holder"] == ""
+        process_clock.advance(SHORTEST + SOON + 0.001)
+        look(line)  # gives it to the ticket,
+        look(line)  # and finds it there
+        assert leases(waiter)[0].pk == row.pk
+
+    def test_is_not_kept_from_a_waiter_for_longer_than_it_does_not_ask(self) -> None:
+        assert SHORTEST + SOON > UNASKED
+
+    def test_asks_again_as_soon_as_its_process_waits_itself(self, line: Line, process_clock: Clock) -> None:
+        held = hold(new(Proxy))
+        silence.note_nobody(pool_name(Proxy), "default", process_clock())
+        waiter = join(line)
+        held.release()
+        look(line)
+        assert leases(waiter)[0].pk == held.pk
+
+    def test_asks_each_time_where_somebody_has_waited(self, here: Silence, process_clock: Clock) -> None:
+        rows = [hold(new(Proxy)) for _ in range(3)]
+        first = ticket(Proxy)
+        rows[0].release()
+        assert given(first)
+        rows[1].release()
+        assert not here.lasts(pool_name(Proxy), "default")
+        second = ticket(Proxy)
+        rows[2].release()
+        assert given(second)
+
+    def test_of_a_row_out_of_service_has_not_heard_that_nobody_waits(self, here: Silence) -> None:
+        broken, row = new(Proxy), new(Proxy)
+        mine = hold(broken), hold(row)
+        Proxy.objects.filter(pk__in=[one.pk for one in mine][:1]).drain("broken")
+        waits = ticket(Proxy)
+        mine[0].release()
+        assert not here.lasts(pool_name(Proxy), "default")
+        mine[1].release()
+        assert given(waits)
+
+    def test_that_does_not_ask_tells_that_the_row_was_lost(self, here: Silence, process_clock: Clock) -> None:
+        row = new(Proxy)
+        held = hold(row)
+        steal(row)
+        before = columns(row)
+        self.quiet(here, process_clock)
+        assert not handover.release(connection, Proxy, held.pk, held.fence)
+        assert columns(row) == before
