@@ -241,7 +241,9 @@ def _grants(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen, sent_at
         if now >= sent_at + seen.left - margin(seen.left):
             return None
         given_at = sent_at + seen.left - waiter.ticket.lasts
-        speed_of(waiter.line, waiter.using).served(waiter.ticket.pk, given_at)
+        speed = speed_of(waiter.line, waiter.using)
+        speed.served(waiter.ticket.pk, given_at)
+        speed.note_wait(given_at - waiter.began)
         return [Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]
     # They were given at different times: one renewal confirms that all are there.
     if verbs.renew(connection, waiter.model, rows, waiter.request.terms.ttl) < len(rows):

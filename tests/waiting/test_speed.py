@@ -23,6 +23,7 @@ LONG = 60.0  # a row that is given lasts long enough
 def moved(a_second: float, until: float = 10.0, last: int = 1_000) -> Speed:
     """Return what was learned by moment ``until``, when ticket ``last`` was the last of ``a_second`` each second."""
     speed = Speed()
+    speed.note_wait(LONG)
     for ago in range(round(a_second * 5), -1, -1):
         speed.served(last - ago, until - ago / a_second)
     return speed
@@ -60,6 +61,20 @@ class TestTheFirstLook:
 
     def test_is_never_later_than_a_second(self) -> None:
         assert moved(10.0).first_pause(5_000, 10.0) == LATEST_FIRST
+
+    def test_is_soon_where_waits_are_short_however_many_tickets_there_are_at_once(self) -> None:
+        speed = moved(10.0)
+        for _ in range(20):
+            speed.note_wait(0.002)
+        assert speed.first_pause(5_000, 10.0) < 0.01
+        speed.note_wait(0.1)
+        assert 0.2 < speed.first_pause(5_000, 10.0) < 0.4
+
+    def test_is_soon_where_nobody_here_has_waited_yet(self) -> None:
+        speed = Speed()
+        for number in range(50):
+            speed.served(number, 10.0 + number / 10)
+        assert speed.first_pause(5_000, 15.0) < 0.1
 
     def test_is_a_little_later_where_notices_come_in_time(self) -> None:
         speed = moved(1_000.0)
