@@ -20,7 +20,7 @@ from resourcepool.models import Proxy, Ticket
 from resourcepool.threads.bell import Bell
 from resourcepool.threads.daemon import Daemon
 from resourcepool.waiting import contention
-from resourcepool.waiting.contention import Contention, Upkeep, acquiring, releasing, upkeep
+from resourcepool.waiting.contention import Contention, Silence, Upkeep, acquiring, releasing, silence, upkeep
 from resourcepool.waiting.notices import Notices, notices
 from resourcepool.waiting.waiters import Waiters, waiters
 from tests.simulation import schedule
@@ -71,6 +71,7 @@ def memory() -> Memory:
         notices: Notices(),
         acquiring: Contention(),
         releasing: Contention(),
+        silence: Silence(),
         _speeds: _Speeds(),
     }
     return {**{owner: new.__dict__ for owner, new in fresh.items()}, Proxy.pool: dict(_pool())}
