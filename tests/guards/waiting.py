@@ -58,7 +58,7 @@ WAITING = (
     Mutation(
         "a release does not see who waits",
         HANDOVER,
-        "{this_row} AND NOT EXISTS (SELECT 1{awaited})",
+        "{this_row} AND NOT EXISTS (SELECT 1{in_line})",
         "{this_row}",
         THE_HANDOVER,
     ),

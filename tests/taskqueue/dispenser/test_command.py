@@ -133,7 +133,7 @@ def test_why_says_of_a_dispenser_why_nothing_is_handed_out_also_where_a_stream_h
     dispenser()
     assert "reviews: it has no unfinished tasks" in said("resourcepool_why", "reviews")
     assert json.loads(said("resourcepool_why", "reviews", "--json"))["because"] == "it has no unfinished tasks"
-    with pytest.raises(CommandError, match="dispenser, topic, channel or lock is called"):
+    with pytest.raises(CommandError, match="dispenser, topic, channel, election, task type or lock is called"):
         said("resourcepool_why", "rewievs")
     Stream.objects.create(name="reviews")
     assert "leader" in (shown := said("resourcepool_why", "reviews"))
