@@ -14,6 +14,7 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.events import SentenceField, say
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
+from resourcepool.leases.instance import instance
 from resourcepool.leases.terms import Grant
 from resourcepool.resources.quarantine import Policy, delay, strikes_now
 from resourcepool.resources.state import MAX_REASON
@@ -49,10 +50,9 @@ class ResourceLease(AwaitedLease):
             LeaseLost: its row has been deleted.
         """
         if self._resource is None:
-            connection, trust = connections[self.using], self.trust
-            rows = verbs.rows_of(connection, self.model)
+            trust = self.trust
             with answer_timeout():
-                self._resource = retrying(connection, rows.filter(pk=self.pk).first)
+                self._resource = instance(connections[self.using], self.model, self.pk)
             if self._resource is None:
                 self.lose(DELETED, trust)
                 self.ensure_held()

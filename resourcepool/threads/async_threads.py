@@ -15,6 +15,8 @@ Self = TypeVar("Self")
 
 logger = logging.getLogger(__name__)
 
+# Made once: it looks at what it is given by reflection, which costs more than many calls.
+_in_djangos_thread = sync_to_async(lambda job: job())
 _started: set["_Steady"] = set()  # strong references: the event loop keeps only weak ones
 
 
@@ -101,7 +103,7 @@ def soon(call: Callable[..., None], *args: Any) -> None:
 
 def _start(job: Callable[[], None]) -> _Steady:
     # It is sent to the thread before its starter can be cancelled: tasks take their steps in turn.
-    task = _Steady(sync_to_async(job)(), loop=asyncio.get_running_loop())
+    task = _Steady(_in_djangos_thread(job), loop=asyncio.get_running_loop())
     _started.add(task)
     task.add_done_callback(_started.discard)
     return task

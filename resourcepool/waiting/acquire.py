@@ -19,7 +19,7 @@ from resourcepool.threads.bell import Bell
 from resourcepool.waiting import giving_out
 from resourcepool.waiting.contention import acquiring, speed_of, upkeep
 from resourcepool.waiting.entering import leave, served, stand, stand_in_line
-from resourcepool.waiting.lease import abandon, handles
+from resourcepool.waiting.lease import abandon, handles, load
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source, refuse_open_transaction
@@ -101,6 +101,7 @@ async def aacquire(
     try:
         if once_in_line is not None:
             await once_in_line()
+        waiter.is_task = True
         waiters.join(waiter)
         try:
             async with asyncio.timeout(waiter.began + request.timeout - monotonic()):
@@ -108,7 +109,6 @@ async def aacquire(
         except TimeoutError as error:
             leases = await in_thread(_too_late, waiter, error)
         acquiring.note(waiter.line, waiter.using, had_to_wait=waiter.had_to_wait)
-        await in_thread(_load, leases)
     except BaseException:
         if granted := leave(waiter):
             await in_thread(abandon, granted)
@@ -248,13 +248,8 @@ def _loaded(obtain: Callable[[Source, Request], Obtained], source: Source, reque
         obtained = obtain(source, request)
     if isinstance(obtained, list):
         try:
-            _load(obtained)
+            load(obtained)
         except BaseException:
             abandon(obtained)
             raise
     return obtained
-
-
-def _load(leases: Leases) -> None:
-    for lease in leases:
-        lease.load()

@@ -99,6 +99,12 @@ def abandon(leases: Sequence[Lease] | None) -> None:
         lease.abandon()
 
 
+def load(leases: Sequence[AwaitedLease]) -> None:
+    """Read the lazy values of these now."""
+    for lease in leases:
+        lease.load()
+
+
 def delivered(leases: list[Handle]) -> list[Handle]:
     """Return these to the caller; from now on they are renewed until they are given back.
 

@@ -3,7 +3,8 @@
 import logging
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from operator import attrgetter
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -23,10 +24,15 @@ logger = logging.getLogger(__name__)
 
 USED = 16  # tickets of served waiters are removed together, once there are so many
 USED_AT_MOST = 3.0  # or after this many seconds
+TOGETHER = 0.005  # seconds: looks that are due so soon are made together
 FIRST_FEW = 4  # in line: as many as a release chooses among (``change_both_by_first``)
 CLOSELY = 1.0  # seconds for which every waiter looks at free rows, near or not
 SOONEST = 0.01  # seconds between two looks at free rows
 TIDY_EVERY = 60.0  # seconds
+
+# A turn goes over all waiters; there may be hundreds, and many turns a second.
+PLACE = attrgetter("place")
+LOOK_AT, FREE_AT, RENEWED_AT = attrgetter("look_at"), attrgetter("free_at"), attrgetter("renewed_at")
 
 
 class Line:
@@ -40,8 +46,11 @@ class Line:
         self.is_off_until = 0.0
         self._used_at = 0.0
 
-    def turn(self, *, noticed: bool) -> float:
+    def turn(self, noticed: Collection[int] = ()) -> float:
         """Serve waiters that were given rows, and do what else is due; returns when to look again.
+
+        Args:
+            noticed: tickets that were probably given something.
 
         Raises:
             DatabaseUnavailable: nothing was decided; the waiters are unchanged.
@@ -53,12 +62,15 @@ class Line:
         self._take_tickets()
         now = monotonic()
         self._renew(now)
-        if noticed or any(waiter.look_at <= now for waiter in self.waiters):
-            self._look()
+        self._look(noticed, now)
         self._look_at_free_rows()
-        renew_every = ticket_ttl() / 3
-        times = [min(one.look_at, one.free_at, one.renewed_at + renew_every) for one in self.waiters]
-        return min([self._remove_used(), *times])
+        return min(self._remove_used(), self._soonest(LOOK_AT), self._soonest(FREE_AT), self._renew_at())
+
+    def _soonest(self, when: Callable[[Waiter], float]) -> float:
+        return min(map(when, self.waiters), default=math.inf)
+
+    def _renew_at(self) -> float:
+        return self._soonest(RENEWED_AT) + ticket_ttl() / 3
 
     def fail(self, error: Exception) -> None:
         """Tell every waiter that it cannot be served; tickets that cannot be removed expire."""
@@ -107,7 +119,7 @@ class Line:
             self.waiters = [waiter for waiter in self.waiters if waiter not in gone]
 
     def _renew(self, now: float) -> None:
-        if all(waiter.renewed_at + ticket_ttl() / 3 > now for waiter in self.waiters):
+        if self._renew_at() > now:
             return
         due = self.waiters  # all of them when one is due, in one statement
         tickets.renew(self._connection, [waiter.ticket.pk for waiter in due if waiter.ticket])
@@ -143,19 +155,24 @@ class Line:
 
     # Looking
 
-    def _look(self) -> None:
-        first, others, is_moving = list[Waiter](), list[Waiter](), True
-        while is_moving:
-            first, others = _near_the_front(self.waiters)
+    def _look(self, noticed: Collection[int], now: float) -> None:
+        if not noticed and self._soonest(LOOK_AT) > now:
+            return
+        looked, those = set[Waiter](), _to_look_at(self.waiters, noticed, now + TOGETHER)
+        while those:
+            looked.update(those)
             is_moving = False
-            for waiter, grants in look(self._connection, first):
+            for waiter, grants in look(self._connection, those):
                 self.drop(waiter)
                 self.waiters.remove(waiter)
                 waiter.give(grants)
-                is_moving = bool(others)
-        soonest = min((waiter.look_at for waiter in first), default=math.inf)
-        for waiter in others:
-            waiter.look_at = soonest
+                is_moving |= waiter.model.line_per_name
+            again = _to_look_at(self.waiters, noticed, now + TOGETHER) if is_moving else ()
+            those = [waiter for waiter in again if waiter not in looked]
+        soonest = min((waiter.look_at for waiter in self.waiters if waiter in looked), default=math.inf)
+        for waiter in self.waiters:
+            if waiter.model.line_per_name and waiter not in looked:
+                waiter.look_at = soonest
 
     def drop(self, waiter: Waiter) -> None:
         """Note that this waiter has been served and does not need its ticket any more."""
@@ -169,6 +186,8 @@ class Line:
 
     def _look_at_free_rows(self) -> None:
         now = monotonic()
+        if self._soonest(FREE_AT) > now:
+            return
         for name in {waiter.line for waiter in self.waiters if waiter.free_at <= now}:
             mine = [waiter for waiter in self.waiters if waiter.line == name]
             pause = self._give_out(mine[0].model, mine, now)
@@ -224,18 +243,16 @@ class Line:
             tickets.remove(self._connection, dead)
 
 
-def _near_the_front(waiters: Sequence[Waiter]) -> tuple[list[Waiter], list[Waiter]]:
-    """Return the waiters whose tickets to look at, and those that are not served before one of them is.
+def _to_look_at(waiters: Sequence[Waiter], noticed: Collection[int], due_until: float) -> list[Waiter]:
+    """Return the waiters whose tickets to look at: the first of each line, and those that are due or noticed.
 
-    For one name all are served in their order; a pool's selectors let one overtake another.
+    For one name all are served in their order: nobody else is looked for before one of the first is served.
     """
-    first, others, seen = list[Waiter](), list[Waiter](), Counter[str]()
-    for waiter in sorted(waiters, key=_place):
-        is_first = not waiter.model.line_per_name or waiter.ticket is None or seen[waiter.line] < FIRST_FEW
+    chosen, seen = list[Waiter](), Counter[str]()
+    for waiter in sorted(waiters, key=PLACE):
+        pk = waiter.ticket.pk if waiter.ticket else None
+        is_due = waiter.look_at <= due_until or pk in noticed
+        if pk is None or seen[waiter.line] < FIRST_FEW or (is_due and not waiter.model.line_per_name):
+            chosen.append(waiter)
         seen[waiter.line] += 1
-        (first if is_first else others).append(waiter)
-    return first, others
-
-
-def _place(waiter: Waiter) -> tuple[int, int]:
-    return waiter.request.priority, waiter.ticket.pk if waiter.ticket else 0
+    return chosen

@@ -13,7 +13,7 @@ class Notices:
     def __init__(self) -> None:
         self._alarms: dict[str, Wakeup] = {}
         self._tickets: dict[tuple[str, int], Bell | None] = {}
-        self._noticed: set[str] = set()
+        self._noticed: dict[tuple[str, int], None] = {}
 
     def wakeup(self, alias: str) -> Wakeup:
         """Return the wakeup of the thread that looks for the waiters on this database."""
@@ -34,27 +34,27 @@ class Notices:
         bell = self._tickets.get((alias, ticket), self)
         if bell is self:
             return False
-        self._notice(alias, bell)
+        self._notice(alias, ticket, bell)
         return True
 
     def look_at_all(self) -> None:
         """Request a look at every ticket of this process."""
-        for (alias, _), bell in list(self._tickets.items()):
-            self._notice(alias, bell)
+        for (alias, ticket), bell in list(self._tickets.items()):
+            self._notice(alias, ticket, bell)
 
-    def _notice(self, alias: str, bell: object) -> None:
+    def _notice(self, alias: str, ticket: int, bell: object) -> None:
         if isinstance(bell, Bell):
             bell.ring()
         else:
-            self._noticed.add(alias)
+            self._noticed[alias, ticket] = None
             self.wakeup(alias).ring()
 
-    def take(self, alias: str) -> bool:
-        """Tell whether there has been a notice for this database since the last call."""
-        if alias not in self._noticed:
-            return False
-        self._noticed.discard(alias)
-        return True
+    def take(self, alias: str) -> set[int]:
+        """Return the tickets on this database that have been noticed since the last call."""
+        noticed = [which for which in list(self._noticed) if which[0] == alias]
+        for which in noticed:
+            self._noticed.pop(which, None)
+        return {ticket for _, ticket in noticed}
 
 
 def notify(using: str, ticket: int, address: int, per_second: float = 0.0) -> None:

@@ -15,7 +15,7 @@ from resourcepool.threads.bell import Bell
 from resourcepool.waiting import tickets
 from resourcepool.waiting.contention import pause, silence, speed_of
 from resourcepool.waiting.free_rows import python_key
-from resourcepool.waiting.lease import abandon, handles, release
+from resourcepool.waiting.lease import abandon, handles, load, release
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source
@@ -112,9 +112,11 @@ class Waiter:
         trouble: the database's error, if the last statement for it failed.
         has_joined: the background thread looks for it.
         is_late: its time is up, and the database is to decide what came first.
+        is_task: under asyncio, where ``lease.resource`` must not touch the database: it is read before.
         is_near: it is among the first in line; None: unknown.
         had_to_wait: False: when it came, rows were free.
         line: the name of its line.
+        place: (priority, ticket); before all others of its priority as long as it has no ticket.
     """
 
     source: Source
@@ -132,13 +134,16 @@ class Waiter:
     trouble: Exception | None = None
     has_joined: bool = False
     is_late: bool = False
+    is_task: bool = False
     is_near: bool | None = None
     had_to_wait: bool = True
     line: str = field(init=False)
+    place: tuple[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find out in which line it stands."""
+        """Find out where it stands in which line."""
         self.line = line_name(self.model, self.request.selector)
+        self.place = self.request.priority, 0
 
     @property
     def model(self) -> Model:
@@ -164,6 +169,7 @@ class Waiter:
     def has(self, ticket: Taken) -> None:
         """Note that it waits in line with this ticket, and when to look at it first."""
         self.ticket, self.is_taking, self.holds, self.trouble = ticket, False, (), None
+        self.place = self.request.priority, ticket.pk
         self.renewed_at = at = ticket.sent_at
         silence.note_somebody(self.line, self.using)
         speed = speed_of(self.line, self.using)
@@ -180,9 +186,13 @@ class Waiter:
 
     def give(self, grants: list[Grant]) -> None:
         """Deliver these grants; if the waiter has just given up, they go straight back."""
+        leases = []
         try:
             leases = handles(self.source, self.using, self.request, grants)
+            if self.is_task:
+                load(leases)
         except Exception as error:  # noqa: BLE001 (no more threads, for example: the caller is to know)
+            abandon(leases)
             self.outcome.fail(error)
             return
         if not self.outcome.serve(leases):

@@ -8,6 +8,7 @@ import logging
 import math
 import os
 from collections import defaultdict
+from collections.abc import Collection
 from functools import partial
 
 from django.db import DatabaseError, InterfaceError
@@ -117,11 +118,11 @@ class Waiters:
             line.drop(waiter)
         return line
 
-    def _turn(self, line: Line, noticed: bool) -> float:
+    def _turn(self, line: Line, noticed: Collection[int]) -> float:
         if line.is_off_until > monotonic():
             return line.is_off_until
         try:
-            wake_at = line.turn(noticed=noticed)
+            wake_at = line.turn(noticed)
             line.trouble = None
             self.in_trouble.pop(line.using, None)
         except DatabaseUnavailable as error:

@@ -38,7 +38,7 @@ class One:
         self.is_notified = self.has_lapsed = False
 
     def turn(self) -> None:
-        self.line.turn(noticed=True)
+        self.line.turn({self.pk})
 
     @property
     def is_over(self) -> bool:

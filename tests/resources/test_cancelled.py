@@ -1,6 +1,7 @@
 """A task is cancelled while other blocking code keeps its clean-up waiting: nothing is renewed that nobody has."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.db import connections
 
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
+from resourcepool.resources.lease import ResourceLease
 from resourcepool.threads import async_threads
 from resourcepool.waiting import acquire
 from resourcepool.waiting import waiters as waiting
@@ -68,21 +70,25 @@ def test_the_end_of_a_block_releases(times: int) -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
-def test_what_was_granted_and_is_only_to_be_read_yet_is_given_back(times: int) -> None:
-    row = new(Proxy)
+def test_what_was_granted_and_is_only_to_be_read_yet_is_given_back(
+    times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, read, go_on = new(Proxy), ResourceLease.load, threading.Event()
+    monkeypatch.setattr(ResourceLease, "load", lambda lease: go_on.wait(60) and read(lease))
     first = hold(row)
 
     async def main() -> None:
         task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
         await soon(waiters)
-        async with occupied():
-            await release_elsewhere(first)
-            await soon(lambda: kept(first) and async_threads._started)
-            await cancel(task, times)
+        await release_elsewhere(first)
+        await soon(lambda: kept(first))
+        await cancel(task, times)
+        go_on.set()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     run(main)
+    eventually(lambda: kept() == [])
     assert kept() == []
     assert (columns(row)["fence"], columns(row)["holder"]) == (3, "")
 

@@ -10,8 +10,11 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.waiting import acquire
+from resourcepool.waiting.waiters import waiters
 from tests.app.rows import new, several, steal
+from tests.eventually import closing
 from tests.resources.kept import Changes
+from tests.resources.occupied import soon
 
 
 def delete(*rows: Any) -> None:
@@ -65,10 +68,26 @@ class TestItsLease:
 
     def test_is_lost_to_who_acquires_in_asyncio(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Just between the claim and reading the row."""
-        row, load = new(Proxy), acquire._load
-        monkeypatch.setattr(acquire, "_load", lambda leases: (delete(row), load(leases)))
+        row, load = new(Proxy), acquire.load
+        monkeypatch.setattr(acquire, "load", lambda leases: (delete(row), load(leases)))
         with pytest.raises(LeaseLost):
             asyncio.run(Proxy.pool.aacquire())
+        assert keeper.kept() == []
+
+    def test_is_lost_to_a_waiting_task(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Just between the grant and reading the row."""
+        row, load = new(Proxy), ResourceLease.load
+        first: Any = Proxy.pool.acquire()
+        monkeypatch.setattr(ResourceLease, "load", lambda lease: (delete(row), load(lease)))
+
+        async def wait() -> None:
+            task = asyncio.create_task(Proxy.pool.aacquire(timeout=60))
+            await soon(lambda: any(line.waiters for line in waiters._lines.values()))
+            await asyncio.to_thread(closing, first.release)
+            await task
+
+        with pytest.raises(LeaseLost):
+            asyncio.run(wait())
         assert keeper.kept() == []
 
 

@@ -138,10 +138,10 @@ def _heard_in_time(hear: Callable[[Wakeup, float], bool]) -> Callable[[Wakeup, f
     return heard
 
 
-def _if_heard(notice: Callable[[Notices, str, object], None]) -> Callable[[Notices, str, object], None]:
-    def hear(told: Notices, using: str, event: object) -> None:
+def _if_heard(notice: Callable[..., None]) -> Callable[..., None]:
+    def hear(*args: object) -> None:
         if schedule.now_running().is_heard():
-            notice(told, using, event)
+            notice(*args)
 
     return hear
 

@@ -26,6 +26,9 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> Woken:
         them.append(loop)
         wake(loop)
 
+    monkeypatch.setattr(
+        async_naps, "_waiting", weakref.WeakKeyDictionary()
+    )  # without ended loops of other tests
     monkeypatch.setattr(async_naps, "NAP", 0.001)
     monkeypatch.setattr(async_naps, "_wake", noted)
     return them

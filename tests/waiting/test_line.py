@@ -182,7 +182,7 @@ class TestStatements:
         look(line)
         waiter.look_at = waiter.free_at = process_clock() + 3
         with CaptureQueriesContext(connection) as sent:
-            again_at = line.turn(noticed=False)
+            again_at = line.turn()
         assert len(sent) == 0
         assert again_at <= waiter.look_at
 

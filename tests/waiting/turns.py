@@ -31,7 +31,7 @@ def join(line: Line, model: Any = Proxy, count: int = 1, **wishes: Any) -> Waite
 
 
 def look(line: Line) -> None:
-    line.turn(noticed=True)
+    line.turn({waiter.ticket.pk for waiter in line.waiters if waiter.ticket})
 
 
 def of(waiter: Waiter) -> Ticket:

@@ -1,0 +1,52 @@
+"""Reads one row as an instance of its model, for a quarter of the time that Django takes: the text is made once."""
+
+from functools import lru_cache
+from typing import Any
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.database.retry import rows_read
+from resourcepool.leases.statements import key
+from resourcepool.leases.table import Model, table_of
+from resourcepool.leases.verbs import rows_of
+
+
+class _Reader:
+    """The SELECT for one model on one database.
+
+    Attributes:
+        names: the attributes of the model's fields, in the order of the columns.
+        converted: the columns whose values the database or the field may convert, with their positions.
+    """
+
+    def __init__(self, connection: BaseDatabaseWrapper, model: Model) -> None:
+        fields = model._meta.concrete_fields
+        columns = [field.get_col(field.model._meta.db_table) for field in fields]
+        select, _ = rows_of(connection, model).order_by().query.sql_with_params()
+        table = table_of(connection, model)
+        self.sql = f"{select} WHERE {table.name}.{table.pk} = %s"
+        self.names = [field.attname for field in fields]
+        self.converted = [(at, column) for at, column in enumerate(columns) if _converters(connection, column)]
+
+
+def instance(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
+    """Return the model instance with this primary key, None if there is no such row; raises as ``retrying``."""
+    reader = _reader(model, connection.vendor, connection.alias)
+    rows = rows_read(connection, reader.sql, [key(connection, model, pk)])
+    if not rows:
+        return None
+    values = list(rows[0])
+    for at, column in reader.converted:
+        for convert in _converters(connection, column):
+            values[at] = convert(values[at], column, connection)
+    return model.from_db(connection.alias, reader.names, values)
+
+
+@lru_cache
+def _reader(model: Model, vendor: str, alias: str) -> _Reader:
+    return _Reader(connections[alias], model)
+
+
+def _converters(connection: BaseDatabaseWrapper, column: Any) -> list[Any]:
+    return [*connection.ops.get_db_converters(column), *column.get_db_converters(connection)]
