@@ -35,18 +35,15 @@ def seconds(name: str, value: object, *, least: float = 0.0, most: float = DAY) 
     Raises:
         BadOption: when it is no such thing, or not between ``least`` and ``most`` seconds.
     """
-    allowed = Sentence(
-        _("seconds or a timedelta, from %(least)s to %(most)s"), least=span(least), most=span(most)
-    )
+    number = math.nan
     if isinstance(value, timedelta):
         number = value.total_seconds()
     elif isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value) if abs(value) <= most else math.inf  # float() itself refuses what is too large
-    else:
-        raise BadOption(name, value, allowed)
-    if not math.isfinite(number) or not least <= number <= most:
-        raise BadOption(name, value, allowed)
-    return number
+    if math.isfinite(number) and least <= number <= most:
+        return number
+    allowed = _("seconds or a timedelta, from %(least)s to %(most)s")
+    raise BadOption(name, value, Sentence(allowed, least=span(least), most=span(most)))
 
 
 def rate(name: str, value: object, *, least: float, most: float) -> float:

@@ -75,12 +75,9 @@ class _StandIn(ConnectionProxy):  # type: ignore[type-arg]
 class OwnConnections:
     """The private connections of the calling thread, each made on first use."""
 
-    def __init__(self) -> None:
+    def __init__(self, turn: threading.RLock) -> None:
         self._made: dict[str, BaseDatabaseWrapper] = {}
-        # Use databases only while holding this: a fork waits for it. A child inherits the locks inside the drivers'
-        # libraries as they are, and would wait for ever for a lock of a thread that it does not have.
-        self.turn = threading.RLock()
-        _turns.append(self.turn)
+        self.turn = turn
 
     def __getitem__(self, alias: str) -> BaseDatabaseWrapper:
         """Return the connection to ``alias``; raises Django's own error when there can be none."""
@@ -124,15 +121,30 @@ class OwnConnections:
 
 @contextlib.contextmanager
 def own_connections() -> Iterator[OwnConnections]:
-    """Give the calling thread connections with short timeouts, and close them at the end."""
-    own = OwnConnections()
+    """Give the calling thread connections with short timeouts, and close them at the end; use them in their turn."""
+    with own_turn() as turn:
+        own = OwnConnections(turn)
+        try:
+            with answer_timeout(), own.in_place():
+                yield own
+        finally:
+            own.discard()
+
+
+@contextlib.contextmanager
+def own_turn() -> Iterator[threading.RLock]:
+    """Yield a lock that a fork waits for: hold it only while you use a database.
+
+    A child inherits the locks inside the drivers' libraries as they are, and would wait for ever for a lock of a thread
+    that it does not have.
+    """
+    turn = threading.RLock()
+    _turns.append(turn)
     try:
-        with answer_timeout(), own.in_place():
-            yield own
+        yield turn
     finally:
-        own.discard()
-        if own.turn in _turns:  # not so in a child that was forked meanwhile
-            _turns.remove(own.turn)
+        if turn in _turns:  # not so in a child that was forked meanwhile
+            _turns.remove(turn)
 
 
 @contextlib.contextmanager

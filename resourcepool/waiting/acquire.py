@@ -10,6 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.database.answers import A_LITTLE, LONGEST, answer_timeout
+from resourcepool.database.background import own_turn
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import Grant, default_holder
@@ -61,8 +62,9 @@ def acquire(
         if not isinstance(waiter, Waiter):
             return waiter
         once_in_line()
-        with _limited(request):
-            leases = _look_here(waiter, stop)
+        if not waiters.look_already(waiter.using):
+            with _limited(request):
+                leases = _look_here(waiter, stop)
         if leases is None:
             waiters.join(waiter)
             leases = _outcome(waiter, stop, had_session=had_session)
@@ -170,17 +172,20 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
     connection, bell = connections[waiter.using], Bell()
     notices.add(waiter.using, waiter.ticket.pk, bell)
     try:
-        while (now := monotonic()) < until and not stop():
-            is_far = waiter.look_at >= until
-            is_told = bell.wait(0.0 if is_far else min(max(0.0, waiter.look_at - now), NAP))
-            if is_far and not is_told:
-                break
-            if is_told or waiter.look_at <= monotonic():
-                for _, grants in look(connection, [waiter]):
-                    speed_of(waiter.line, waiter.using).note_told(is_told)
-                    return served(waiter, grants)
-                if waiter.ticket is None:
+        with own_turn() as turn:
+            while (now := monotonic()) < until and not stop():
+                is_far = waiter.look_at >= until
+                is_told = bell.wait(0.0 if is_far else min(max(0.0, waiter.look_at - now), NAP))
+                if is_far and not is_told:
                     break
+                if is_told or waiter.look_at <= monotonic():
+                    with turn:
+                        grants = [found for _, found in look(connection, [waiter])]
+                    if grants:
+                        speed_of(waiter.line, waiter.using).note_told(is_told)
+                        return served(waiter, grants[0])
+                    if waiter.ticket is None:
+                        break
     except DatabaseUnavailable as error:
         waiter.trouble = error
     return None

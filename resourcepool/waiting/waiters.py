@@ -81,6 +81,11 @@ class Waiters:
                 self._start(waiter.using)
         notices.wakeup(waiter.using).bring_forward(monotonic() + USED_AT_MOST)
 
+    def look_already(self, using: str) -> bool:
+        """Tell whether others of this process are looked for on this database: the same looks serve one more."""
+        line = self._lines.get(using)
+        return line is not None and bool(line.waiters)
+
     def trouble(self, using: str) -> Exception | None:
         """Return the error that keeps the waiters on this database from being served at the moment, if any."""
         line = self.in_trouble.get(using)

@@ -16,10 +16,10 @@ from resourcepool.database.background import own_connections
 from resourcepool.exceptions import LeaseFromAnotherProcess
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
+from resourcepool.waiting.notices import notices
 from tests import child as bootstrap
 from tests.app.models import Team
 from tests.app.rows import busy_for, columns, new
-from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
 from tests.spawned import Spawner
 
@@ -124,7 +124,7 @@ def fork_while_waiting() -> None:
     """A parent that waits in line in another thread; its child must neither wait for that nor serve it."""
     lease = Proxy.pool.acquire(ttl=LONG)
     waiting = InBackground(lambda: Proxy.pool.acquire(timeout=20, ttl=LONG))
-    eventually(in_line)
+    eventually(lambda: notices._tickets)  # it looks, now and then, at its own ticket
     pid = os.fork()
     if pid == 0:
         code = 1

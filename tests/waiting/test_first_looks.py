@@ -94,6 +94,22 @@ class TestBeingServed:
         assert set(looks.by) == {"resourcepool-waiters-default"}
 
     @pytest.mark.usefixtures("the_first_look_is_far_away")
+    def test_where_others_of_the_process_wait_is_up_to_the_thread_from_the_beginning(
+        self, looks: Looks
+    ) -> None:
+        held = [hold(row) for row in several(Proxy, 2)]
+        both = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=60))
+        eventually(lambda: waiters.look_already("default"))
+        one = InBackground(lambda: Proxy.pool.acquire(timeout=60))
+        eventually(lambda: list(notices._tickets.values()) == [None, None])
+        for lease in held:
+            lease.release()
+        for lease in both.result():
+            lease.release()
+        assert one.result().fence == 3
+        assert set(looks.by) == {"resourcepool-waiters-default"}
+
+    @pytest.mark.usefixtures("the_first_look_is_far_away")
     def test_a_release_wakes_who_waits_in_asyncio(self, looks: Looks) -> None:
         held = hold(new(Proxy))
         one = InBackground(lambda: asyncio.run(Proxy.pool.aacquire(timeout=60, holder="me")))
