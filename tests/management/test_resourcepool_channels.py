@@ -59,6 +59,10 @@ def test_listening_to_a_channel_that_is_not_there_says_so_and_makes_none() -> No
     for start in ("now", "start", "7"):
         ran = run("channels", "listen", "confg", "--from", start, "--timeout", "0")
         assert (ran.out, ran.err, ran.code) == ("", NONE_YET, 0)
+    assert (
+        "--from='12345678901234567890123' is not"
+        in run("channels", "listen", "c", "--from", "12345678901234567890123").err
+    )
     assert "--from='then' is not allowed" in run("channels", "listen", "confg", "--from", "then").err
     assert "--timeout=-2.0 is not allowed" in run("channels", "listen", "confg", "--timeout", "-2").err
     assert not Broadcast.objects.exists()

@@ -120,9 +120,9 @@ def _start(text: str) -> From:
     """Return where to begin; raises BadOption."""
     try:
         return checking.start(int(text[:20]) if text.isdecimal() else text)
-    except BadOption as error:
+    except BadOption:
         allowed = Sentence(gettext_noop("now, start, or the number of a message"))
-        raise BadOption("--from", error.value, allowed) from None
+        raise BadOption("--from", text, allowed) from None
 
 
 def _is_made(channel: str, timeout: float) -> bool:
