@@ -251,7 +251,7 @@ def test_every_stream_can_be_shown_page_by_page_and_filtered() -> None:
         stream(name, is_paused=name == "c")
     page = json.loads(said("resourcepool_streams", "show", "--limit", "2", "--json"))
     assert ([one["name"] for one in page["streams"]], page["after"]) == (["a", "b"], "b")
-    assert "There are more: --after b" in said("resourcepool_streams", "show", "--limit", "2")
+    assert "There are more: show --after b" in said("resourcepool_streams", "show", "--limit", "2")
     assert "--after" not in said("resourcepool_streams", "show", "--after", "b")
     page = json.loads(said("resourcepool_streams", "show", "--standing", "paused", "--json"))
     assert [one["name"] for one in page["streams"]] == ["c"]
