@@ -52,6 +52,12 @@ def test_messages_are_published_and_printed(channel: Channel) -> None:
     assert len(printed.out.splitlines()) == 2
 
 
+def test_publishing_in_a_channel_that_was_not_there_says_so() -> None:
+    first, second = (run("channels", "publish", "confg", "1") for _ in range(2))
+    assert (first.out, first.err) == ("published as number 1\n", "there was no channel confg until now\n")
+    assert (second.out, second.err) == ("published as number 2\n", "")
+
+
 NONE_YET = "no channel is called 'confg' yet; waiting for its first message; Ctrl-C ends it\n"
 
 

@@ -66,7 +66,11 @@ class Command(PlacesCommand):
 
     def publish(self, options: Options) -> None:
         payload = parsed("payload", options["payload"], "JSON (%s)")
-        self.stdout.write(_("published as number %d") % Channel(options["channel"]).publish(payload))
+        channel = Channel(options["channel"])
+        is_new = CHANNELS.called(channel.name) is None
+        self.stdout.write(_("published as number %d") % channel.publish(payload))
+        if is_new:
+            self.note(_("there was no channel %s until now") % plain(channel.name))
 
     def listen(self, options: Options) -> None:
         start, timeout = _start(options["start"]), wait_of("--timeout", options["timeout"])
