@@ -7,58 +7,78 @@ from typing import Any
 from django.apps import apps
 from django.db import connections, router
 from django.db.models import Case, Value, When
+from django.utils.translation import gettext_noop
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.encryption.sealed import Sealed, seal
-from resourcepool.events import say
-from resourcepool.exceptions import RowLocked, SecretUnreadable
+from resourcepool.events import Sentence, joined, say
+from resourcepool.exceptions import ResourcePoolError, RowLocked, SecretUnreadable
 from resourcepool.leases.short_transactions import briefly
 
 CHUNK = 200
+NAMED = 100  # rows in an error
 
 
 def rotate_secrets() -> Iterator[tuple[str, int]]:
     """Yield ("app.Model.field", how many so far) after every chunk. Interrupting it loses nothing.
 
     Raises:
-        SecretUnreadable: a secret that no key decrypts; names the row.
-        DatabaseUnavailable, NotMigrated: it could not be read or written. RowLocked: all but what is locked is done.
+        SecretUnreadable: secrets that no key decrypts; says how many, and names their rows. All others are done.
+        RowLocked: rows that stayed locked. All others are done.
+        DatabaseUnavailable, NotMigrated: it could not be read or written.
     """
+    left: list[ResourcePoolError] = []
     for model in apps.get_models():
         for field in model._meta.local_concrete_fields:
             if isinstance(field, EncryptedTextField):
-                yield from _rotate(model, field.name)
+                yield from _rotate(model, field.name, left)
+    if left:
+        raise type(left[0])(joined([str(error) for error in left]))
 
 
-def _rotate(model: Any, name: str) -> Iterator[tuple[str, int]]:
+def _rotate(model: Any, name: str, left: list[ResourcePoolError]) -> Iterator[tuple[str, int]]:
+    """Rotate the secrets of one field; add to ``left`` why some were not."""
     rows = model._base_manager.using(router.db_for_write(model))
     label, done, last, locked = f"{model._meta.label}.{name}", 0, None, None
+    unread: dict[Any, SecretUnreadable] = {}
     while True:
         later = rows.order_by("pk") if last is None else rows.filter(pk__gt=last).order_by("pk")
         try:
-            count, last = briefly(rows.db, partial(_rotate_some, later, name, skips=locked is not None))
+            count, last = briefly(rows.db, partial(_rotate_some, later, name, unread, skips=locked is not None))
         except RowLocked as error:
             if locked is not None:
-                raise
+                locked = error
+                break
             locked = error  # the others first: then it says so
             continue
         if last is None:
             break
         done += count
         yield label, done
+    if unread:
+        left.append(_unreadable(model, unread))
     if locked is not None:
-        raise locked
+        left.append(locked)
 
 
-def _rotate_some(rows: Any, name: str, *, skips: bool) -> tuple[int, Any]:
-    """Rotate the first of ``rows``, without locked ones if it ``skips``; return how many, and the last key or None."""
+def _rotate_some(rows: Any, name: str, unread: dict[Any, SecretUnreadable], *, skips: bool) -> tuple[int, Any]:
+    """Rotate the first of ``rows``, without locked ones if it ``skips``; return how many, and the last key or None.
+
+    What no key decrypts is left as it is, and added to ``unread``, by primary key.
+    """
     field = rows.model._meta.get_field(name)
     skips = skips and connections[rows.db].features.has_select_for_update_skip_locked
     # Locked, because somebody may be entering a new password this moment.
     chosen = rows.select_for_update(skip_locked=skips)
     chunk = list(chosen.only("pk", name, *field.bound_to)[:CHUNK])
-    sealed = {row.pk: _anew(field, row) for row in chunk if isinstance(row.__dict__[name], Sealed)}
+    sealed = {}
+    for row in chunk:
+        if isinstance(row.__dict__[name], Sealed):
+            try:
+                sealed[row.pk] = _anew(field, row)
+            except SecretUnreadable as error:
+                unread[row.pk] = error
     # Not bulk_update(): it reads each secret, and an error report on it would show them.
     anew = [When(pk=pk, then=Value(secret, output_field=field)) for pk, secret in sealed.items()]
     found = rows.model._base_manager.using(rows.db).filter(pk__in=sealed)
@@ -70,10 +90,15 @@ def _rotate_some(rows: Any, name: str, *, skips: bool) -> tuple[int, Any]:
 def _anew(field: Any, row: Any) -> Sealed:
     """Return the secret of ``row`` sealed with the first key, for this row."""
     purposes = field.purposes(row)
-    try:
-        return seal(row.__dict__[field.name].open(*purposes), purposes[0])
-    except SecretUnreadable as error:
-        raise naming(row, error) from None
+    return seal(row.__dict__[field.name].open(*purposes), purposes[0])
+
+
+def _unreadable(model: Any, unread: dict[Any, SecretUnreadable]) -> SecretUnreadable:
+    """Return the error that names these rows."""
+    keys = ", ".join(map(str, list(unread)[:NAMED])) + (" .." if len(unread) > NAMED else "")
+    why = str(next(iter(unread.values())))
+    told = {"count": len(unread), "name": f"{model._meta.label} {keys}", "why": why}
+    return SecretUnreadable(Sentence(gettext_noop("%(count)d not encrypted anew: %(name)s: %(why)s"), **told))
 
 
 def naming(row: Any, error: SecretUnreadable) -> SecretUnreadable:

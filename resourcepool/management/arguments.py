@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from django.db.models import BooleanField
 from django.utils.translation import gettext as _
 
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.labels import labels_of
 from resourcepool.operations import Field, Line, Operation, Span
 from resourcepool.resources.registry import resource_model, resource_models
@@ -109,6 +109,8 @@ def entered(operation: Operation, options: dict[str, Any]) -> dict[str, Any]:
     is_needed = not options.get("dry_run")
     found = {}
     for field in operation.fields:
+        if isinstance(field, Span) and field.is_needed and is_needed and options[field.name] is None:
+            raise BadOption(field.option, Hidden(), because=_("it is needed; write 90s, 15m, 2h or 7d"))
         if isinstance(field, Line):
             line = options[field.name]
             # Before its length: who gives a number of 20 digits is told of numbers. One too many is wrong enough.

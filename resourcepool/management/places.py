@@ -1,5 +1,6 @@
 """What the commands of streams, dispensers, topics and channels share: readings of these, and acts on their rows."""
 
+import shlex
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ from django.utils.translation import gettext as _
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management.arguments import Argument, arg, entered, yes
+from resourcepool.management.layout import plain
 from resourcepool.management.watching import Look
 from resourcepool.management.words import Options, Word, WordsCommand, act, answers, page, reading
 from resourcepool.management.work_report import places_as_text, there_are_more, work_as_text
@@ -60,7 +62,7 @@ class PlacesCommand(WordsCommand):
         found, after = self.places.page(**chosen, limit=options["limit"])
         are_some = found or not chosen
         parts = places_as_text(self.places.model, found) if are_some else [_("There are none.")]
-        return {f"{word}s": found, "after": after}, [*parts, *there_are_more(after)]
+        return {f"{word}s": found, "after": after}, [*parts, *there_are_more("show", after)]
 
     def known(self, options: Options) -> Any:
         """Return the row of the one that is named; raises BadOption."""
@@ -95,8 +97,10 @@ class TasksCommand(PlacesCommand):
 
     def list_work(self, options: Options) -> Look:
         asked = {name: options[name] for name in ("state", "after", "limit")}
-        found = page_of_work(self.work, options[self.places.word], **asked)
-        return {self.lists[0]: found.work, "after": found.after}, work_as_text(self.work, found)
+        name, word = options[self.places.word], self.lists[0]
+        found = page_of_work(self.work, name, **asked)
+        words = f"{word} {shlex.quote(plain(name, None))}"
+        return {word: found.work, "after": found.after}, work_as_text(self.work, found, words)
 
     def switch(self, operation: Operation, options: Options) -> None:
         self.operate(operation, self.rows.filter(pk=self.known(options).pk), 1, {})

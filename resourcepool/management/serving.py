@@ -1,6 +1,8 @@
 """What the commands have in common that run handlers until they are told to stop."""
 
+import os
 import signal
+from contextlib import suppress
 
 from django.utils.translation import gettext as _
 
@@ -9,6 +11,8 @@ from resourcepool.management.base import OperatorCommand
 from resourcepool.taskqueue.consumer import Consumer
 from resourcepool.taskqueue.timers.runner import TimerRunner
 from resourcepool.taskqueue.turning import DRAIN_WITHIN
+
+STDERR = 2
 
 
 class ServingCommand(OperatorCommand):
@@ -21,9 +25,12 @@ class ServingCommand(OperatorCommand):
     def serve(self, one: Consumer | TimerRunner, said: str) -> None:
         """Print ``said`` and run until told to stop; a wrong name is refused before that."""
         one.look_up()
+        told = _("stopping: what runs may end first; Ctrl-C again ends it at once") + "\n"
 
         def stop(number: int, frame: object) -> None:
             one.stop()
+            with suppress(OSError):  # nobody may be there to read it
+                os.write(STDERR, told.encode())  # print() fails where it has interrupted another one
             signal.signal(number, before[signal.Signals(number)])
 
         before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}

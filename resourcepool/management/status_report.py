@@ -16,6 +16,7 @@ from resourcepool.status.jobs import JobStatus
 from resourcepool.status.pools import PoolStatus
 from resourcepool.status.reading import duration
 
+LONGEST = 2_000  # characters of an alarm, which ends with what to do
 ALWAYS = (State.FREE, State.LEASED, State.COOLING, State.DRAINING, State.QUARANTINED, State.OUT)
 IF_ANY = (State.RESERVED, State.RETIRED)
 HEADS = {State.COOLING: gettext_lazy("cooling"), State.OUT: gettext_lazy("out")}  # where the label is long
@@ -53,7 +54,7 @@ def jobs_as_text(jobs: Mapping[str, JobStatus]) -> list[str]:
 
 def problems_as_text(alarms: Sequence[Alarm]) -> list[Any]:
     """Return what is wrong, one line each, below a heading; nothing if all is well."""
-    lines = [Text(f"  {plain(one, 300)}", "red" if one.is_severe else "yellow") for one in alarms]
+    lines = [Text(f"  {plain(one, LONGEST)}", "red" if one.is_severe else "yellow") for one in alarms]
     return ["", _("Problems:"), *lines] if lines else []
 
 

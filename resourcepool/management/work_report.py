@@ -150,12 +150,14 @@ def places_as_text(model: Any, found: Sequence[Any]) -> list[Any]:
     return [*parts, *(["", *reasons] if reasons else [])]
 
 
-def work_as_text(model: Any, page: WorkPage) -> list[Any]:
-    return [table(page.work, WORK[model]) if page.work else _("There are none."), *there_are_more(page.after)]
+def work_as_text(model: Any, page: WorkPage, words: str) -> list[Any]:
+    """Return a table of tasks or timers; ``words``: see ``there_are_more``."""
+    shown = table(page.work, WORK[model]) if page.work else _("There are none.")
+    return [shown, *there_are_more(words, page.after)]
 
 
-def there_are_more(after: str) -> Iterator[str]:
-    """Yield how to see the next page, if there is one."""
+def there_are_more(words: str, after: str) -> Iterator[str]:
+    """Yield how to see the next page, if there is one; ``words``: what is typed after the name of the command."""
     if after:
         yield ""
-        yield _("There are more: --after %s") % shlex.quote(after)
+        yield _("There are more: %s") % f"{words} --after {shlex.quote(plain(after, None))}"

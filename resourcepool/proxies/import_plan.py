@@ -17,7 +17,7 @@ from resourcepool.encryption.sealed import Purpose, Sealed, seal
 from resourcepool.exceptions import DatabaseUnavailable, SecretUnreadable
 from resourcepool.proxies.fields import IDENTITY, refused
 from resourcepool.proxies.models import Proxy
-from resourcepool.proxies.reading import BadLine, Identity, Reading, Row, Tell, silent
+from resourcepool.proxies.reading import COMMITTING, BadLine, Identity, Reading, Row, Tell, silent
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import Status
 
@@ -184,9 +184,11 @@ def store(plan: ImportPlan, using: str, reason: str, tell: Tell, actor: str = ""
             for pks in _batches(plan.returning):
                 rows.filter(pk__in=pks, status=Status.RETIRED).return_to_service(actor=actor)
             in_service = rows.exclude(status=Status.RETIRED)
-            return sum(
+            retired = sum(
                 in_service.filter(pk__in=pks).retire(reason, actor=actor) for pks in _batches(plan.retiring)
             )
+            tell(COMMITTING, 0, None)
+            return retired
 
     def settle() -> int:
         raise DatabaseUnavailable(

@@ -27,6 +27,9 @@ Identity = tuple[str, str, int, str]  # scheme, host, port, user name
 Tell = Callable[[str, int, int | None], None]
 """Called with the progress: what is being done, how many are done, of how many (None: unknown)."""
 
+COMMITTING = "committing"
+"""What is being done at last: an import interrupted before has stored nothing, from then on perhaps everything."""
+
 
 def silent(what: str, done: int, total: int | None) -> None:
     """Report nothing."""

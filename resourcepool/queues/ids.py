@@ -15,7 +15,7 @@ from resourcepool.queues.models import MAX_QUEUE_ID
 MOST_AT_ONCE = 10_000
 MOST_SHOWN = 5
 
-_RANGE = re.compile(r"(?P<prefix>.*?)(?P<first>[0-9]{1,9})\.\.(?P<last>[0-9]{1,9})")
+_RANGE = re.compile(r"(?P<prefix>.*?)(?P<first>[0-9]{1,20})\.\.(?P<last>[0-9]{1,20})")
 
 
 def queue_ids(words: Iterable[str]) -> list[str]:

@@ -13,7 +13,11 @@ _ISOLATION = 'Set OPTIONS: {"isolation_level": "read committed"} for this databa
 _STUCK = "so long a statement waits for a locked row, however short the timeout of acquire()."
 _FORGETS = "forgets grants that processes already act on."
 _FLUSH = "SET GLOBAL innodb_flush_log_at_trx_commit = 1; and the same line in the server's configuration."
-_WAL = 'Set OPTIONS: {"init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"} for this database.'
+# One for all that is said of SQLite: of two, the second would be pasted over the first.
+_SQLITE = (
+    'Set OPTIONS: {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": "PRAGMA journal_mode=WAL;'
+    ' PRAGMA synchronous=FULL;"} for this database.'
+)
 _KEY_FIELD = "Make it a resourcepool.dialect.KeyField and migrate."
 _FOLDED = 'The column compares by %(collation)s: "Jobs" and "jobs" can be the same key.'
 
@@ -144,16 +148,16 @@ TEXTS = {
     ),
     "W014": Text(
         'Transactions that read first and write later fail at once with "database is locked", whatever the timeout.',
-        'Set OPTIONS: {"transaction_mode": "IMMEDIATE"} for this database.',
+        _SQLITE,
     ),
-    "W015": Text("journal_mode is %(value)s: whoever reads keeps everybody from writing.", _WAL),
+    "W015": Text("journal_mode is %(value)s: whoever reads keeps everybody from writing.", _SQLITE),
     "W016": Text(
         'A statement waits only %(value)s s for its turn, then fails with "database is locked".',
-        'Set OPTIONS: {"timeout": 20} for this database.',
+        _SQLITE,
     ),
     "W017": Text(
         "synchronous is %(value)s: a power cut forgets the last commits, and their fences are given out again.",
-        _WAL,
+        _SQLITE,
     ),
     "W018": Text(
         "The database is in memory: every process has its own, and so every one is granted everything.",

@@ -264,7 +264,30 @@ class TestRotation:
             assert {**before, "password": None} == {**after, "password": None}
             lease.renew()
 
-    def test_without_the_old_key_stops_and_says_so(self, proxy: Any, keys: Any) -> None:
+    def test_a_secret_that_no_key_decrypts_does_not_keep_the_others(
+        self, keys: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(rotation, "CHUNK", 2)
+        monkeypatch.setattr(rotation, "NAMED", 2)
+        lost, old, fresh = a_key(), a_key(), a_key()
+        keys(lost)
+        gone = [row.pk for row in several(Proxy, 3, password=CANARY)]
+        keys(old)
+        kept = several(Proxy, 3, password=CANARY)
+        keys(fresh, old)
+        out = io.StringIO()
+        with pytest.raises(CommandError) as refused:
+            call_command("resourcepool_rotate_secrets", stdout=out)
+        assert f"3 not encrypted anew: resourcepool.Proxy {gone[0]}, {gone[1]} ..: none of" in str(
+            refused.value
+        )
+        assert PART not in str(refused.value)
+        assert refused.value.returncode == 1
+        assert out.getvalue().splitlines()[-1] == "resourcepool.Proxy.password: 3 encrypted anew"
+        keys(fresh)
+        assert {Proxy.objects.get(pk=row.pk).password for row in kept} == {CANARY}
+
+    def test_without_the_old_key_leaves_it_and_says_so(self, proxy: Any, keys: Any) -> None:
         before = stored(proxy)
         keys(a_key())
         with pytest.raises(CommandError, match="was a key removed"):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from resourcepool.locks import Channel
+from resourcepool.management.commands import resourcepool_channels as command
 from resourcepool.models import Broadcast, BroadcastMessage, Subscription
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.management.operated import run
@@ -51,12 +52,47 @@ def test_messages_are_published_and_printed(channel: Channel) -> None:
     assert len(printed.out.splitlines()) == 2
 
 
-def test_listening_to_a_channel_that_is_not_there_says_so() -> None:
-    words = "listen", "confg", "--timeout", "0"
-    assert [run("channels", *words).err.splitlines()[0] for _ in range(2)] == [
-        "there was no channel confg until now",
-        "listening; Ctrl-C ends it",
-    ]
+def test_publishing_in_a_channel_that_was_not_there_says_so() -> None:
+    first, second = (run("channels", "publish", "confg", "1") for _ in range(2))
+    assert (first.out, first.err) == ("published as number 1\n", "there was no channel confg until now\n")
+    assert (second.out, second.err) == ("published as number 2\n", "")
+
+
+NONE_YET = "no channel is called 'confg' yet; waiting for its first message; Ctrl-C ends it\n"
+
+
+def test_listening_to_a_channel_that_is_not_there_says_so_and_makes_none() -> None:
+    for start in ("now", "start", "7"):
+        ran = run("channels", "listen", "confg", "--from", start, "--timeout", "0")
+        assert (ran.out, ran.err, ran.code) == ("", NONE_YET, 0)
+    assert (
+        "--from='12345678901234567890123' is not"
+        in run("channels", "listen", "c", "--from", "12345678901234567890123").err
+    )
+    assert "--from='then' is not allowed" in run("channels", "listen", "confg", "--from", "then").err
+    assert "--timeout=-2.0 is not allowed" in run("channels", "listen", "confg", "--timeout", "-2").err
+    assert not Broadcast.objects.exists()
+
+
+def test_the_first_messages_of_a_channel_that_was_waited_for_are_printed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def publish(pause: float) -> None:
+        Channel("confg").publish_many(["a", "b"])
+
+    monkeypatch.setattr(command, "sleep", publish)
+    ran = run("channels", "listen", "confg", "--timeout", "0.5")
+    assert [json.loads(line)["payload"] for line in ran.out.splitlines()] == ["a", "b"]
+    assert ran.err == NONE_YET + "listening; Ctrl-C ends it\n"
+
+
+def test_ctrl_c_ends_listening(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "sleep", interrupt)
+    ran = run("channels", "listen", "confg")
+    assert (ran.out, ran.err, ran.code) == ("", NONE_YET + "stopped\n", 0)
 
 
 def test_cursors_are_moved_and_all_else_is_removed(channel: Channel) -> None:

@@ -179,6 +179,7 @@ class TestWaiting:
             ["proxy", "99999999", "--reason", "x"],
             "id='99999999' is not allowed: no resourcepool.Proxy has it",
         ),
+        (["proxy", "--tag", "ue", "--reason", "x"], "nothing to do: there is no such resource"),
         (["proxy", "--all"], "--reason='' is not allowed"),
         (["proxy", "--all", "--back", "--for", "2h"], "--for does not go together with --back"),
         (

@@ -5,6 +5,8 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +17,7 @@ from django.core.management import CommandError, call_command
 from resourcepool.history.recorder import recorder
 from resourcepool.management.commands import resourcepool_import as command
 from resourcepool.models import Event, Proxy
+from resourcepool.proxies import import_plan
 from resourcepool.signals import What
 from tests.spawned import ROOT
 
@@ -160,6 +163,7 @@ def test_progress_is_shown_only_when_it_takes_long(run: Run, monkeypatch: pytest
         "stored 500 of 1,100",
         "stored 1,000 of 1,100",
         "stored 1,100 of 1,100",
+        "committing",
     ]
     assert run(text, verbosity=0) == run.err == ""
 
@@ -173,6 +177,37 @@ def test_ctrl_c_says_that_nothing_was_imported(run: Run, monkeypatch: pytest.Mon
         run("a.example:80")
     assert refused.value.returncode == 130
     assert not Proxy.objects.exists()
+
+
+@pytest.mark.parametrize("text", ["a.example:80", "# nothing new\nb.example:80"])
+def test_ctrl_c_during_the_commit_says_that_perhaps_it_was_imported(
+    run: Run, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    Proxy.objects.create(host="b.example", port=80)
+    Proxy.objects.create(host="c.example", port=80)
+    brief = import_plan.brief
+
+    @contextmanager
+    def interrupted(using: str) -> Iterator[None]:
+        with brief(using):
+            yield
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_plan, "brief", interrupted)
+    with pytest.raises(CommandError, match="all of it was imported, or nothing; import it again") as refused:
+        run(text, "--sync")
+    assert refused.value.returncode == 130
+    assert not Proxy.objects.get(host="c.example").in_service
+
+
+def test_ctrl_c_after_the_import_says_that_it_was_imported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command.Command, "_show", interrupt)
+    with pytest.raises(CommandError, match="interrupted; it was imported"):
+        run("a.example:80")
+    assert Proxy.objects.exists()
 
 
 def test_as_a_program_it_ends_with_1_and_with_130_after_ctrl_c(tmp_path: Path) -> None:

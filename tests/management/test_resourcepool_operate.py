@@ -97,7 +97,8 @@ def test_by_tag_only_what_is_in_service_is_drained() -> None:
     [
         (["free", "proxy", "--reason", "x"], "say which resources"),
         (["free", "proxy", "{pk}"], "--reason='' is not allowed"),
-        (["quarantine", "proxy", "{pk}", "--reason", "x"], "--for=None is not allowed"),
+        (["quarantine", "proxy", "{pk}", "--reason", "x"], "--for: it is needed; write 90s, 15m, 2h or 7d"),
+        (["quarantine", "proxy", "--tag", "ue", "--reason", "x", "--for", "2h"], "there is no such resource"),
         (["quarantine", "proxy", "{pk}", "--reason", "x", "--for", "99d"], "--for="),
         (["free", "proxy", "{pk}", "--reason", "x", "--for", "2h"], "--for does not go together with free"),
         (["reserve", "proxy", "{pk}", "--reason", "x" * 199, "--name", "Ann"], "reason="),

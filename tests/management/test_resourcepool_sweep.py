@@ -51,7 +51,7 @@ def test_no_failure_of_the_database_ends_the_service(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(command, "JOBS", (("sweep", job),))
     monkeypatch.setattr(command.threading, "Event", NoPause)
     out, err = sweep(every=60)
-    assert out == "sweep: done\n"
+    assert out == "sweep: done\nstopped\n"
     assert err.splitlines() == ["gone away", "access denied"], "Ctrl-C is the way to end it"
 
 

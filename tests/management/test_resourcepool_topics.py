@@ -53,7 +53,7 @@ def test_each_topic_is_shown_and_why_nothing_fires(topic: Topic) -> None:
 
 def test_what_is_not_on_the_first_page_is_on_the_next(topic: Topic) -> None:
     Topic.objects.bulk_create([Topic(name="a b"), Topic(name="a")])
-    assert run("topics", "show", "--limit", "2").out.endswith("There are more: --after 'a b'\n")
+    assert run("topics", "show", "--limit", "2").out.endswith("There are more: show --after 'a b'\n")
     assert run("topics", "show", "--limit", "2", "--json").json["after"] == "a b"
     shown = run("topics", "show", "--after", "a b").out
     assert TOPIC in shown

@@ -178,6 +178,11 @@ class TestOtherNames:
         for words in (["reports"], ["election", "reports"]):
             assert "web-1/77/MainThread/a.1" in run("why", *words).out
         assert run("why", "election", "report").err == "no election is called report\n"
+        wrong = run("why", "elections", "reports").err
+        assert wrong.startswith("pool='elections' is not allowed: it must be one of")
+        assert wrong.endswith(
+            "lock, semaphore, rwlock, condition, barrier, stream, dispenser, topic, channel, election\n"
+        )
 
     def test_all_that_has_a_name_is_shown(self) -> None:
         create("orders", ["0", "1"])

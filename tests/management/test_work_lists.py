@@ -50,7 +50,7 @@ def test_they_are_listed_by_key_a_page_at_a_time(command: str, called: str, plac
     rest = run(command, called, place, "--after", "b", "--json")
     assert (keys(rest, called), rest.json["after"]) == (["c", "d", "e"], "")
     shown = run(command, called, place, "--limit", 2).out
-    assert shown.endswith("\n\nThere are more: --after b\n")
+    assert shown.endswith(f"\n\nThere are more: {called} {place} --after b\n")
     assert [line[:1] for line in shown.splitlines()[1:3]] == ["a", "b"]
     assert run(command, called, place, "--after", "e").out == "There are none.\n"
 
@@ -130,7 +130,7 @@ def test_streams_dispensers_and_topics_are_shown_page_by_page(command: str, call
     model.objects.create(name="zz", is_paused=True)
     first = run(command, "show", "--limit", 1, "--json").json
     assert [first["after"]] == [one["name"] for one in first[called]] != ["zz"]
-    assert run(command, "show", "--limit", 1).out.endswith(f"There are more: --after {first['after']}\n")
+    assert run(command, "show", "--limit", 1).out.endswith(f"There are more: show --after {first['after']}\n")
     for words in (["--after", first["after"]], ["--standing", "paused"], ["--containing", "z"]):
         assert [one["name"] for one in run(command, "show", *words, "--json").json[called]] == ["zz"]
     assert run(command, "show", "--containing", "nowhere").out == "There are none.\n"

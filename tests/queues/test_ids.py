@@ -26,6 +26,7 @@ def test_queues_are_typed_one_by_one_or_as_ranges(words: list[str], expected: li
     [
         (["9..3"], "a range that goes up"),
         (["0..10000"], "at most 10000 at once"),
+        (["0..99999999999"], "at most 10000 at once"),
         (["0..9998", "x", "y"], "at most 10000 at once"),
     ],
 )

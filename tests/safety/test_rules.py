@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.safety.problem import VOIDS
+from resourcepool.safety.problem import TEXTS, VOIDS
 from resourcepool.safety.rules import RULES, judge, passed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,3 +109,10 @@ def test_every_id_is_explained_in_the_docs() -> None:
     used = set(re.findall(r'"(?:resourcepool\.)?([EW]0\d\d)"', code))
     explained = re.findall(r'<a id="([ew]0\d\d)"></a>', (ROOT / "docs" / "checks.md").read_text())
     assert sorted(explained) == sorted(one.lower() for one in used), "each once"
+
+
+def test_whatever_is_wrong_with_the_options_of_sqlite_is_mended_by_one_line() -> None:
+    (hint,) = {TEXTS[one].hint for one in ("W014", "W015", "W016", "W017")}
+    assert all(
+        words in hint for words in ("IMMEDIATE", '"timeout": 20', "journal_mode=WAL", "synchronous=FULL")
+    )

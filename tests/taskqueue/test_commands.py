@@ -14,6 +14,7 @@ from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import Consumer, handler, submit, submit_many
 from resourcepool.taskqueue.submitting import NewTask
 from tests.eventually import eventually
+from tests.management.operated import manage
 from tests.spawned import Spawner
 from tests.taskqueue.consuming import WITHIN, finished, states, stream
 
@@ -246,12 +247,23 @@ def test_sigterm_ends_a_consumer_after_the_task_in_hand_and_the_next_one_leads_a
     assert Stream.objects.get().holder == ""
 
 
+@pytest.mark.parametrize("words", [("resourcepool_consume", "oracle"), ("resourcepool_timers",)])
+def test_ctrl_c_is_answered_at_once_and_ends_with_0(spawn: Spawner, words: tuple[str, ...]) -> None:
+    stream()
+    service = spawn(manage, *words)
+    service.line("Ctrl-C or SIGTERM ends it")
+    service.send(signal.SIGINT)
+    service.line("stopping: what runs may end first; Ctrl-C again ends it at once")
+    service.line("stopped")
+    assert service.wait(WITHIN) == 0
+
+
 def test_every_stream_can_be_shown_page_by_page_and_filtered() -> None:
     for name in ("a", "b", "c"):
         stream(name, is_paused=name == "c")
     page = json.loads(said("resourcepool_streams", "show", "--limit", "2", "--json"))
     assert ([one["name"] for one in page["streams"]], page["after"]) == (["a", "b"], "b")
-    assert "There are more: --after b" in said("resourcepool_streams", "show", "--limit", "2")
+    assert "There are more: show --after b" in said("resourcepool_streams", "show", "--limit", "2")
     assert "--after" not in said("resourcepool_streams", "show", "--after", "b")
     page = json.loads(said("resourcepool_streams", "show", "--standing", "paused", "--json"))
     assert [one["name"] for one in page["streams"]] == ["c"]

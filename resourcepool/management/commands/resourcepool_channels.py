@@ -2,20 +2,24 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
+from time import sleep
 from typing import Any
 
 from django.db import connections
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
+from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.events import Sentence
-from resourcepool.exceptions import BadOption, MessagesMissed
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, MessagesMissed
+from resourcepool.locks.base import wait_of
+from resourcepool.locks.channels import checking
 from resourcepool.locks.channels.channel import Channel
 from resourcepool.locks.channels.checking import From
 from resourcepool.locks.channels.models import Subscription
-from resourcepool.locks.channels.subscriber import Subscriber
 from resourcepool.management.arguments import arg, entered, parsed, yes
 from resourcepool.management.layout import plain
 from resourcepool.management.places import PlacesCommand
@@ -24,6 +28,7 @@ from resourcepool.operations import Operation
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
 from resourcepool.status.channels import CHANNELS, LISTED
 
+PAUSE = 0.5  # seconds between two looks for a channel that is not there yet
 ON_CHANNELS = {"prune": PRUNE, "remove": REMOVE_CHANNEL}
 ON_SUBSCRIPTIONS = {"move": MOVE, "forget": REMOVE}
 
@@ -61,29 +66,28 @@ class Command(PlacesCommand):
 
     def publish(self, options: Options) -> None:
         payload = parsed("payload", options["payload"], "JSON (%s)")
-        self.stdout.write(_("published as number %d") % Channel(options["channel"]).publish(payload))
+        channel = Channel(options["channel"])
+        is_new = CHANNELS.called(channel.name) is None
+        self.stdout.write(_("published as number %d") % channel.publish(payload))
+        if is_new:
+            self.note(_("there was no channel %s until now") % plain(channel.name))
 
     def listen(self, options: Options) -> None:
-        start: From = int(options["start"]) if options["start"].isdecimal() else options["start"]
-        is_new = CHANNELS.called(options["channel"]) is None
+        start, timeout = _start(options["start"]), wait_of("--timeout", options["timeout"])
+        channel = Channel(options["channel"])
         try:
-            with self._subscribed(options["channel"], start, options["timeout"]) as messages:
-                if is_new:
-                    self.note(_("there was no channel %s until now") % plain(options["channel"]))
+            if CHANNELS.called(channel.name) is None:
+                told = _("no channel is called %r yet; waiting for its first message; Ctrl-C ends it")
+                self.note(told % plain(channel.name))
+                if not _is_made(channel.name, timeout):
+                    return
+                start = "start" if start == "now" else start
+            with channel.subscribe(from_=start, timeout=options["timeout"]) as messages:
                 self.note(_("listening; Ctrl-C ends it"))
                 while self._printed(messages):
                     pass
         except KeyboardInterrupt:
-            return  # the way to end it
-
-    def _subscribed(self, channel: str, start: From, timeout: float | None) -> Subscriber:
-        try:
-            return Channel(channel).subscribe(from_=start, timeout=timeout)
-        except BadOption as error:
-            if error.name != "from_":
-                raise
-            allowed = Sentence(gettext_noop("now, start, or the number of a message"))
-            raise BadOption("--from", error.value, allowed) from None
+            self.note(_("stopped"))
 
     def _printed(self, messages: Any) -> bool:
         try:
@@ -114,6 +118,26 @@ class Command(PlacesCommand):
         answered = entered(operation, options)
         self.ask(f"{operation.title}: {plain(called)}?", yes=options["yes"])
         self.operate(operation, rows, 1, answered)
+
+
+def _start(text: str) -> From:
+    """Return where to begin; raises BadOption."""
+    try:
+        return checking.start(int(text[:20]) if text.isdecimal() else text)
+    except BadOption:
+        allowed = Sentence(gettext_noop("now, start, or the number of a message"))
+        raise BadOption("--from", text, allowed) from None
+
+
+def _is_made(channel: str, timeout: float) -> bool:
+    """Wait for a channel without making it: its name may be a typing error. False: there was none for so long."""
+    until = monotonic() + timeout
+    while monotonic() < until:
+        sleep(min(PAUSE, max(0.0, until - monotonic())))
+        with suppress(DatabaseUnavailable):
+            if CHANNELS.called(channel) is not None:
+                return True
+    return False
 
 
 def _known(subscriptions: list[str]) -> Sentence:

@@ -16,6 +16,7 @@ from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.proxies.formats import COLUMNS
 from resourcepool.proxies.import_plan import Imported
 from resourcepool.proxies.importing import BadLines, import_proxies, listed
+from resourcepool.proxies.reading import COMMITTING
 
 
 class Command(OperatorCommand):
@@ -32,7 +33,7 @@ class Command(OperatorCommand):
     example = (
         "manage.py resourcepool_import proxies.csv\nmanage.py resourcepool_import proxies.csv --sync --dry-run"
     )
-    interrupted = gettext_lazy("nothing was imported")
+    interrupted: Any = gettext_lazy("nothing was imported")
     requires_system_checks = "__all__"
 
     def arguments(self) -> list[Argument]:
@@ -58,10 +59,17 @@ class Command(OperatorCommand):
         tell = _Progress(self.stderr if options["verbosity"] else None)
         try:
             done = import_proxies(options["file"], **chosen, actor=actor(), tell=tell)
+        except KeyboardInterrupt:
+            if tell.is_committing:
+                again = _("all of it was imported, or nothing; import it again: what is there stays as it is")
+                self.interrupted = again
+            raise
         except ResourcePoolError as error:
             if options["json"]:
                 self.stdout.write(_as_json(error))
             raise
+        if not options["dry_run"]:
+            self.interrupted = _("it was imported")
         self._show(done, **options)
 
     def _show(self, done: Imported, *, sync: bool, dry_run: bool, **options: Any) -> None:
@@ -80,6 +88,7 @@ _PROGRESS = {
     "encrypted": gettext_lazy("encrypted %(count)s of %(count_all)s"),
     "stored": gettext_lazy("stored %(count)s of %(count_all)s"),
     "changed": gettext_lazy("changed %(count)s of %(count_all)s"),
+    COMMITTING: gettext_lazy("committing"),
 }
 
 
@@ -90,8 +99,10 @@ class _Progress:
 
     def __init__(self, stderr: Any) -> None:
         self._stderr, self._due = stderr, time.monotonic() + self.every
+        self.is_committing = False
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
+        self.is_committing = what == COMMITTING
         if self._stderr and time.monotonic() >= self._due:
             self._due = time.monotonic() + self.every
             said = _PROGRESS[what] % {"count": f"{done:,}", "count_all": f"{total or 0:,}"}

@@ -1,6 +1,5 @@
 """``manage.py resourcepool_locks``: who holds which lock, who waits, and which of them wait for each other."""
 
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from resourcepool.management.layout import plain
 from resourcepool.management.tables import table
 from resourcepool.management.watching import Look
 from resourcepool.management.words import Options, Word, WordsCommand, act, answers, page, reading
+from resourcepool.management.work_report import there_are_more
 from resourcepool.operations import Operation
 from resourcepool.operations.locks import FREE, FREE_HOLDER, REMOVE_BARRIER, RESIZE
 from resourcepool.status.locks.cycles import KINDS, cycles
@@ -143,10 +143,8 @@ def _named(name: str, kind: str) -> list[Any]:
 def _list(options: Options) -> Look:
     asked = ("kind", "prefix", "held", "waited", "after", "limit")
     found = locks(**{option: options[option] for option in asked})
-    after = shlex.quote(plain(found.after, None))
-    more = ["", _("There are more: list --after %s") % after] if found.after else []
     circles = cycles() if any(one.waiters for one in found.locks) and not options["json"] else []
-    return found, [*report.locks_as_text(found.locks, circles), *more]
+    return found, [*report.locks_as_text(found.locks, circles), *there_are_more("list", found.after)]
 
 
 def _circles(_options: Options) -> Look:

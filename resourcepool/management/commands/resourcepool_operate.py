@@ -65,6 +65,8 @@ class Command(OperatorCommand):
         found |= self.afterwards(model, rows, options)
         if options["json"]:
             self.show({**found, "resources": listed}, [])
+        if not total and not rows.exists():
+            raise CommandError(_("nothing to do: there is no such resource"))
         self.judge(operation, rows, found)
 
     def operation(self, options: dict[str, Any]) -> Operation:

@@ -1,7 +1,6 @@
 """``manage.py resourcepool_sweep``: what Celery beat starts every minute, for those who have cron or nothing."""
 
 import threading
-from contextlib import suppress
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError
@@ -39,13 +38,15 @@ class Command(OperatorCommand):
             self._sweep()
             return
         pause = checked.seconds("--every", every, least=1)
-        with suppress(KeyboardInterrupt):  # the way to end it
+        try:
             while True:
                 try:
                     self._sweep()
                 except (ResourcePoolError, DatabaseError, InterfaceError) as error:
                     self.stderr.write(printable(shown(error)))
                 threading.Event().wait(pause)
+        except KeyboardInterrupt:  # the way to end it
+            self.stdout.write(_("stopped"))
 
     def _sweep(self) -> None:
         for name, job in JOBS:

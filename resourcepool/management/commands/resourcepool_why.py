@@ -79,7 +79,7 @@ class Command(OperatorCommand):
                 text = _("no %(kind)s is called %(name)s")
                 raise CommandError(text % {"kind": label, "name": plain(name)})
             return
-        models = pools(label)
+        models = _pools(label)
         found = _found(what, models, options["limit"], by_key=label is not None)
         said = plain(without_password(what), 120)
         if not found.resources and not found.holders:
@@ -132,6 +132,14 @@ class Command(OperatorCommand):
         if found := held_by(processes(holder)):
             self.show({"holds": found}, [table(found, OF_HOLDER)])
         return bool(found)
+
+
+def _pools(label: str | None) -> list[Any]:
+    """Return the models to search; raises BadOption, which names the kinds of what is no pool, too."""
+    try:
+        return pools(label)
+    except BadOption as error:
+        raise BadOption(error.name, label, ", ".join([error.allowed, *LockKind, *PLACES])) from None
 
 
 def _found(what: str, models: Sequence[Any], limit: int, *, by_key: bool) -> Matches:

@@ -81,20 +81,21 @@ def _about(kind: LockKind, name: str) -> str:
 
 def of_locks(found: LocksStanding, oldest: float) -> Iterator[Alarm]:
     """Yield alarms; ``oldest``: for how many seconds a caller may wait."""
-    for cycle in found.cycles:
-        if cycle.is_certain and cycle.lasts > LASTS:
-            first = cycle.links[0]
-            free = f"free {quote(first.holds)} --kind {first.held_kind.value} --reason .."
-            text = _(
-                "each waits for the next one, and none can go on (for %(time)s): %(who)s. To end it: %(command)s"
-            ) % {
-                "time": duration(cycle.lasts),
-                "who": cycle.said,
-                "command": f"`manage.py resourcepool_locks {free}`",
-            }
-            yield Alarm(Kind.DEADLOCK, _about(first.kind, first.waits_for), text)
+    deadlocks = [cycle for cycle in found.cycles if cycle.is_certain and cycle.lasts > LASTS]
+    for cycle in deadlocks:
+        first = cycle.links[0]
+        free = f"free {quote(first.holds)} --kind {first.held_kind.value} --reason .."
+        text = _(
+            "each waits for the next one, and none can go on (for %(time)s): %(who)s. To end it: %(command)s"
+        ) % {
+            "time": duration(cycle.lasts),
+            "who": cycle.said,
+            "command": f"`manage.py resourcepool_locks {free}`",
+        }
+        yield Alarm(Kind.DEADLOCK, _about(first.kind, first.waits_for), text)
     for one in found.waited:
-        if one.longest_wait is not None and one.longest_wait > oldest:
+        is_told = any(cycle.is_about(one.kind, one.name) for cycle in deadlocks)
+        if not is_told and one.longest_wait is not None and one.longest_wait > oldest:
             text = ngettext(
                 "%(count)d waits, for %(wait)s; held by %(holder)s.",
                 "%(count)d wait, the first for %(wait)s; held by %(holder)s.",

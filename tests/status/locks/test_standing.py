@@ -5,6 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
+from resourcepool.management.status_report import problems_as_text
 from resourcepool.models import RWLockPermit
 from resourcepool.status.alarm import Alarm, Kind
 from resourcepool.status.alarms import alarms
@@ -62,6 +63,27 @@ def test_a_circle_that_lasts_is_an_alarm_and_one_of_a_moment_is_none() -> None:
     ticket.delete()
     waits("lock", "orders", B, waited=0)
     assert list(of_locks(standing(), 3_600)) == []
+
+
+def test_a_deadlock_is_one_alarm_and_its_waits_are_none() -> None:
+    lock("orders", A)
+    lock("stock", B)
+    lock("other", B)
+    waits("lock", "stock", A, waited=400)
+    waits("lock", "orders", B, waited=400)
+    waits("lock", "other", "web-1/4711/worker-2/3", waited=400)
+    deadlock, wait = of_locks(standing(), 300)
+    assert (deadlock.kind, wait.kind, wait.about) == (Kind.DEADLOCK, Kind.LOCK_WAIT, "locks: lock other")
+
+
+def test_the_command_that_ends_a_deadlock_is_not_cut_off_in_a_shell() -> None:
+    names = [f"lock-with-a-long-name-{number}" for number in range(10)]
+    for number, name in enumerate(names):
+        holder = f"web-{number}/4711/worker-{number}/00c0ffee.{number}@{number + 1}"
+        lock(name, holder)
+        waits("lock", names[number - 1], holder, waited=100)
+    shown = str(problems_as_text(list(of_locks(standing(), 3_600)))[-1])
+    assert shown.endswith("--kind lock --reason ..`")
 
 
 def test_the_alarm_of_a_deadlock_has_the_command_that_ends_it() -> None:

@@ -32,7 +32,7 @@ def test_dispensers_are_shown_as_a_table_and_as_json() -> None:
 def test_the_next_page_is_shown_when_it_is_asked_for() -> None:
     dispenser("a b")
     dispenser("c")
-    assert run("show", "--limit", "1").endswith("There are more: --after 'a b'")
+    assert run("show", "--limit", "1").endswith("There are more: show --after 'a b'")
     assert "more" not in (shown := run("show", "--after", "a b"))
     assert "c: it has no unfinished tasks" in shown
     assert run("show", "--after", "c") == "There are none."
