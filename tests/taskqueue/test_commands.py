@@ -151,7 +151,9 @@ def test_why_says_of_a_stream_why_nothing_runs() -> None:
     submit("oracle", "note")
     assert "oracle: no consumer leads it" in said("resourcepool_why", "oracle")
     assert json.loads(said("resourcepool_why", "oracle", "--json"))["because"].startswith("no consumer")
-    with pytest.raises(CommandError, match="stream, dispenser, topic, channel, election, task type or lock is called"):
+    with pytest.raises(
+        CommandError, match="stream, dispenser, topic, channel, election, task type or lock is called"
+    ):
         said("resourcepool_why", "orcale")
 
 
