@@ -106,7 +106,7 @@ def tell_overtaken(model: Any) -> int:
     """Report leases without an end in the history whose row was granted again under the next fence; returns how many.
 
     A release raises the fence, so between two grants with consecutive fences there was none. After a grant in a
-    transaction of the caller, whose fence is far ahead, nobody knows: that is not reported. The reports are written when
+    transaction of the caller, whose fence is far ahead, nobody knows: that is not told. The reports are written when
     this returns, so the next sweep does not repeat them; raises DatabaseUnavailable.
     """
     recorder.flush()
