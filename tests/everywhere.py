@@ -52,6 +52,7 @@ EVERYWHERE = (
     *(
         f"tests/taskqueue/timers/test_runner{of}.py" for of in ("", "_lost", "_recurring", "_stopping")
     ),  # claims and ends while others have rows locked
+    "tests/taskqueue/timers/test_time_zones.py",  # what a moment without a zone is
     "tests/taskqueue/timers/test_scheduling.py",  # unique names, moments and row counts
     "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
     "tests/taskqueue/dispenser",  # locks, the order of rows, and row counts of each statement
@@ -108,6 +109,7 @@ EVERYWHERE = (
     "tests/status/locks",  # aggregates, windows, EXPLAIN
     "tests/status/test_collations.py",  # collations
     "tests/status/test_grid.py",  # aggregates
+    "tests/status/test_moments.py",  # what a moment without a zone is
     "tests/status/test_pools.py",  # aggregates
     "tests/status/test_search.py",  # LIKE and numbers out of range
     "tests/status/test_timers.py",  # aggregates, moments of the server

@@ -103,19 +103,18 @@ def in_tree(tree: Path) -> dict[str, str]:
 
 def main(words: list[str]) -> int:
     chosen = [mutation for mutation in MUTATIONS if all(word in mutation.name for word in words)]
-    print(f"{'taken out':<44}{'':<10}first test that failed", flush=True)
-    unnoticed = 0
+    wide = max((len(mutation.name) for mutation in chosen), default=0) + 2
+    print(f"{'taken out':<{wide}}{'':<8}first test that failed", flush=True)
+    unexpected = []
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for verdict in pool.map(tried, [*unchanged(chosen), *chosen]):
-            expected = verdict.is_noticed == bool(verdict.mutation.guard)
-            unnoticed += not expected
             word = "red" if verdict.is_noticed else "green"
-            print(
-                f"{verdict.mutation.name:<44}{word if expected else word.upper() + '!':<10}{verdict.failed}",
-                flush=True,
-            )
-    print(f"\n{len(chosen)} taken out, {unnoticed} unexpected results")
-    return 1 if unnoticed or not chosen else 0
+            if verdict.is_noticed != bool(verdict.mutation.guard):
+                word = word.upper() + "!"
+                unexpected.append(f"{word} {verdict.mutation.name}")
+            print(f"{verdict.mutation.name:<{wide}}{word:<8}{verdict.failed}", flush=True)
+    print(f"\n{len(chosen)} taken out; {len(unexpected)} not as expected", *unexpected, sep="\n  ")
+    return 1 if unexpected or not chosen else 0
 
 
 def unchanged(chosen: Sequence[Mutation]) -> Iterator[Mutation]:

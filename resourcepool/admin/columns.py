@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any
 
-from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin import AdminSite
 from django.contrib.admin.utils import quote
@@ -20,7 +19,7 @@ from django.utils.translation import gettext as _
 from resourcepool.dashboard.links import address
 from resourcepool.database.columns import is_seconds
 from resourcepool.events import SentenceField, shown
-from resourcepool.status.reading import UNITS, duration, exactly
+from resourcepool.status.reading import UNITS, duration, exactly, with_zone
 
 UNIT = re.compile(r" ?[(（](s|秒)[)）]$")  # at the end of a label, in each language
 
@@ -98,15 +97,14 @@ def short_moment(at: datetime.datetime, now: datetime.datetime) -> str:
 
 
 def zone() -> str:
-    """Return a sentence that names the time zone of the page; "" if the project uses none."""
-    if not settings.USE_TZ:
-        return ""
-    told = {"name": timezone.get_current_timezone_name(), "offset": timezone.localtime().isoformat()[-6:]}
+    """Return a sentence that names the time zone of the page."""
+    now = timezone.localtime(datetime.datetime.now(datetime.UTC))
+    told = {"name": timezone.get_current_timezone_name(), "offset": now.isoformat()[-6:]}
     return _("Times are shown in %(name)s (%(offset)s).") % told
 
 
 def _local(at: datetime.datetime) -> datetime.datetime:
-    return timezone.localtime(at) if timezone.is_aware(at) else at
+    return timezone.localtime(with_zone(at))
 
 
 def column(field: str, title: Any, spell: Callable[[Any], str], name: str = "") -> Any:

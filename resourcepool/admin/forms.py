@@ -7,9 +7,11 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.dialect import aware
 from resourcepool.exceptions import BadOption
 from resourcepool.operations import Line, Operation, Span
 from resourcepool.resources.state import MAX_REASON
+from resourcepool.status.reading import with_zone
 
 UNITS = [("minutes", _("minutes")), ("hours", _("hours")), ("days", _("days"))]
 
@@ -56,7 +58,7 @@ class OperationForm(forms.Form):
             raise forms.ValidationError(_("Say for how long or until when, not both."))
         if not amount and not until and field.is_needed:
             raise forms.ValidationError(_("Say for how long or until when."))
-        duration = until - self.now() if until else None
+        duration = aware(until) - with_zone(self.now()) if until else None
         if amount:  # 100,000 days are still a timedelta
             duration = datetime.timedelta(**{self.cleaned_data["unit"] or "hours": amount})
         try:

@@ -96,7 +96,9 @@ def in_columns(moment: datetime.datetime, connection: BaseDatabaseWrapper) -> da
     """Return a moment of the project's as a column has it: without USE_TZ it is one of TIME_ZONE, but text is UTC."""
     if settings.USE_TZ:
         return moment
-    return aware(moment).astimezone(_zone_of_columns(connection)).replace(tzinfo=None)
+    if connection.features.supports_timezones:  # without a zone it would be ambiguous when clocks go back
+        return aware(moment)
+    return aware(moment).astimezone(datetime.UTC).replace(tzinfo=None)
 
 
 def from_columns(moment: datetime.datetime, connection: BaseDatabaseWrapper) -> datetime.datetime:

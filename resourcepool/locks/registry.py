@@ -14,7 +14,6 @@ Key = tuple[Any, str, str]  # model, database, name
 MARK = "@"  # in a holder, before the number of the owner
 
 _held: WeakKeyDictionary[Any, dict[Key, Any]] = WeakKeyDictionary()
-_blocks: WeakKeyDictionary[Any, dict[Key, list[Any]]] = WeakKeyDictionary()
 _numbers: MutableMapping[Any, int] = WeakKeyDictionary()
 _next = itertools.count(1)
 
@@ -52,16 +51,13 @@ def held_by(owner: Any) -> dict[Key, Any]:
     return _held.setdefault(owner, {}) if mine is None else mine
 
 
-def blocks_of(owner: Any) -> dict[Key, list[Any]]:
-    """Return the holds of open ``with`` blocks of semaphores by key, that of the innermost block last."""
-    return _blocks.setdefault(owner, {})
+def is_of_caller(hold: Any) -> bool:
+    """Whether this thread (or task) acquired ``hold``."""
+    return owner_in(hold.holder)[1] == number_of(current())
 
 
 def forget() -> None:
-    """Forget all holds: they are being released. A thread that waits now will note what it gets.
-
-    A block keeps its hold: without it, its end would release a permit that another thread acquired meanwhile.
-    """
+    """Forget all holds: they are being released. A thread that waits now will note what it gets."""
     for reference in _held.keyrefs():
         if (owner := reference()) is not None:
             held_by(owner).clear()
@@ -95,16 +91,13 @@ class ProcessHolds:
 
         First the caller's, then others', and last those of open ``with`` blocks; of each the latest first.
         """
-        me = number_of(current())
         with self._lock:
             mine = self._all.get(which, [])
             if (there_are := sum(len(hold.leases) for hold in mine)) < count:
                 return there_are
             taken: list[Any] = []
             latest_first = mine[::-1]
-            for hold in sorted(
-                latest_first, key=lambda hold: (hold.is_of_block, owner_in(hold.holder)[1] != me)
-            ):
+            for hold in sorted(latest_first, key=lambda hold: (hold.is_of_block, not is_of_caller(hold))):
                 lacking = count - len(taken)
                 if not lacking:
                     break
@@ -121,7 +114,7 @@ class ProcessHolds:
 
 
 def _after_fork() -> None:
-    _held.clear()  # the parent's; not ``_blocks``: the thread that forked is in them
+    _held.clear()  # the parent's
     _numbers.clear()
     holds.__init__()  # type: ignore[misc]
 

@@ -20,7 +20,7 @@ from resourcepool.locks.hold import Hold
 from resourcepool.locks.lockable import Lockable
 from resourcepool.locks.models import AbstractPermit, SemaphorePermit
 from resourcepool.locks.permits import PermitLease, Permits, say_once
-from resourcepool.locks.registry import Key, blocks_of, current, holds
+from resourcepool.locks.registry import Key, holds, is_of_caller
 from resourcepool.locks.resizing import MOST_PERMITS, resize
 from resourcepool.threads.async_threads import for_asyncio, in_thread
 from resourcepool.waiting.lease import delivered
@@ -85,6 +85,9 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     def __init__(self, name: str, value: int = 1, **chosen: Unpack[Chosen]) -> None:
         super().__init__(name, **chosen)
         self.permits = options.whole("value", value, least=0, most=MOST_PERMITS)
+        # Of open ``with`` blocks, in the order in which they began. They stay here when ``releasing.forget`` releases
+        # them: otherwise the end of the block would release a permit that another thread acquired meanwhile.
+        self._blocks: list[SemaphoreHold] = []
 
     def acquire(self, blocking: bool = True, timeout: object = None, n: int = 1) -> SemaphoreHold | None:
         """Return the hold of ``n`` permits, all or none; None if they did not come free. See also ``Lock.acquire``.
@@ -150,25 +153,38 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         hold: SemaphoreHold | None = None
         try:
-            hold = next(reversed(blocks_of(current()).get(self.key, ())), None)
+            hold = self._innermost()
             super().__exit__(kind, *rest)
         except BaseException:  # such as a signal's: the block is over, and nothing else would release it
+            hold = hold or self._innermost()
             if hold is not None:
+                self._has_ended(hold)
                 hold.let_go()
             raise
 
     def _entered(self, hold: SemaphoreHold) -> SemaphoreHold:
         hold.is_of_block = True
-        blocks_of(current()).setdefault(self.key, []).append(hold)
+        self._blocks.append(hold)
         return hold
 
     def _left(self) -> Any:
-        mine = blocks_of(current())
-        entered = mine.get(self.key, [])
-        hold = entered.pop() if entered else self  # another thread entered the block
-        if not entered:
-            mine.pop(self.key, None)  # a thread may use any number of names
-        return hold
+        while (hold := self._innermost()) is not None:
+            if self._has_ended(hold):
+                return hold
+        return self  # no block: as with ``threading``
+
+    def _has_ended(self, hold: SemaphoreHold) -> bool:
+        """Note that the block of ``hold`` has ended; False: another thread has ended it."""
+        try:
+            self._blocks.remove(hold)
+        except ValueError:
+            return False
+        return True
+
+    def _innermost(self) -> SemaphoreHold | None:
+        """Return the hold of the caller's innermost block; if it has none, of another one's, which ends here."""
+        latest_first = self._blocks[::-1]
+        return next(filter(is_of_caller, latest_first), latest_first[0] if latest_first else None)
 
     async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> SemaphoreHold:
         hold = SemaphoreHold(self.key, self._on_lost)

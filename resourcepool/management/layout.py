@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from resourcepool.status.reading import duration
+from resourcepool.status.reading import duration, with_zone
 
 UNLIMITED = 100_000  # columns where no terminal limits them
 
@@ -82,8 +82,8 @@ def moment(at: datetime.datetime | None, passed: float | None) -> str:
 
 
 def local(at: datetime.datetime) -> str:
-    """Return "2026-11-21 03:12:07+08:00", in the project's time zone; without it where the project has none."""
-    return (timezone.localtime(at) if timezone.is_aware(at) else at).isoformat(" ", "seconds")
+    """Return "2026-11-21 03:12:07+08:00", in the project's time zone."""
+    return timezone.localtime(with_zone(at)).isoformat(" ", "seconds")
 
 
 def ago(seconds: float | None) -> str:
@@ -98,4 +98,4 @@ def or_dash(value: object, of: Callable[[Any], object] = str) -> object:
 
 def as_text(value: Any) -> Any:
     """Return a value as JSON text: a moment in ISO form, anything else as ``str`` has it."""
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return with_zone(value).isoformat() if isinstance(value, datetime.datetime) else str(value)

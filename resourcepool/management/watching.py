@@ -1,12 +1,12 @@
 """``--watch``: a reading repeated until Ctrl-C, also while the database is away."""
 
+import datetime
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from rich.console import Group
 from rich.live import Live
@@ -52,7 +52,7 @@ def watch(command: OperatorCommand, look: Callable[[], Look], options: dict[str,
 
 def _show(command: OperatorCommand, look: Callable[[], Look], live: Live | None) -> None:
     """Show one look; if the database cannot be read, say so instead."""
-    now = local(timezone.now())
+    now = local(datetime.datetime.now(datetime.UTC))
     try:
         data, parts = look()
     except (ResourcePoolError, DatabaseError, InterfaceError) as error:

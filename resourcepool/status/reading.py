@@ -1,18 +1,21 @@
 """Shared by all readings: how rows and durations are read, and how a reading becomes JSON."""
 
+import datetime
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, connections, router
 from django.db.models import FloatField, Model
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import MicrosUntil
+from resourcepool.dialect import MicrosUntil, from_columns
 from resourcepool.exceptions import NotMigrated, ResourcePoolError
+from resourcepool.history.models import Event
 
 DIGITS = 6  # of seconds: microseconds
 
@@ -47,6 +50,11 @@ def fetched(rows: Any) -> list[Any]:
     return retrying(connections[rows.db], lambda: list(rows.all()))
 
 
+def with_zone(at: datetime.datetime) -> datetime.datetime:
+    """Return a moment that was read from a column, with a time zone, which Django gives it only if USE_TZ is on."""
+    return at if timezone.is_aware(at) else from_columns(at, connections[router.db_for_write(Event)])
+
+
 def as_data(reading: Any) -> Any:
     """Return a reading as JSON knows it.
 
@@ -67,7 +75,9 @@ def as_data(reading: Any) -> Any:
         return reading
     if isinstance(reading, Iterable):
         return [as_data(one) for one in reading]
-    return reading.isoformat() if hasattr(reading, "isoformat") else str(reading)
+    if isinstance(reading, datetime.datetime):
+        return with_zone(reading).isoformat()
+    return str(reading)
 
 
 def _object(reading: Any, names: Iterable[str]) -> dict[str, Any]:

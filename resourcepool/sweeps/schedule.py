@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from django.apps import apps
-from django.db import connections, transaction
+from django.db import connections, router, transaction
 from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.retry import retrying
@@ -90,7 +90,7 @@ def found() -> dict[str, InstalledEntry]:
         BadOption: it is not installed.
         DatabaseUnavailable, NotMigrated: they could not be read.
     """
-    ours = _model("PeriodicTask").objects.filter(name__startswith="resourcepool: ").select_related("interval")
+    ours = _rows("PeriodicTask").filter(name__startswith="resourcepool: ").select_related("interval")
     tasks = retrying(connections[ours.db], lambda: list(ours.all()))
     return {
         task.name: InstalledEntry(
@@ -104,19 +104,20 @@ def found() -> dict[str, InstalledEntry]:
 
 def install(actions: Sequence[tuple[EntryAction, Entry]]) -> None:
     """Do what ``plan`` says, all of it or nothing."""
-    with transaction.atomic():
+    tasks = _rows("PeriodicTask")
+    with transaction.atomic(using=tasks.db):
         for action, entry in actions:
             if action in (EntryAction.ADD, EntryAction.CHANGE):
                 _write(entry)
             elif action is EntryAction.REMOVE:
-                _model("PeriodicTask").objects.filter(name=entry.name).delete()
+                tasks.filter(name=entry.name).delete()
 
 
 def _write(entry: Entry) -> None:
-    rows, same = _model("IntervalSchedule").objects, {"every": entry.every, "period": "seconds"}
+    rows, same = _rows("IntervalSchedule"), {"every": entry.every, "period": "seconds"}
     # Not get_or_create(): nothing keeps people from entering an interval twice.
     interval = rows.filter(**same).first() or rows.create(**same)
-    _model("PeriodicTask").objects.update_or_create(
+    _rows("PeriodicTask").update_or_create(
         name=entry.name,
         defaults={
             "task": entry.task,
@@ -128,10 +129,12 @@ def _write(entry: Entry) -> None:
     )
 
 
-def _model(name: str) -> Any:
+def _rows(name: str) -> Any:
+    """Return the rows of this model of django-celery-beat, where they are written: a replica may be late."""
     if not apps.is_installed("django_celery_beat"):
         add = _(
             "without django_celery_beat; add it, and run `pip install django-celery-beat` and `manage.py migrate`"
         )
         raise BadOption("INSTALLED_APPS", Hidden(), because=Sentence(add))
-    return apps.get_model("django_celery_beat", name)
+    model: Any = apps.get_model("django_celery_beat", name)
+    return model.objects.using(router.db_for_write(model))

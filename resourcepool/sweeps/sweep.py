@@ -105,8 +105,9 @@ def clear_expired(model: Any) -> int:
 def tell_overtaken(model: Any) -> int:
     """Report leases without an end in the history whose row was granted again under the next fence; returns how many.
 
-    A release raises the fence, so between two grants with consecutive fences there was none. The reports are written
-    when this returns, so the next sweep does not repeat them; raises DatabaseUnavailable.
+    A release raises the fence, so between two grants with consecutive fences there was none. After a grant in a
+    transaction of the caller, whose fence is far ahead, nobody knows: that is not told. The reports are written when
+    this returns, so the next sweep does not repeat them; raises DatabaseUnavailable.
     """
     recorder.flush()
     using = router.db_for_write(Event)

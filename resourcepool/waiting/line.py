@@ -89,6 +89,11 @@ class Line:
         self._remove_used()
 
     @property
+    def ticket_count(self) -> int:
+        """How many tickets are in the database: of those who wait, and of those who were served just now."""
+        return len(self.used) + sum(waiter.ticket is not None or waiter.is_taking for waiter in self.waiters)
+
+    @property
     def _connection(self) -> BaseDatabaseWrapper:
         return connections[self.using]
 

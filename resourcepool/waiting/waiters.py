@@ -149,7 +149,7 @@ class Waiters:
                 try:
                     line.close()
                 except (DatabaseError, InterfaceError, ResourcePoolError) as error:
-                    logger.warning("%d tickets not removed at exit, they lapse: %s", len(line.waiters), error)
+                    logger.warning("%d tickets not removed at exit, they lapse: %s", line.ticket_count, error)
 
 
 def _after_fork() -> None:

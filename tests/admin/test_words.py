@@ -105,15 +105,18 @@ def test_a_resource_is_described(
         assert part in said
 
 
-def test_a_moment_has_seconds_and_the_zone_that_the_page_tells(settings: Any) -> None:
+def test_a_moment_has_seconds_and_the_zone_that_the_page_tells() -> None:
     at = datetime.datetime(2026, 11, 21, 18, 41, 50, tzinfo=datetime.UTC)
     with timezone.override("Asia/Shanghai"):
         assert moment(at) == "2026-11-22 02:41:50"
         assert short_moment(at, at + datetime.timedelta(hours=1)) == "02:41:50"
         assert short_moment(at, at + datetime.timedelta(days=1)) == moment(at)
         assert zone() == "Times are shown in Asia/Shanghai (+08:00)."
-    settings.USE_TZ = False
-    assert zone() == ""
+
+
+def test_without_time_zones_they_are_in_that_of_the_project(settings: Any) -> None:
+    settings.USE_TZ, settings.TIME_ZONE = False, "Asia/Shanghai"
+    assert zone() == "Times are shown in Asia/Shanghai (+08:00)."
 
 
 @pytest.mark.parametrize(

@@ -133,10 +133,10 @@ CHANNELS = (
         READS,
     ),
     Mutation(
-        "channels: what was read ahead is dropped with the lease",
+        "channels: what was read ahead under an older lease is dropped",
         POSITION,
-        "        self.lease = None\n        self._read.clear()\n",
-        "        self.lease = None\n",
+        "        self._read.clear()",
+        "        pass",
         OPERATES,
     ),
     Mutation(

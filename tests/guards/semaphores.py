@@ -82,15 +82,22 @@ SEMAPHORES = (
     Mutation(
         "semaphores: a thread's own permits first",
         REGISTRY,
-        "(hold.is_of_block, owner_in(hold.holder)[1] != me)",
+        "(hold.is_of_block, not is_of_caller(hold))",
         "hold.is_of_block",
+        SEATS,
+    ),
+    Mutation(
+        "semaphores: the end of a block releases what this thread took at its beginning",
+        SEMAPHORE,
+        "next(filter(is_of_caller, latest_first), latest_first[0] if latest_first else None)",
+        "latest_first[0] if latest_first else None",
         SEATS,
     ),
     Mutation(
         "semaphores: those of a block last",
         REGISTRY,
-        "(hold.is_of_block, owner_in(hold.holder)[1] != me)",
-        "owner_in(hold.holder)[1] != me",
+        "(hold.is_of_block, not is_of_caller(hold))",
+        "not is_of_caller(hold)",
         SEATS,
     ),
     Mutation(

@@ -32,6 +32,36 @@ def test_another_thread_may() -> None:
     assert not hold.is_held
 
 
+def test_a_block_that_ends_in_another_thread_releases_what_it_took() -> None:
+    seats, name = Semaphore("seats", 4), Semaphore("seats", 4)
+    mine = name.__enter__()
+    of_block = seats.__enter__()
+    other = held(seats)
+
+    def end() -> list[bool]:
+        theirs = held(seats)
+        seats.__exit__(None, None, None)
+        return [hold.is_held for hold in (mine, of_block, other, theirs)]
+
+    assert elsewhere(end) == [True, False, True, True]
+    name.__exit__(None, None, None)
+    assert not mine.is_held
+
+
+def test_blocks_that_end_in_another_thread_leave_nothing_behind() -> None:
+    seats = Semaphore("seats", 2)
+    for _ in range(2):
+        elsewhere(seats.__enter__)
+        seats.__exit__(None, None, None)
+    with seats as hold:
+        elsewhere(seats.__enter__)
+    assert not hold.is_held, "that of this thread"
+    seats.__exit__(None, None, None)
+    assert seats.available() == 2
+    with pytest.raises(NotHeld, match="this process holds 0"):
+        seats.__exit__(None, None, None)
+
+
 def test_those_of_the_thread_first_and_the_latest_first() -> None:
     seats = Semaphore("seats", 4)
     first, second = held(seats), held(seats)

@@ -63,7 +63,9 @@ def test_up_again_takes_back_those_that_are_held() -> None:
     seats = Semaphore("seats", 4)
     holds = [held(seats) for _ in range(4)]
     assert seats.resize(1) == 3
-    next(hold for hold in holds if not permit(int(hold.leases[0].pk[-1])).in_service).release()
+    numbers = {int(hold.leases[0].pk[-1]): hold for hold in holds}
+    # That with the lowest number, which would be taken back first if it did not matter who is held.
+    numbers[min(number for number in numbers if not permit(number).in_service)].release()
     assert seats.resize(3) == 0
     assert seats.available() == 0
 

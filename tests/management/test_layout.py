@@ -30,7 +30,6 @@ def test_what_is_not_listed_is_counted() -> None:
 def test_a_moment_is_shown_with_how_long_ago_it_was() -> None:
     at = datetime.datetime(2026, 11, 21, 3, 12, 7, tzinfo=datetime.UTC)
     assert moment(at, 300) == f"{at:%Y-%m-%d %H:%M:%S}+00:00 (5 min ago)"
-    assert moment(at.replace(tzinfo=None), 300) == f"{at:%Y-%m-%d %H:%M:%S} (5 min ago)"
     with timezone.override("Asia/Shanghai"):
         assert "+08:00 (5 min ago)" in moment(at, 300)
     assert moment(None, None) == "not known"

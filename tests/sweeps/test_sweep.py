@@ -3,6 +3,8 @@
 from typing import Any, ClassVar
 
 import pytest
+from django.db import transaction
+from django.db.models import F
 
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
@@ -113,6 +115,18 @@ def test_a_short_lease_was_overtaken_by_nobody() -> None:
     Proxy.pool.acquire().release()
     assert told(proxy) == ["handed_over", "released", "released"]
     assert Event.objects.filter(is_whole=True).count() == 3
+    assert tell_overtaken(Proxy) == 0
+
+
+def test_whoever_acquires_in_a_transaction_may_have_come_after_a_release_so_nothing_is_told() -> None:
+    """Its fence is far ahead, and does not tell whether there was a release before."""
+    proxy = new(Proxy)
+    Proxy.pool.acquire(holder="released, but its event is late")
+    change(proxy, busy_before=DbLater(-1), fence=F("fence") + 1, holder="")
+    assert told(proxy) == ["acquired"]
+    with transaction.atomic():
+        lease: Any = Proxy.pool.acquire(allow_in_transaction=True)
+    lease.release()
     assert tell_overtaken(Proxy) == 0
 
 

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
 from resourcepool.models import Job, Proxy
 from resourcepool.sweeps.schedule import NOTE, Entry, EntryAction, InstalledEntry, plan
+from tests.aliases import alias
 from tests.app.rows import columns, expire, granted, new
 from tests.eventually import eventually
 from tests.servers.redis import redis_server
@@ -32,6 +35,25 @@ def beat() -> None:
     from project.celery import app
 
     app.start(["beat", "--max-interval=1", "--loglevel=INFO", "--pidfile="])
+
+
+class BeatElsewhere:
+    """A router that has django-celery-beat's tables in another database."""
+
+    def db_for_write(self, model: Any, **hints: Any) -> str | None:
+        return "second" if model._meta.app_label == "django_celery_beat" else None
+
+    db_for_read = db_for_write
+
+
+class FailsAtTheSecond:
+    """A note that fails when it is written for the second time."""
+
+    left = 1
+
+    def format(self, every: int) -> str:
+        self.left -= 1
+        return str(every) if self.left == 0 else str(1 // 0)
 
 
 def shown(*arguments: str) -> list[str]:
@@ -115,6 +137,20 @@ class TestBeat:
         names = set(PeriodicTask.objects.values_list("name", flat=True))
         assert "resourcepool: check resourcepool.Proxy" not in names
         assert mine in names
+
+    def test_writes_where_the_router_sends_them_all_of_them_or_nothing(
+        self, settings: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with alias("second", leased=False):
+            settings.DATABASE_ROUTERS = [BeatElsewhere()]
+            with CaptureQueriesContext(connection) as in_the_default_one:
+                with monkeypatch.context() as patched, pytest.raises(ZeroDivisionError):
+                    patched.setattr("resourcepool.sweeps.schedule.NOTE", FailsAtTheSecond())
+                    shown("--install")
+                assert shown()[-1] == "3 to write: add --install."
+                assert shown("--install")[-1] == "3 written."
+            settings.DATABASE_ROUTERS = []
+        assert in_the_default_one.captured_queries == []
 
     def test_without_django_celery_beat_says_what_to_install(self, settings: Any) -> None:
         settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "django_celery_beat"]

@@ -14,9 +14,9 @@ from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire, tickets
 from resourcepool.waiting.contention import upkeep
-from resourcepool.waiting.line import TIDY_EVERY
+from resourcepool.waiting.line import TIDY_EVERY, Line
 from resourcepool.waiting.waiter import Waiter
-from resourcepool.waiting.waiters import waiters
+from resourcepool.waiting.waiters import Waiters, waiters
 from tests.app.models import Device
 from tests.app.rows import columns, expire, granted, hold, new, steal
 from tests.concurrency.tickets import in_line
@@ -233,6 +233,27 @@ class TestTheThread:
         with pytest.raises(KeyboardInterrupt):
             Proxy.pool.acquire_many(2, timeout=20)
         assert sorted(columns(row)["holder"] for row in rows) == ["", "thief"], "the other one is given back"
+
+    def test_at_exit_says_how_many_tickets_stay(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def fails(*_: Any) -> None:
+            raise DatabaseUnavailable("gone")
+
+        monkeypatch.setattr(tickets, "remove", fails)
+        monkeypatch.setattr(tickets, "leave", fails)
+        mine, line = Waiters(), Line("default")
+        mine._lines["default"], mine._loops["default"] = line, waiters._loops.get("default", Any)
+        line.used = [1, 2]
+        mine._leave_at_exit()
+        waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
+        waiter.ticket = tickets.Taken(ticket(Proxy).pk, 0.0, 0)
+        line.waiters = [waiter, Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "without one")]
+        mine._leave_at_exit()
+        assert [record.getMessage() for record in caplog.records] == [
+            "2 tickets not removed at exit, they lapse: gone",
+            "3 tickets not removed at exit, they lapse: gone",
+        ]
 
     @pytest.fixture
     def interrupt(self) -> Iterator[Callable[[], None]]:

@@ -62,13 +62,13 @@ class Position:
             here = here._replace(cursor=self.place.cursor if self.place.made == here.made else 0)
         if self._source.is_durable:
             self._missing = None  # found under an older lease; if it is still so, it is found again
-        self._read.clear()  # a cancelled call may have read on
+        self._read.clear()  # under an older lease, or by a call that was cancelled
         self.place, self._stored, self._missed = here, row.cursor, row.missed
         self.lease, self._stored_at, self._is_new = lease, monotonic(), False
         self._turn += self._source.is_durable
 
     def is_held(self) -> bool:
-        """Whether it still may read; if not, drop what was read ahead. Raises LeaseFromAnotherProcess, after a fork."""
+        """Whether it still may read. Raises LeaseFromAnotherProcess, after a fork."""
         if self.lease is not None:
             self.lease.ensure_ours()
         if self.lease is not None and not self.lease.is_held:
@@ -80,7 +80,6 @@ class Position:
         if self.lease is not None:
             self.lease.let_go()
         self.lease = None
-        self._read.clear()
 
     def move_on(self) -> None:
         """Note that the message in hand is done, since the next one is asked for."""

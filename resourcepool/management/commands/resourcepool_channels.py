@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
+from resourcepool.dialect import aware
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, MessagesMissed
 from resourcepool.locks.base import wait_of
@@ -97,7 +98,7 @@ class Command(PlacesCommand):
             return True
         if message is None:
             return False
-        told = {"number": message.number, "published_at": message.published_at.isoformat()}
+        told = {"number": message.number, "published_at": aware(message.published_at).isoformat()}
         told |= {"publisher": message.publisher, "payload": message.payload}
         self.stdout.write(json.dumps(told))
         self.stdout.flush()

@@ -252,9 +252,10 @@ def _change_once(rows: Any, done: Outcome, changes: _Changes) -> Outcome:
         mine = rows.filter(pk=row["pk"], fence=row["fence"]).unfinished()
         # A timer whose handler's process has died can be cancelled: it would fire again.
         nobodys = mine.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
-        values = changes(rows.db, from_columns(row["now"], connections[rows.db]))
+        now = from_columns(row["now"], connections[rows.db])
+        values = changes(rows.db, now)
         if nobodys.update(**values, fence=F("fence") + 1):
-            if "due_at" in values and values["due_at"] - row["now"] < SOON:
+            if "due_at" in values and from_columns(values["due_at"], connections[rows.db]) - now < SOON:
                 nodes.tell_after_commit(rows.db, row["topic_id"])
             return done
         fires_again = is_cancel and row["schedule"]

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from resourcepool.dialect import MicrosUntil
+from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
 from tests.taskqueue.timers.handled import handling, over, states
 
@@ -58,3 +60,17 @@ def test_a_crontab_is_by_the_clock_of_its_own_zone(settings: Any) -> None:
     due_at = made.due_at if settings.USE_TZ else timezone.make_aware(made.due_at)
     assert due_at.astimezone(datetime.UTC).time() == datetime.time(3)
     assert datetime.timedelta(0) < due_at - datetime.datetime.now(datetime.UTC) <= 24 * HOUR
+
+
+@pytest.mark.parametrize("fold", [0, 1])
+def test_in_the_hour_that_comes_twice_it_is_due_when_the_caller_says(settings: Any, fold: int) -> None:
+    settings.USE_TZ, settings.TIME_ZONE = False, "Europe/Berlin"
+    there = datetime.datetime(2031, 10, 26, fold, 10, tzinfo=datetime.UTC)
+    at = timezone.make_naive(there)
+    made = timers.schedule("twice", topic="t", at=at)
+    assert (made.due_at, made.due_at.fold) == (at, fold)
+    (micros,) = Timer.objects.values_list(MicrosUntil("due_at"), flat=True)
+    left = (there - datetime.datetime.now(datetime.UTC)).total_seconds()
+    assert abs(micros / 1_000_000 - left) < 5 * 60
+    kept = timers.schedule("twice", topic="t", after=5, if_exists="keep")
+    assert (kept.due_at, kept.due_at.fold) == (at, fold)
