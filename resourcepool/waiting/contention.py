@@ -30,7 +30,8 @@ MEMORY = 0.5  # a measurement over this time counts two thirds, the previous est
 LOOKS = 100.0  # per second, by all newcomers of a fast line, for rows that were left free
 UNASKED = 0.05  # after the answer that nobody waits, in which a release does not ask
 SOON = 0.06  # from the first look at its ticket to a waiter's look at free rows, for those released unasked
-NOT_SO_SOON = 1.0  # in a fast line, where everybody asks
+NOT_SO_SOON = 1.0  # in a fast line that has moved just now: there everybody asks
+AT_LAST = 0.015  # before its time is up: a waiter with a short timeout looks then, if not sooner
 SLOW = (0.25, 0.2, 2.0)  # minimum, share of the wait, maximum between two looks at free rows
 
 ALWAYS_ASKED = (0.0, 0.0)
@@ -161,10 +162,10 @@ class Speed:
         """The share of newcomers that look at free rows: all of them, unless the line is so fast that fewer suffice."""
         return min(1.0, LOOKS / self._speed) if self._speed else 1.0
 
-    @property
-    def free_pause(self) -> float:
-        """How many seconds after its first look at its ticket a waiter looks at free rows."""
-        return SOON if self.share_of_looks == 1.0 else NOT_SO_SOON
+    def free_pause(self, now: float) -> float:
+        """Return how many seconds after its first look at its ticket a waiter looks at free rows."""
+        is_fast = self.share_of_looks < 1.0 and now - self.moved_at < SPAN
+        return NOT_SO_SOON if is_fast else SOON
 
     def first_pause(self, ticket: int, now: float) -> float:
         """Return how many seconds after taking this ticket to look at it first."""

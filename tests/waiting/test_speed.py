@@ -94,12 +94,15 @@ class TestTheFirstLook:
 class TestFreeRows:
     def test_are_looked_at_by_every_newcomer_where_nothing_is_known_or_the_line_is_slow(self) -> None:
         for speed in (Speed(), moved(LOOKS / 2)):
-            assert (speed.share_of_looks, speed.free_pause) == (1.0, SOON)
+            assert (speed.share_of_looks, speed.free_pause(10.0)) == (1.0, SOON)
 
     def test_are_looked_at_by_so_many_a_second_where_it_is_fast(self) -> None:
         speed = moved(8 * LOOKS)
         assert speed.share_of_looks == pytest.approx(1 / 8, rel=0.01)
-        assert speed.free_pause == NOT_SO_SOON
+        assert speed.free_pause(10.0) == NOT_SO_SOON
+
+    def test_are_looked_at_soon_where_a_fast_line_has_stopped(self) -> None:
+        assert moved(8 * LOOKS).free_pause(10.0 + SPAN + 0.01) == SOON
 
 
 class TestTheSpeed:
