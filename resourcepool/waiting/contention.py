@@ -19,7 +19,6 @@ SHORTEST = 0.004  # before the first look, while the speed is unknown
 PAUSE = 0.004  # between looks, at least
 LATEST_FIRST = 1.0  # of a first look
 FIRST_WAIT = 0.02  # expected at most, while no wait is known
-LONGER = 3.0  # than recent waits: a first look is not later than that
 NEAR = (0.02, 0.2)  # (share of the wait, maximum) of a pause: for tickets among the first in line,
 FAR = (0.1, 1.0)  # for the others,
 UNKNOWN = (0.08, 0.2)  # and if the position is unknown
@@ -123,7 +122,7 @@ class Speed:
         self._from: tuple[int, float] | None = None  # (ticket, when it was served): measured from
         self._last = (0, -math.inf)
         self._told = 0.0  # share of recently served waiters that had a notice first
-        self._waited = FIRST_WAIT  # the longest of recent waits here
+        self._waited = FIRST_WAIT  # the average of recent waits here
 
     def served(self, ticket: int, now: float) -> None:
         """Note that this ticket was given something."""
@@ -150,7 +149,7 @@ class Speed:
 
     def note_wait(self, seconds: float) -> None:
         """Note for how long a waiter of this process was not given anything."""
-        self._waited = max(seconds, self._waited / 2)
+        self._waited += (seconds - self._waited) / 2
 
     def note_told(self, by_notice: bool) -> None:
         """Note whether a served waiter had a notice before it looked by itself."""
@@ -177,8 +176,9 @@ class Speed:
             early = ahead / self._speed * (1 - ahead**-0.75)  # the nearer, the less certain
             # If all slept until a slow line gets there, it would stay slow: rows wait for sleeping waiters.
             early = min(early, 0.06 + 0.6 * early)
-            # Where some wait now and then there are many tickets in little time, but not all the time.
-            early = min(early, LONGER * self._waited)
+            # Where some wait now and then the line is faster than it seems. Were this more than recent waits, all would
+            # wait longer for those who sleep too long, and then sleep longer themselves.
+            early = min(early, self._waited)
             early += self._told * (LATER[0] + LATER[1] * early)
         return max(SHORTEST, min(early, LATEST_FIRST))
 

@@ -68,7 +68,16 @@ class TestTheFirstLook:
             speed.note_wait(0.002)
         assert speed.first_pause(5_000, 10.0) < 0.01
         speed.note_wait(0.1)
-        assert 0.2 < speed.first_pause(5_000, 10.0) < 0.4
+        assert 0.04 < speed.first_pause(5_000, 10.0) < 0.1
+
+    def test_that_came_too_late_for_some_is_earlier_for_the_next_or_all_would_wait_ever_longer(self) -> None:
+        speed = moved(10.0)
+        for _ in range(20):
+            speed.note_wait(0.4)
+        late = speed.first_pause(5_000, 10.0)
+        for _ in range(20):  # each is given something a while before its first look
+            speed.note_wait(0.9 * speed.first_pause(5_000, 10.0))
+        assert speed.first_pause(5_000, 10.0) < 0.5 * late
 
     def test_is_soon_where_nobody_here_has_waited_yet(self) -> None:
         speed = Speed()
