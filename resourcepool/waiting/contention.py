@@ -18,8 +18,7 @@ REVIVE_EVERY = 2.0
 SHORTEST = 0.004  # before the first look, while the speed is unknown
 PAUSE = 0.004  # between looks, at least
 LATEST_FIRST = 1.0  # of a first look
-FIRST_WAIT = 0.02  # expected at most, while no wait is known
-LONGER = 3.0  # than recent waits: a first look is not later than that
+FIRST_WAIT = 0.06  # expected at most, while no wait is known
 NEAR = (0.02, 0.2)  # (share of the wait, maximum) of a pause: for tickets among the first in line,
 FAR = (0.1, 1.0)  # for the others,
 UNKNOWN = (0.08, 0.2)  # and if the position is unknown
@@ -30,7 +29,8 @@ MEMORY = 0.5  # a measurement over this time counts two thirds, the previous est
 LOOKS = 100.0  # per second, by all newcomers of a fast line, for rows that were left free
 UNASKED = 0.05  # after the answer that nobody waits, in which a release does not ask
 SOON = 0.06  # from the first look at its ticket to a waiter's look at free rows, for those released unasked
-NOT_SO_SOON = 1.0  # in a fast line, where everybody asks
+NOT_SO_SOON = 1.0  # in a fast line that has moved just now: there everybody asks
+AT_LAST = 0.015  # before its time is up: a waiter with a short timeout looks then, if not sooner
 SLOW = (0.25, 0.2, 2.0)  # minimum, share of the wait, maximum between two looks at free rows
 
 ALWAYS_ASKED = (0.0, 0.0)
@@ -122,7 +122,7 @@ class Speed:
         self._from: tuple[int, float] | None = None  # (ticket, when it was served): measured from
         self._last = (0, -math.inf)
         self._told = 0.0  # share of recently served waiters that had a notice first
-        self._waited = FIRST_WAIT  # the longest of recent waits here
+        self._waited = FIRST_WAIT  # the average of recent waits here
 
     def served(self, ticket: int, now: float) -> None:
         """Note that this ticket was given something."""
@@ -149,7 +149,7 @@ class Speed:
 
     def note_wait(self, seconds: float) -> None:
         """Note for how long a waiter of this process was not given anything."""
-        self._waited = max(seconds, self._waited / 2)
+        self._waited += (seconds - self._waited) / 2
 
     def note_told(self, by_notice: bool) -> None:
         """Note whether a served waiter had a notice before it looked by itself."""
@@ -161,10 +161,10 @@ class Speed:
         """The share of newcomers that look at free rows: all of them, unless the line is so fast that fewer suffice."""
         return min(1.0, LOOKS / self._speed) if self._speed else 1.0
 
-    @property
-    def free_pause(self) -> float:
-        """How many seconds after its first look at its ticket a waiter looks at free rows."""
-        return SOON if self.share_of_looks == 1.0 else NOT_SO_SOON
+    def free_pause(self, now: float) -> float:
+        """Return how many seconds after its first look at its ticket a waiter looks at free rows."""
+        is_fast = self.share_of_looks < 1.0 and now - self.moved_at < SPAN
+        return NOT_SO_SOON if is_fast else SOON
 
     def first_pause(self, ticket: int, now: float) -> float:
         """Return how many seconds after taking this ticket to look at it first."""
@@ -176,8 +176,9 @@ class Speed:
             early = ahead / self._speed * (1 - ahead**-0.75)  # the nearer, the less certain
             # If all slept until a slow line gets there, it would stay slow: rows wait for sleeping waiters.
             early = min(early, 0.06 + 0.6 * early)
-            # Where some wait now and then there are many tickets in little time, but not all the time.
-            early = min(early, LONGER * self._waited)
+            # Where some wait now and then the line is faster than it seems. Were this more than recent waits, all would
+            # wait longer for those who sleep too long, and then sleep longer themselves.
+            early = min(early, self._waited)
             early += self._told * (LATER[0] + LATER[1] * early)
         return max(SHORTEST, min(early, LATEST_FIRST))
 

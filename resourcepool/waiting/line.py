@@ -15,7 +15,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
 from resourcepool.waiting import giving_out, tickets
-from resourcepool.waiting.contention import slow_pause, upkeep
+from resourcepool.waiting.contention import SOON, slow_pause, upkeep
 from resourcepool.waiting.handover import FEW
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.waiter import Waiter, look, pass_on
@@ -197,7 +197,9 @@ class Line:
             mine = [waiter for waiter in self.waiters if waiter.line == name]
             pause = self._give_out(mine[0].model, mine, now)
             for waiter in mine:
-                waiter.free_at = now + pause
+                # Rows may be released unasked until one that has just come looks at them.
+                if waiter.free_at <= now or waiter.began + SOON < now:
+                    waiter.free_at = now + pause
 
     def _give_out(self, model: Model, mine: list[Waiter], now: float) -> float:
         """Give out free rows, unless other waiters are nearer to them; returns in how many seconds to look again."""

@@ -13,7 +13,7 @@ from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant, margin
 from resourcepool.threads.bell import Bell
 from resourcepool.waiting import tickets
-from resourcepool.waiting.contention import pause, silence, speed_of
+from resourcepool.waiting.contention import AT_LAST, SHORTEST, pause, silence, speed_of
 from resourcepool.waiting.free_rows import python_key
 from resourcepool.waiting.lease import abandon, handles, load, release
 from resourcepool.waiting.models import line_name
@@ -173,10 +173,10 @@ class Waiter:
         self.renewed_at = at = ticket.sent_at
         silence.note_somebody(self.line, self.using)
         speed = speed_of(self.line, self.using)
-        self.look_at = at + min(
-            speed.first_pause(ticket.pk, at), ticket.lasts / 4
-        )  # the rows it is given may expire
-        self.free_at = self.look_at + speed.free_pause
+        at_last = self.began + self.request.timeout - AT_LAST
+        first = min(speed.first_pause(ticket.pk, at), ticket.lasts / 4)  # the rows it is given may expire
+        self.look_at = min(at + first, max(at + SHORTEST, at_last))
+        self.free_at = max(self.look_at, min(self.look_at + speed.free_pause(at), at_last))
 
     def lost_ticket(self) -> None:
         """Note that its ticket is gone: it needs another one now."""

@@ -97,6 +97,20 @@ WAITING = (
         "",
         ("tests/waiting/test_silence.py",),
     ),
+    Mutation(
+        "a waiter with little time does not look at rows that were released unasked",
+        WAITER,
+        "min(self.look_at + speed.free_pause(at), at_last)",
+        "self.look_at + speed.free_pause(at)",
+        ("tests/waiting/test_silence.py",),
+    ),
+    Mutation(
+        "a waiter does not look at its ticket before its time is up",
+        WAITER,
+        "self.look_at = min(at + first, max(at + SHORTEST, at_last))",
+        "self.look_at = at + first",
+        ("tests/waiting/test_line.py",),
+    ),
     # Who is served
     Mutation(
         "a row is given to two",

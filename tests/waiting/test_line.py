@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.dialect import DbLater
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting.contention import SHORTEST, speed_of
+from resourcepool.waiting.contention import AT_LAST, SHORTEST, Speed, speed_of
 from resourcepool.waiting.line import USED_AT_MOST, Line
 from resourcepool.waiting.models import pool_name
 from tests.app.models import Device
@@ -56,6 +56,17 @@ class TestBeingServed:
         look(line)
         process_clock.advance(0.5)
         look(line)
+        assert leases(waiter)[0].fence == 2
+
+    def test_before_its_time_is_up_although_its_turn_was_expected_later(
+        self, line: Line, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        process_clock.stop()
+        monkeypatch.setattr(Speed, "first_pause", lambda *_: 1.0)
+        held, waiter = hold(new(Proxy)), join(line, timeout=0.3)
+        held.release()
+        process_clock.advance(0.3 - AT_LAST + 0.001)
+        line.turn(noticed=False)
         assert leases(waiter)[0].fence == 2
 
     def test_each_by_its_own_ticket(self, line: Line) -> None:

@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.models import Proxy
 from resourcepool.waiting import handover
-from resourcepool.waiting.contention import LATELY, SHORTEST, SOON, UNASKED, Silence, silence
+from resourcepool.waiting.contention import AT_LAST, LATELY, SHORTEST, SOON, UNASKED, Silence, silence
 from resourcepool.waiting.line import Line
 from resourcepool.waiting.models import pool_name
 from tests.app.rows import columns, hold, new, steal
@@ -105,6 +105,33 @@ class TestARelease:
         look(line)  # gives it to the ticket,
         look(line)  # and finds it there
         assert leases(waiter)[0].pk == row.pk
+
+    def test_that_did_not_ask_leaves_its_row_to_a_waiter_who_has_less_time_than_that(
+        self, line: Line, here: Silence, process_clock: Clock
+    ) -> None:
+        held = hold(new(Proxy))
+        self.quiet(here, process_clock)
+        waiter = join(line, timeout=0.04)
+        held.release()
+        process_clock.advance(0.04 - AT_LAST + 0.001)
+        look(line)
+        look(line)
+        assert leases(waiter)[0].pk == held.pk
+
+    def test_that_did_not_ask_is_found_as_soon_after_one_with_less_time_has_looked(
+        self, line: Line, here: Silence, process_clock: Clock
+    ) -> None:
+        held = hold(new(Proxy))
+        self.quiet(here, process_clock)
+        waiter = join(line)
+        join(line, timeout=0.02, priority=1)
+        process_clock.advance(0.02 - AT_LAST + 0.001)
+        look(line)
+        held.release()
+        process_clock.advance(SHORTEST + SOON - 0.02 + AT_LAST)
+        look(line)
+        look(line)
+        assert leases(waiter)[0].pk == held.pk
 
     def test_is_not_kept_from_a_waiter_for_longer_than_it_does_not_ask(self) -> None:
         assert SHORTEST + SOON > UNASKED

@@ -68,7 +68,16 @@ class TestTheFirstLook:
             speed.note_wait(0.002)
         assert speed.first_pause(5_000, 10.0) < 0.01
         speed.note_wait(0.1)
-        assert 0.2 < speed.first_pause(5_000, 10.0) < 0.4
+        assert 0.04 < speed.first_pause(5_000, 10.0) < 0.1
+
+    def test_that_came_too_late_for_some_is_earlier_for_the_next_or_all_would_wait_ever_longer(self) -> None:
+        speed = moved(10.0)
+        for _ in range(20):
+            speed.note_wait(0.4)
+        late = speed.first_pause(5_000, 10.0)
+        for _ in range(20):  # each is given something a while before its first look
+            speed.note_wait(0.9 * speed.first_pause(5_000, 10.0))
+        assert speed.first_pause(5_000, 10.0) < 0.5 * late
 
     def test_is_soon_where_nobody_here_has_waited_yet(self) -> None:
         speed = Speed()
@@ -94,12 +103,15 @@ class TestTheFirstLook:
 class TestFreeRows:
     def test_are_looked_at_by_every_newcomer_where_nothing_is_known_or_the_line_is_slow(self) -> None:
         for speed in (Speed(), moved(LOOKS / 2)):
-            assert (speed.share_of_looks, speed.free_pause) == (1.0, SOON)
+            assert (speed.share_of_looks, speed.free_pause(10.0)) == (1.0, SOON)
 
     def test_are_looked_at_by_so_many_a_second_where_it_is_fast(self) -> None:
         speed = moved(8 * LOOKS)
         assert speed.share_of_looks == pytest.approx(1 / 8, rel=0.01)
-        assert speed.free_pause == NOT_SO_SOON
+        assert speed.free_pause(10.0) == NOT_SO_SOON
+
+    def test_are_looked_at_soon_where_a_fast_line_has_stopped(self) -> None:
+        assert moved(8 * LOOKS).free_pause(10.0 + SPAN + 0.01) == SOON
 
 
 class TestTheSpeed:

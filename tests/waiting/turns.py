@@ -24,8 +24,9 @@ def line(process_clock: Clock) -> Line:
 def join(line: Line, model: Any = Proxy, count: int = 1, **wishes: Any) -> Waiter:
     """Put somebody into this line; nobody looks for it but the test's own turns."""
     request = model.pool.request(count, {"timeout": 60, "holder": "me", **wishes})
-    waiter = Waiter(model.pool, "default", request, "me")
-    waiter.has(tickets.take(connection, model, request, "me"))
+    ticket = tickets.take(connection, model, request, "me")
+    waiter = Waiter(model.pool, "default", request, "me", began=ticket.sent_at)
+    waiter.has(ticket)
     line.waiters.append(waiter)
     return waiter
 
