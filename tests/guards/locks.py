@@ -105,14 +105,14 @@ LOCKS = (
     Mutation(
         "a line per name: its front is looked at",
         "waiting/line.py",
-        "for waiter in sorted(waiters, key=_place):",
-        "for waiter in reversed(sorted(waiters, key=_place)):",
+        "for waiter in sorted(waiters, key=PLACE):",
+        "for waiter in sorted(waiters, key=PLACE, reverse=True):",
         PER_NAME,
     ),
     Mutation(
         "a line per name: who is behind the served is looked at",
         "waiting/line.py",
-        "is_moving = bool(others)",
+        "is_moving |= waiter.model.line_per_name",
         "is_moving = False",
         PER_NAME,
     ),
