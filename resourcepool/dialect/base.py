@@ -63,6 +63,7 @@ class Dialect:
     # Sets the same, and how long the session may idle, until the end of the transaction, or until ``usual_lock_wait``.
     brief_lock_wait = ""
     usual_lock_wait = ""
+    asking_is_dear = True  # a condition that looks into another table takes time that is worth saving
     timeouts: dict[str, Any] = {}  # options that keep a dead network from hanging a connection
 
     def can_prepare(self, connection: BaseDatabaseWrapper) -> bool:

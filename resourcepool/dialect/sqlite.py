@@ -14,6 +14,7 @@ class SQLite(Dialect):
     fresh_number = "({micros_now} + ABS(RANDOM() %% 1000))"  # its clock counts milliseconds
     micros_until = "CAST(ROUND((JULIANDAY({moment}) - JULIANDAY('now')) * 86400000000) AS INTEGER)"
     lock_options = {"timeout": 2}
+    asking_is_dear = False
 
     def trouble(self, error: Exception) -> Trouble | None:
         message = str(error)

@@ -61,7 +61,8 @@ class _Texts:
         alone = f"{this_row} AND NOT EXISTS (SELECT 1{in_line})"
         gone = f"DELETE FROM {row.name} WHERE {alone}"  # noqa: S608 (quoted names)
         self.release_unless_awaited = gone if model.is_for_waiters else row_to(alone).update
-        self.release_unasked = None if model.is_for_waiters else row_to(this_row).update
+        asks_always = model.is_for_waiters or not speaks.asking_is_dear
+        self.release_unasked = None if asks_always else row_to(this_row).update
         can_skip = connection.features.has_select_for_update_skip_locked  # MariaDB from 10.6 on
         self.to_first = can_skip and speaks.change_both_by_first(
             row_to(fits, speaks.later.replace("%s", ticket.lasts), ticket.holder),

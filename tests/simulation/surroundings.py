@@ -14,6 +14,7 @@ from resourcepool import dialect, hints
 from resourcepool.database import background
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.dialect import Trouble
+from resourcepool.dialect.sqlite import SQLite
 from resourcepool.leases import shutdown, terms
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
@@ -47,6 +48,7 @@ def install() -> None:
     Daemon.see_to = lambda _: None  # type: ignore[method-assign]  # the schedule does their work
     shutdown.at_exit = lambda *_: None
     dialect.trouble = _with_cuts(dialect.trouble)
+    SQLite.asking_is_dear = True  # as on the databases with a server
     terms = {"QUARANTINE": QUARANTINE, "TICKET_TTL": TICKET_TTL}
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, **terms}
     logging.getLogger("resourcepool").handlers = [_Objection(logging.ERROR)]

@@ -1,9 +1,12 @@
 """A release need not ask whether somebody waits, if its process has just heard that nobody does."""
 
+from collections.abc import Iterator
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from resourcepool import dialect
 from resourcepool.models import Proxy
 from resourcepool.waiting import handover
 from resourcepool.waiting.contention import AT_LAST, LATELY, SHORTEST, SOON, UNASKED, Silence, silence
@@ -67,6 +70,15 @@ class TestItIsRemembered:
 @pytest.fixture(autouse=True)
 def _stopped(process_clock: Clock) -> None:
     process_clock.stop()
+
+
+@pytest.fixture(autouse=True)
+def _asking_is_dear(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As on the databases with a server."""
+    monkeypatch.setattr(dialect.of(connection), "asking_is_dear", True)
+    handover._texts.cache_clear()
+    yield
+    handover._texts.cache_clear()
 
 
 @pytest.fixture
@@ -173,3 +185,15 @@ class TestARelease:
         self.quiet(here, process_clock)
         assert not handover.release(connection, Proxy, held.pk, held.fence)
         assert columns(row) == before
+
+    @pytest.mark.only("sqlite")
+    def test_asks_each_time_where_that_costs_nothing(
+        self, here: Silence, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delattr(dialect.of(connection), "asking_is_dear")
+        handover._texts.cache_clear()
+        held = hold(new(Proxy))
+        self.quiet(here, process_clock)
+        waits = ticket(Proxy)
+        held.release()
+        assert given(waits)
