@@ -38,6 +38,7 @@ class One:
         self.is_notified = self.has_lapsed = False
 
     def turn(self) -> None:
+        self.waiter.free_at = 0.0  # each turn passes on what the dead have left
         self.line.turn({self.pk})
 
     @property
@@ -87,6 +88,7 @@ class ACondition(RuleBasedStateMachine):
         """It looks at its ticket: what it was given is its own, and nothing else is."""
         one = data.draw(st.sampled_from(self.waiting))
         one.turn()
+        self.nothing_is_lost()  # if it was its turn to look at free ones, too, it has passed them on
         one.turn()  # who has lost the place learns of it, and then leaves
         if one.is_notified or one.has_lapsed:
             self._goes_on(one)
