@@ -43,9 +43,13 @@ def use(lease: Any, log: Log) -> None:
 
 
 def a_holder(log: Log) -> int | None:
-    """Return the process that has acquired something, if nothing was noted since."""
-    events = log.events()
-    return events[-1].pid if events and events[-1].what == "acquired" else None
+    """Return the process that was the last to acquire what it has, if any has something."""
+    holders = dict[int, None]()
+    for event in log.events():
+        holders.pop(event.pid, None)
+        if event.what in ("acquired", "using"):
+            holders[event.pid] = None
+    return next(reversed(holders), None)
 
 
 def killed_while_holding(verdict: Verdict) -> int:
