@@ -80,6 +80,11 @@ class Named:
         return router.db_for_write(self.model)
 
     @property
+    def ttl(self) -> float:
+        """Seconds that it outlives the death of its holder's process."""
+        return self._ttl
+
+    @property
     def key(self) -> Key:
         return self.model, self.using, self.name
 

@@ -53,7 +53,7 @@ class Mutex(AbstractNamed):
     class Meta:
         verbose_name = _("lock")
         verbose_name_plural = _("locks")
-        default_permissions = OPERATED
+        default_permissions = (*OPERATED, "lease")  # over REST
 
 
 class AbstractPart(AbstractNamed):

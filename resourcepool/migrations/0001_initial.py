@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "channel",
                 "verbose_name_plural": "channels",
-                "default_permissions": ("change", "view", "operate"),
+                "default_permissions": ("change", "view", "operate", "publish"),
             },
         ),
         migrations.CreateModel(
@@ -318,7 +318,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "lock",
                 "verbose_name_plural": "locks",
-                "default_permissions": ("view", "operate"),
+                "default_permissions": ("view", "operate", "lease"),
             },
         ),
         migrations.CreateModel(
@@ -499,7 +499,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "stream",
                 "verbose_name_plural": "streams",
-                "default_permissions": ("add", "change", "delete", "view", "operate"),
+                "default_permissions": ("add", "change", "delete", "view", "operate", "submit"),
             },
         ),
         migrations.CreateModel(
@@ -1265,7 +1265,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "proxy",
                 "verbose_name_plural": "proxies",
-                "default_permissions": ("add", "change", "delete", "view", "operate"),
+                "default_permissions": ("add", "change", "delete", "view", "operate", "lease"),
                 "indexes": [models.Index(fields=["in_service", "busy_before"], name="resourcepool_proxy_free")],
                 "constraints": [
                     models.UniqueConstraint(

@@ -121,6 +121,11 @@ class Proxy(AbstractResource):
         """The URL for ``requests`` and the like, with the password in plain text: not for logs."""
         return self._url(quote(self.password, safe=""))
 
+    @sensitive_variables()
+    def for_holder(self) -> dict[str, Any]:
+        """Return what ``AbstractResource`` does, and the ``url``."""
+        return {**super().for_holder(), "url": self.url}
+
     @property
     def masked_url(self) -> str:
         """The URL for people and logs."""

@@ -15,10 +15,10 @@ from resourcepool.resources import selectors
 from resourcepool.resources.pool import Pool
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import STATE_COLUMNS, Status, Verdict
-from resourcepool.resources.tags import TagsField
+from resourcepool.resources.tags import TagsField, words
 
-# Besides Django's own: permission to free, quarantine, drain, reserve and return.
-PERMISSIONS = ("add", "change", "delete", "view", "operate")
+# Besides Django's own: to free, quarantine, drain, reserve and return; and to lease them over REST.
+PERMISSIONS = ("add", "change", "delete", "view", "operate", "lease")
 
 
 class AbstractResource(AbstractLease):
@@ -103,6 +103,18 @@ class AbstractResource(AbstractLease):
             return bool(value != self.__dict__.get("_state_read", {}).get(name, unknown))
         return super()._may_write(name, value, by_name=by_name)
 
+    def for_holder(self) -> dict[str, Any]:
+        """Return what a holder needs that is no process of this project; it goes out as JSON (docs/rest.md).
+
+        By default its name, its tags and the columns that your model adds, secrets too: they are what is leased.
+        """
+        own = [field for field in self._meta.concrete_fields if field.name not in _SHARED]
+        return {
+            "name": str(self),
+            "tags": words(self.tags),
+            **{one.attname: getattr(self, one.attname) for one in own},
+        }
+
     @classmethod
     def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:
         return selectors.where(cls, selector, connection.alias)
@@ -116,3 +128,6 @@ class AbstractResource(AbstractLease):
         using = using or router.db_for_write(type(self), instance=self)
         rows = ResourceQuerySet(model=type(self), using=using)
         return rows.filter(pk=self.pk).delete()
+
+
+_SHARED = frozenset(field.name for field in AbstractResource._meta.fields)

@@ -105,7 +105,7 @@ class Stream(AbstractElection):
     class Meta:
         verbose_name = _("stream")
         verbose_name_plural = _("streams")
-        default_permissions = ("add", "change", "delete", "view", "operate")
+        default_permissions = ("add", "change", "delete", "view", "operate", "submit")
 
     def wrong_settings(self) -> str:
         """Return the settings whose values no form would take, written by ``update`` or SQL; "": none."""

@@ -63,7 +63,7 @@ class Broadcast(models.Model):
     class Meta:
         verbose_name = _("channel")
         verbose_name_plural = _("channels")
-        default_permissions = ("change", "view", "operate")
+        default_permissions = ("change", "view", "operate", "publish")
 
     def __str__(self) -> str:
         return str(self.name)

@@ -1,0 +1,223 @@
+"""Leases for programs in any language: acquire a resource or a lock, renew, release, quarantine."""
+
+import contextlib
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import connections, router
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from resourcepool import options
+from resourcepool.database.clock import monotonic
+from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.leases import verbs
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.remote import Remote, Token, entrust
+from resourcepool.leases.terms import Grant, Terms
+from resourcepool.locks.base import TTL
+from resourcepool.locks.lock import Lock
+from resourcepool.locks.models import Mutex
+from resourcepool.resources.lease import ResourceLease
+from resourcepool.resources.registry import key, resource_model
+from resourcepool.resources.requests import RESERVED
+from resourcepool.rest.view import View, body, caller, require
+from resourcepool.status.reading import as_data, fetched
+from resourcepool.waiting.acquire import acquire
+from resourcepool.waiting.lease import AwaitedLease
+from resourcepool.waiting.request import Request as Wish
+from resourcepool.waiting.request import Source
+
+LONGEST_WAIT = 30.0  # seconds; web servers and proxies give up on longer answers
+MOST_NAME, MOST_ID = (
+    80,
+    64,
+)  # characters of a holder's name and of a request's id; together with a user's in a column
+MOST_SAME = 10  # leases of one request
+OF_POOLS = ("ttl", "priority", "strategy", "cooldown", "max_hold")
+OF_ALL = ("timeout", "holder", "request_id")
+
+
+class RemoteResource(Remote, ResourceLease):
+    """A lease of a resource, held by a program elsewhere."""
+
+
+class RemoteLock(Remote, AwaitedLease):
+    """A lock, held by a program elsewhere."""
+
+
+class Acquire(View):
+    """``POST pools/<pool>/acquire``: the lease of one resource, and what its holder needs to use it."""
+
+    def post(self, request: Request, pool: str) -> Response:
+        model: Any = resource_model(pool)
+        require(request, "lease", model)
+        asked = body(request, [*OF_POOLS, *OF_ALL, "where"])
+        chosen = {name: asked[name] for name in OF_POOLS if name in asked}
+        own = {"timeout": timeout_of(asked), "holder": holder_of(request, asked, is_one_of_many=False)}
+        wish = model.pool.request(1, {**where(asked), **chosen, **own})
+        lease = given(model.pool, wish, asked)
+        try:
+            resource = as_data(lease.resource.for_holder())
+        except BaseException:
+            lease.abandon()
+            raise
+        return Response({**entrusted(lease), "resource": resource}, 201)
+
+
+class AcquireLock(View):
+    """``POST locks/<name>/acquire``: a lock by its name, for one holder among all processes and programs."""
+
+    def post(self, request: Request, name: str) -> Response:
+        require(request, "lease", Mutex)
+        asked = body(request, [*OF_ALL, "ttl"])
+        lock = Lock(name, ttl=asked.get("ttl", TTL))
+        terms = Terms(lock.ttl, holder_of(request, asked, is_one_of_many=True))
+        wish = Wish(terms, timeout=timeout_of(asked), selector=lock.name)
+        return Response(entrusted(given(lock, wish, asked, pk=lock.name)), 201)
+
+
+class Act(View):
+    """``POST leases/<act>``: what a holder does with its lease, which the body names by its token."""
+
+    needs: tuple[str, ...] = ("lease",)
+
+    def post(self, request: Request) -> Response:
+        asked = body(request, (), self.needs)
+        lease = of_token(Token.read(asked["lease"]))
+        require(request, "lease", lease.model)
+        return self.done(lease, asked)
+
+    def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
+        raise NotImplementedError
+
+
+class Renew(Act):
+    """``POST leases/renew``: for another ``ttl`` seconds."""
+
+    def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
+        lease.renew()
+        return Response({"expires_in": as_data(lease.remaining)})
+
+
+class Release(Act):
+    """``POST leases/release``: to the first in line, or free."""
+
+    def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
+        lease.release()
+        return Response(status=204)
+
+
+class Quarantine(Act):
+    """``POST leases/quarantine``: a resource that proved bad."""
+
+    needs = ("lease", "reason")
+
+    def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
+        if not isinstance(lease, ResourceLease):
+            raise BadOption("lease", lease.pk, "of a resource, not of a lock")
+        lease.quarantine(asked["reason"])
+        return Response(status=204)
+
+
+def where(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the selectors of a body; raises BadOption for one that would be taken for an option."""
+    found = asked.get("where", {})
+    if not isinstance(found, dict):
+        raise BadOption("where", found, 'an object, such as {"country": "US", "tags": ["fast"]}')
+    for name in found:
+        if name in RESERVED:
+            raise BadOption("where", name, because="it is the name of an option, no field to select by")
+    return found
+
+
+def timeout_of(asked: Mapping[str, Any]) -> float:
+    """Return how many seconds to wait; 0 unless the body says otherwise."""
+    return options.seconds("timeout", asked.get("timeout", 0), most=LONGEST_WAIT)
+
+
+def holder_of(request: Request, asked: Mapping[str, Any], *, is_one_of_many: bool) -> str:
+    """Return the holder's name of a body, with its ``request_id``, or a number where none is given.
+
+    Args:
+        is_one_of_many: a name that was chosen gets a number, too: whoever holds one lock under it and waits for another
+            would look like one that waits for itself.
+    """
+    holder = options.text("holder", asked.get("holder", caller(request)), most=MOST_NAME)
+    if "#" in holder:  # or somebody could name himself as the request of somebody else, and share its lease
+        raise BadOption("holder", holder, because="# begins the id of a request: send that as request_id")
+    if "request_id" in asked:
+        request_id = options.text("request_id", asked["request_id"], most=MOST_ID)
+        return f"{holder} #{request_id} of user {request.user.pk}"
+    return f"{holder} #{secrets.token_hex(4)}" if is_one_of_many or "holder" not in asked else holder
+
+
+def given(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any) -> Any:
+    """Return the lease that is wished for, or, with a ``request_id``, the one that the same request got before.
+
+    Args:
+        which: the only rows that it can be.
+
+    Raises:
+        AcquireTimeout: it did not come free in time.
+    """
+    if "request_id" not in asked:
+        return acquire(source, wish)[0]
+    if (before := granted_before(source, wish, which)) is not None:
+        return before
+    lease = acquire(source, wish)[0]
+    # Sent twice at the same time it may have got two: both answers are about the same one, and the other comes free.
+    first = granted_before(source, wish, which)
+    if first is None or first.pk == lease.pk:
+        return lease
+    lease.give_back_or_expire()
+    return first
+
+
+def granted_before(source: Source, wish: Wish, which: Mapping[str, Any]) -> Any:
+    """Return the first lease that this holder has, renewed; None: it has none."""
+    name = wish.terms.holder
+    rows = verbs.rows_of(connections[source.using], source.model).held_by(name).filter(**which).order_by("pk")
+    for pk, fence, holder in fetched(rows.values_list("pk", "fence", "holder")[:MOST_SAME]):
+        lease = remote(source.model, Grant(pk, fence, holder, monotonic()), wish)
+        if holder == name and is_renewed(lease):  # databases may take "A" for "a"
+            return lease
+    return None
+
+
+def is_renewed(lease: Lease) -> bool:
+    """Renew it; tell whether it was still held."""
+    with contextlib.suppress(LeaseLost):
+        lease.renew()
+    return lease.is_held
+
+
+def remote(model: Any, grant: Grant, wish: Wish) -> Any:
+    """Return the handle of a grant that a program elsewhere has."""
+    if model is Mutex:
+        return RemoteLock(model, router.db_for_write(model), grant, wish.terms)
+    return RemoteResource(model.pool, model.pool.using, grant, wish)
+
+
+def of_token(token: Token) -> Any:
+    """Return the handle of the lease that a token is about; raises BadOption where there is no such pool any more."""
+    model: Any = Mutex if token.model == Mutex._meta.label_lower else resource_model(token.model)
+    is_recorded = model is not Mutex and model.pool.keeps_history
+    terms = Terms(
+        token.ttl, token.holder, cooldown=token.cooldown, max_hold=token.max_hold, is_recorded=is_recorded
+    )
+    return remote(model, token.grant(key(model, token.pk)), Wish(terms))
+
+
+def entrusted(lease: Lease) -> dict[str, Any]:
+    """Leave the lease to the caller; return what it is told of it."""
+    return {
+        "lease": entrust(lease),
+        "pool": lease.model._meta.label,
+        "id": as_data(lease.pk),
+        "fence": lease.fence,
+        "holder": lease.holder,
+        "ttl": lease.terms.ttl,
+        "expires_in": as_data(lease.remaining),
+    }

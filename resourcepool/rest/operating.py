@@ -1,0 +1,81 @@
+"""What operators can do to resources: what there is, and doing it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import connections
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from resourcepool import options
+from resourcepool.database.retry import retrying
+from resourcepool.exceptions import BadOption
+from resourcepool.operations import OPERATIONS, Operation
+from resourcepool.resources.registry import chosen, resource_model
+from resourcepool.rest.leasing import where
+from resourcepool.rest.view import View, body, caller, require
+
+WHICH = ("ids", "where", "all", "dry_run")
+
+
+class Operations(View):
+    """``GET pools/<pool>/operations``: each, with its fields."""
+
+    def get(self, request: Request, pool: str) -> Response:
+        model: Any = resource_model(pool)
+        require(request, "view", model)
+        return Response({"operations": [described(one) for one in OPERATIONS.values() if one.is_for(model)]})
+
+
+class Operate(View):
+    """``POST pools/<pool>/operations/<name>``: to these ``ids``, to those ``where``, or to ``all``."""
+
+    def post(self, request: Request, pool: str, name: str) -> Response:
+        model: Any = resource_model(pool)
+        require(request, "view", model)
+        operation = OPERATIONS[options.one_of("operation", name, known(model))]
+        require(request, operation.permission, model)
+        asked = body(request, [*WHICH, *(field.name for field in operation.fields)])
+        dry_run = options.flag("dry_run", asked.get("dry_run", False))
+        rows, answers = rows_of(model, operation, asked), answered(operation, asked, is_needed=not dry_run)
+        total = retrying(connections[rows.db], rows.count)
+        if total > operation.most:
+            raise BadOption("all", total, f"at most {operation.most} at once")
+        changed = operation.do(rows, actor=caller(request), **answers) if total and not dry_run else 0
+        return Response({"dry_run": dry_run, "found": total, "changed": changed})
+
+
+def known(model: Any) -> list[str]:
+    """Return the names of all operations for this kind of resource."""
+    return [name for name, one in OPERATIONS.items() if one.is_for(model)]
+
+
+def described(operation: Operation) -> dict[str, Any]:
+    fields = [
+        {"name": one.name, "label": str(one.label), "help": str(one.help), "needed": one.is_needed}
+        for one in operation.fields
+    ]
+    said = {"title": str(operation.title), "effect": str(operation.effect)}
+    return {"name": operation.name, **said, "permission": operation.permission, "fields": fields}
+
+
+def rows_of(model: Any, operation: Operation, asked: Mapping[str, Any]) -> Any:
+    """Return the resources that it is done to; raises BadOption unless it is clear which are meant."""
+    ids, wishes = asked.get("ids", []), where(asked)
+    if not isinstance(ids, list) or len(ids) > operation.most:
+        raise BadOption("ids", ids, f"a list of up to {operation.most} primary keys")
+    if [bool(ids), bool(wishes), options.flag("all", asked.get("all", False))].count(True) != 1:
+        raise BadOption("ids", ids, because='say which resources: "ids", "where", or "all": true')
+    rows = chosen(model, [str(one) for one in ids], wishes)
+    return (operation.concerned if ids else operation.by_filter or operation.concerned)(rows)
+
+
+def answered(operation: Operation, asked: Mapping[str, Any], *, is_needed: bool) -> dict[str, Any]:
+    """Return the checked values of its fields; raises BadOption, about the name in the body."""
+    found = {}
+    for field in operation.fields:
+        try:
+            found[field.name] = field.checked(asked.get(field.name), is_needed=is_needed)
+        except BadOption as error:
+            raise error.of(field.name) from None
+    return found

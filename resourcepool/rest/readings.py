@@ -1,0 +1,199 @@
+"""How everything stands, page by page: what the dashboard and the commands show, for whoever may view it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from resourcepool import options
+from resourcepool.elections.models import Leadership
+from resourcepool.exceptions import BadOption
+from resourcepool.locks.channels.models import Broadcast, Subscription
+from resourcepool.locks.models import Mutex, Notification, RWLockPermit, SemaphorePermit
+from resourcepool.queues.models import Queue, Server, TaskType
+from resourcepool.resources.registry import chosen, key, resource_model, resource_models
+from resourcepool.resources.state import State
+from resourcepool.rest.view import View, listed, may, require
+from resourcepool.status import why
+from resourcepool.status.alarms import alarms
+from resourcepool.status.channels import CHANNELS
+from resourcepool.status.dispensers import DISPENSERS
+from resourcepool.status.elections import ELECTIONS
+from resourcepool.status.export.records import of_resources
+from resourcepool.status.holders import counts, holdings
+from resourcepool.status.locks.names import lock_named, locks
+from resourcepool.status.pools import in_state, pools
+from resourcepool.status.queues.queues import queues_of
+from resourcepool.status.queues.task_types import task_type, task_types
+from resourcepool.status.reading import as_data, fetched
+from resourcepool.status.streams import STREAMS
+from resourcepool.status.timers import TOPICS
+from resourcepool.status.work.places import Places
+from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
+from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.timers.models import Timer, Topic
+
+MOST = 200  # on a page
+OF_LOCKS = (Mutex, SemaphorePermit, RWLockPermit, Notification)
+# What is known by name: how it is read, and what one must be able to view for it.
+PLACES: Mapping[str, tuple[Places, tuple[Any, ...]]] = {
+    "streams": (STREAMS, (Stream, Task)),
+    "dispensers": (DISPENSERS, (Dispenser, DispenserTask)),
+    "topics": (TOPICS, (Topic, Timer)),
+    "channels": (CHANNELS, (Broadcast, Subscription)),
+    "elections": (ELECTIONS, (Leadership,)),
+}
+
+
+class Pools(View):
+    """``GET pools``: the pools that the caller may view."""
+
+    def get(self, request: Request) -> Response:
+        asked(request)
+        return Response(
+            {"pools": as_data(pools([one for one in resource_models() if may(request, "view", one)]))}
+        )
+
+
+class PoolNamed(View):
+    """``GET pools/<pool>``."""
+
+    def get(self, request: Request, pool: str) -> Response:
+        asked(request)
+        return Response(as_data(pools([pool_of(request, pool)])[0]))
+
+
+class Resources(View):
+    """``GET pools/<pool>/resources``: by primary key, those ``after`` one; of one ``state``, with all ``tag``."""
+
+    def get(self, request: Request, pool: str) -> Response:
+        model, query = pool_of(request, pool), asked(request, "after", "limit", "state", "tag")
+        limit, tags = limit_of(query), request.query_params.getlist("tag")
+        rows = chosen(model, wishes={"tags": tags} if tags else {})
+        if "state" in query:
+            rows = rows.filter(in_state(State(options.one_of("state", query["state"], State.values))))
+        if "after" in query:
+            rows = rows.filter(pk__gt=key(model, query["after"]))
+        pks = fetched(rows.order_by("pk").values_list("pk", flat=True)[: limit + 1])
+        found = of_resources(rows.filter(pk__in=pks[:limit]))
+        return Response({"resources": as_data(list(found)), "after": next_page(pks, limit)})
+
+
+class ResourceOf(View):
+    """``GET pools/<pool>/resources/<id>``: who has it, since when, and why it is free or not."""
+
+    def get(self, request: Request, pool: str, pk: str) -> Response:
+        model = pool_of(request, pool)
+        asked(request)
+        return Response(as_data(why.resource(chosen(model, [pk]).get())))
+
+
+class Leases(View):
+    """``GET pools/<pool>/leases``: the next to expire first; of one ``holder`` or ``host``."""
+
+    def get(self, request: Request, pool: str) -> Response:
+        model, query = pool_of(request, pool), asked(request, "limit", "holder", "host")
+        whose = {name: query[name] for name in ("holder", "host") if name in query}
+        total = counts([model], **whose).get(model, 0)
+        return Response({"leases": as_data(holdings(model, **whose, limit=limit_of(query))), "total": total})
+
+
+class Listed(View):
+    """``GET streams`` and the like: a page, ``after`` a name, of one ``standing``, ``containing`` a text."""
+
+    kind = ""
+
+    def get(self, request: Request) -> Response:
+        places, needed = PLACES[self.kind]
+        require(request, "view", *needed)
+        query: dict[str, Any] = asked(request, "after", "limit", "standing", "containing")
+        page = places.page(**{**query, "limit": limit_of(query)})
+        return Response({self.kind: as_data(page.found), "after": page.after})
+
+
+class Named(View):
+    """``GET streams/<name>`` and the like."""
+
+    kind = ""
+
+    def get(self, request: Request, name: str) -> Response:
+        places, needed = PLACES[self.kind]
+        require(request, "view", *needed)
+        asked(request)
+        return Response(as_data(places.named(name)[0]))
+
+
+class Locks(View):
+    """``GET locks``: locks, semaphores, read-write locks, conditions and barriers, by name, those ``after`` one."""
+
+    def get(self, request: Request) -> Response:
+        require(request, "view", *OF_LOCKS)
+        query: dict[str, Any] = asked(request, "after", "limit", "kind", "prefix")
+        page = locks(**{**query, "limit": limit_of(query)})
+        return Response({"locks": as_data(page.locks), "after": page.after})
+
+
+class LocksNamed(View):
+    """``GET locks/<name>``: all kinds of this name, with their holders and their lines."""
+
+    def get(self, request: Request, name: str) -> Response:
+        require(request, "view", *OF_LOCKS)
+        return Response({"locks": as_data(lock_named(name, asked(request, "kind").get("kind", "")))})
+
+
+class TaskTypes(View):
+    """``GET queues``: the first 200 task types, with their servers."""
+
+    def get(self, request: Request) -> Response:
+        require(request, "view", TaskType, Server)
+        asked(request)
+        return Response({"task_types": as_data(task_types())})
+
+
+class Queues(View):
+    """``GET queues/<task type>``: the task type, and its first queues."""
+
+    def get(self, request: Request, name: str) -> Response:
+        require(request, "view", TaskType, Server, Queue)
+        query, found = asked(request, "limit"), task_type(name)
+        return Response(
+            {"task_type": as_data(found), "queues": as_data(queues_of(found, limit=limit_of(query)))}
+        )
+
+
+class Alarms(View):
+    """``GET alarms``: what is wrong now, the worst first; for who may view everything."""
+
+    def get(self, request: Request) -> Response:
+        systems = [model for _places, models in PLACES.values() for model in models]
+        require(request, "view", *resource_models(), *systems, *OF_LOCKS, TaskType, Server, Queue)
+        asked(request)
+        return Response({"alarms": as_data(alarms())})
+
+
+def pool_of(request: Request, pool: str) -> Any:
+    """Return the model of this pool, if the caller may view it."""
+    model = resource_model(pool)
+    require(request, "view", model)
+    return model
+
+
+def asked(request: Request, *allowed: str) -> dict[str, str]:
+    """Return the parameters of the address; raises BadOption for others than those allowed."""
+    found = request.query_params.dict()
+    for name in found:
+        if name not in allowed:
+            raise BadOption(name, found[name], because=f"no such parameter here; there are: {listed(allowed)}")
+    return found
+
+
+def limit_of(query: Mapping[str, str]) -> int:
+    """Return how many to show; raises BadOption."""
+    text = query.get("limit", str(MOST))
+    return options.whole("limit", int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else text, least=1, most=MOST)
+
+
+def next_page(keys: Sequence[Any], limit: int) -> str:
+    """Return the ``after`` of the next page, given the keys of this one and one more; "": this is the last."""
+    return str(keys[limit - 1]) if len(keys) > limit else ""

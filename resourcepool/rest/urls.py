@@ -1,0 +1,59 @@
+"""The addresses of the API. No name of a pool, a stream or a lock ends with a slash, so no address does."""
+
+from django.urls import path
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from resourcepool.rest.leasing import Acquire, AcquireLock, Quarantine, Release, Renew
+from resourcepool.rest.operating import Operate, Operations
+from resourcepool.rest.readings import (
+    PLACES,
+    Alarms,
+    Leases,
+    Listed,
+    Locks,
+    LocksNamed,
+    Named,
+    PoolNamed,
+    Pools,
+    Queues,
+    ResourceOf,
+    Resources,
+    TaskTypes,
+)
+from resourcepool.rest.submitting import Publish, Submit
+from resourcepool.rest.view import View
+
+
+class Index(View):
+    """``GET`` of the root: all addresses."""
+
+    def get(self, request: Request) -> Response:
+        return Response({"addresses": [str(one.pattern) for one in urlpatterns if str(one.pattern)]})
+
+
+app_name = "resourcepool_api"
+urlpatterns = [
+    path("", Index.as_view()),
+    path("pools", Pools.as_view()),
+    path("pools/<str:pool>", PoolNamed.as_view()),
+    path("pools/<str:pool>/acquire", Acquire.as_view()),
+    path("pools/<str:pool>/leases", Leases.as_view()),
+    path("pools/<str:pool>/resources", Resources.as_view()),
+    path("pools/<str:pool>/resources/<str:pk>", ResourceOf.as_view()),
+    path("pools/<str:pool>/operations", Operations.as_view()),
+    path("pools/<str:pool>/operations/<str:name>", Operate.as_view()),
+    path("leases/renew", Renew.as_view()),
+    path("leases/release", Release.as_view()),
+    path("leases/quarantine", Quarantine.as_view()),
+    path("locks", Locks.as_view()),
+    path("locks/<path:name>/acquire", AcquireLock.as_view()),
+    path("locks/<path:name>", LocksNamed.as_view()),
+    path("queues", TaskTypes.as_view()),
+    path("queues/<path:name>", Queues.as_view()),
+    path("streams/<path:name>/submit", Submit.as_view()),
+    path("channels/<path:name>/publish", Publish.as_view()),
+    *(path(kind, Listed.as_view(kind=kind)) for kind in PLACES),
+    *(path(f"{kind}/<path:name>", Named.as_view(kind=kind)) for kind in PLACES),
+    path("alarms", Alarms.as_view()),
+]

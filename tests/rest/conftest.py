@@ -1,0 +1,65 @@
+"""Programs that call the API, with different rights."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from rest_framework.test import APIClient
+
+from resourcepool.leases.keeper import keeper
+
+
+class Caller:
+    """A program that calls as one user; every answer is JSON."""
+
+    def __init__(self, user: User | None) -> None:
+        self._client = APIClient(SERVER_NAME="localhost")
+        if user is not None:
+            self._client.force_authenticate(user)
+
+    def get(self, address: str, **query: Any) -> Any:
+        return self._client.get(f"/api/{address}", query)
+
+    def post(self, address: str, **sent: Any) -> Any:
+        return self._client.post(f"/api/{address}", sent, format="json")
+
+    def send(self, address: str, text: str, kind: str = "application/json") -> Any:
+        return self._client.post(f"/api/{address}", text, content_type=kind)
+
+    def got(self, address: str, status: int = 201, **sent: Any) -> Any:
+        """Return what a POST is answered with."""
+        answer = self.post(address, **sent)
+        assert answer.status_code == status, answer.content
+        return answer.json() if answer.content else None
+
+
+def user(name: str, *permissions: str) -> User:
+    made = User.objects.create_user(name)
+    made.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    assert made.user_permissions.count() == len(permissions)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """Leases that a test made and forgot end with it."""
+    yield
+    for lease in keeper.not_given_back():
+        keeper.forget(lease)
+
+
+@pytest.fixture
+def call(db: None) -> Callable[..., Caller]:
+    """``call("lease_proxy", ..)``: a program with these permissions."""
+    return lambda *permissions, name="bot": Caller(user(name, *permissions))
+
+
+@pytest.fixture
+def crawler(call: Callable[..., Caller]) -> Caller:
+    return call("lease_proxy", "lease_mutex")
+
+
+@pytest.fixture
+def root(db: None) -> Caller:
+    return Caller(User.objects.create_superuser("root"))

@@ -1,0 +1,84 @@
+"""Real processes: programs that call the API, beside processes that lease in Python, and web servers that die."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from resourcepool.models import Proxy
+from tests.app.rows import columns, new, several
+from tests.rest.conftest import Caller
+from tests.spawned import Spawner
+
+TIMES = 12
+SERVERS, PYTHONS = 3, 2
+
+
+def _boss() -> Caller:
+    return Caller(User.objects.get(username="root"))
+
+
+def _add_one(file: str) -> None:
+    number = int(Path(file).read_text())
+    time.sleep(0.001)  # wide enough for another process to come in between
+    Path(file).write_text(str(number + 1))
+
+
+def count_by_api(file: str) -> None:
+    """Add one to the number in ``file``, again and again; each time a web server that waits and answers."""
+    boss = _boss()
+    for _ in range(TIMES):
+        answer = boss.post("pools/proxy/acquire", timeout=30)
+        while answer.status_code == 423:
+            answer = boss.post("pools/proxy/acquire", timeout=30)
+        _add_one(file)
+        boss.got("leases/release", 204, lease=answer.json()["lease"])
+
+
+def count_in_python(file: str) -> None:
+    for _ in range(TIMES):
+        with Proxy.pool.lease(timeout=60):
+            _add_one(file)
+
+
+def acquire_and_end(how: str) -> None:
+    """Be a web server that grants, prints the token, and ends."""
+    print(json.dumps(_boss().got("pools/proxy/acquire", ttl=60)), flush=True)
+    if how == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def release(token: str) -> None:
+    _boss().got("leases/renew", 200, lease=token)
+    _boss().got("leases/release", 204, lease=token)
+
+
+def test_programs_and_processes_count_exactly_under_the_only_row(
+    root: Any, spawn: Spawner, tmp_path: Path
+) -> None:
+    new(Proxy)
+    file = tmp_path / "counter"
+    file.write_text("0")
+    children = [spawn(count_by_api, str(file)) for _ in range(SERVERS)]
+    children += [spawn(count_in_python, str(file)) for _ in range(PYTHONS)]
+    for child in children:
+        child.succeed(timeout=150)
+    assert int(file.read_text()) == (SERVERS + PYTHONS) * TIMES
+
+
+def test_a_lease_outlives_the_web_server_that_granted_it_and_any_other_renews_it(
+    root: Any, spawn: Spawner
+) -> None:
+    rows = several(Proxy, 2)
+    for how in ("ended", "killed"):
+        child = spawn(acquire_and_end, how)
+        got = json.loads(child.line('"lease"'))
+        child.wait()
+        row = next(one for one in rows if one.pk == got["id"])
+        assert (columns(row)["holder"], columns(row)["fence"]) == (got["holder"], got["fence"])
+        spawn(release, got["lease"]).succeed()
+        assert columns(row)["holder"] == ""
