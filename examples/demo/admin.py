@@ -5,6 +5,7 @@ import socket
 import time
 import urllib.error
 import urllib.request
+from importlib.util import find_spec
 
 from django.contrib.auth import get_user_model
 from rich.console import Console
@@ -27,6 +28,8 @@ def serve_admin(console: Console, processes: Processes) -> None:
     _start(processes, "sweep", "resourcepool_sweep", "--every", "60")
     console.print(f"\n[bold]The admin[/]: {url}   user: {USER}   password: {password}")
     console.print(f"The dashboard: {url}resourcepool/dashboard/")
+    if find_spec("rest_framework"):
+        console.print(f"The REST API:  curl -u {USER}:{password} http://127.0.0.1:{port}/api/pools")
     console.print("A few crawlers go on, so that there is something to see. Ctrl-C ends it all.")
     try:
         while True:

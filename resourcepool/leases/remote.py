@@ -91,7 +91,7 @@ class Remote(Lease):
 
     def lose(self, reason: str, trust: Trust | None = None) -> None:
         """Note the loss, for this call alone: the program may have released it before, so nobody else is told."""
-        why = f"released before, {reason}" if reason == TAKEN else reason
+        why = f"it was released before, {reason}" if reason == TAKEN else reason
         self._state.end(lost=LeaseLost(f"{self} of {self.holder} is over: {why}"))
 
     def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:

@@ -191,7 +191,8 @@ def asked(request: Request, *allowed: str) -> dict[str, str]:
 def limit_of(query: Mapping[str, str]) -> int:
     """Return how many to show; raises BadOption."""
     text = query.get("limit", str(MOST))
-    return options.whole("limit", int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else text, least=1, most=MOST)
+    is_number = text.isascii() and text.isdecimal() and len(text) < 9
+    return options.whole("limit", int(text) if is_number else text, least=1, most=MOST)
 
 
 def next_page(keys: Sequence[Any], limit: int) -> str:

@@ -12,6 +12,7 @@ from tests.guards.queue_plans import QUEUE_PLANS
 from tests.guards.queues import QUEUES
 from tests.guards.records import RECORDS
 from tests.guards.resources import RESOURCES
+from tests.guards.rest import REST
 from tests.guards.rwlock import READ_WRITE_LOCKS
 from tests.guards.semaphores import SEMAPHORES
 from tests.guards.servers import QUEUE_SERVERS
@@ -28,6 +29,7 @@ MUTATIONS = (
     *CHECKING,
     *RECORDS,
     *SURFACES,
+    *REST,
     *QUEUE_PLANS,
     *QUEUES,
     *QUEUE_SERVERS,

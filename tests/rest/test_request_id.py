@@ -3,9 +3,11 @@
 import threading
 from typing import Any
 
+import pytest
 from django.contrib.auth.models import User
 
 from resourcepool.models import Mutex, Proxy
+from resourcepool.rest import leasing
 from tests.app.rows import columns, expire, new, several
 from tests.rest.conftest import Caller, user
 
@@ -52,6 +54,19 @@ def test_sent_many_times_at_once_all_answers_are_about_one_lease(transactional_d
     held = [row.pk for row in rows if columns(row)["holder"]]
     last = Caller(boss).got("pools/proxy/acquire", request_id="r")
     assert last["id"] == held[0] == min(one["id"] for one in answers)
+
+
+def test_of_two_that_came_at_once_the_one_that_sees_the_other_gives_its_own_back(
+    crawler: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = several(Proxy, 2)
+    got = crawler.got("pools/proxy/acquire", request_id="r", where={"host": first.host})
+    looks = iter([None])  # it began before there was anything to see
+    see = leasing.granted_before
+    monkeypatch.setattr(leasing, "granted_before", lambda *asked: next(looks, see(*asked)))
+    again = crawler.got("pools/proxy/acquire", request_id="r", where={"host": second.host})
+    assert (again["id"], again["fence"]) == (first.pk, got["fence"])
+    assert columns(second)["holder"] == ""
 
 
 def test_a_lock_sent_again_is_the_same_too(crawler: Caller) -> None:

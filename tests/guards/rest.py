@@ -1,0 +1,60 @@
+"""The guards of the REST API: who may call, whose lease is whose, and what is left alone."""
+
+from tests.guards.mutation import Mutation
+
+LEASING, VIEW, OPERATING, REMOTE = "rest/leasing.py", "rest/view.py", "rest/operating.py", "leases/remote.py"
+ACCESS, LEASES = ("tests/rest/test_access.py",), ("tests/rest/test_leasing.py",)
+REPEATED = ("tests/rest/test_request_id.py",)
+
+REST = (
+    Mutation("rest: only who is logged in", VIEW, "(IsAuthenticated,)", "()", ACCESS),
+    Mutation(
+        "rest: permissions are asked for", VIEW, "if not may(request, action, model):", "if False:", ACCESS
+    ),
+    Mutation(
+        "rest: the holder's permission, too",
+        LEASING,
+        '        require(request, "lease", lease.model)\n',
+        "",
+        ACCESS,
+    ),
+    Mutation(
+        "rest: an operation's own permission",
+        OPERATING,
+        "        require(request, operation.permission, model)\n",
+        "",
+        ACCESS,
+    ),
+    Mutation("rest: a selector is no option", LEASING, "if name in RESERVED:", "if False:", LEASES),
+    Mutation("rest: no name is another's request", LEASING, 'if "#" in holder:', "if False:", LEASES),
+    Mutation(
+        "rest: a request is its user's",
+        LEASING,
+        'f"{holder} #{request_id} of user {request.user.pk}"',
+        'f"{holder} #{request_id}"',
+        REPEATED,
+    ),
+    Mutation(
+        "rest: of two leases of a request one comes free",
+        LEASING,
+        "    lease.give_back_or_expire()\n    return first",
+        "    return first",
+        REPEATED,
+    ),
+    Mutation("rest: what is entrusted is not kept here", REMOTE, "    keeper.forget(lease)\n", "", LEASES),
+    Mutation(
+        "rest: max_hold counts from the grant",
+        REMOTE,
+        "monotonic() - max(0.0, time.time() - self.granted_at)",
+        "monotonic()",
+        LEASES,
+    ),
+    Mutation(
+        "rest: a token is signed",
+        REMOTE,
+        "cls(*signing.loads(text, salt=SALT))",
+        'cls(*signing.JSONSerializer().loads(signing.b64_decode(text.partition(":")[0].encode())))',
+        LEASES,
+    ),
+    Mutation("rest: no cache keeps a secret", VIEW, '= "no-store"', '= "public"', LEASES),
+)
