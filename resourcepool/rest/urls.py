@@ -5,6 +5,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from resourcepool.rest.leasing import Acquire, AcquireLock, Quarantine, Release, Renew
+from resourcepool.rest.metrics import Metrics
 from resourcepool.rest.operating import Operate, Operations
 from resourcepool.rest.readings import (
     PLACES,
@@ -56,4 +57,5 @@ urlpatterns = [
     *(path(kind, Listed.as_view(kind=kind)) for kind in PLACES),
     *(path(f"{kind}/<path:name>", Named.as_view(kind=kind)) for kind in PLACES),
     path("alarms", Alarms.as_view()),
+    path("metrics", Metrics.as_view()),
 ]

@@ -1,0 +1,59 @@
+"""The numbers of the dashboard for Prometheus, read when they are asked for: every web server says the same."""
+
+from collections.abc import Iterable, Iterator
+
+from django.http import HttpResponse
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from rest_framework.request import Request
+
+from resourcepool.locks.models import Mutex, RWLockPermit, SemaphorePermit
+from resourcepool.resources.registry import resource_models
+from resourcepool.rest.gauges import OF_LOCKS, OF_POOLS, SYSTEMS, Gauges
+from resourcepool.rest.readings import asked
+from resourcepool.rest.view import View, may
+from resourcepool.status.locks.standing import standing
+from resourcepool.status.pools import PoolStatus, pools
+
+
+class Metrics(View):
+    """``GET metrics``: of all that the caller may view."""
+
+    def get(self, request: Request) -> HttpResponse:
+        asked(request)
+        registry = CollectorRegistry()
+        registry.register(_Found(list(families(request))))
+        return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+class _Found:
+    def __init__(self, found: list[GaugeMetricFamily]) -> None:
+        self._found = found
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        """Return the gauges, for ``prometheus_client``."""
+        return self._found
+
+
+def families(request: Request) -> Iterator[GaugeMetricFamily]:
+    """Yield all gauges of what the caller may view."""
+    visible = [model for model in resource_models() if may(request, "view", model)]
+    found = pools(visible)
+    yield by_state(found)
+    for gauges in (Gauges("pool", (), lambda: found, OF_POOLS, "label"), *SYSTEMS):
+        if all(may(request, "view", model) for model in gauges.needed):
+            yield from gauges.families()
+    if all(may(request, "view", model) for model in (Mutex, SemaphorePermit, RWLockPermit)):
+        locks = standing()
+        for name, about, value in OF_LOCKS:
+            yield GaugeMetricFamily(f"resourcepool_locks_{name}", about, value=value(locks))
+
+
+def by_state(found: Iterable[PoolStatus]) -> GaugeMetricFamily:
+    """Return how many resources of each pool are in each state."""
+    family = GaugeMetricFamily("resourcepool_pool_resources", "Resources by state.", labels=["pool", "state"])
+    for one in found:
+        for state, count in one.counts.items():
+            family.add_metric([one.label, state.value], count)
+    return family
