@@ -163,16 +163,28 @@ def given(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any) ->
         AcquireTimeout: it did not come free in time.
     """
     if "request_id" not in asked:
-        return acquire(source, wish)[0]
+        return acquired(source, wish)
     if (before := granted_before(source, wish, which)) is not None:
         return before
-    lease = acquire(source, wish)[0]
+    lease = acquired(source, wish)
     # Sent twice at the same time it may have got two: both answers are about the same one, and the other comes free.
     first = granted_before(source, wish, which)
     if first is None or first.pk == lease.pk:
         return lease
     lease.give_back_or_expire()
     return first
+
+
+def acquired(source: Source, wish: Wish) -> Any:
+    """Return a new lease, which lasts for its whole ``ttl``; raises AcquireTimeout."""
+    lease: Any = acquire(source, wish)[0]
+    if lease.trust.lasts < wish.terms.ttl:  # handed over to a waiter: seconds, until it is renewed
+        try:
+            lease.renew()
+        except BaseException:
+            lease.abandon()
+            raise
+    return lease
 
 
 def granted_before(source: Source, wish: Wish, which: Mapping[str, Any]) -> Any:

@@ -43,6 +43,13 @@ REST = (
     ),
     Mutation("rest: what is entrusted is not kept here", REMOTE, "    keeper.forget(lease)\n", "", LEASES),
     Mutation(
+        "rest: what a waiter gets lasts for its whole ttl",
+        LEASING,
+        "if lease.trust.lasts < wish.terms.ttl:",
+        "if False:",
+        LEASES,
+    ),
+    Mutation(
         "rest: max_hold counts from the grant",
         REMOTE,
         "monotonic() - max(0.0, time.time() - self.granted_at)",

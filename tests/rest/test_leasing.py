@@ -125,12 +125,13 @@ def test_nothing_free_is_said_at_once_and_when_to_ask_again(crawler: Caller) -> 
 
 def test_who_waits_stands_in_line_and_gets_what_is_released(transactional_db: None, crawler: Caller) -> None:
     lease, got = hold(new(Proxy)), []
-    waiting = threading.Thread(target=lambda: got.append(crawler.got("pools/proxy/acquire", timeout=30)))
+    waiting = threading.Thread(target=lambda: got.append(crawler.got("pools/proxy/acquire", ttl=30, timeout=30)))
     waiting.start()
     eventually(lambda: Ticket.objects.waiting().exists())
     lease.release()
     waiting.join(30)
     assert got[0]["id"] == lease.pk
+    assert 25 < got[0]["expires_in"] <= got[0]["ttl"] == 30  # it was handed over for seconds
 
 
 def test_the_history_tells_when_it_was_got_and_given_back(
