@@ -22,7 +22,7 @@ from resourcepool.locks.models import Mutex
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.registry import key, resource_model
 from resourcepool.resources.requests import RESERVED
-from resourcepool.rest.view import View, body, caller, require
+from resourcepool.rest.view import View, body, caller, pool_of, require
 from resourcepool.status.reading import as_data, fetched
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import AwaitedLease
@@ -30,10 +30,8 @@ from resourcepool.waiting.request import Request as Wish
 from resourcepool.waiting.request import Source
 
 LONGEST_WAIT = 30.0  # seconds; web servers and proxies give up on longer answers
-MOST_NAME, MOST_ID = (
-    80,
-    64,
-)  # characters of a holder's name and of a request's id; together with a user's in a column
+MOST_NAME = 80  # characters of a holder's name: with a request's id and a user's they fit in its column
+MOST_ID = 64  # characters of a request's id
 MOST_SAME = 10  # leases of one request
 OF_POOLS = ("ttl", "priority", "strategy", "cooldown", "max_hold")
 OF_ALL = ("timeout", "holder", "request_id")
@@ -51,8 +49,7 @@ class Acquire(View):
     """``POST pools/<pool>/acquire``: the lease of one resource, and what its holder needs to use it."""
 
     def post(self, request: Request, pool: str) -> Response:
-        model: Any = resource_model(pool)
-        require(request, "lease", model)
+        model = pool_of(request, "lease", pool)
         asked = body(request, [*OF_POOLS, *OF_ALL, "where"])
         chosen = {name: asked[name] for name in OF_POOLS if name in asked}
         own = {"timeout": timeout_of(asked), "holder": holder_of(request, asked, is_one_of_many=False)}

@@ -1,6 +1,7 @@
 """What all views of the API share: who may call, how a body is read, how errors are answered."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from django.contrib.auth import get_permission_codename
@@ -24,9 +25,17 @@ from resourcepool.exceptions import (
     LeaseLost,
     ResourcePoolError,
 )
+from resourcepool.resources.registry import resource_model
 
 RETRY_AFTER = 1  # seconds
+
+
+class NotFound(BadOption):
+    """There is nothing of the name that an address has."""
+
+
 STATUSES: Mapping[type[Exception], int] = {
+    NotFound: 404,
     BadOption: 400,
     LeaseLost: 409,
     AcquireTimeout: 423,
@@ -63,7 +72,10 @@ class View(APIView):
         for kind, status in STATUSES.items():
             if isinstance(exc, kind):
                 return refused(exc, status)
-        return super().handle_exception(exc)
+        answer = super().handle_exception(exc)
+        if isinstance(answer.data, dict):  # unless the project's EXCEPTION_HANDLER made something else
+            answer.data = {"error": type(exc).__name__, **answer.data}
+        return answer
 
 
 def refused(error: Exception, status: int) -> Response:
@@ -94,12 +106,31 @@ def body(request: Request, allowed: Collection[str], needed: Collection[str] = (
             )
     for name in needed:
         if name not in found:
-            raise BadOption(name, None, because="it is needed")
+            raise BadOption(name, Hidden(), because="it is needed")
     return found
 
 
 def listed(names: Collection[str]) -> str:
     return ", ".join(names) or "none"
+
+
+@contextmanager
+def in_address(name: str) -> Iterator[None]:
+    """Raise NotFound in place of a BadOption about ``name``, which the address gives."""
+    try:
+        yield
+    except BadOption as error:
+        if error.name == name:
+            raise NotFound(name, error.value, error.allowed, error.because) from None
+        raise
+
+
+def pool_of(request: Request, action: str, pool: str) -> Any:
+    """Return the model of this pool; raises NotFound, and PermissionDenied as ``require`` does."""
+    with in_address("pool"):
+        model = resource_model(pool)
+    require(request, action, model)
+    return model
 
 
 def require(request: Request, action: str, *models: Any) -> None:

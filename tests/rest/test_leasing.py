@@ -125,7 +125,9 @@ def test_nothing_free_is_said_at_once_and_when_to_ask_again(crawler: Caller) -> 
 
 def test_who_waits_stands_in_line_and_gets_what_is_released(transactional_db: None, crawler: Caller) -> None:
     lease, got = hold(new(Proxy)), []
-    waiting = threading.Thread(target=lambda: got.append(crawler.got("pools/proxy/acquire", ttl=30, timeout=30)))
+    waiting = threading.Thread(
+        target=lambda: got.append(crawler.got("pools/proxy/acquire", ttl=30, timeout=30))
+    )
     waiting.start()
     eventually(lambda: Ticket.objects.waiting().exists())
     lease.release()
@@ -215,3 +217,15 @@ def test_a_body_that_is_no_object_is_refused(crawler: Caller, text: str) -> None
 
 def test_a_form_is_no_json(crawler: Caller) -> None:
     assert crawler.send("pools/proxy/acquire", "ttl=3", "application/x-www-form-urlencoded").status_code == 415
+
+
+def test_errors_of_the_framework_have_the_same_form(crawler: Caller) -> None:
+    answer = crawler.send("pools/proxy/acquire", "{")
+    assert (answer.status_code, answer.json()["error"]) == (400, "ParseError")
+    assert crawler.get("pools/proxy/acquire").json()["error"] == "MethodNotAllowed"
+    assert crawler.get("pools/proxy").json()["error"] == "PermissionDenied"
+
+
+def test_a_pool_that_is_not_there_is_not_found(crawler: Caller) -> None:
+    answer = crawler.post("pools/nothing/acquire")
+    assert (answer.status_code, answer.json()["name"]) == (404, "pool")

@@ -90,7 +90,6 @@ def test_the_root_lists_every_address(root: Caller) -> None:
 
 
 WRONG = [
-    ("pools/nothing", {}, "pool"),
     ("pools/proxy", {"limit": 1}, "limit"),
     ("pools/proxy/resources", {"limit": 0}, "limit"),
     ("pools/proxy/resources", {"limit": 201}, "limit"),
@@ -100,14 +99,20 @@ WRONG = [
     ("pools/proxy/resources", {"tag": "no tag!"}, "tags"),
     ("pools/proxy/resources", {"after": "x"}, "id"),
     ("pools/proxy/resources", {"page": "2"}, "page"),
-    ("pools/proxy/resources/x", {}, "id"),
-    ("pools/proxy/resources/999999999999999999999", {}, "id"),
     ("pools/proxy/leases", {"limit": "-1"}, "limit"),
-    ("streams/none", {}, "stream"),
     ("streams", {"standing": "x"}, "standing"),
     ("streams", {"after": "a\0b"}, "after"),
     ("locks", {"kind": "x"}, "kind"),
-    ("queues/none", {}, "task_type"),
+]
+NOT_THERE = [
+    ("pools/nothing", "pool"),
+    ("pools/nothing/resources", "pool"),
+    ("pools/proxy/resources/x", "id"),
+    ("pools/proxy/resources/1", "id"),
+    ("pools/proxy/resources/999999999999999999999", "id"),
+    ("streams/none", "stream"),
+    ("topics/none", "topic"),
+    ("queues/none", "task_type"),
 ]
 
 
@@ -115,3 +120,13 @@ WRONG = [
 def test_what_is_wrong_is_named(root: Caller, address: str, query: dict[str, Any], name: str) -> None:
     answer = root.get(address, **query)
     assert (answer.status_code, answer.json()["error"], answer.json()["name"]) == (400, "BadOption", name)
+
+
+@pytest.mark.parametrize(("address", "name"), NOT_THERE)
+def test_what_an_address_names_and_is_not_there_is_not_found(root: Caller, address: str, name: str) -> None:
+    answer = root.get(address)
+    assert (answer.status_code, answer.json()["error"], answer.json()["name"]) == (404, "NotFound", name)
+
+
+def test_of_a_lock_that_nobody_ever_had_nothing_is_listed(root: Caller) -> None:
+    assert root.get("locks/none").json() == {"locks": []}
