@@ -35,10 +35,10 @@ REST = (
         REPEATED,
     ),
     Mutation(
-        "rest: of two leases of a request one comes free",
+        "rest: sent again it gets a fence that no other server knows",
         LEASING,
-        "    lease.give_back_or_expire()\n    return first",
-        "    return first",
+        "before.hand_over(name)",
+        "fence",
         REPEATED,
     ),
     Mutation("rest: what is entrusted is not kept here", REMOTE, "    keeper.forget(lease)\n", "", LEASES),
