@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from django.db import DatabaseError
 
 from resourcepool.models import Proxy
 from tests.app.rows import columns, new
@@ -58,3 +59,20 @@ def test_lists_in_lists(root: Caller, name: str, depth: int) -> None:
     nested = '{"host":' + "[" * depth + "]" * depth + "}" if name == "where" else "[" * depth + "]" * depth
     answer = root.send(address, f'{{{more}"{name}": {nested}}}')
     assert answer.status_code in (201, 400, 423)
+
+
+def test_what_the_database_says_is_logged_and_not_answered(
+    root: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise DatabaseError("deep inside")
+
+    monkeypatch.setattr("resourcepool.rest.readings.pools", fail)
+    answer = root.get("pools")
+    assert (answer.status_code, answer.json()["error"], answer["Retry-After"]) == (
+        503,
+        "DatabaseUnavailable",
+        "1",
+    )
+    assert "deep inside" not in answer.json()["detail"]
+    assert "deep inside" in caplog.text

@@ -157,6 +157,14 @@ def test_a_token_that_was_made_up_or_changed_is_none(crawler: Caller) -> None:
     assert columns(row)["holder"]
 
 
+def test_the_longest_names_fit_in_a_token(crawler: Caller) -> None:
+    name, holder = "\N{GRINNING FACE}" * 200, "\N{GRINNING FACE}" * 80
+    asked = {"holder": holder, "request_id": holder[:64], "ttl": 12.345678}
+    lease = crawler.got(f"locks/{name}/acquire", **asked)["lease"]
+    crawler.got("leases/renew", 200, lease=lease)
+    crawler.got("leases/release", 204, lease=lease)
+
+
 def test_a_token_of_a_pool_that_is_gone_says_which_there_are(crawler: Caller) -> None:
     token = Token("shop.phone", "1", 1, "me", 0.0, 1.0, 0.0, None).signed()
     assert "resourcepool.Proxy" in crawler.post("leases/release", lease=token).json()["detail"]
