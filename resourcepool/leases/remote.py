@@ -21,7 +21,7 @@ from resourcepool.leases.verbs import TAKEN
 from resourcepool.signals import What
 
 SALT = "resourcepool.lease"
-MOST_LETTERS = 2_000  # of a token
+MOST_LETTERS = 10_000  # of a token: names of 200 characters take 12 letters each, and a third more
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Token:
         try:
             if isinstance(text, str) and len(text) <= MOST_LETTERS:
                 return cls(*signing.loads(text, salt=SALT))
-        except (signing.BadSignature, TypeError):
+        except (signing.BadSignature, TypeError, ValueError):  # ValueError: half a surrogate pair
             pass
         raise BadOption("lease", Hidden(), "the text under that name in the answer to acquire")
 

@@ -27,7 +27,7 @@ from resourcepool.status.reading import as_data, fetched
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request as Wish
-from resourcepool.waiting.request import Source
+from resourcepool.waiting.request import Source, refuse_open_transaction
 
 LONGEST_WAIT = 30.0  # seconds; web servers and proxies give up on longer answers
 MOST_NAME = 80  # characters of a holder's name: with a request's id and a user's they fit in its column
@@ -151,7 +151,7 @@ def holder_of(request: Request, asked: Mapping[str, Any], *, is_one_of_many: boo
 
 
 def given(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any) -> Any:
-    """Return the lease that is wished for, or, with a ``request_id``, the one that the same request got before.
+    """Return the lease that is wished for, or, with a ``request_id``, of what the same request got before.
 
     Args:
         which: the only rows that it can be.
@@ -159,17 +159,8 @@ def given(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any) ->
     Raises:
         AcquireTimeout: it did not come free in time.
     """
-    if "request_id" not in asked:
-        return acquired(source, wish)
-    if (before := granted_before(source, wish, which)) is not None:
-        return before
-    lease = acquired(source, wish)
-    # Sent twice at the same time it may have got two: both answers are about the same one, and the other comes free.
-    first = granted_before(source, wish, which)
-    if first is None or first.pk == lease.pk:
-        return lease
-    lease.give_back_or_expire()
-    return first
+    before = granted_before(source, wish, which) if "request_id" in asked else None
+    return acquired(source, wish) if before is None else before
 
 
 def acquired(source: Source, wish: Wish) -> Any:
@@ -185,21 +176,23 @@ def acquired(source: Source, wish: Wish) -> Any:
 
 
 def granted_before(source: Source, wish: Wish, which: Mapping[str, Any]) -> Any:
-    """Return the first lease that this holder has, renewed; None: it has none."""
-    name = wish.terms.holder
-    rows = verbs.rows_of(connections[source.using], source.model).held_by(name).filter(**which).order_by("pk")
+    """Return a lease, under a new fence, of the first row that this holder has; None: it has none.
+
+    Under the old fence the web server that was granted it may still give it back: it stood still while the request
+    waited in line, or could not read the resource, or ends.
+    """
+    name, connection = wish.terms.holder, connections[source.using]
+    refuse_open_transaction(connection, wish)
+    rows = verbs.rows_of(connection, source.model).held_by(name).filter(**which).order_by("pk")
     for pk, fence, holder in fetched(rows.values_list("pk", "fence", "holder")[:MOST_SAME]):
-        lease = remote(source.model, Grant(pk, fence, holder, monotonic()), wish)
-        if holder == name and is_renewed(lease):  # databases may take "A" for "a"
-            return lease
+        if holder != name:  # databases may take "A" for "a"
+            continue
+        sent_at = monotonic()
+        before = remote(source.model, Grant(pk, fence, name, sent_at), wish)
+        with contextlib.suppress(LeaseLost):
+            grant = Grant(pk, before.hand_over(name), name, sent_at)
+            return source.handle(source.using, grant, wish)
     return None
-
-
-def is_renewed(lease: Lease) -> bool:
-    """Renew it; tell whether it was still held."""
-    with contextlib.suppress(LeaseLost):
-        lease.renew()
-    return lease.is_held
 
 
 def remote(model: Any, grant: Grant, wish: Wish) -> Any:

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from resourcepool import options
 from resourcepool.elections.models import Leadership
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.locks.channels.models import Broadcast, Subscription
 from resourcepool.locks.models import Mutex, Notification, RWLockPermit, SemaphorePermit
 from resourcepool.queues.models import Queue, Server, TaskType
@@ -181,7 +181,7 @@ def asked(request: Request, *allowed: str) -> dict[str, str]:
     found = request.query_params.dict()
     for name in found:
         if name not in allowed:
-            raise BadOption(name, found[name], because=f"no such parameter here; there are: {listed(allowed)}")
+            raise BadOption(name, Hidden(), because=f"no such parameter here; there are: {listed(allowed)}")
     return found
 
 

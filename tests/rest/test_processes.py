@@ -9,8 +9,9 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from resourcepool.models import Proxy
-from tests.app.rows import columns, new, several
+from resourcepool.models import Proxy, Ticket
+from tests.app.rows import columns, expire, hold, new, several
+from tests.eventually import eventually
 from tests.rest.conftest import Caller
 from tests.spawned import Spawner
 
@@ -52,6 +53,10 @@ def acquire_and_end(how: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def acquire_with_id(request_id: str) -> None:
+    _boss().post("pools/proxy/acquire", timeout=30, request_id=request_id)
+
+
 def release(token: str) -> None:
     _boss().got("leases/renew", 200, lease=token)
     _boss().got("leases/release", 204, lease=token)
@@ -82,3 +87,21 @@ def test_a_lease_outlives_the_web_server_that_granted_it_and_any_other_renews_it
         assert (columns(row)["holder"], columns(row)["fence"]) == (got["holder"], got["fence"])
         spawn(release, got["lease"]).succeed()
         assert columns(row)["holder"] == ""
+
+
+def test_a_web_server_that_stood_still_takes_nothing_from_who_asked_another_again(
+    root: Any, spawn: Spawner
+) -> None:
+    row = new(Proxy)
+    lease = hold(row)
+    child = spawn(acquire_with_id, "r-1")
+    eventually(lambda: Ticket.objects.waiting().exists())
+    child.send(signal.SIGSTOP)
+    ticket = Ticket.objects.get()
+    lease.release()  # to the one that stands still
+    got = root.got("pools/proxy/acquire", request_id="r-1")
+    expire(ticket)
+    child.send(signal.SIGCONT)
+    eventually(lambda: Ticket.objects.exclude(pk=ticket.pk).exists())  # it has given back what it was given
+    assert (columns(row)["fence"], columns(row)["holder"]) == (got["fence"], got["holder"])
+    child.kill()
