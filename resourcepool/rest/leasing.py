@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from resourcepool import options
 from resourcepool.database.clock import monotonic
-from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.remote import Remote, Token, entrust
@@ -22,7 +22,7 @@ from resourcepool.locks.models import Mutex
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.registry import key, resource_model
 from resourcepool.resources.requests import RESERVED
-from resourcepool.rest.view import View, body, caller, pool_of, require
+from resourcepool.rest.view import View, body, caller, pool_of, require, user_name
 from resourcepool.status.reading import as_data, fetched
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import AwaitedLease
@@ -141,7 +141,9 @@ def holder_of(request: Request, asked: Mapping[str, Any], *, is_one_of_many: boo
         is_one_of_many: a name that was chosen gets a number, too: whoever holds one lock under it and waits for another
             would look like one that waits for itself.
     """
-    holder = options.text("holder", asked.get("holder", caller(request)), most=MOST_NAME)
+    # Without the address: sent again, a request may come by another one.
+    default = user_name(request) if "request_id" in asked else caller(request)
+    holder = options.text("holder", asked.get("holder", default), most=MOST_NAME)
     if "#" in holder:  # or somebody could name himself as the request of somebody else, and share its lease
         raise BadOption("holder", holder, because="# begins the id of a request: send that as request_id")
     if "request_id" in asked:
@@ -169,6 +171,8 @@ def acquired(source: Source, wish: Wish) -> Any:
     if lease.trust.lasts < wish.terms.ttl:  # handed over to a waiter: seconds, until it is renewed
         try:
             lease.renew()
+        except LeaseLost as lost:
+            raise AcquireTimeout(f"what came free was lost at once: {lost}") from None
         except BaseException:
             lease.abandon()
             raise

@@ -182,5 +182,9 @@ def permission(action: str, model: Any) -> str:
 
 def caller(request: Request) -> str:
     """Return who calls, for the history and as a holder's name: "ann@203.0.113.7 (api)"."""
-    name = "".join(c if c.isprintable() and c != "#" else "?" for c in request.user.get_username())
-    return f"{name[:30]}@{request.META.get('REMOTE_ADDR', '')[:39]} (api)"
+    return f"{user_name(request)}@{request.META.get('REMOTE_ADDR', '')[:39]} (api)"
+
+
+def user_name(request: Request) -> str:
+    """Return the beginning of the user's name, as a holder's name may be."""
+    return "".join(c if c.isprintable() and c != "#" else "?" for c in request.user.get_username()[:30]).strip()

@@ -46,6 +46,13 @@ def test_in_a_transaction_which_may_be_undone_it_gets_nothing(transactional_db: 
     assert columns(row)["fence"] == first["fence"]
 
 
+def test_sent_again_from_another_address_it_is_the_same_request(crawler: Caller) -> None:
+    several(Proxy, 3)
+    hosts = ("192.0.2.1", "192.0.2.2")
+    got = [crawler.post_from(host, "pools/proxy/acquire", request_id="r-1").json()["id"] for host in hosts]
+    assert got[0] == got[1]
+
+
 def test_another_request_gets_another(crawler: Caller) -> None:
     several(Proxy, 2)
     assert len({crawler.got("pools/proxy/acquire", request_id=one)["id"] for one in ("r", "R")}) == 2
