@@ -5,6 +5,7 @@ from tests.guards.mutation import Mutation
 LEASING, VIEW, OPERATING, REMOTE = "rest/leasing.py", "rest/view.py", "rest/operating.py", "leases/remote.py"
 ACCESS, LEASES = ("tests/rest/test_access.py",), ("tests/rest/test_leasing.py",)
 REPEATED, INPUTS = ("tests/rest/test_request_id.py",), ("tests/rest/test_inputs.py",)
+PROCESSES = ("tests/rest/test_processes.py",)
 
 REST = (
     Mutation("rest: only who is logged in", VIEW, "(IsAuthenticated,)", "()", ACCESS),
@@ -42,6 +43,13 @@ REST = (
         REPEATED,
     ),
     Mutation("rest: what is entrusted is not kept here", REMOTE, "    keeper.forget(lease)\n", "", LEASES),
+    Mutation(
+        "rest: nothing is entrusted that the end of the process releases",
+        REMOTE,
+        "if shutdown.has_begun():",
+        "if False:",
+        PROCESSES,
+    ),
     Mutation(
         "rest: max_hold counts from the grant",
         REMOTE,
