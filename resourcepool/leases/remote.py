@@ -13,7 +13,8 @@ from django.core import signing
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.clock import monotonic
-from resourcepool.exceptions import BadOption, Hidden, LeaseLost
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, Hidden, LeaseLost
+from resourcepool.leases import shutdown
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Ending, Grant, Trust
@@ -68,8 +69,14 @@ def entrust(lease: Lease) -> str:
 
     From now on nothing here renews or releases it, not at the end of this process either. The handle is of no use any
     more.
+
+    Raises:
+        DatabaseUnavailable: this process is ending, in another thread, which may release it at this moment.
     """
     keeper.forget(lease)
+    if shutdown.has_begun():
+        lease.abandon()
+        raise DatabaseUnavailable("this web server is ending: ask another")
     granted_at, terms = time.time() - (monotonic() - lease.trust.granted_at), lease.terms
     spans = terms.ttl, terms.cooldown, terms.max_hold
     which = lease.model._meta.label_lower, str(lease.pk), lease.fence, lease.holder

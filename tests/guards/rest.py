@@ -5,6 +5,7 @@ from tests.guards.mutation import Mutation
 LEASING, VIEW, OPERATING, REMOTE = "rest/leasing.py", "rest/view.py", "rest/operating.py", "leases/remote.py"
 ACCESS, LEASES = ("tests/rest/test_access.py",), ("tests/rest/test_leasing.py",)
 REPEATED, INPUTS = ("tests/rest/test_request_id.py",), ("tests/rest/test_inputs.py",)
+PROCESSES = ("tests/rest/test_processes.py",)
 
 REST = (
     Mutation("rest: only who is logged in", VIEW, "(IsAuthenticated,)", "()", ACCESS),
@@ -48,6 +49,13 @@ REST = (
         "if lease.trust.lasts < wish.terms.ttl:",
         "if False:",
         LEASES,
+    ),
+    Mutation(
+        "rest: nothing is entrusted that the end of the process releases",
+        REMOTE,
+        "if shutdown.has_begun():",
+        "if False:",
+        PROCESSES,
     ),
     Mutation(
         "rest: max_hold counts from the grant",

@@ -3,12 +3,14 @@
 import json
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
 
+from resourcepool.leases import shutdown
 from resourcepool.models import Proxy, Ticket
 from tests.app.rows import columns, expire, hold, new, several
 from tests.eventually import eventually
@@ -55,6 +57,28 @@ def acquire_and_end(how: str) -> None:
 
 def acquire_with_id(request_id: str) -> None:
     _boss().post("pools/proxy/acquire", timeout=30, request_id=request_id)
+
+
+def acquire_while_it_ends() -> None:
+    """Be a web server that ends while one of its threads has been granted a lease, and has not answered yet."""
+    release_all, in_time = shutdown.release_everything, threading.Event()
+    read, answers = Proxy.for_holder, list[Any]()
+
+    def read_late(row: Proxy) -> Any:
+        threading.Thread(target=shutdown._end, args=(os.getpid(),)).start()
+        in_time.wait(60)
+        return read(row)
+
+    def release_late(leases: list[Any]) -> None:
+        in_time.set()
+        answering.join(60)
+        release_all(leases)
+
+    shutdown.release_everything, Proxy.for_holder = release_late, read_late  # type: ignore[method-assign]
+    answering = threading.Thread(target=lambda: answers.append(_boss().post("pools/proxy/acquire").status_code))
+    answering.start()
+    answering.join(60)
+    print("answered", answers, flush=True)
 
 
 def release(token: str) -> None:
@@ -105,3 +129,8 @@ def test_a_web_server_that_stood_still_takes_nothing_from_who_asked_another_agai
     eventually(lambda: Ticket.objects.exclude(pk=ticket.pk).exists())  # it has given back what it was given
     assert (columns(row)["fence"], columns(row)["holder"]) == (got["fence"], got["holder"])
     child.kill()
+
+
+def test_what_a_web_server_releases_at_its_end_it_does_not_give_away(root: Any, spawn: Spawner) -> None:
+    new(Proxy)
+    assert "answered [503]" in spawn(acquire_while_it_ends).succeed()
