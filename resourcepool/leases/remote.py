@@ -64,8 +64,8 @@ class Token:
         return Grant(pk, self.fence, self.holder, monotonic() - max(0.0, time.time() - self.granted_at))
 
 
-def entrust(lease: Lease) -> str:
-    """Leave a lease that this process has just got to a program elsewhere; return its token.
+def detach(lease: Lease) -> str:
+    """Detach a lease that this process has just got, for a program elsewhere; return its token.
 
     From now on nothing here renews or releases it, not at the end of this process either. The handle is of no use any
     more.

@@ -14,7 +14,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.remote import Remote, Token, entrust
+from resourcepool.leases.remote import Remote, Token, detach
 from resourcepool.leases.terms import Grant, Terms
 from resourcepool.locks.base import TTL
 from resourcepool.locks.lock import Lock
@@ -53,14 +53,14 @@ class Acquire(View):
         asked = body(request, [*OF_POOLS, *OF_ALL, "where"])
         chosen = {name: asked[name] for name in OF_POOLS if name in asked}
         own = {"timeout": timeout_of(asked), "holder": holder_of(request, asked, is_one_of_many=False)}
-        wish = model.pool.request(1, {**where(asked), **chosen, **own})
-        lease = given(model.pool, wish, asked)
+        wish = model.pool.request(1, {**selectors_of(asked), **chosen, **own})
+        lease = lease_for(model.pool, wish, asked)
         try:
             resource = as_data(lease.resource.for_holder())
         except BaseException:
             lease.abandon()
             raise
-        return Response({**entrusted(lease), "resource": resource}, 201)
+        return Response({**detached(lease), "resource": resource}, 201)
 
 
 class AcquireLock(View):
@@ -72,11 +72,11 @@ class AcquireLock(View):
         lock = Lock(name, ttl=asked.get("ttl", TTL))
         terms = Terms(lock.ttl, holder_of(request, asked, is_one_of_many=True))
         wish = Wish(terms, timeout=timeout_of(asked), selector=lock.name)
-        return Response(entrusted(given(lock, wish, asked, pk=lock.name)), 201)
+        return Response(detached(lease_for(lock, wish, asked, pk=lock.name)), 201)
 
 
-class Act(View):
-    """``POST leases/<act>``: what a holder does with its lease, which the body names by its token."""
+class LeaseView(View):
+    """A view of what a holder does with its lease, which the body names by its token."""
 
     needs: tuple[str, ...] = ("lease",)
 
@@ -90,7 +90,7 @@ class Act(View):
         raise NotImplementedError
 
 
-class Renew(Act):
+class Renew(LeaseView):
     """``POST leases/renew``: for another ``ttl`` seconds."""
 
     def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
@@ -98,7 +98,7 @@ class Renew(Act):
         return Response({"expires_in": as_data(lease.remaining)})
 
 
-class Release(Act):
+class Release(LeaseView):
     """``POST leases/release``: to the first in line, or free."""
 
     def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
@@ -106,7 +106,7 @@ class Release(Act):
         return Response(status=204)
 
 
-class Quarantine(Act):
+class Quarantine(LeaseView):
     """``POST leases/quarantine``: a resource that proved bad."""
 
     needs = ("lease", "reason")
@@ -118,7 +118,7 @@ class Quarantine(Act):
         return Response(status=204)
 
 
-def where(asked: Mapping[str, Any]) -> dict[str, Any]:
+def selectors_of(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the selectors of a body; raises BadOption for one that would be taken for an option."""
     found = asked.get("where", {})
     if not isinstance(found, dict):
@@ -152,7 +152,7 @@ def holder_of(request: Request, asked: Mapping[str, Any], *, is_one_of_many: boo
     return f"{holder} #{secrets.token_hex(4)}" if is_one_of_many or "holder" not in asked else holder
 
 
-def given(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any) -> Any:
+def lease_for(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any) -> Any:
     """Return the lease that is wished for, or, with a ``request_id``, of what the same request got before.
 
     Args:
@@ -161,7 +161,7 @@ def given(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any) ->
     Raises:
         AcquireTimeout: it did not come free in time.
     """
-    before = granted_before(source, wish, which) if "request_id" in asked else None
+    before = take_over(source, wish, which) if "request_id" in asked else None
     return acquired(source, wish) if before is None else before
 
 
@@ -179,7 +179,7 @@ def acquired(source: Source, wish: Wish) -> Any:
     return lease
 
 
-def granted_before(source: Source, wish: Wish, which: Mapping[str, Any]) -> Any:
+def take_over(source: Source, wish: Wish, which: Mapping[str, Any]) -> Any:
     """Return a lease, under a new fence, of the first row that this holder has; None: it has none.
 
     Under the old fence the web server that was granted it may still give it back: it stood still while the request
@@ -216,10 +216,10 @@ def of_token(token: Token) -> Any:
     return remote(model, token.grant(key(model, token.pk)), Wish(terms))
 
 
-def entrusted(lease: Lease) -> dict[str, Any]:
-    """Leave the lease to the caller; return what it is told of it."""
+def detached(lease: Lease) -> dict[str, Any]:
+    """Detach the lease; return what the caller is told of it."""
     return {
-        "lease": entrust(lease),
+        "lease": detach(lease),
         "pool": lease.model._meta.label,
         "id": as_data(lease.pk),
         "fence": lease.fence,

@@ -12,7 +12,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.operations import OPERATIONS, Field, Operation, Span
 from resourcepool.resources.registry import chosen
-from resourcepool.rest.leasing import where
+from resourcepool.rest.leasing import selectors_of
 from resourcepool.rest.view import View, body, caller, in_address, pool_of, require
 
 WHICH = ("ids", "where", "all", "dry_run")
@@ -65,7 +65,7 @@ def field_described(field: Field) -> dict[str, Any]:
 
 def rows_of(model: Any, operation: Operation, asked: Mapping[str, Any]) -> Any:
     """Return the resources that it is done to; raises BadOption unless it is clear which are meant."""
-    ids, wishes = asked.get("ids", []), where(asked)
+    ids, wishes = asked.get("ids", []), selectors_of(asked)
     if not isinstance(ids, list) or len(ids) > operation.most:
         raise BadOption("ids", ids, f"a list of up to {operation.most} primary keys")
     if [bool(ids), bool(wishes), options.flag("all", asked.get("all", False))].count(True) != 1:

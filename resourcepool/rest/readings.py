@@ -101,7 +101,7 @@ class Leases(View):
         return Response({"leases": as_data(holdings(model, **whose, limit=limit_of(query))), "total": total})
 
 
-class Listed(View):
+class PlacesListed(View):
     """``GET streams`` and the like: a page, ``after`` a name, of one ``standing``, ``containing`` a text."""
 
     kind = ""
@@ -114,7 +114,7 @@ class Listed(View):
         return Response({self.kind: as_data(page.found), "after": page.after})
 
 
-class Named(View):
+class PlaceNamed(View):
     """``GET streams/<name>`` and the like."""
 
     kind = ""

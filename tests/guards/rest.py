@@ -42,7 +42,7 @@ REST = (
         "fence",
         REPEATED,
     ),
-    Mutation("rest: what is entrusted is not kept here", REMOTE, "    keeper.forget(lease)\n", "", LEASES),
+    Mutation("rest: what is detached is not kept here", REMOTE, "    keeper.forget(lease)\n", "", LEASES),
     Mutation(
         "rest: what a waiter gets lasts for its whole ttl",
         LEASING,
@@ -51,7 +51,7 @@ REST = (
         LEASES,
     ),
     Mutation(
-        "rest: nothing is entrusted that the end of the process releases",
+        "rest: nothing is detached that the end of the process releases",
         REMOTE,
         "if shutdown.has_begun():",
         "if False:",
