@@ -54,7 +54,8 @@ class Lease:
         self.resource, self.ttl, self._token = answer["resource"], ttl, answer["lease"]
         self._ends_at = sent_at + answer["expires_in"]
         self._is_over = threading.Event()
-        threading.Thread(target=self._keep, daemon=True).start()
+        pause = self._renew()  # it counts from when it was asked for, and may have waited in line since
+        threading.Thread(target=self._keep, args=(pause,), daemon=True).start()
 
     def ensure_held(self) -> None:
         """Raise LeaseLost if it is over, or may be: to be called before each use."""
@@ -66,17 +67,20 @@ class Lease:
         self._is_over.set()
         call("leases/release", lease=self._token)
 
-    def _keep(self) -> None:
-        pause = self.ttl / 3
+    def _keep(self, pause: float) -> None:
         while not self._is_over.wait(pause):
-            sent_at = time.monotonic()
-            status, answer = call("leases/renew", lease=self._token)
-            if status == 200:
-                self._ends_at, pause = sent_at + answer["expires_in"], self.ttl / 3
-            elif status in AGAIN:
-                pause = 1.0
-            else:  # 409; or a permission was taken away
-                self._is_over.set()
+            pause = self._renew()
+
+    def _renew(self) -> float:
+        """Renew it; return in how many seconds to do so again."""
+        sent_at = time.monotonic()
+        status, answer = call("leases/renew", lease=self._token)
+        if status == 200:
+            self._ends_at = sent_at + answer["expires_in"]
+            return self.ttl / 3
+        if status not in AGAIN:  # 409; or a permission was taken away
+            self._is_over.set()
+        return 1.0
 
 
 def main() -> None:
