@@ -86,7 +86,10 @@ class ResourceOf(View):
     def get(self, request: Request, pool: str, pk: str) -> Response:
         model = pool_of(request, pool)
         asked(request)
-        return Response(as_data(why.resource(chosen(model, [pk]).get())))
+        try:
+            return Response(as_data(why.resource(chosen(model, [pk]).get())))
+        except model.DoesNotExist:
+            raise BadOption("id", pk, because="it has just been deleted") from None
 
 
 class Leases(View):
