@@ -14,7 +14,7 @@ from resourcepool.locks.models import Mutex, Notification, RWLockPermit, Semapho
 from resourcepool.queues.models import Queue, Server, TaskType
 from resourcepool.resources.registry import chosen, key, resource_models
 from resourcepool.resources.state import State
-from resourcepool.rest.view import View, in_address, listed, may, pool_of, require
+from resourcepool.rest.view import NotFound, View, in_address, listed, may, pool_of, require
 from resourcepool.status import why
 from resourcepool.status.alarms import alarms
 from resourcepool.status.channels import CHANNELS
@@ -86,9 +86,12 @@ class ResourceOf(View):
     def get(self, request: Request, pool: str, pk: str) -> Response:
         model = pool_of(request, "view", pool)
         asked(request)
-        with in_address("id"):
-            row = chosen(model, [pk]).get()
-        return Response(as_data(why.resource(row)))
+        try:
+            with in_address("id"):
+                row = chosen(model, [pk]).get()
+            return Response(as_data(why.resource(row)))
+        except model.DoesNotExist:
+            raise NotFound("id", pk, because="it has just been deleted") from None
 
 
 class Leases(View):

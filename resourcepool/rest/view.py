@@ -100,6 +100,8 @@ class View(APIView):
             exc = DatabaseUnavailable("the database does not answer as it should; the server's log says more")
         for kind, status in STATUSES.items():
             if isinstance(exc, kind):
+                if kind is ResourcePoolError:  # of the project's own: a table is missing, a secret is unreadable
+                    logger.warning("%s: %s", type(exc).__name__, exc)
                 return refused(exc, status)
         answer = super().handle_exception(exc)
         if isinstance(answer.data, dict):  # unless the project's EXCEPTION_HANDLER made something else

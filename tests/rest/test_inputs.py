@@ -76,3 +76,8 @@ def test_what_the_database_says_is_logged_and_not_answered(
     )
     assert "deep inside" not in answer.json()["detail"]
     assert "deep inside" in caplog.text
+
+
+def test_what_is_wrong_with_the_project_is_logged(root: Caller, caplog: pytest.LogCaptureFixture) -> None:
+    assert root.post("pools/ghost/acquire").json()["error"] == "NotMigrated"
+    assert "testapp_ghost" in caplog.text

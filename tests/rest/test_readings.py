@@ -8,6 +8,7 @@ from resourcepool.locks import Channel, Lock
 from resourcepool.models import Proxy, Stream
 from resourcepool.queues import changing
 from resourcepool.resources.state import State
+from resourcepool.status import why
 from resourcepool.taskqueue import submit
 from tests.app.rows import hold, new, several
 from tests.rest.conftest import Caller
@@ -53,6 +54,18 @@ def test_one_resource_says_why(root: Caller) -> None:
     found = root.get(f"pools/proxy/resources/{row.pk}").json()
     assert (found["state"], found["lease"]["holder"]) == ("leased", "me")
     assert found["because"].startswith("It is leased")
+
+
+def test_one_that_is_deleted_just_now_is_there_no_more(root: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    row, read = new(Proxy), why.resource
+
+    def read_late(found: Any) -> Any:
+        Proxy.objects.all()._raw_delete("default")
+        return read(found)
+
+    monkeypatch.setattr(why, "resource", read_late)
+    answer = root.get(f"pools/proxy/resources/{row.pk}")
+    assert (answer.status_code, answer.json()["name"]) == (404, "id")
 
 
 def test_what_is_known_by_name(root: Caller) -> None:
