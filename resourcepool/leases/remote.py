@@ -13,7 +13,8 @@ from django.core import signing
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.clock import monotonic
-from resourcepool.exceptions import BadOption, Hidden, LeaseLost
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, Hidden, LeaseLost
+from resourcepool.leases import shutdown
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Ending, Grant, Trust
@@ -21,7 +22,7 @@ from resourcepool.leases.verbs import TAKEN
 from resourcepool.signals import What
 
 SALT = "resourcepool.lease"
-MOST_LETTERS = 2_000  # of a token
+MOST_LETTERS = 10_000  # of a token: names of 200 characters take 12 letters each, and a third more
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Token:
         try:
             if isinstance(text, str) and len(text) <= MOST_LETTERS:
                 return cls(*signing.loads(text, salt=SALT))
-        except (signing.BadSignature, TypeError):
+        except (signing.BadSignature, TypeError, ValueError):  # ValueError: half a surrogate pair
             pass
         raise BadOption("lease", Hidden(), "the text under that name in the answer to acquire")
 
@@ -63,13 +64,19 @@ class Token:
         return Grant(pk, self.fence, self.holder, monotonic() - max(0.0, time.time() - self.granted_at))
 
 
-def entrust(lease: Lease) -> str:
-    """Leave a lease that this process has just got to a program elsewhere; return its token.
+def detach(lease: Lease) -> str:
+    """Detach a lease that this process has just got, for a program elsewhere; return its token.
 
     From now on nothing here renews or releases it, not at the end of this process either. The handle is of no use any
     more.
+
+    Raises:
+        DatabaseUnavailable: this process is ending, in another thread, which may release it at this moment.
     """
     keeper.forget(lease)
+    if shutdown.has_begun():
+        lease.abandon()
+        raise DatabaseUnavailable("this web server is ending: ask another")
     granted_at, terms = time.time() - (monotonic() - lease.trust.granted_at), lease.terms
     spans = terms.ttl, terms.cooldown, terms.max_hold
     which = lease.model._meta.label_lower, str(lease.pk), lease.fence, lease.holder

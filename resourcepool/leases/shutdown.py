@@ -38,6 +38,11 @@ def at_exit(order: int, job: Callable[[], object]) -> None:
     _jobs[pid].append((order, job))
 
 
+def has_begun() -> bool:
+    """Tell whether this process, which has had leases, has begun to end: it releases what it held at that moment."""
+    return os.getpid() not in _jobs
+
+
 def _end(pid: int) -> None:
     if os.getpid() == pid:
         with quiet():  # a ticket that is being taken is kept a moment later

@@ -54,6 +54,10 @@ class Operation:
     of_a_grant: bool = False
     most: int = AT_ONCE
 
+    def meant(self, rows: Any, *, by_id: bool) -> Any:
+        """Return those of ``rows`` to which it is done; ``by_id``: the operator chose each of them."""
+        return (self.concerned if by_id else self.by_filter or self.concerned)(rows)
+
 
 def by_name(*operations: Operation) -> dict[str, Operation]:
     """Return these operations by their names."""

@@ -11,10 +11,10 @@ from rest_framework.response import Response
 
 from resourcepool import options
 from resourcepool.database.clock import monotonic
-from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.remote import Remote, Token, entrust
+from resourcepool.leases.remote import Remote, Token, detach
 from resourcepool.leases.terms import Grant, Terms
 from resourcepool.locks.base import TTL
 from resourcepool.locks.lock import Lock
@@ -22,18 +22,16 @@ from resourcepool.locks.models import Mutex
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.registry import key, resource_model
 from resourcepool.resources.requests import RESERVED
-from resourcepool.rest.view import View, body, caller, require
+from resourcepool.rest.view import View, body, caller, pool_of, require, user_name
 from resourcepool.status.reading import as_data, fetched
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request as Wish
-from resourcepool.waiting.request import Source
+from resourcepool.waiting.request import Source, refuse_open_transaction
 
 LONGEST_WAIT = 30.0  # seconds; web servers and proxies give up on longer answers
-MOST_NAME, MOST_ID = (
-    80,
-    64,
-)  # characters of a holder's name and of a request's id; together with a user's in a column
+MOST_NAME = 80  # characters of a holder's name: with a request's id and a user's they fit in its column
+MOST_ID = 64  # characters of a request's id
 MOST_SAME = 10  # leases of one request
 OF_POOLS = ("ttl", "priority", "strategy", "cooldown", "max_hold")
 OF_ALL = ("timeout", "holder", "request_id")
@@ -51,19 +49,18 @@ class Acquire(View):
     """``POST pools/<pool>/acquire``: the lease of one resource, and what its holder needs to use it."""
 
     def post(self, request: Request, pool: str) -> Response:
-        model: Any = resource_model(pool)
-        require(request, "lease", model)
+        model = pool_of(request, "lease", pool)
         asked = body(request, [*OF_POOLS, *OF_ALL, "where"])
         chosen = {name: asked[name] for name in OF_POOLS if name in asked}
         own = {"timeout": timeout_of(asked), "holder": holder_of(request, asked, is_one_of_many=False)}
-        wish = model.pool.request(1, {**where(asked), **chosen, **own})
-        lease = given(model.pool, wish, asked)
+        wish = model.pool.request(1, {**selectors_of(asked), **chosen, **own})
+        lease = lease_for(model.pool, wish, asked)
         try:
             resource = as_data(lease.resource.for_holder())
         except BaseException:
             lease.abandon()
             raise
-        return Response({**entrusted(lease), "resource": resource}, 201)
+        return Response({**detached(lease), "resource": resource}, 201)
 
 
 class AcquireLock(View):
@@ -75,11 +72,11 @@ class AcquireLock(View):
         lock = Lock(name, ttl=asked.get("ttl", TTL))
         terms = Terms(lock.ttl, holder_of(request, asked, is_one_of_many=True))
         wish = Wish(terms, timeout=timeout_of(asked), selector=lock.name)
-        return Response(entrusted(given(lock, wish, asked, pk=lock.name)), 201)
+        return Response(detached(lease_for(lock, wish, asked, pk=lock.name)), 201)
 
 
-class Act(View):
-    """``POST leases/<act>``: what a holder does with its lease, which the body names by its token."""
+class LeaseView(View):
+    """A view of what a holder does with its lease, which the body names by its token."""
 
     needs: tuple[str, ...] = ("lease",)
 
@@ -93,7 +90,7 @@ class Act(View):
         raise NotImplementedError
 
 
-class Renew(Act):
+class Renew(LeaseView):
     """``POST leases/renew``: for another ``ttl`` seconds."""
 
     def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
@@ -101,7 +98,7 @@ class Renew(Act):
         return Response({"expires_in": as_data(lease.remaining)})
 
 
-class Release(Act):
+class Release(LeaseView):
     """``POST leases/release``: to the first in line, or free."""
 
     def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
@@ -109,7 +106,7 @@ class Release(Act):
         return Response(status=204)
 
 
-class Quarantine(Act):
+class Quarantine(LeaseView):
     """``POST leases/quarantine``: a resource that proved bad."""
 
     needs = ("lease", "reason")
@@ -121,7 +118,7 @@ class Quarantine(Act):
         return Response(status=204)
 
 
-def where(asked: Mapping[str, Any]) -> dict[str, Any]:
+def selectors_of(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the selectors of a body; raises BadOption for one that would be taken for an option."""
     found = asked.get("where", {})
     if not isinstance(found, dict):
@@ -144,7 +141,9 @@ def holder_of(request: Request, asked: Mapping[str, Any], *, is_one_of_many: boo
         is_one_of_many: a name that was chosen gets a number, too: whoever holds one lock under it and waits for another
             would look like one that waits for itself.
     """
-    holder = options.text("holder", asked.get("holder", caller(request)), most=MOST_NAME)
+    # Without the address: sent again, a request may come by another one.
+    default = user_name(request) if "request_id" in asked else caller(request)
+    holder = options.text("holder", asked.get("holder", default), most=MOST_NAME)
     if "#" in holder:  # or somebody could name himself as the request of somebody else, and share its lease
         raise BadOption("holder", holder, because="# begins the id of a request: send that as request_id")
     if "request_id" in asked:
@@ -153,8 +152,8 @@ def holder_of(request: Request, asked: Mapping[str, Any], *, is_one_of_many: boo
     return f"{holder} #{secrets.token_hex(4)}" if is_one_of_many or "holder" not in asked else holder
 
 
-def given(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any) -> Any:
-    """Return the lease that is wished for, or, with a ``request_id``, the one that the same request got before.
+def lease_for(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any) -> Any:
+    """Return the lease that is wished for, or, with a ``request_id``, of what the same request got before.
 
     Args:
         which: the only rows that it can be.
@@ -162,35 +161,42 @@ def given(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any) ->
     Raises:
         AcquireTimeout: it did not come free in time.
     """
-    if "request_id" not in asked:
-        return acquire(source, wish)[0]
-    if (before := granted_before(source, wish, which)) is not None:
-        return before
-    lease = acquire(source, wish)[0]
-    # Sent twice at the same time it may have got two: both answers are about the same one, and the other comes free.
-    first = granted_before(source, wish, which)
-    if first is None or first.pk == lease.pk:
-        return lease
-    lease.give_back_or_expire()
-    return first
+    before = take_over(source, wish, which) if "request_id" in asked else None
+    return acquired(source, wish) if before is None else before
 
 
-def granted_before(source: Source, wish: Wish, which: Mapping[str, Any]) -> Any:
-    """Return the first lease that this holder has, renewed; None: it has none."""
-    name = wish.terms.holder
-    rows = verbs.rows_of(connections[source.using], source.model).held_by(name).filter(**which).order_by("pk")
+def acquired(source: Source, wish: Wish) -> Any:
+    """Return a new lease, which lasts for its whole ``ttl``; raises AcquireTimeout."""
+    lease: Any = acquire(source, wish)[0]
+    if lease.trust.lasts < wish.terms.ttl:  # handed over to a waiter: seconds, until it is renewed
+        try:
+            lease.renew()
+        except LeaseLost as lost:
+            raise AcquireTimeout(f"what came free was lost at once: {lost}") from None
+        except BaseException:
+            lease.abandon()
+            raise
+    return lease
+
+
+def take_over(source: Source, wish: Wish, which: Mapping[str, Any]) -> Any:
+    """Return a lease, under a new fence, of the first row that this holder has; None: it has none.
+
+    Under the old fence the web server that was granted it may still give it back: it stood still while the request
+    waited in line, or could not read the resource, or ends.
+    """
+    name, connection = wish.terms.holder, connections[source.using]
+    refuse_open_transaction(connection, wish)
+    rows = verbs.rows_of(connection, source.model).held_by(name).filter(**which).order_by("pk")
     for pk, fence, holder in fetched(rows.values_list("pk", "fence", "holder")[:MOST_SAME]):
-        lease = remote(source.model, Grant(pk, fence, holder, monotonic()), wish)
-        if holder == name and is_renewed(lease):  # databases may take "A" for "a"
-            return lease
+        if holder != name:  # databases may take "A" for "a"
+            continue
+        sent_at = monotonic()
+        before = remote(source.model, Grant(pk, fence, name, sent_at), wish)
+        with contextlib.suppress(LeaseLost):
+            grant = Grant(pk, before.hand_over(name), name, sent_at)
+            return source.handle(source.using, grant, wish)
     return None
-
-
-def is_renewed(lease: Lease) -> bool:
-    """Renew it; tell whether it was still held."""
-    with contextlib.suppress(LeaseLost):
-        lease.renew()
-    return lease.is_held
 
 
 def remote(model: Any, grant: Grant, wish: Wish) -> Any:
@@ -210,10 +216,10 @@ def of_token(token: Token) -> Any:
     return remote(model, token.grant(key(model, token.pk)), Wish(terms))
 
 
-def entrusted(lease: Lease) -> dict[str, Any]:
-    """Leave the lease to the caller; return what it is told of it."""
+def detached(lease: Lease) -> dict[str, Any]:
+    """Detach the lease; return what the caller is told of it."""
     return {
-        "lease": entrust(lease),
+        "lease": detach(lease),
         "pool": lease.model._meta.label,
         "id": as_data(lease.pk),
         "fence": lease.fence,

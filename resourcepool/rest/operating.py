@@ -10,10 +10,10 @@ from rest_framework.response import Response
 from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
-from resourcepool.operations import OPERATIONS, Operation
-from resourcepool.resources.registry import chosen, resource_model
-from resourcepool.rest.leasing import where
-from resourcepool.rest.view import View, body, caller, require
+from resourcepool.operations import OPERATIONS, Field, Operation, Span
+from resourcepool.resources.registry import chosen
+from resourcepool.rest.leasing import selectors_of
+from resourcepool.rest.view import View, body, caller, in_address, pool_of, require
 
 WHICH = ("ids", "where", "all", "dry_run")
 
@@ -22,18 +22,18 @@ class Operations(View):
     """``GET pools/<pool>/operations``: each, with its fields."""
 
     def get(self, request: Request, pool: str) -> Response:
-        model: Any = resource_model(pool)
-        require(request, "view", model)
-        return Response({"operations": [described(one) for one in OPERATIONS.values() if one.is_for(model)]})
+        model = pool_of(request, "view", pool)
+        return Response({"operations": [described(one) for one in operations_of(model).values()]})
 
 
 class Operate(View):
     """``POST pools/<pool>/operations/<name>``: to these ``ids``, to those ``where``, or to ``all``."""
 
     def post(self, request: Request, pool: str, name: str) -> Response:
-        model: Any = resource_model(pool)
-        require(request, "view", model)
-        operation = OPERATIONS[options.one_of("operation", name, known(model))]
+        model = pool_of(request, "view", pool)
+        operations = operations_of(model)
+        with in_address("operation"):
+            operation = operations[options.one_of("operation", name, operations)]
         require(request, operation.permission, model)
         asked = body(request, [*WHICH, *(field.name for field in operation.fields)])
         dry_run = options.flag("dry_run", asked.get("dry_run", False))
@@ -45,29 +45,33 @@ class Operate(View):
         return Response({"dry_run": dry_run, "found": total, "changed": changed})
 
 
-def known(model: Any) -> list[str]:
-    """Return the names of all operations for this kind of resource."""
-    return [name for name, one in OPERATIONS.items() if one.is_for(model)]
+def operations_of(model: Any) -> dict[str, Operation]:
+    """Return all operations for this kind of resource, by their names."""
+    return {name: one for name, one in OPERATIONS.items() if one.is_for(model)}
 
 
 def described(operation: Operation) -> dict[str, Any]:
-    fields = [
-        {"name": one.name, "label": str(one.label), "help": str(one.help), "needed": one.is_needed}
-        for one in operation.fields
-    ]
     said = {"title": str(operation.title), "effect": str(operation.effect)}
+    fields = [field_described(one) for one in operation.fields]
     return {"name": operation.name, **said, "permission": operation.permission, "fields": fields}
+
+
+def field_described(field: Field) -> dict[str, Any]:
+    about = {"name": field.name, "label": str(field.label), "needed": field.is_needed}
+    if isinstance(field, Span):
+        return {**about, "type": "seconds", "help": ""}  # its help is about what pages and commands take: "2h"
+    return {**about, "type": "text", "help": str(field.help)}
 
 
 def rows_of(model: Any, operation: Operation, asked: Mapping[str, Any]) -> Any:
     """Return the resources that it is done to; raises BadOption unless it is clear which are meant."""
-    ids, wishes = asked.get("ids", []), where(asked)
+    ids, wishes = asked.get("ids", []), selectors_of(asked)
     if not isinstance(ids, list) or len(ids) > operation.most:
         raise BadOption("ids", ids, f"a list of up to {operation.most} primary keys")
     if [bool(ids), bool(wishes), options.flag("all", asked.get("all", False))].count(True) != 1:
         raise BadOption("ids", ids, because='say which resources: "ids", "where", or "all": true')
     rows = chosen(model, [str(one) for one in ids], wishes)
-    return (operation.concerned if ids else operation.by_filter or operation.concerned)(rows)
+    return operation.meant(rows, by_id=bool(ids))
 
 
 def answered(operation: Operation, asked: Mapping[str, Any], *, is_needed: bool) -> dict[str, Any]:

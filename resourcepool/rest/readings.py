@@ -8,13 +8,13 @@ from rest_framework.response import Response
 
 from resourcepool import options
 from resourcepool.elections.models import Leadership
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.locks.channels.models import Broadcast, Subscription
 from resourcepool.locks.models import Mutex, Notification, RWLockPermit, SemaphorePermit
 from resourcepool.queues.models import Queue, Server, TaskType
-from resourcepool.resources.registry import chosen, key, resource_model, resource_models
+from resourcepool.resources.registry import chosen, key, resource_models
 from resourcepool.resources.state import State
-from resourcepool.rest.view import View, listed, may, require
+from resourcepool.rest.view import NotFound, View, in_address, listed, may, pool_of, require
 from resourcepool.status import why
 from resourcepool.status.alarms import alarms
 from resourcepool.status.channels import CHANNELS
@@ -61,14 +61,14 @@ class PoolNamed(View):
 
     def get(self, request: Request, pool: str) -> Response:
         asked(request)
-        return Response(as_data(pools([pool_of(request, pool)])[0]))
+        return Response(as_data(pools([pool_of(request, "view", pool)])[0]))
 
 
 class Resources(View):
     """``GET pools/<pool>/resources``: by primary key, those ``after`` one; of one ``state``, with all ``tag``."""
 
     def get(self, request: Request, pool: str) -> Response:
-        model, query = pool_of(request, pool), asked(request, "after", "limit", "state", "tag")
+        model, query = pool_of(request, "view", pool), asked(request, "after", "limit", "state", "tag")
         limit, tags = limit_of(query), request.query_params.getlist("tag")
         rows = chosen(model, wishes={"tags": tags} if tags else {})
         if "state" in query:
@@ -84,22 +84,27 @@ class ResourceOf(View):
     """``GET pools/<pool>/resources/<id>``: who has it, since when, and why it is free or not."""
 
     def get(self, request: Request, pool: str, pk: str) -> Response:
-        model = pool_of(request, pool)
+        model = pool_of(request, "view", pool)
         asked(request)
-        return Response(as_data(why.resource(chosen(model, [pk]).get())))
+        try:
+            with in_address("id"):
+                row = chosen(model, [pk]).get()
+            return Response(as_data(why.resource(row)))
+        except model.DoesNotExist:
+            raise NotFound("id", pk, because="it has just been deleted") from None
 
 
 class Leases(View):
     """``GET pools/<pool>/leases``: the next to expire first; of one ``holder`` or ``host``."""
 
     def get(self, request: Request, pool: str) -> Response:
-        model, query = pool_of(request, pool), asked(request, "limit", "holder", "host")
+        model, query = pool_of(request, "view", pool), asked(request, "limit", "holder", "host")
         whose = {name: query[name] for name in ("holder", "host") if name in query}
         total = counts([model], **whose).get(model, 0)
         return Response({"leases": as_data(holdings(model, **whose, limit=limit_of(query))), "total": total})
 
 
-class Listed(View):
+class PlacesListed(View):
     """``GET streams`` and the like: a page, ``after`` a name, of one ``standing``, ``containing`` a text."""
 
     kind = ""
@@ -112,7 +117,7 @@ class Listed(View):
         return Response({self.kind: as_data(page.found), "after": page.after})
 
 
-class Named(View):
+class PlaceNamed(View):
     """``GET streams/<name>`` and the like."""
 
     kind = ""
@@ -121,7 +126,9 @@ class Named(View):
         places, needed = PLACES[self.kind]
         require(request, "view", *needed)
         asked(request)
-        return Response(as_data(places.named(name)[0]))
+        with in_address(places.word):
+            found = places.named(name)[0]
+        return Response(as_data(found))
 
 
 class Locks(View):
@@ -156,10 +163,10 @@ class Queues(View):
 
     def get(self, request: Request, name: str) -> Response:
         require(request, "view", TaskType, Server, Queue)
-        query, found = asked(request, "limit"), task_type(name)
-        return Response(
-            {"task_type": as_data(found), "queues": as_data(queues_of(found, limit=limit_of(query)))}
-        )
+        limit = limit_of(asked(request, "limit"))
+        with in_address("task_type"):
+            found = task_type(name)
+        return Response({"task_type": as_data(found), "queues": as_data(queues_of(found, limit=limit))})
 
 
 class Alarms(View):
@@ -172,19 +179,12 @@ class Alarms(View):
         return Response({"alarms": as_data(alarms())})
 
 
-def pool_of(request: Request, pool: str) -> Any:
-    """Return the model of this pool, if the caller may view it."""
-    model = resource_model(pool)
-    require(request, "view", model)
-    return model
-
-
 def asked(request: Request, *allowed: str) -> dict[str, str]:
     """Return the parameters of the address; raises BadOption for others than those allowed."""
     found = request.query_params.dict()
     for name in found:
         if name not in allowed:
-            raise BadOption(name, found[name], because=f"no such parameter here; there are: {listed(allowed)}")
+            raise BadOption(name, Hidden(), because=f"no such parameter here; there are: {listed(allowed)}")
     return found
 
 

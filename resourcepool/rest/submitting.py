@@ -5,7 +5,7 @@ from rest_framework.response import Response
 
 from resourcepool.locks import Channel
 from resourcepool.locks.channels.models import Broadcast
-from resourcepool.rest.view import View, body, require
+from resourcepool.rest.view import View, body, in_address, require
 from resourcepool.taskqueue import submit
 from resourcepool.taskqueue.models import Stream
 
@@ -15,7 +15,9 @@ class Submit(View):
 
     def post(self, request: Request, name: str) -> Response:
         require(request, "submit", Stream)
-        done = submit(name, **body(request, ("params", "key", "lane"), ("type",)))
+        task = body(request, ("params", "key", "lane"), ("type",))
+        with in_address("stream"):
+            done = submit(name, **task)
         return Response({"key": done.key, "is_new": done.is_new}, 201 if done.is_new else 200)
 
 

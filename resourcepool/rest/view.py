@@ -1,12 +1,18 @@
 """What all views of the API share: who may call, how a body is read, how errors are answered."""
 
-from collections.abc import Collection, Mapping
+import io
+import json
+import logging
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from django.contrib.auth import get_permission_codename
+from django.core.exceptions import RequestDataTooBig
 from django.db import DatabaseError, InterfaceError, connections, transaction
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import translation
+from django.views.decorators.debug import sensitive_variables
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.parsers import JSONParser
 from rest_framework.permissions import IsAuthenticated
@@ -24,9 +30,19 @@ from resourcepool.exceptions import (
     LeaseLost,
     ResourcePoolError,
 )
+from resourcepool.resources.registry import resource_model
+
+logger = logging.getLogger(__name__)
 
 RETRY_AFTER = 1  # seconds
+
+
+class NotFound(BadOption):
+    """There is nothing of the name that an address has."""
+
+
 STATUSES: Mapping[type[Exception], int] = {
+    NotFound: 404,
     BadOption: 400,
     LeaseLost: 409,
     AcquireTimeout: 423,
@@ -36,11 +52,28 @@ STATUSES: Mapping[type[Exception], int] = {
 LATER = (423, 503)  # statuses after which to try again
 
 
+class Body(JSONParser):
+    """JSON of a limited length."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        """Return what was sent.
+
+        Raises:
+            RequestDataTooBig: it is longer than DATA_UPLOAD_MAX_MEMORY_SIZE.
+            UnicodeEncodeError: it has half a surrogate pair, which is text that no database accepts, nor an answer.
+        """
+        if isinstance(stream, HttpRequest):
+            stream = io.BytesIO(stream.body)  # which Django limits
+        found = super().parse(stream, media_type, parser_context)
+        json.dumps(found, ensure_ascii=False).encode()
+        return found
+
+
 class View(APIView):
     """For those who are logged in as the project's DEFAULT_AUTHENTICATION_CLASSES say; JSON in and out, in English."""
 
     permission_classes = (IsAuthenticated,)
-    parser_classes = (JSONParser,)
+    parser_classes = (Body,)
     renderer_classes = (JSONRenderer,)
 
     @classmethod
@@ -50,20 +83,30 @@ class View(APIView):
             transaction.non_atomic_requests(using=alias)(view)
         return view
 
+    @sensitive_variables()  # here, and in all that it calls: tokens, and the secrets of what is leased
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        request.encoding = "utf-8"  # as JSON is, whatever the request says: "zlib" would blow up a body
         with translation.override("en"):
             answer = super().dispatch(request, *args, **kwargs)
+            if isinstance(answer, Response):
+                answer.render()
         answer["Cache-Control"] = "no-store"  # it may contain a token, or the secret that was leased
         return answer
 
     def handle_exception(self, exc: Exception) -> Response:
         """Return the answer to an error: its kind, and a sentence."""
         if isinstance(exc, DatabaseError | InterfaceError):
+            logger.error("%s failed", type(self).__name__, exc_info=exc)
             exc = DatabaseUnavailable("the database does not answer as it should; the server's log says more")
         for kind, status in STATUSES.items():
             if isinstance(exc, kind):
+                if kind is ResourcePoolError:  # the project's: a table is missing, a secret is unreadable
+                    logger.warning("%s: %s", type(exc).__name__, exc)
                 return refused(exc, status)
-        return super().handle_exception(exc)
+        answer = super().handle_exception(exc)
+        if isinstance(answer.data, dict):  # unless the project's EXCEPTION_HANDLER made something else
+            answer.data = {"error": type(exc).__name__, **answer.data}
+        return answer
 
 
 def refused(error: Exception, status: int) -> Response:
@@ -83,7 +126,9 @@ def body(request: Request, allowed: Collection[str], needed: Collection[str] = (
     """
     try:
         found = request.data
-    except RecursionError:  # lists in lists in lists
+    except RequestDataTooBig:
+        raise BadOption("body", Hidden(), because="it is too long") from None
+    except (RecursionError, UnicodeEncodeError):  # lists in lists in lists
         found = None
     if not isinstance(found, dict):
         raise BadOption("body", Hidden(), because=f"a JSON object with: {listed([*needed, *allowed])}")
@@ -94,12 +139,31 @@ def body(request: Request, allowed: Collection[str], needed: Collection[str] = (
             )
     for name in needed:
         if name not in found:
-            raise BadOption(name, None, because="it is needed")
+            raise BadOption(name, Hidden(), because="it is needed")
     return found
 
 
 def listed(names: Collection[str]) -> str:
     return ", ".join(names) or "none"
+
+
+@contextmanager
+def in_address(name: str) -> Iterator[None]:
+    """Raise NotFound in place of a BadOption about ``name``, which the address gives."""
+    try:
+        yield
+    except BadOption as error:
+        if error.name == name:
+            raise NotFound(name, error.value, error.allowed, error.because) from None
+        raise
+
+
+def pool_of(request: Request, action: str, pool: str) -> Any:
+    """Return the model of this pool; raises NotFound, and PermissionDenied as ``require`` does."""
+    with in_address("pool"):
+        model = resource_model(pool)
+    require(request, action, model)
+    return model
 
 
 def require(request: Request, action: str, *models: Any) -> None:
@@ -120,5 +184,9 @@ def permission(action: str, model: Any) -> str:
 
 def caller(request: Request) -> str:
     """Return who calls, for the history and as a holder's name: "ann@203.0.113.7 (api)"."""
-    name = "".join(c if c.isprintable() and c != "#" else "?" for c in request.user.get_username())
-    return f"{name[:30]}@{request.META.get('REMOTE_ADDR', '')[:39]} (api)"
+    return f"{user_name(request)}@{request.META.get('REMOTE_ADDR', '')[:39]} (api)"
+
+
+def user_name(request: Request) -> str:
+    """Return the beginning of the user's name, as a holder's name may be."""
+    return "".join(c if c.isprintable() and c != "#" else "?" for c in request.user.get_username()[:30]).strip()

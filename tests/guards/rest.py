@@ -4,7 +4,8 @@ from tests.guards.mutation import Mutation
 
 LEASING, VIEW, OPERATING, REMOTE = "rest/leasing.py", "rest/view.py", "rest/operating.py", "leases/remote.py"
 ACCESS, LEASES = ("tests/rest/test_access.py",), ("tests/rest/test_leasing.py",)
-REPEATED = ("tests/rest/test_request_id.py",)
+REPEATED, INPUTS = ("tests/rest/test_request_id.py",), ("tests/rest/test_inputs.py",)
+PROCESSES = ("tests/rest/test_processes.py",)
 
 REST = (
     Mutation("rest: only who is logged in", VIEW, "(IsAuthenticated,)", "()", ACCESS),
@@ -35,13 +36,27 @@ REST = (
         REPEATED,
     ),
     Mutation(
-        "rest: of two leases of a request one comes free",
+        "rest: sent again it gets a fence that no other server knows",
         LEASING,
-        "    lease.give_back_or_expire()\n    return first",
-        "    return first",
+        "before.hand_over(name)",
+        "fence",
         REPEATED,
     ),
-    Mutation("rest: what is entrusted is not kept here", REMOTE, "    keeper.forget(lease)\n", "", LEASES),
+    Mutation("rest: what is detached is not kept here", REMOTE, "    keeper.forget(lease)\n", "", LEASES),
+    Mutation(
+        "rest: what a waiter gets lasts for its whole ttl",
+        LEASING,
+        "if lease.trust.lasts < wish.terms.ttl:",
+        "if False:",
+        LEASES,
+    ),
+    Mutation(
+        "rest: nothing is detached that the end of the process releases",
+        REMOTE,
+        "if shutdown.has_begun():",
+        "if False:",
+        PROCESSES,
+    ),
     Mutation(
         "rest: max_hold counts from the grant",
         REMOTE,
@@ -55,6 +70,35 @@ REST = (
         "cls(*signing.loads(text, salt=SALT))",
         'cls(*signing.JSONSerializer().loads(signing.b64_decode(text.partition(":")[0].encode())))',
         LEASES,
+    ),
+    Mutation(
+        "rest: a token may be as long as names are",
+        REMOTE,
+        "MOST_LETTERS = 10_000",
+        "MOST_LETTERS = 2_000",
+        LEASES,
+    ),
+    Mutation(
+        "rest: nothing is granted again in a transaction",
+        LEASING,
+        "    refuse_open_transaction(connection, wish)\n",
+        "",
+        REPEATED,
+    ),
+    Mutation(
+        "rest: half a surrogate pair is no text",
+        VIEW,
+        "        json.dumps(found, ensure_ascii=False).encode()\n",
+        "",
+        INPUTS,
+    ),
+    Mutation("rest: JSON is UTF-8", VIEW, 'request.encoding = "utf-8"', "pass", INPUTS),
+    Mutation(
+        "rest: no report of an error has a secret",
+        VIEW,
+        "@sensitive_variables()",
+        '@sensitive_variables("nothing")',
+        ("tests/canary/test_rest.py",),
     ),
     Mutation("rest: no cache keeps a secret", VIEW, '= "no-store"', '= "public"', LEASES),
 )

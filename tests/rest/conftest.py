@@ -24,7 +24,10 @@ class Caller:
     def post(self, address: str, **sent: Any) -> Any:
         return self._client.post(f"/api/{address}", sent, format="json")
 
-    def send(self, address: str, text: str, kind: str = "application/json") -> Any:
+    def post_from(self, host: str, address: str, **sent: Any) -> Any:
+        return self._client.post(f"/api/{address}", sent, format="json", REMOTE_ADDR=host)
+
+    def send(self, address: str, text: str | bytes, kind: str = "application/json") -> Any:
         return self._client.post(f"/api/{address}", text, content_type=kind)
 
     def got(self, address: str, status: int = 201, **sent: Any) -> Any:

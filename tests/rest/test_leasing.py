@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 
 from resourcepool.leases.keeper import keeper
@@ -12,7 +13,7 @@ from resourcepool.leases.remote import Token
 from resourcepool.models import Event, Proxy, Ticket
 from tests.app.models import Device
 from tests.app.rows import busy_for, columns, expire, hold, lasts, new, several
-from tests.eventually import eventually
+from tests.eventually import at_once, eventually
 from tests.history.told import told
 from tests.rest.conftest import Caller
 
@@ -125,12 +126,15 @@ def test_nothing_free_is_said_at_once_and_when_to_ask_again(crawler: Caller) -> 
 
 def test_who_waits_stands_in_line_and_gets_what_is_released(transactional_db: None, crawler: Caller) -> None:
     lease, got = hold(new(Proxy)), []
-    waiting = threading.Thread(target=lambda: got.append(crawler.got("pools/proxy/acquire", timeout=30)))
+    waiting = threading.Thread(
+        target=lambda: got.append(crawler.got("pools/proxy/acquire", ttl=30, timeout=30))
+    )
     waiting.start()
     eventually(lambda: Ticket.objects.waiting().exists())
     lease.release()
     waiting.join(30)
     assert got[0]["id"] == lease.pk
+    assert 25 < got[0]["expires_in"] <= got[0]["ttl"] == 30  # it was handed over for seconds
 
 
 def test_the_history_tells_when_it_was_got_and_given_back(
@@ -147,6 +151,38 @@ def test_the_history_tells_when_it_was_got_and_given_back(
     Event.objects.all()._raw_delete("default")
 
 
+def test_released_by_many_at_once_it_is_released_once(
+    transactional_db: None, root: Caller, settings: Any
+) -> None:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    row, boss = new(Proxy), User.objects.get()
+    lease = root.got("pools/proxy/acquire")["lease"]
+    answers = at_once(8, lambda _: Caller(boss).post("leases/release", lease=lease).status_code)
+    assert sorted(answers) == [204, *[409] * 7]
+    assert told(row) == ["released"]
+    Event.objects.all()._raw_delete("default")
+
+
+def test_one_that_an_operator_freed_is_lost(root: Caller) -> None:
+    row = new(Proxy)
+    lease = root.got("pools/proxy/acquire")["lease"]
+    root.got("pools/proxy/operations/free", 200, all=True, reason="hangs")
+    assert [root.post(f"leases/{act}", lease=lease).status_code for act in ("renew", "release")] == [409, 409]
+    assert columns(row)["holder"] == ""
+
+
+def test_a_row_made_anew_under_the_key_of_a_deleted_one_is_another(root: Caller) -> None:
+    made = Device.objects.create(name="phone 1")
+    lease = root.got("pools/device/acquire")["lease"]
+    Device.objects.all()._raw_delete("default")
+    assert root.post("leases/renew", lease=lease).status_code == 409
+    row = Device.objects.create(pk=made.pk, name="phone 1")
+    again = root.got("pools/device/acquire")
+    assert again["id"] == str(made.pk)
+    assert [root.post(f"leases/{act}", lease=lease).status_code for act in ("renew", "release")] == [409, 409]
+    assert (columns(row)["holder"], columns(row)["fence"]) == (again["holder"], again["fence"])
+
+
 def test_a_token_that_was_made_up_or_changed_is_none(crawler: Caller) -> None:
     row = new(Proxy)
     lease = crawler.got("pools/proxy/acquire")["lease"]
@@ -155,6 +191,14 @@ def test_a_token_that_was_made_up_or_changed_is_none(crawler: Caller) -> None:
         assert (answer.status_code, answer.json()["name"]) == (400, "lease")
         assert str(text) not in answer.json()["detail"] or len(str(text)) < 2
     assert columns(row)["holder"]
+
+
+def test_the_longest_names_fit_in_a_token(crawler: Caller) -> None:
+    name, holder = "\N{GRINNING FACE}" * 200, "\N{GRINNING FACE}" * 80
+    asked = {"holder": holder, "request_id": holder[:64], "ttl": 12.345678}
+    lease = crawler.got(f"locks/{name}/acquire", **asked)["lease"]
+    crawler.got("leases/renew", 200, lease=lease)
+    crawler.got("leases/release", 204, lease=lease)
 
 
 def test_a_token_of_a_pool_that_is_gone_says_which_there_are(crawler: Caller) -> None:
@@ -214,3 +258,15 @@ def test_a_body_that_is_no_object_is_refused(crawler: Caller, text: str) -> None
 
 def test_a_form_is_no_json(crawler: Caller) -> None:
     assert crawler.send("pools/proxy/acquire", "ttl=3", "application/x-www-form-urlencoded").status_code == 415
+
+
+def test_errors_of_the_framework_have_the_same_form(crawler: Caller) -> None:
+    answer = crawler.send("pools/proxy/acquire", "{")
+    assert (answer.status_code, answer.json()["error"]) == (400, "ParseError")
+    assert crawler.get("pools/proxy/acquire").json()["error"] == "MethodNotAllowed"
+    assert crawler.get("pools/proxy").json()["error"] == "PermissionDenied"
+
+
+def test_a_pool_that_is_not_there_is_not_found(crawler: Caller) -> None:
+    answer = crawler.post("pools/nothing/acquire")
+    assert (answer.status_code, answer.json()["name"]) == (404, "pool")

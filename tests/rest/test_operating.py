@@ -33,7 +33,8 @@ def test_a_dry_run_of_each_finds_and_changes_nothing(root: Caller, name: str) ->
 def test_they_are_listed_with_what_they_ask_for(root: Caller) -> None:
     listed = {one["name"]: one for one in root.get("pools/proxy/operations").json()["operations"]}
     assert [*listed] == OF_PROXIES
-    assert [one["name"] for one in listed["quarantine"]["fields"]] == ["reason", "duration"]
+    fields = {one["name"]: one["type"] for one in listed["quarantine"]["fields"]}
+    assert fields == {"reason": "text", "duration": "seconds"}
 
 
 def test_it_is_done_to_those_that_are_meant(root: Caller) -> None:
@@ -81,7 +82,16 @@ def test_what_is_wrong_is_named_and_nothing_is_changed(root: Caller, sent: dict[
 
 
 def test_what_there_is_not_is_named(root: Caller) -> None:
-    assert "quarantine" in root.post("pools/proxy/operations/quarantin").json()["detail"]
+    answer = root.post("pools/proxy/operations/quarantin")
+    assert (answer.status_code, answer.json()["name"]) == (404, "operation")
+    assert "quarantine" in answer.json()["detail"]
+
+
+def test_a_stream_that_is_not_there_is_not_found_but_a_name_in_the_body_is_wrong(root: Caller) -> None:
+    answer = root.post("streams/none/submit", type="Reindex")
+    assert (answer.status_code, answer.json()["name"]) == (404, "stream")
+    answer = root.post("streams/none/submit", type="Reindex", stream="none")
+    assert (answer.status_code, answer.json()["name"]) == (400, "stream")
 
 
 def test_a_task_is_submitted_once_under_a_key(root: Caller) -> None:

@@ -3,14 +3,17 @@
 import json
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
 
-from resourcepool.models import Proxy
-from tests.app.rows import columns, new, several
+from resourcepool.leases import shutdown
+from resourcepool.models import Proxy, Ticket
+from tests.app.rows import columns, expire, hold, new, several
+from tests.eventually import eventually
 from tests.rest.conftest import Caller
 from tests.spawned import Spawner
 
@@ -52,6 +55,32 @@ def acquire_and_end(how: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def acquire_with_id(request_id: str) -> None:
+    _boss().post("pools/proxy/acquire", timeout=30, request_id=request_id)
+
+
+def acquire_while_it_ends() -> None:
+    """Be a web server that ends while one of its threads has been granted a lease, and has not answered yet."""
+    release_all, in_time = shutdown.release_everything, threading.Event()
+    read, answers = Proxy.for_holder, list[Any]()
+
+    def read_late(row: Proxy) -> Any:
+        threading.Thread(target=shutdown._end, args=(os.getpid(),)).start()
+        in_time.wait(60)
+        return read(row)
+
+    def release_late(leases: list[Any]) -> None:
+        in_time.set()
+        answering.join(60)
+        release_all(leases)
+
+    shutdown.release_everything, Proxy.for_holder = release_late, read_late  # type: ignore[method-assign]
+    answering = threading.Thread(target=lambda: answers.append(_boss().post("pools/proxy/acquire").status_code))
+    answering.start()
+    answering.join(60)
+    print("answered", answers, flush=True)
+
+
 def release(token: str) -> None:
     _boss().got("leases/renew", 200, lease=token)
     _boss().got("leases/release", 204, lease=token)
@@ -82,3 +111,26 @@ def test_a_lease_outlives_the_web_server_that_granted_it_and_any_other_renews_it
         assert (columns(row)["holder"], columns(row)["fence"]) == (got["holder"], got["fence"])
         spawn(release, got["lease"]).succeed()
         assert columns(row)["holder"] == ""
+
+
+def test_a_web_server_that_stood_still_takes_nothing_from_who_asked_another_again(
+    root: Any, spawn: Spawner
+) -> None:
+    row = new(Proxy)
+    lease = hold(row)
+    child = spawn(acquire_with_id, "r-1")
+    eventually(lambda: Ticket.objects.waiting().exists())
+    child.send(signal.SIGSTOP)
+    ticket = Ticket.objects.get()
+    lease.release()  # to the one that stands still
+    got = root.got("pools/proxy/acquire", request_id="r-1")
+    expire(ticket)
+    child.send(signal.SIGCONT)
+    eventually(lambda: Ticket.objects.exclude(pk=ticket.pk).exists())  # it has given back what it was given
+    assert (columns(row)["fence"], columns(row)["holder"]) == (got["fence"], got["holder"])
+    child.kill()
+
+
+def test_what_a_web_server_releases_at_its_end_it_does_not_give_away(root: Any, spawn: Spawner) -> None:
+    new(Proxy)
+    assert "answered [503]" in spawn(acquire_while_it_ends).succeed()

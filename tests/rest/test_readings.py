@@ -8,6 +8,7 @@ from resourcepool.locks import Channel, Lock
 from resourcepool.models import Proxy, Stream
 from resourcepool.queues import changing
 from resourcepool.resources.state import State
+from resourcepool.status import why
 from resourcepool.taskqueue import submit
 from tests.app.rows import hold, new, several
 from tests.rest.conftest import Caller
@@ -55,6 +56,18 @@ def test_one_resource_says_why(root: Caller) -> None:
     assert found["because"].startswith("It is leased")
 
 
+def test_one_that_is_deleted_just_now_is_there_no_more(root: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    row, read = new(Proxy), why.resource
+
+    def read_late(found: Any) -> Any:
+        Proxy.objects.all()._raw_delete("default")
+        return read(found)
+
+    monkeypatch.setattr(why, "resource", read_late)
+    answer = root.get(f"pools/proxy/resources/{row.pk}")
+    assert (answer.status_code, answer.json()["name"]) == (404, "id")
+
+
 def test_what_is_known_by_name(root: Caller) -> None:
     for name in ("a", "b", "c/d"):
         Stream.objects.create(name=name)
@@ -90,7 +103,6 @@ def test_the_root_lists_every_address(root: Caller) -> None:
 
 
 WRONG = [
-    ("pools/nothing", {}, "pool"),
     ("pools/proxy", {"limit": 1}, "limit"),
     ("pools/proxy/resources", {"limit": 0}, "limit"),
     ("pools/proxy/resources", {"limit": 201}, "limit"),
@@ -100,14 +112,20 @@ WRONG = [
     ("pools/proxy/resources", {"tag": "no tag!"}, "tags"),
     ("pools/proxy/resources", {"after": "x"}, "id"),
     ("pools/proxy/resources", {"page": "2"}, "page"),
-    ("pools/proxy/resources/x", {}, "id"),
-    ("pools/proxy/resources/999999999999999999999", {}, "id"),
     ("pools/proxy/leases", {"limit": "-1"}, "limit"),
-    ("streams/none", {}, "stream"),
     ("streams", {"standing": "x"}, "standing"),
     ("streams", {"after": "a\0b"}, "after"),
     ("locks", {"kind": "x"}, "kind"),
-    ("queues/none", {}, "task_type"),
+]
+NOT_THERE = [
+    ("pools/nothing", "pool"),
+    ("pools/nothing/resources", "pool"),
+    ("pools/proxy/resources/x", "id"),
+    ("pools/proxy/resources/1", "id"),
+    ("pools/proxy/resources/999999999999999999999", "id"),
+    ("streams/none", "stream"),
+    ("topics/none", "topic"),
+    ("queues/none", "task_type"),
 ]
 
 
@@ -115,3 +133,13 @@ WRONG = [
 def test_what_is_wrong_is_named(root: Caller, address: str, query: dict[str, Any], name: str) -> None:
     answer = root.get(address, **query)
     assert (answer.status_code, answer.json()["error"], answer.json()["name"]) == (400, "BadOption", name)
+
+
+@pytest.mark.parametrize(("address", "name"), NOT_THERE)
+def test_what_an_address_names_and_is_not_there_is_not_found(root: Caller, address: str, name: str) -> None:
+    answer = root.get(address)
+    assert (answer.status_code, answer.json()["error"], answer.json()["name"]) == (404, "NotFound", name)
+
+
+def test_of_a_lock_that_nobody_ever_had_nothing_is_listed(root: Caller) -> None:
+    assert root.get("locks/none").json() == {"locks": []}

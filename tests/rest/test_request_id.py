@@ -3,21 +3,54 @@
 import threading
 from typing import Any
 
-import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 
-from resourcepool.models import Mutex, Proxy
-from resourcepool.rest import leasing
+from resourcepool.models import Event, Mutex, Proxy
 from tests.app.rows import columns, expire, new, several
+from tests.history.told import told
 from tests.rest.conftest import Caller, user
 
 
-def test_sent_again_it_is_answered_with_the_same_lease(crawler: Caller) -> None:
+def test_sent_again_it_is_answered_with_the_same_resource(crawler: Caller) -> None:
     several(Proxy, 3)
     first, again = (crawler.got("pools/proxy/acquire", request_id="r-1") for _ in range(2))
-    assert (first["id"], first["fence"]) == (again["id"], again["fence"])
-    crawler.got("leases/release", 204, lease=first["lease"])
-    assert crawler.post("leases/release", lease=again["lease"]).status_code == 409
+    assert (first["id"], first["resource"]) == (again["id"], again["resource"])
+    crawler.got("leases/renew", 200, lease=again["lease"])
+
+
+def test_the_answer_that_was_lost_is_of_no_use_any_more(crawler: Caller) -> None:
+    row = new(Proxy)
+    first, again = (crawler.got("pools/proxy/acquire", request_id="r-1") for _ in range(2))
+    assert crawler.post("leases/release", lease=first["lease"]).status_code == 409
+    assert (columns(row)["fence"], columns(row)["holder"]) == (again["fence"], again["holder"])
+
+
+def test_the_history_tells_that_it_went_from_the_one_to_the_other(
+    transactional_db: None, crawler: Caller, settings: Any
+) -> None:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    row = new(Proxy)
+    lease = [crawler.got("pools/proxy/acquire", request_id="r-1")["lease"] for _ in range(2)][-1]
+    crawler.got("leases/release", 204, lease=lease)
+    assert told(row) == ["handed_over", "released"]  # each with its beginning
+    Event.objects.all()._raw_delete("default")
+
+
+def test_in_a_transaction_which_may_be_undone_it_gets_nothing(transactional_db: None, crawler: Caller) -> None:
+    row = new(Proxy)
+    first = crawler.got("pools/proxy/acquire", request_id="r-1")
+    with transaction.atomic():
+        answer = crawler.post("pools/proxy/acquire", request_id="r-1")
+    assert (answer.status_code, answer.json()["error"]) == (409, "ClaimInTransaction")
+    assert columns(row)["fence"] == first["fence"]
+
+
+def test_sent_again_from_another_address_it_is_the_same_request(crawler: Caller) -> None:
+    several(Proxy, 3)
+    hosts = ("192.0.2.1", "192.0.2.2")
+    got = [crawler.post_from(host, "pools/proxy/acquire", request_id="r-1").json()["id"] for host in hosts]
+    assert got[0] == got[1]
 
 
 def test_another_request_gets_another(crawler: Caller) -> None:
@@ -39,7 +72,7 @@ def test_two_users_with_the_same_names_get_two(crawler: Caller) -> None:
     assert len({one.got("pools/proxy/acquire", **asked)["id"] for one in (crawler, other)}) == 2
 
 
-def test_sent_many_times_at_once_all_answers_are_about_one_lease(transactional_db: None) -> None:
+def test_sent_many_times_at_once_the_next_answer_is_about_one_lease(transactional_db: None) -> None:
     rows, boss, answers = several(Proxy, 8), User.objects.create_superuser("root"), list[Any]()
 
     def send() -> None:
@@ -53,24 +86,12 @@ def test_sent_many_times_at_once_all_answers_are_about_one_lease(transactional_d
     assert len(answers) == 6
     held = [row.pk for row in rows if columns(row)["holder"]]
     last = Caller(boss).got("pools/proxy/acquire", request_id="r")
-    assert last["id"] == held[0] == min(one["id"] for one in answers)
-
-
-def test_of_two_that_came_at_once_the_one_that_sees_the_other_gives_its_own_back(
-    crawler: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = several(Proxy, 2)
-    got = crawler.got("pools/proxy/acquire", request_id="r", where={"host": first.host})
-    looks = iter([None])  # it began before there was anything to see
-    see = leasing.granted_before
-    monkeypatch.setattr(leasing, "granted_before", lambda *asked: next(looks, see(*asked)))
-    again = crawler.got("pools/proxy/acquire", request_id="r", where={"host": second.host})
-    assert (again["id"], again["fence"]) == (first.pk, got["fence"])
-    assert columns(second)["holder"] == ""
+    assert last["id"] == held[0]
+    assert [row.pk for row in rows if columns(row)["holder"]] == held
 
 
 def test_a_lock_sent_again_is_the_same_too(crawler: Caller) -> None:
     first, again = (crawler.got("locks/nightly/acquire", request_id="r") for _ in range(2))
-    assert first["fence"] == again["fence"]
+    assert first["fence"] < again["fence"]
     assert crawler.post("locks/nightly/acquire", request_id="other").status_code == 423
-    assert Mutex.objects.get().fence == first["fence"]
+    assert Mutex.objects.get().fence == again["fence"]

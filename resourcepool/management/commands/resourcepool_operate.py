@@ -83,7 +83,7 @@ class Command(OperatorCommand):
 
     def meant(self, operation: Operation, rows: Any, *, by_id: bool) -> Any:
         """Return those of ``rows`` to which it is done."""
-        return (operation.concerned if by_id else operation.by_filter or operation.concerned)(rows)
+        return operation.meant(rows, by_id=by_id)
 
     def said(self, operation: Operation, count: int, held: int, *, dry_run: bool) -> str:
         """Return what is said of the ``count`` that were changed, of which ``held`` were held."""

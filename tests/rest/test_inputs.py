@@ -1,0 +1,83 @@
+"""Whatever is sent, the answer is one that a program can read, and nothing is granted."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+
+from resourcepool.models import Proxy
+from tests.app.rows import columns, new
+from tests.rest.conftest import Caller
+
+HALF = "\\ud800"  # of a pair, as JSON writes it: no text that could be stored or answered with
+CODECS = ("zlib", "bz2", "base64", "rot13", "undefined", "utf-16")
+
+
+@pytest.mark.parametrize(
+    ("address", "body"),
+    [
+        ("pools/proxy/acquire", f'{{"{HALF}": 1}}'),
+        ("pools/proxy/acquire", f'{{"where": {{"{HALF}": 1}}}}'),
+        ("pools/proxy/acquire", f'{{"where": {{"host": "{HALF}"}}}}'),
+        ("locks/nightly/acquire", f'{{"holder": "{HALF}"}}'),
+        ("leases/release", f'{{"lease": "a:b:{HALF}"}}'),
+        ("channels/news/publish", f'{{"payload": "{HALF}"}}'),
+        ("pools/proxy/operations/drain", f'{{"all": true, "reason": "{HALF}"}}'),
+    ],
+)
+def test_half_a_surrogate_pair_is_refused(root: Caller, address: str, body: str) -> None:
+    row = new(Proxy)
+    answer = root.send(address, body)
+    assert (answer.status_code, answer.json()["error"]) == (400, "BadOption")
+    assert (columns(row)["holder"], columns(row)["in_service"]) == ("", True)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_json_is_utf_8_whatever_the_header_says(root: Caller, codec: str) -> None:
+    row = new(Proxy, host="é.example")
+    wanted = json.dumps({"where": {"host": "é.example"}}, ensure_ascii=False)
+    answer = root.send("pools/proxy/acquire", wanted.encode(), f"application/json; charset={codec}")
+    assert (answer.status_code, answer.json()["id"]) == (201, row.pk)
+
+
+@pytest.mark.parametrize("at", ["pools/proxy/acquire", "leases/renew", "streams/x/submit"])
+def test_what_is_longer_than_the_project_takes_is_refused_unread(root: Caller, at: str, settings: Any) -> None:
+    new(Proxy)
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000
+    answer = root.send(at, '{"holder": "' + "x" * 1_000 + '"}')
+    assert (answer.status_code, answer.json()["name"]) == (400, "body")
+    assert "too long" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("depth", [10, 100, 300, 500, 700, 900, 950, 1_000, 3_000, 100_000])
+@pytest.mark.parametrize("name", ["ttl", "where", "payload", "params", "ids", "lease"])
+def test_lists_in_lists(root: Caller, name: str, depth: int) -> None:
+    address = {"payload": "channels/x/publish", "params": "streams/x/submit", "lease": "leases/renew"}.get(name)
+    address = "pools/proxy/operations/drain" if name == "ids" else address or "pools/proxy/acquire"
+    more = '"type": "t", ' if name == "params" else ""
+    nested = '{"host":' + "[" * depth + "]" * depth + "}" if name == "where" else "[" * depth + "]" * depth
+    answer = root.send(address, f'{{{more}"{name}": {nested}}}')
+    assert answer.status_code in (201, 400, 423)
+
+
+def test_what_the_database_says_is_logged_and_not_answered(
+    root: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise DatabaseError("deep inside")
+
+    monkeypatch.setattr("resourcepool.rest.readings.pools", fail)
+    answer = root.get("pools")
+    assert (answer.status_code, answer.json()["error"], answer["Retry-After"]) == (
+        503,
+        "DatabaseUnavailable",
+        "1",
+    )
+    assert "deep inside" not in answer.json()["detail"]
+    assert "deep inside" in caplog.text
+
+
+def test_what_is_wrong_with_the_project_is_logged(root: Caller, caplog: pytest.LogCaptureFixture) -> None:
+    assert root.post("pools/ghost/acquire").json()["error"] == "NotMigrated"
+    assert "testapp_ghost" in caplog.text
