@@ -91,7 +91,7 @@ class View(APIView):
             exc = DatabaseUnavailable("the database does not answer as it should; the server's log says more")
         for kind, status in STATUSES.items():
             if isinstance(exc, kind):
-                if kind is ResourcePoolError:  # of the project's own: a table is missing, a secret is unreadable
+                if kind is ResourcePoolError:  # a table is missing, a secret is unreadable
                     logger.warning("%s: %s", type(exc).__name__, exc)
                 return refused(exc, status)
         return super().handle_exception(exc)
