@@ -10,9 +10,10 @@ from rest_framework.request import Request
 
 from resourcepool.locks.models import Mutex, RWLockPermit, SemaphorePermit
 from resourcepool.resources.registry import resource_models
+from resourcepool.rest.access import may
 from resourcepool.rest.gauges import OF_LOCKS, OF_POOLS, SYSTEMS, Gauges
 from resourcepool.rest.readings import asked
-from resourcepool.rest.view import View, may
+from resourcepool.rest.view import View
 from resourcepool.status.locks.standing import standing
 from resourcepool.status.pools import PoolStatus, pools
 

@@ -12,8 +12,11 @@ from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.operations import OPERATIONS, Field, Operation, Span
 from resourcepool.resources.registry import chosen
+from resourcepool.rest.access import caller, pool_of, require
+from resourcepool.rest.body import body
+from resourcepool.rest.errors import in_address
 from resourcepool.rest.leasing import selectors_of
-from resourcepool.rest.view import View, body, caller, in_address, pool_of, require
+from resourcepool.rest.view import View
 
 WHICH = ("ids", "where", "all", "dry_run")
 

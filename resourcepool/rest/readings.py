@@ -14,7 +14,10 @@ from resourcepool.locks.models import Mutex, Notification, RWLockPermit, Semapho
 from resourcepool.queues.models import Queue, Server, TaskType
 from resourcepool.resources.registry import chosen, key, resource_models
 from resourcepool.resources.state import State
-from resourcepool.rest.view import NotFound, View, in_address, listed, may, pool_of, require
+from resourcepool.rest.access import may, pool_of, require
+from resourcepool.rest.body import listed
+from resourcepool.rest.errors import NotFound, in_address
+from resourcepool.rest.view import View
 from resourcepool.status import why
 from resourcepool.status.alarms import alarms
 from resourcepool.status.channels import CHANNELS

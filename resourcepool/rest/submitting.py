@@ -5,7 +5,10 @@ from rest_framework.response import Response
 
 from resourcepool.locks import Channel
 from resourcepool.locks.channels.models import Broadcast
-from resourcepool.rest.view import View, body, in_address, require
+from resourcepool.rest.access import require
+from resourcepool.rest.body import body
+from resourcepool.rest.errors import in_address
+from resourcepool.rest.view import View
 from resourcepool.taskqueue import submit
 from resourcepool.taskqueue.models import Stream
 

@@ -1,72 +1,22 @@
-"""What all views of the API share: who may call, how a body is read, how errors are answered."""
+"""What all views of the API share."""
 
-import io
-import json
 import logging
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
-from django.contrib.auth import get_permission_codename
-from django.core.exceptions import RequestDataTooBig
-from django.db import DatabaseError, InterfaceError, connections, transaction
+from django.db import InterfaceError, OperationalError, connections, transaction
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import translation
 from django.views.decorators.debug import sensitive_variables
-from rest_framework.exceptions import PermissionDenied
-from rest_framework.parsers import JSONParser
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
-from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from resourcepool.events import shown
-from resourcepool.exceptions import (
-    AcquireTimeout,
-    BadOption,
-    DatabaseUnavailable,
-    Hidden,
-    LeaseLost,
-    ResourcePoolError,
-)
-from resourcepool.resources.registry import resource_model
+from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
+from resourcepool.rest.body import Body
+from resourcepool.rest.errors import STATUSES, refused
 
 logger = logging.getLogger(__name__)
-
-RETRY_AFTER = 1  # seconds
-
-
-class NotFound(BadOption):
-    """There is nothing of the name that an address has."""
-
-
-STATUSES: Mapping[type[Exception], int] = {
-    NotFound: 404,
-    BadOption: 400,
-    LeaseLost: 409,
-    AcquireTimeout: 423,
-    DatabaseUnavailable: 503,
-    ResourcePoolError: 409,
-}
-LATER = (423, 503)  # statuses after which to try again
-
-
-class Body(JSONParser):
-    """JSON of a limited length."""
-
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        """Return what was sent.
-
-        Raises:
-            RequestDataTooBig: it is longer than DATA_UPLOAD_MAX_MEMORY_SIZE.
-            UnicodeEncodeError: it has half a surrogate pair, which is text that no database accepts, nor an answer.
-        """
-        if isinstance(stream, HttpRequest):
-            stream = io.BytesIO(stream.body)  # which Django limits
-        found = super().parse(stream, media_type, parser_context)
-        json.dumps(found, ensure_ascii=False).encode()
-        return found
 
 
 class View(APIView):
@@ -95,98 +45,15 @@ class View(APIView):
 
     def handle_exception(self, exc: Exception) -> Response:
         """Return the answer to an error: its kind, and a sentence."""
-        if isinstance(exc, DatabaseError | InterfaceError):
+        if isinstance(exc, OperationalError | InterfaceError):
             logger.error("%s failed", type(self).__name__, exc_info=exc)
             exc = DatabaseUnavailable("the database does not answer as it should; the server's log says more")
         for kind, status in STATUSES.items():
             if isinstance(exc, kind):
-                if kind is ResourcePoolError:  # the project's: a table is missing, a secret is unreadable
+                if kind is ResourcePoolError:  # a table is missing, a secret is unreadable
                     logger.warning("%s: %s", type(exc).__name__, exc)
                 return refused(exc, status)
         answer = super().handle_exception(exc)
         if isinstance(answer.data, dict):  # unless the project's EXCEPTION_HANDLER made something else
             answer.data = {"error": type(exc).__name__, **answer.data}
         return answer
-
-
-def refused(error: Exception, status: int) -> Response:
-    data = {"error": type(error).__name__, "detail": shown(error)}
-    if isinstance(error, BadOption):
-        data["name"] = error.name
-    answer = Response(data, status, headers={"Retry-After": str(RETRY_AFTER)} if status in LATER else None)
-    answer._has_been_logged = True  # type: ignore[attr-defined]  # by Django: it happens all the time
-    return answer
-
-
-def body(request: Request, allowed: Collection[str], needed: Collection[str] = ()) -> dict[str, Any]:
-    """Return the JSON object that was sent.
-
-    Raises:
-        BadOption: it is no object, has another name than ``allowed`` and ``needed``, or lacks one of ``needed``.
-    """
-    try:
-        found = request.data
-    except RequestDataTooBig:
-        raise BadOption("body", Hidden(), because="it is too long") from None
-    except (RecursionError, UnicodeEncodeError):  # lists in lists in lists
-        found = None
-    if not isinstance(found, dict):
-        raise BadOption("body", Hidden(), because=f"a JSON object with: {listed([*needed, *allowed])}")
-    for name in found:
-        if name not in allowed and name not in needed:
-            raise BadOption(
-                name, Hidden(), because=f"no such name here; there are: {listed([*needed, *allowed])}"
-            )
-    for name in needed:
-        if name not in found:
-            raise BadOption(name, Hidden(), because="it is needed")
-    return found
-
-
-def listed(names: Collection[str]) -> str:
-    return ", ".join(names) or "none"
-
-
-@contextmanager
-def in_address(name: str) -> Iterator[None]:
-    """Raise NotFound in place of a BadOption about ``name``, which the address gives."""
-    try:
-        yield
-    except BadOption as error:
-        if error.name == name:
-            raise NotFound(name, error.value, error.allowed, error.because) from None
-        raise
-
-
-def pool_of(request: Request, action: str, pool: str) -> Any:
-    """Return the model of this pool; raises NotFound, and PermissionDenied as ``require`` does."""
-    with in_address("pool"):
-        model = resource_model(pool)
-    require(request, action, model)
-    return model
-
-
-def require(request: Request, action: str, *models: Any) -> None:
-    """Raise PermissionDenied unless the user has this permission ("view", "lease", "operate") for all models."""
-    for model in models:
-        if not may(request, action, model):
-            raise PermissionDenied(f"this needs the permission {permission(action, model)}")
-
-
-def may(request: Request, action: str, model: Any) -> bool:
-    """Tell whether the user has this permission for the model."""
-    return bool(request.user.has_perm(permission(action, model)))
-
-
-def permission(action: str, model: Any) -> str:
-    return f"{model._meta.app_label}.{get_permission_codename(action, model._meta)}"
-
-
-def caller(request: Request) -> str:
-    """Return who calls, for the history and as a holder's name: "ann@203.0.113.7 (api)"."""
-    return f"{user_name(request)}@{request.META.get('REMOTE_ADDR', '')[:39]} (api)"
-
-
-def user_name(request: Request) -> str:
-    """Return the beginning of the user's name, as a holder's name may be."""
-    return "".join(c if c.isprintable() and c != "#" else "?" for c in request.user.get_username()[:30]).strip()

@@ -62,10 +62,10 @@ def test_no_reading_shows_one(address: str, program: APIClient, planted: Proxy, 
 @pytest.mark.parametrize(
     "where",
     [
-        "resourcepool.rest.leasing.entrust",
+        "resourcepool.rest.grants.detach",
         "resourcepool.rest.leasing.as_data",
         "rest_framework.renderers.JSONRenderer.render",
-        "resourcepool.rest.leasing.Remote.release",
+        "resourcepool.leases.remote.Remote.release",
     ],
 )
 def test_a_mail_to_the_admins_has_none(

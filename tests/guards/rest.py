@@ -2,7 +2,10 @@
 
 from tests.guards.mutation import Mutation
 
-LEASING, VIEW, OPERATING, REMOTE = "rest/leasing.py", "rest/view.py", "rest/operating.py", "leases/remote.py"
+LEASING, VIEW, OPERATING, MAY, GRANTS, READ, REMOTE = (
+    *(f"rest/{name}.py" for name in ("leasing", "view", "operating", "access", "grants", "body")),
+    "leases/remote.py",
+)
 ACCESS, LEASES = ("tests/rest/test_access.py",), ("tests/rest/test_leasing.py",)
 REPEATED, INPUTS = ("tests/rest/test_request_id.py",), ("tests/rest/test_inputs.py",)
 PROCESSES = ("tests/rest/test_processes.py",)
@@ -10,7 +13,7 @@ PROCESSES = ("tests/rest/test_processes.py",)
 REST = (
     Mutation("rest: only who is logged in", VIEW, "(IsAuthenticated,)", "()", ACCESS),
     Mutation(
-        "rest: permissions are asked for", VIEW, "if not may(request, action, model):", "if False:", ACCESS
+        "rest: permissions are asked for", MAY, "if not may(request, action, model):", "if False:", ACCESS
     ),
     Mutation(
         "rest: the holder's permission, too",
@@ -37,7 +40,7 @@ REST = (
     ),
     Mutation(
         "rest: sent again it gets a fence that no other server knows",
-        LEASING,
+        GRANTS,
         "before.hand_over(name)",
         "fence",
         REPEATED,
@@ -45,7 +48,7 @@ REST = (
     Mutation("rest: what is detached is not kept here", REMOTE, "    keeper.forget(lease)\n", "", LEASES),
     Mutation(
         "rest: what a waiter gets lasts for its whole ttl",
-        LEASING,
+        GRANTS,
         "if lease.trust.lasts < wish.terms.ttl:",
         "if False:",
         LEASES,
@@ -80,14 +83,14 @@ REST = (
     ),
     Mutation(
         "rest: nothing is granted again in a transaction",
-        LEASING,
+        GRANTS,
         "    refuse_open_transaction(connection, wish)\n",
         "",
         REPEATED,
     ),
     Mutation(
         "rest: half a surrogate pair is no text",
-        VIEW,
+        READ,
         "        json.dumps(found, ensure_ascii=False).encode()\n",
         "",
         INPUTS,

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from django.db import DatabaseError
+from django.db import OperationalError
 
 from resourcepool.models import Proxy
 from tests.app.rows import columns, new
@@ -65,7 +65,7 @@ def test_what_the_database_says_is_logged_and_not_answered(
     root: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> None:
-        raise DatabaseError("deep inside")
+        raise OperationalError("deep inside")
 
     monkeypatch.setattr("resourcepool.rest.readings.pools", fail)
     answer = root.get("pools")

@@ -127,7 +127,7 @@ def test_nothing_free_is_said_at_once_and_when_to_ask_again(crawler: Caller) -> 
 def test_who_waits_stands_in_line_and_gets_what_is_released(transactional_db: None, crawler: Caller) -> None:
     lease, got = hold(new(Proxy)), []
     waiting = threading.Thread(
-        target=lambda: got.append(crawler.got("pools/proxy/acquire", ttl=30, timeout=30))
+        target=lambda: got.append(crawler.got("pools/proxy/acquire", ttl=30, timeout=25))
     )
     waiting.start()
     eventually(lambda: Ticket.objects.waiting().exists())
@@ -224,7 +224,7 @@ def test_a_resource_that_cannot_be_read_is_given_back(crawler: Caller, monkeypat
 
 
 WRONG = [
-    ({"timeout": 31}, "timeout"),
+    ({"timeout": 26}, "timeout"),
     ({"timeout": "5"}, "timeout"),
     ({"ttl": 0}, "ttl"),
     ({"holder": "a\nb"}, "holder"),

@@ -35,9 +35,9 @@ def count_by_api(file: str) -> None:
     """Add one to the number in ``file``, again and again; each time a web server that waits and answers."""
     boss = _boss()
     for _ in range(TIMES):
-        answer = boss.post("pools/proxy/acquire", timeout=30)
+        answer = boss.post("pools/proxy/acquire", timeout=25)
         while answer.status_code == 423:
-            answer = boss.post("pools/proxy/acquire", timeout=30)
+            answer = boss.post("pools/proxy/acquire", timeout=25)
         _add_one(file)
         boss.got("leases/release", 204, lease=answer.json()["lease"])
 
@@ -56,7 +56,7 @@ def acquire_and_end(how: str) -> None:
 
 
 def acquire_with_id(request_id: str) -> None:
-    _boss().post("pools/proxy/acquire", timeout=30, request_id=request_id)
+    _boss().post("pools/proxy/acquire", timeout=25, request_id=request_id)
 
 
 def acquire_while_it_ends() -> None:

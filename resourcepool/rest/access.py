@@ -1,0 +1,44 @@
+"""Who calls, and what they may do."""
+
+from typing import Any
+
+from django.contrib.auth import get_permission_codename
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+
+from resourcepool.resources.registry import resource_model
+from resourcepool.rest.errors import in_address
+
+
+def pool_of(request: Request, action: str, pool: str) -> Any:
+    """Return the model of this pool; raises NotFound, and PermissionDenied as ``require`` does."""
+    with in_address("pool"):
+        model = resource_model(pool)
+    require(request, action, model)
+    return model
+
+
+def require(request: Request, action: str, *models: Any) -> None:
+    """Raise PermissionDenied unless the user has this permission ("view", "lease", "operate") for all models."""
+    for model in models:
+        if not may(request, action, model):
+            raise PermissionDenied(f"this needs the permission {permission(action, model)}")
+
+
+def may(request: Request, action: str, model: Any) -> bool:
+    """Tell whether the user has this permission for the model."""
+    return bool(request.user.has_perm(permission(action, model)))
+
+
+def permission(action: str, model: Any) -> str:
+    return f"{model._meta.app_label}.{get_permission_codename(action, model._meta)}"
+
+
+def caller(request: Request) -> str:
+    """Return who calls, for the history and as a holder's name: "ann@203.0.113.7 (api)"."""
+    return f"{user_name(request)}@{request.META.get('REMOTE_ADDR', '')[:39]} (api)"
+
+
+def user_name(request: Request) -> str:
+    """Return the beginning of the user's name, as a holder's name may be."""
+    return "".join(c if c.isprintable() and c != "#" else "?" for c in request.user.get_username()[:30]).strip()

@@ -1,0 +1,59 @@
+"""The JSON object that a program sends."""
+
+import io
+import json
+from collections.abc import Collection
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest
+from rest_framework.parsers import JSONParser
+from rest_framework.request import Request
+
+from resourcepool.exceptions import BadOption, Hidden
+
+
+class Body(JSONParser):
+    """JSON of a limited length."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        """Return what was sent.
+
+        Raises:
+            RequestDataTooBig: it is longer than DATA_UPLOAD_MAX_MEMORY_SIZE.
+            UnicodeEncodeError: it has half a surrogate pair, which is text that no database accepts, nor an answer.
+        """
+        if isinstance(stream, HttpRequest):
+            stream = io.BytesIO(stream.body)  # which Django limits
+        found = super().parse(stream, media_type, parser_context)
+        json.dumps(found, ensure_ascii=False).encode()
+        return found
+
+
+def body(request: Request, allowed: Collection[str], needed: Collection[str] = ()) -> dict[str, Any]:
+    """Return the JSON object that was sent.
+
+    Raises:
+        BadOption: it is no object, has another name than ``allowed`` and ``needed``, or lacks one of ``needed``.
+    """
+    try:
+        found = request.data
+    except RequestDataTooBig:
+        raise BadOption("body", Hidden(), because="it is too long") from None
+    except (RecursionError, UnicodeEncodeError):  # lists in lists in lists
+        found = None
+    if not isinstance(found, dict):
+        raise BadOption("body", Hidden(), because=f"a JSON object with: {listed([*needed, *allowed])}")
+    for name in found:
+        if name not in allowed and name not in needed:
+            raise BadOption(
+                name, Hidden(), because=f"no such name here; there are: {listed([*needed, *allowed])}"
+            )
+    for name in needed:
+        if name not in found:
+            raise BadOption(name, Hidden(), because="it is needed")
+    return found
+
+
+def listed(names: Collection[str]) -> str:
+    return ", ".join(names) or "none"

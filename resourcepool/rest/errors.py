@@ -1,0 +1,52 @@
+"""How errors are answered: the kind, and a sentence."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from rest_framework.response import Response
+
+from resourcepool.events import shown
+from resourcepool.exceptions import (
+    AcquireTimeout,
+    BadOption,
+    DatabaseUnavailable,
+    LeaseLost,
+    ResourcePoolError,
+)
+
+RETRY_AFTER = 1  # seconds
+
+
+class NotFound(BadOption):
+    """There is nothing of the name that an address has."""
+
+
+STATUSES: Mapping[type[Exception], int] = {
+    NotFound: 404,
+    BadOption: 400,
+    LeaseLost: 409,
+    AcquireTimeout: 423,
+    DatabaseUnavailable: 503,
+    ResourcePoolError: 409,
+}
+LATER = (423, 503)  # statuses after which to try again
+
+
+def refused(error: Exception, status: int) -> Response:
+    data = {"error": type(error).__name__, "detail": shown(error)}
+    if isinstance(error, BadOption):
+        data["name"] = error.name
+    answer = Response(data, status, headers={"Retry-After": str(RETRY_AFTER)} if status in LATER else None)
+    answer._has_been_logged = True  # type: ignore[attr-defined]  # by Django: it happens all the time
+    return answer
+
+
+@contextmanager
+def in_address(name: str) -> Iterator[None]:
+    """Raise NotFound in place of a BadOption about ``name``, which the address gives."""
+    try:
+        yield
+    except BadOption as error:
+        if error.name == name:
+            raise NotFound(name, error.value, error.allowed, error.because) from None
+        raise

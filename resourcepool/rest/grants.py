@@ -1,0 +1,109 @@
+"""Grants to programs elsewhere: got, taken over by a request that is sent again, known by their tokens."""
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import connections, router
+
+from resourcepool.database.clock import monotonic
+from resourcepool.exceptions import AcquireTimeout, LeaseLost
+from resourcepool.leases import verbs
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.remote import Remote, Token, detach
+from resourcepool.leases.terms import Grant, Terms
+from resourcepool.locks.models import Mutex
+from resourcepool.resources.lease import ResourceLease
+from resourcepool.resources.registry import key, resource_model
+from resourcepool.status.reading import as_data, fetched
+from resourcepool.waiting.acquire import acquire
+from resourcepool.waiting.lease import AwaitedLease
+from resourcepool.waiting.request import Request as Wish
+from resourcepool.waiting.request import Source, refuse_open_transaction
+
+MOST_SAME = 10  # leases of one request
+
+
+class RemoteResource(Remote, ResourceLease):
+    """A lease of a resource, held by a program elsewhere."""
+
+
+class RemoteLock(Remote, AwaitedLease):
+    """A lock, held by a program elsewhere."""
+
+
+def lease_for(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any) -> Any:
+    """Return the lease that is wished for, or, with a ``request_id``, of what the same request got before.
+
+    Args:
+        which: the only rows that it can be.
+
+    Raises:
+        AcquireTimeout: it did not come free in time.
+    """
+    before = take_over(source, wish, which) if "request_id" in asked else None
+    return acquired(source, wish) if before is None else before
+
+
+def acquired(source: Source, wish: Wish) -> Any:
+    """Return a new lease, which lasts for its whole ``ttl``; raises AcquireTimeout."""
+    lease: Any = acquire(source, wish)[0]
+    if lease.trust.lasts < wish.terms.ttl:  # handed over to a waiter: seconds, until it is renewed
+        try:
+            lease.renew()
+        except LeaseLost as lost:
+            raise AcquireTimeout(f"what came free was lost at once: {lost}") from None
+        except BaseException:
+            lease.abandon()
+            raise
+    return lease
+
+
+def take_over(source: Source, wish: Wish, which: Mapping[str, Any]) -> Any:
+    """Return a lease, under a new fence, of the first row that this holder has; None: it has none.
+
+    Under the old fence the web server that was granted it may still give it back: it stood still while the request
+    waited in line, or could not read the resource, or ends.
+    """
+    name, connection = wish.terms.holder, connections[source.using]
+    refuse_open_transaction(connection, wish)
+    rows = verbs.rows_of(connection, source.model).held_by(name).filter(**which).order_by("pk")
+    for pk, fence, holder in fetched(rows.values_list("pk", "fence", "holder")[:MOST_SAME]):
+        if holder != name:  # databases may take "A" for "a"
+            continue
+        sent_at = monotonic()
+        before = remote(source.model, Grant(pk, fence, name, sent_at), wish)
+        with contextlib.suppress(LeaseLost):
+            grant = Grant(pk, before.hand_over(name), name, sent_at)
+            return source.handle(source.using, grant, wish)
+    return None
+
+
+def remote(model: Any, grant: Grant, wish: Wish) -> Any:
+    """Return the handle of a grant that a program elsewhere has."""
+    if model is Mutex:
+        return RemoteLock(model, router.db_for_write(model), grant, wish.terms)
+    return RemoteResource(model.pool, model.pool.using, grant, wish)
+
+
+def of_token(token: Token) -> Any:
+    """Return the handle of the lease that a token is about; raises BadOption where there is no such pool any more."""
+    model: Any = Mutex if token.model == Mutex._meta.label_lower else resource_model(token.model)
+    is_recorded = model is not Mutex and model.pool.keeps_history
+    terms = Terms(
+        token.ttl, token.holder, cooldown=token.cooldown, max_hold=token.max_hold, is_recorded=is_recorded
+    )
+    return remote(model, token.grant(key(model, token.pk)), Wish(terms))
+
+
+def detached(lease: Lease) -> dict[str, Any]:
+    """Detach the lease; return what the caller is told of it."""
+    return {
+        "lease": detach(lease),
+        "pool": lease.model._meta.label,
+        "id": as_data(lease.pk),
+        "fence": lease.fence,
+        "holder": lease.holder,
+        "ttl": lease.terms.ttl,
+        "expires_in": as_data(lease.remaining),
+    }
