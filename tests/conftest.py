@@ -19,7 +19,7 @@ from django.utils.functional import SimpleLazyObject
 from pytest_django import DjangoDbBlocker
 
 from resourcepool.dialect import statement
-from tests import everywhere, running
+from tests import everywhere, part, running
 from tests.forks import Forks
 from tests.spawned import Spawner
 
@@ -62,8 +62,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         manager.register(Failures(reporter))
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    return f"to repeat the generated examples: --hypothesis-seed={config.option.hypothesis_seed}"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    header = [f"to repeat the generated examples: --hypothesis-seed={config.option.hypothesis_seed}"]
+    return header if part.TURN is None else [*header, f"to repeat which tests it has: TESTS_TURN={part.TURN}"]
 
 
 @pytest.hookimpl(tryfirst=True)

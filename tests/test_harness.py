@@ -20,10 +20,10 @@ from django.db import connection
 from packaging.requirements import Requirement
 
 from resourcepool.models import SemaphorePermit
-from tests import everywhere, quick
+from tests import everywhere, part, quick
 from tests.app.rows import new, steal
 from tests.forks import Forks, changes
-from tests.run import ALONE, AT_ONCE, phases
+from tests.run import ALONE, AT_ONCE, of_everything, phases
 from tests.servers import MariaDB, PostgreSQL, Server
 from tests.spawned import ROOT, Spawner
 
@@ -280,11 +280,49 @@ def test_garbage_is_collected_while_tests_run_though_not_while_they_are_collecte
 
 
 def test_every_test_that_is_listed_is_there() -> None:
-    for entry in (*everywhere.EVERYWHERE, *quick.QUICK, *quick.LEFT_OUT):
+    listed = (*everywhere.EVERYWHERE, *everywhere.IN_TURN)
+    for entry in (*listed, *quick.QUICK, *quick.LEFT_OUT):
         path, _, name = entry.partition("::")
         assert Path(path).exists(), entry
         assert not name or f"def {name}(" in Path(path).read_text(), entry
-    assert len(set(everywhere.EVERYWHERE)) == len(everywhere.EVERYWHERE)
+    assert len(set(listed)) == len(listed)
+
+
+def test_what_one_server_tests_in_turn_is_tested_on_one_of_them_each_time_and_on_either_in_time() -> None:
+    names = [f"tests/canary/test_pages.py::test_a[{number}]" for number in range(100)]
+
+    def chosen(vendor: str, turn: int | None) -> set[str]:
+        return {name for name in names if everywhere.has_its_turn(name, vendor, turn)}
+
+    for turn in range(20):
+        assert chosen("mysql", turn) == set(names) - chosen("postgresql", turn)
+    assert set().union(*(chosen("mysql", turn) for turn in range(20))) == set(names)
+    assert set().union(*(chosen("postgresql", turn) for turn in range(20))) == set(names)
+    assert chosen("mysql", None) == chosen("postgresql", None) == set(names)
+
+
+def test_which_tests_a_run_of_everything_leaves_out_is_the_same_for_all_of_its_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TESTS_TURN", "7")
+    assert of_everything() == of_everything()
+    assert of_everything()["TESTS_TURN"] == "7"
+    monkeypatch.delenv("TESTS_TURN")
+    drawn = of_everything()
+    assert of_everything() == drawn
+    assert os.environ["TESTS_TURN"] == drawn["TESTS_TURN"]
+
+
+def test_some_of_many_cases_are_others_each_time_and_all_when_they_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(part, "TURN", None)
+    assert part.some("abcdefg") == "abcdefg"
+    found = []
+    for turn in range(3):
+        monkeypatch.setattr(part, "TURN", turn)
+        found.append(part.some("abcdefg"))
+    assert found == ["adg", "be", "cf"]
 
 
 @pytest.mark.parametrize(
