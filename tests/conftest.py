@@ -68,11 +68,15 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what depends on the database, before ``-m`` chooses."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what depends on the database, before ``-m`` chooses; of what is alike, leave a part out."""
     for item in items:
         if everywhere.is_everywhere(item):
             item.add_marker("everywhere")
+    if part.TURN is not None and connection.vendor == "sqlite":
+        left_out = part.left_out([item.nodeid for item in items], part.TURN)
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+        items[:] = [item for item in items if item.nodeid not in left_out]
 
 
 # Nothing of what is imported and collected is garbage; to look for it takes a fifth of that time.

@@ -313,16 +313,16 @@ def test_which_tests_a_run_of_everything_leaves_out_is_the_same_for_all_of_its_p
     assert os.environ["TESTS_TURN"] == drawn["TESTS_TURN"]
 
 
-def test_some_of_many_cases_are_others_each_time_and_all_when_they_are_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(part, "TURN", None)
-    assert part.some("abcdefg") == "abcdefg"
-    found = []
-    for turn in range(3):
-        monkeypatch.setattr(part, "TURN", turn)
-        found.append(part.some("abcdefg"))
-    assert found == ["adg", "be", "cf"]
+def test_of_tests_that_are_alike_another_part_is_left_out_each_time_and_none_for_ever() -> None:
+    for entry, of in part.IN_PART.items():
+        path, _, name = entry.partition("::")
+        assert Path(path).exists(), entry
+        assert not name or re.search(rf"(def|class) {name}\b", Path(path).read_text()), entry
+        inside = entry if name else f"{path}::test_a" if Path(path).is_file() else f"{path}/test_a.py::test_a"
+        nodeids = [f"{inside}[{number}]" for number in range(7)]
+        tried = [set(nodeids) - part.left_out(["tests/x.py::test_b", *nodeids], turn) for turn in range(of)]
+        assert sorted(nodeid for each in tried for nodeid in each) == nodeids
+        assert all(tried)
 
 
 @pytest.mark.parametrize(
