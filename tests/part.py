@@ -48,7 +48,6 @@ IN_PART = {
     "tests/locks/test_forgotten.py::test_what_an_interrupted_caller_has_not_got_is_let_go": 2,
     "tests/locks/test_signals.py::test_a_signal_that_does_not_wake_who_waits_ends_the_wait_soon": 3,
     "tests/locks/test_signals.py::test_who_ends_in_order_leaves_nothing": 3,
-    "tests/management/test_base.py::TestAsAProgram": 2,
     "tests/management/test_resourcepool_locks.py::test_what_cannot_be_done_is_refused": 3,
     "tests/management/test_resourcepool_queues.py::test_bad_input_is_one_sentence_and_changes_nothing": 3,
     "tests/management/test_terminal.py::test_words_that_are_not_understood_are_said_without_them": 2,
