@@ -15,7 +15,7 @@ from tests.spawned import ROOT
 
 pytestmark = [pytest.mark.alone, pytest.mark.only("mysql"), pytest.mark.timeout(240)]
 
-CONTESTANTS = "resourcepool, spread,SKIP LOCKED,BLPOP,polling"
+CONTESTANTS = "spread,SKIP LOCKED,BLPOP,polling"
 PARTS = "cycles,grant,waiters,keeper,starting"
 
 
