@@ -23,6 +23,14 @@ T = TypeVar("T")
 # many on SQLite, the next one the next time. None of them asks who may do what, or whether a secret is kept.
 IN_PART = {
     "tests/demo": 2,
+    "tests/leases/test_made_again.py": 3,
+    "tests/locks/channels/test_processes.py": 2,
+    "tests/locks/test_classic.py": 2,
+    "tests/locks/test_condition_processes.py": 2,
+    "tests/locks/test_rwlock_processes.py": 2,
+    "tests/taskqueue/test_process_deaths.py": 3,
+    "tests/taskqueue/timers/test_processes.py": 2,
+    "tests/test_harness.py::test_what_the_first_child_has_of_its_own_does_not_keep_later_ones_from_being_forks": 2,
     "tests/admin/test_generic.py::test_a_list_takes_columns_that_are_equal_to_something_and_refuses_the_rest": 3,
     "tests/admin/test_lists.py::test_what_the_filters_and_the_search_find": 2,
     "tests/admin/test_one_rule.py::test_one_rule_for_both": 3,

@@ -281,15 +281,15 @@ def test_garbage_is_collected_while_tests_run_though_not_while_they_are_collecte
 
 def test_every_test_that_is_listed_is_there() -> None:
     listed = (*everywhere.EVERYWHERE, *everywhere.IN_TURN)
-    for entry in (*listed, *quick.QUICK, *quick.LEFT_OUT):
-        path, _, name = entry.partition("::")
+    for entry in (*listed, *everywhere.SELDOM, *quick.QUICK, *quick.LEFT_OUT):
+        path, *names = entry.split("::")
         assert Path(path).exists(), entry
-        assert not name or f"def {name}(" in Path(path).read_text(), entry
+        assert all(re.search(rf"(def|class) {name}\b", Path(path).read_text()) for name in names), entry
     assert len(set(listed)) == len(listed)
 
 
 def test_what_one_server_tests_in_turn_is_tested_on_one_of_them_each_time_and_on_either_in_time() -> None:
-    names = [f"tests/canary/test_pages.py::test_a[{number}]" for number in range(100)]
+    names = [f"tests/status/test_grid.py::test_a[{number}]" for number in range(100)]
 
     def chosen(vendor: str, turn: int | None) -> set[str]:
         return {name for name in names if everywhere.has_its_turn(name, vendor, turn)}
@@ -299,6 +299,10 @@ def test_what_one_server_tests_in_turn_is_tested_on_one_of_them_each_time_and_on
     assert set().union(*(chosen("mysql", turn) for turn in range(20))) == set(names)
     assert set().union(*(chosen("postgresql", turn) for turn in range(20))) == set(names)
     assert chosen("mysql", None) == chosen("postgresql", None) == set(names)
+    names = [f"{everywhere.SELDOM[0]}[{number}]" for number in range(100)]
+    for turn in range(20):
+        assert chosen("mysql", turn).isdisjoint(chosen("postgresql", turn))
+    assert set().union(*(chosen("mysql", turn) for turn in range(40))) == set(names)
 
 
 def test_which_tests_a_run_of_everything_leaves_out_is_the_same_for_all_of_its_parts(
