@@ -233,11 +233,11 @@ def is_everywhere(item: pytest.Item) -> bool:
     """
     wanted = vendors(item)
     if _is_within(item.nodeid, IN_TURN) and len(wanted & SERVERS) != 1:
-        return has_its_turn(item.nodeid, connection.vendor)
+        return has_its_turn(item.nodeid, connection.vendor, TURN)
     return bool(wanted and wanted <= SERVERS) or _is_within(item.nodeid, EVERYWHERE + IN_TURN)
 
 
-def has_its_turn(nodeid: str, vendor: str, turn: int | None = TURN) -> bool:
+def has_its_turn(nodeid: str, vendor: str, turn: int | None) -> bool:
     """Whether this run tests it on this server: each is tested on one of the two; on both if no turn was drawn.
 
     Of what is in SELDOM, a half is tested on neither.

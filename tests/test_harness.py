@@ -342,8 +342,9 @@ def test_of_tests_that_are_alike_another_part_is_left_out_each_time_and_none_for
     ],
 )
 def test_a_test_for_servers_that_would_never_run_is_noticed(
-    nodeid: str, vendors: list[str], is_everywhere: bool, is_never_run: bool
+    nodeid: str, vendors: list[str], is_everywhere: bool, is_never_run: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(everywhere, "TURN", None)
     marks = [pytest.mark.only(*vendors).mark] if vendors else []
     item: Any = SimpleNamespace(nodeid=nodeid, iter_markers=lambda name: marks)
     assert everywhere.is_everywhere(item) == is_everywhere
