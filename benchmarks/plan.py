@@ -83,7 +83,10 @@ FULL = Plan(
     seconds=2.0,
 )
 QUICK = Plan(
-    points={"mysql": (Point(9, 3, 0.02), Point(4, 10)), "postgres": (Point(9, 3, 0.02),)},
+    points={
+        "mysql": (Point(5, 2, 0.02), Point(9, 3, 0.02), Point(4, 10)),
+        "postgres": (Point(5, 2, 0.02), Point(9, 3, 0.02)),
+    },
     grants=2,
     waiters=(2, 25, 3.0),
     keeper=(1_000, 3.0),

@@ -24,7 +24,7 @@ from tests.memory import files_in_memory
 from tests.outcome import Outcome, summary
 from tests.processes import terminable
 from tests.quick import quick
-from tests.run import DATABASES, run
+from tests.run import DATABASES, of_everything, run
 
 PARTS = ("lint", *DATABASES)
 BESIDE = ("mariadb", "postgresql")
@@ -63,6 +63,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def everything(outcomes: list[Outcome]) -> None:
+    of_everything()  # before there is any part
     with contextlib.ExitStack() as stack:
         parts = [stack.enter_context(beside(name)) for name in BESIDE]
         one_after_the_other([name for name in PARTS if name not in BESIDE], [], outcomes)

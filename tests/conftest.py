@@ -19,7 +19,7 @@ from django.utils.functional import SimpleLazyObject
 from pytest_django import DjangoDbBlocker
 
 from resourcepool.dialect import statement
-from tests import everywhere, running
+from tests import everywhere, part, running
 from tests.forks import Forks
 from tests.spawned import Spawner
 
@@ -62,16 +62,21 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         manager.register(Failures(reporter))
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    return f"to repeat the generated examples: --hypothesis-seed={config.option.hypothesis_seed}"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    header = [f"to repeat the generated examples: --hypothesis-seed={config.option.hypothesis_seed}"]
+    return header if part.TURN is None else [*header, f"to repeat which tests it has: TESTS_TURN={part.TURN}"]
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what depends on the database, before ``-m`` chooses."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what depends on the database, before ``-m`` chooses; of what is alike, leave a part out."""
     for item in items:
         if everywhere.is_everywhere(item):
             item.add_marker("everywhere")
+    if part.TURN is not None and connection.vendor == "sqlite":
+        left_out = part.left_out([item.nodeid for item in items], part.TURN)
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+        items[:] = [item for item in items if item.nodeid not in left_out]
 
 
 # Nothing of what is imported and collected is garbage; to look for it takes a fifth of that time.

@@ -2,23 +2,29 @@
 
 Listed, with what differs, is what sends statements of its own, or depends on locks, clocks, sessions or answers of the
 server. What works on top of that (handles, loops, arithmetic) behaves the same everywhere and is tested once.
+
+What everything else stands on is tested on each server each time. What stands on that (readings, pages, commands, real
+processes, many cases that are alike) is tested on one of the servers each time: which one is drawn for each test by
+the number of the run, ``TESTS_TURN``, that the header prints. A run that names its tests tries them all.
 """
 
 import functools
 import re
 from pathlib import Path
+from zlib import crc32
 
 import pytest
+from django.db import connection
+
+from tests.part import TURN
 
 SERVERS = frozenset({"mysql", "postgresql"})
 EVERYWHERE = (
     # The verbs, the guard, and replies that were lost
-    "tests/leases/test_any_order.py",  # the verbs in every order
     "tests/leases/test_contract.py",  # each verb's statement and its row count, for keys that are UUIDs and texts
     "tests/leases/test_contract_in_time.py",  # the server's clock, and its sessions' time zones
     "tests/leases/test_guard.py",  # row locks of an open transaction
     "tests/leases/test_lock_holders.py",  # a lock that somebody else holds
-    "tests/leases/test_made_again.py",  # the default that the database computes for a new row's fence
     "tests/leases/test_several_databases.py",  # two connections of one process
     "tests/leases/test_silence.py",  # what ends a session that is silent
     "tests/leases/test_skip_locked.py",  # SKIP LOCKED
@@ -27,46 +33,37 @@ EVERYWHERE = (
     "tests/database/test_background.py",  # a connection of a thread's own
     "tests/database/test_open_transaction.py",  # what a transaction shows and locks
     "tests/dialect",  # the differences themselves
-    "tests/elections",  # a claim of a row that may have to be made first
     "tests/locks/test_lock.py",  # lines, fences and hand-overs of a row whose key is a text
     "tests/locks/test_permits.py",  # several rows in one statement
     "tests/locks/test_semaphore.py",  # row locks, and row counts of each statement
     "tests/locks/test_process_holds.py",  # row counts of a release of several
-    "tests/locks/test_resizing.py",  # all rows of a name are locked
-    "tests/locks/test_names.py",  # collations and the lengths of columns
     "tests/locks/test_rwlock.py",  # several rows in one transaction, locks, and rows that may have to be made first
-    "tests/locks/test_rwlock_any_order.py",  # all calls in every order
-    "tests/locks/test_rwlock_changing.py",  # several rows in one transaction, and rows that are taken back
-    "tests/locks/test_rwlock_order.py",  # the order of the line, and of the rows
     "tests/locks/test_rwlock_plans.py",  # EXPLAIN
-    "tests/locks/test_rwlock_processes.py",  # what dead sessions leave
     "tests/taskqueue/test_consumer.py",  # claims, guards and takeovers in one transaction with the leader's row
     "tests/taskqueue/test_consumer_stopping.py",  # the same
     "tests/taskqueue/test_long_streams.py",  # EXPLAIN
-    "tests/taskqueue/test_task_time.py",  # in which zone a column's moments are
-    "tests/taskqueue/test_history.py",  # reads and changes rows that others change meanwhile
-    "tests/taskqueue/timers/test_history.py",  # reads and changes rows that others change meanwhile
-    "tests/taskqueue/timers/test_operators.py",  # updates that compute one column from another
     "tests/taskqueue/timers/test_claiming.py",  # locks, and batches in one transaction
-    "tests/taskqueue/timers/test_processes.py",  # what a dead session leaves
-    *(
-        f"tests/taskqueue/timers/test_runner{of}.py" for of in ("", "_lost", "_recurring", "_stopping")
-    ),  # claims and ends while others have rows locked
-    "tests/taskqueue/timers/test_time_zones.py",  # what a moment without a zone is
-    "tests/taskqueue/timers/test_scheduling.py",  # unique names, moments and row counts
     "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
-    "tests/taskqueue/dispenser",  # locks, the order of rows, and row counts of each statement
-    "tests/locks/test_barrier.py",  # a row that is locked while it is removed
+    *(
+        f"tests/taskqueue/dispenser/test_{of}.py" for of in ("buckets", "dispenser", "plans", "pool", "rebuild")
+    ),  # locks, the order of rows, and row counts of each statement
     "tests/locks/test_condition.py",  # tickets that are locked until a commit, and row counts
     "tests/locks/test_notifying.py",  # the same
-    "tests/locks/test_condition_any_order.py",  # every statement in every order
     "tests/locks/test_condition_plans.py",  # EXPLAIN
-    "tests/locks/test_condition_processes.py",  # what a killed session leaves
-    "tests/locks/channels",  # row locks, numbers and cursors of each statement
-    "tests/encryption/test_field_bound.py::test_however_it_was_stored_it_is_nothing_to_another_row",  # types of columns
+    *(
+        f"tests/locks/channels/test_{of}.py"
+        for of in (
+            "done",
+            "plans",
+            "publishing",
+            "publishing_many",
+            "removed_meanwhile",
+            "subscribing",
+            "subscription",
+        )
+    ),  # row locks, numbers and cursors of each statement
     "tests/encryption/test_field_bound_address.py::test_what_the_database_stores_alike_is_alike",  # types of columns
     # Tickets
-    "tests/waiting/test_acquire.py",  # which statements a caller sends
     "tests/waiting/test_giving_out.py",  # locks and the order of rows
     "tests/waiting/test_handover.py",  # two rows in one transaction
     "tests/waiting/test_handover_locked.py",  # a row that is locked meanwhile
@@ -76,8 +73,67 @@ EVERYWHERE = (
     "tests/waiting/test_line_per_name.py",  # hand-overs that choose by the name of a line
     "tests/waiting/test_line_several.py",  # order and locks
     "tests/waiting/test_order.py",  # NULLs, collations, priorities
-    "tests/waiting/test_sessions.py",  # how many sessions are used
     "tests/waiting/test_tickets.py",  # each statement on them
+    # Pools: statements, choice and what operators change
+    "tests/resources/test_silent_operators.py",  # a session that is silent
+    "tests/resources/test_statements.py",  # what a statement costs while others run
+    # Queues
+    "tests/queues/test_guard.py",  # row locks of an open transaction
+    "tests/queues/test_handing_over.py",  # fences in UPDATE
+    "tests/queues/test_lost_replies.py",  # lost replies
+    "tests/queues/test_move_log.py",  # which rows a transaction writes
+    "tests/queues/test_moving.py",  # one UPDATE for many rows
+    # Readings, the history, periodic work
+    "tests/status/test_collations.py",  # collations
+    "tests/status/test_moments.py",  # what a moment without a zone is
+    "tests/status/test_search.py",  # LIKE and numbers out of range
+    # Plans, and whether a server is safe
+    "tests/checks/test_database.py",  # its version, settings and tables
+    "tests/checks/test_unsafe_servers.py",  # servers with unsafe settings
+    "tests/safety/test_measuring.py",  # what is measured on it
+    "tests/safety/test_plans.py",  # EXPLAIN
+    # Real processes; how a process ends, and most of what forks and lines do, is the same everywhere
+    "tests/concurrency/test_counter.py",  # mutual exclusion
+    "tests/concurrency/test_crashes.py",  # kills in the middle of statements
+    "tests/concurrency/test_lost_replies.py",  # lost replies
+    "tests/concurrency/test_transient.py",  # each server's own errors
+)
+IN_TURN = (
+    # The verbs, the guard, and replies that were lost
+    "tests/leases/test_any_order.py",  # the verbs in every order
+    "tests/leases/test_made_again.py",  # the default that the database computes for a new row's fence
+    "tests/elections",  # a claim of a row that may have to be made first
+    "tests/locks/test_resizing.py",  # all rows of a name are locked
+    "tests/locks/test_names.py",  # collations and the lengths of columns
+    "tests/locks/test_rwlock_any_order.py",  # all calls in every order
+    "tests/locks/test_rwlock_changing.py",  # several rows in one transaction, and rows that are taken back
+    "tests/locks/test_rwlock_order.py",  # the order of the line, and of the rows
+    "tests/locks/test_rwlock_processes.py",  # what dead sessions leave
+    "tests/taskqueue/test_task_time.py",  # in which zone a column's moments are
+    "tests/taskqueue/test_history.py",  # reads and changes rows that others change meanwhile
+    "tests/taskqueue/timers/test_history.py",  # reads and changes rows that others change meanwhile
+    "tests/taskqueue/timers/test_operators.py",  # updates that compute one column from another
+    "tests/taskqueue/timers/test_processes.py",  # what a dead session leaves
+    *(
+        f"tests/taskqueue/timers/test_runner{of}.py" for of in ("", "_lost", "_recurring", "_stopping")
+    ),  # claims and ends while others have rows locked
+    "tests/taskqueue/timers/test_time_zones.py",  # what a moment without a zone is
+    "tests/taskqueue/timers/test_scheduling.py",  # unique names, moments and row counts
+    "tests/taskqueue/dispenser/surroundings",  # isolation, transactions, sessions that die or stand still
+    "tests/taskqueue/dispenser/test_history.py",  # inserts beside the change
+    "tests/taskqueue/dispenser/test_interleavings.py",  # row locks
+    "tests/taskqueue/dispenser/test_operators.py",  # row counts of each statement
+    *(
+        f"tests/locks/channels/test_{of}.py"
+        for of in ("any_order", "interrupted_anywhere", "operators", "processes")
+    ),  # every statement in every order, and what dead sessions leave
+    "tests/locks/test_barrier.py",  # a row that is locked while it is removed
+    "tests/locks/test_condition_any_order.py",  # every statement in every order
+    "tests/locks/test_condition_processes.py",  # what a killed session leaves
+    "tests/encryption/test_field_bound.py::test_however_it_was_stored_it_is_nothing_to_another_row",  # types of columns
+    # Tickets
+    "tests/waiting/test_acquire.py",  # which statements a caller sends
+    "tests/waiting/test_sessions.py",  # how many sessions are used
     # Pools: statements, choice and what operators change
     "tests/resources/test_any_order.py",  # all calls of a pool in every order
     "tests/resources/test_registry.py",  # ORDER BY, LIMIT and random numbers
@@ -89,29 +145,20 @@ EVERYWHERE = (
     "tests/resources/test_pool_statements.py",  # which statements there are
     "tests/resources/test_selectors.py",  # JSON, collations and types in WHERE
     "tests/resources/test_service.py",  # updates beside a running lease
-    "tests/resources/test_silent_operators.py",  # a session that is silent
-    "tests/resources/test_statements.py",  # what a statement costs while others run
     "tests/resources/test_strategy.py",  # ORDER BY
     "tests/proxies/test_importing.py",  # inserts that may conflict
     # Queues
     "tests/queues/test_any_order.py",  # all that servers do, in every order
-    "tests/queues/test_guard.py",  # row locks of an open transaction
-    "tests/queues/test_handing_over.py",  # fences in UPDATE
     "tests/queues/test_locked_rows.py",  # locks
-    "tests/queues/test_lost_replies.py",  # lost replies
-    "tests/queues/test_move_log.py",  # which rows a transaction writes
-    "tests/queues/test_moving.py",  # one UPDATE for many rows
+    "tests/queues/test_resting.py",  # locks
     "tests/queues/test_reassigning.py",  # many who plan at once
     "tests/queues/serving/test_membership.py",  # joining and renewing
     "tests/queues/serving/test_membership_judged_dead.py",  # joining again
     "tests/queues/serving/test_snapshot.py",  # one read of everything
     # Readings, the history, periodic work
     "tests/status/locks",  # aggregates, windows, EXPLAIN
-    "tests/status/test_collations.py",  # collations
     "tests/status/test_grid.py",  # aggregates
-    "tests/status/test_moments.py",  # what a moment without a zone is
     "tests/status/test_pools.py",  # aggregates
-    "tests/status/test_search.py",  # LIKE and numbers out of range
     "tests/status/test_timers.py",  # aggregates, moments of the server
     "tests/status/test_trend.py",  # moments that are grouped
     "tests/status/test_waiting.py",  # aggregates
@@ -123,11 +170,6 @@ EVERYWHERE = (
     "tests/sweeps/test_locked_rows.py",  # locks
     "tests/sweeps/test_sweep.py",  # deletes in batches
     "tests/jobs",  # elections of periodic work
-    # Plans, and whether a server is safe
-    "tests/checks/test_database.py",  # its version, settings and tables
-    "tests/checks/test_unsafe_servers.py",  # servers with unsafe settings
-    "tests/safety/test_measuring.py",  # what is measured on it
-    "tests/safety/test_plans.py",  # EXPLAIN
     # Every page and every command sends its statements once; what lists find, and what they cost
     "tests/canary/test_commands.py::test_it_shows_none",  # each command
     "tests/canary/test_pages.py::test_a_page_shows_none",  # each page
@@ -144,8 +186,6 @@ EVERYWHERE = (
     "tests/management/test_resourcepool_doctor.py",  # what it says of each server
     "tests/management/test_unmigrated.py",  # how each says that a table is missing
     # Real processes; how a process ends, and most of what forks and lines do, is the same everywhere
-    "tests/concurrency/test_counter.py",  # mutual exclusion
-    "tests/concurrency/test_crashes.py",  # kills in the middle of statements
     # a driver's session in a child:
     "tests/concurrency/test_forks.py::test_the_parents_connection_and_lease_outlive_a_child_that_used_the_database",
     "tests/concurrency/test_frozen_server.py",  # a server that hangs
@@ -154,14 +194,19 @@ EVERYWHERE = (
     # tickets that run out:
     "tests/concurrency/test_line.py::test_the_living_behind_the_dead_are_served_in_order_on_two_rows",
     "tests/concurrency/test_line.py::test_a_newcomer_who_does_not_wait_never_overtakes",  # isolation
-    "tests/concurrency/test_lost_replies.py",  # lost replies
     "tests/concurrency/test_many.py",  # deadlocks
     "tests/concurrency/test_pauses.py",  # locks of a process that is stopped
     "tests/concurrency/test_queues_outage.py",  # a wire that is cut
     "tests/concurrency/test_restarts.py",  # a server that restarts
     "tests/concurrency/test_threads.py",  # mutual exclusion
-    "tests/concurrency/test_transient.py",  # each server's own errors
     "tests/concurrency/test_vanished_host.py",  # a host that is gone without a word
+)
+# Of these, in IN_TURN too, there are very many that are alike: a server tests every fourth each time, not every other.
+SELDOM = (
+    "tests/canary/test_commands.py::test_it_shows_none",
+    "tests/canary/test_pages.py::test_a_page_shows_none",
+    "tests/queues/test_any_order.py",
+    "tests/resources/test_locked_rows.py::TestOfMany::test_all_others_are_done_and_it_says_so",
 )
 # What a file looks like that has tests for servers: the mark, or a name that stands for it (tests/queues/crew.py).
 MENTION = re.compile(r'only\("(?:mysql|postgresql)"|has_a_server')
@@ -169,10 +214,11 @@ MENTION = re.compile(r'only\("(?:mysql|postgresql)"|has_a_server')
 
 @functools.cache
 def targets() -> tuple[str, ...]:
-    """Return the paths in which every test marked ``everywhere`` is: EVERYWHERE, and files with tests for servers."""
-    folders = [Path(entry) for entry in EVERYWHERE if "::" not in entry]
+    """Return the paths in which every test marked ``everywhere`` is: the listed, and files with tests for servers."""
+    listed = (*EVERYWHERE, *IN_TURN)
+    folders = [Path(entry) for entry in listed if "::" not in entry]
     files = (file for file in sorted(Path("tests").rglob("test_*.py")) if MENTION.search(file.read_text()))
-    return (*EVERYWHERE, *(str(file) for file in files if not {file, *file.parents}.intersection(folders)))
+    return (*listed, *(str(file) for file in files if not {file, *file.parents}.intersection(folders)))
 
 
 def vendors(item: pytest.Item) -> frozenset[str]:
@@ -181,9 +227,23 @@ def vendors(item: pytest.Item) -> frozenset[str]:
 
 
 def is_everywhere(item: pytest.Item) -> bool:
-    """Whether ``make test`` runs this test on servers, too: it depends on the database, or is for servers alone."""
+    """Whether ``make test`` runs this test on servers, too: it depends on the database, or is for servers alone.
+
+    On a server only if it is this server's turn.
+    """
     wanted = vendors(item)
-    return bool(wanted and wanted <= SERVERS) or _is_within(item.nodeid, EVERYWHERE)
+    if _is_within(item.nodeid, IN_TURN) and len(wanted & SERVERS) != 1:
+        return has_its_turn(item.nodeid, connection.vendor, TURN)
+    return bool(wanted and wanted <= SERVERS) or _is_within(item.nodeid, EVERYWHERE + IN_TURN)
+
+
+def has_its_turn(nodeid: str, vendor: str, turn: int | None) -> bool:
+    """Whether this run tests it on this server: each is tested on one of the two; on both if no turn was drawn.
+
+    Of what is in SELDOM, a half is tested on neither.
+    """
+    whose = ("mysql", "postgresql", "", "") if _is_within(nodeid, SELDOM) else ("mysql", "postgresql")
+    return turn is None or vendor == whose[crc32(f"{turn} {nodeid}".encode()) % len(whose)]
 
 
 def is_never_run(item: pytest.Item) -> bool:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,6 @@ AT_ONCE = {
 }
 ALONE = ("--numprocesses=2", "--dist=worksteal")  # what loads the machine by itself; half of the time it waits
 DATABASES = tuple(AT_ONCE)
-FEWER = {"TESTS_EVERY": "6"}  # of very many cases that are alike, in a run of everything: see tests/part.py
 HAS_ALONE = "mariadb"  # what is marked ``alone`` is tested on one database
 
 
@@ -56,11 +56,22 @@ def phases(name: str, extra: Sequence[str]) -> list[list[str]]:
     return [at_once, alone] if name == HAS_ALONE else [at_once]
 
 
+def of_everything() -> dict[str, str]:
+    """Return what a run of everything is told: of very many cases that are alike it tries fewer, see tests/part.py.
+
+    What is drawn once is inherited by the processes of its parts: each test for one of the servers has its turn.
+    """
+    return {
+        "TESTS_EVERY": "6",
+        "TESTS_TURN": os.environ.setdefault("TESTS_TURN", str(secrets.randbelow(10_000))),
+    }
+
+
 def run(name: str, extra: Sequence[str]) -> Outcome:
     """Run the tests on the database ``name``."""
     try:
         with database(name) as url:
-            environment = {"DATABASE_URL": url} | ({} if extra else FEWER)
+            environment = {"DATABASE_URL": url} | ({} if extra else of_everything())
             return together(
                 name, [run_pytest(name, environment, words) for words in phases(name, extra)], extra
             )

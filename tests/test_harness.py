@@ -20,10 +20,10 @@ from django.db import connection
 from packaging.requirements import Requirement
 
 from resourcepool.models import SemaphorePermit
-from tests import everywhere, quick
+from tests import everywhere, part, quick
 from tests.app.rows import new, steal
 from tests.forks import Forks, changes
-from tests.run import ALONE, AT_ONCE, phases
+from tests.run import ALONE, AT_ONCE, of_everything, phases
 from tests.servers import MariaDB, PostgreSQL, Server
 from tests.spawned import ROOT, Spawner
 
@@ -280,11 +280,53 @@ def test_garbage_is_collected_while_tests_run_though_not_while_they_are_collecte
 
 
 def test_every_test_that_is_listed_is_there() -> None:
-    for entry in (*everywhere.EVERYWHERE, *quick.QUICK, *quick.LEFT_OUT):
+    listed = (*everywhere.EVERYWHERE, *everywhere.IN_TURN)
+    for entry in (*listed, *everywhere.SELDOM, *quick.QUICK, *quick.LEFT_OUT):
+        path, *names = entry.split("::")
+        assert Path(path).exists(), entry
+        assert all(re.search(rf"(def|class) {name}\b", Path(path).read_text()) for name in names), entry
+    assert len(set(listed)) == len(listed)
+
+
+def test_what_one_server_tests_in_turn_is_tested_on_one_of_them_each_time_and_on_either_in_time() -> None:
+    names = [f"tests/status/test_grid.py::test_a[{number}]" for number in range(100)]
+
+    def chosen(vendor: str, turn: int | None) -> set[str]:
+        return {name for name in names if everywhere.has_its_turn(name, vendor, turn)}
+
+    for turn in range(20):
+        assert chosen("mysql", turn) == set(names) - chosen("postgresql", turn)
+    assert set().union(*(chosen("mysql", turn) for turn in range(20))) == set(names)
+    assert set().union(*(chosen("postgresql", turn) for turn in range(20))) == set(names)
+    assert chosen("mysql", None) == chosen("postgresql", None) == set(names)
+    names = [f"{everywhere.SELDOM[0]}[{number}]" for number in range(100)]
+    for turn in range(20):
+        assert chosen("mysql", turn).isdisjoint(chosen("postgresql", turn))
+    assert set().union(*(chosen("mysql", turn) for turn in range(40))) == set(names)
+
+
+def test_which_tests_a_run_of_everything_leaves_out_is_the_same_for_all_of_its_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TESTS_TURN", "7")
+    assert of_everything() == of_everything()
+    assert of_everything()["TESTS_TURN"] == "7"
+    monkeypatch.delenv("TESTS_TURN")
+    drawn = of_everything()
+    assert of_everything() == drawn
+    assert os.environ["TESTS_TURN"] == drawn["TESTS_TURN"]
+
+
+def test_of_tests_that_are_alike_another_part_is_left_out_each_time_and_none_for_ever() -> None:
+    for entry, of in part.IN_PART.items():
         path, _, name = entry.partition("::")
         assert Path(path).exists(), entry
-        assert not name or f"def {name}(" in Path(path).read_text(), entry
-    assert len(set(everywhere.EVERYWHERE)) == len(everywhere.EVERYWHERE)
+        assert not name or re.search(rf"(def|class) {name}\b", Path(path).read_text()), entry
+        inside = entry if name else f"{path}::test_a" if Path(path).is_file() else f"{path}/test_a.py::test_a"
+        nodeids = [f"{inside}[{number}]" for number in range(7)]
+        tried = [set(nodeids) - part.left_out(["tests/x.py::test_b", *nodeids], turn) for turn in range(of)]
+        assert sorted(nodeid for each in tried for nodeid in each) == nodeids
+        assert all(tried)
 
 
 @pytest.mark.parametrize(
@@ -300,8 +342,9 @@ def test_every_test_that_is_listed_is_there() -> None:
     ],
 )
 def test_a_test_for_servers_that_would_never_run_is_noticed(
-    nodeid: str, vendors: list[str], is_everywhere: bool, is_never_run: bool
+    nodeid: str, vendors: list[str], is_everywhere: bool, is_never_run: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(everywhere, "TURN", None)
     marks = [pytest.mark.only(*vendors).mark] if vendors else []
     item: Any = SimpleNamespace(nodeid=nodeid, iter_markers=lambda name: marks)
     assert everywhere.is_everywhere(item) == is_everywhere

@@ -29,8 +29,10 @@ class Environment:
             return sys.executable
         own = self._folder / "bin" / "python"
         if not own.exists():
-            _run(peer, [sys.executable, "-m", "venv", str(self._folder)])
-        _run(peer, [str(own), "-m", "pip", "install", "--quiet", *peer.packages])
+            _run(
+                peer, [sys.executable, "-m", "venv", "--without-pip", str(self._folder)]
+            )  # ours does it sooner
+        _run(peer, [sys.executable, "-m", "pip", "--python", str(own), "install", "--quiet", *peer.packages])
         return str(own)
 
 

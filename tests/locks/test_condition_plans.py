@@ -18,7 +18,7 @@ from resourcepool.waiting.free_rows import glance
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
 
-MANY = 5_000
+MANY = 2_000
 VERBS = ("INSERT INTO", "UPDATE", "DELETE")
 TICKETS, ROWS = Ticket._meta.db_table, Notification._meta.db_table
 

@@ -14,6 +14,7 @@ from resourcepool.models import Mutex, RWLockPermit, SemaphorePermit
 from tests.app.rows import expire
 from tests.eventually import InBackground, eventually
 from tests.interruptions import at_each_line, end
+from tests.part import EVERY
 
 
 def heard(_: Any) -> None: ...
@@ -77,7 +78,7 @@ def test_what_an_interrupted_caller_has_not_got_is_let_go(take: Callable[[], Any
         take()
         end()
 
-    for place in at_each_line(look, prepare, since=["_take"]):
+    for place in at_each_line(look, prepare, since=["_take"], every=EVERY):
         has_it = bool(held_by(current()) or holds._all)
         assert has_it or eventually(lambda: not renewed(), because=lambda place=place: place)
     prepare()
@@ -108,7 +109,7 @@ def test_what_an_interrupted_release_has_not_given_back_is_let_go_or_released_ag
         make().release()
         end()
 
-    for place in at_each_line(release, prepare, files=BOOKKEEPING, since=["release"]):
+    for place in at_each_line(release, prepare, files=BOOKKEEPING, since=["release"], every=EVERY):
         if held_by(current()):
             make().release()
         assert eventually(lambda: not renewed(), 5, because=lambda place=place: place)

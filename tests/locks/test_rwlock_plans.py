@@ -12,7 +12,7 @@ from resourcepool.models import RWLockPermit
 from resourcepool.waiting import giving_out
 from tests.locks.readwrite import lock
 
-NAMES = 2_000
+NAMES = 1_100
 TABLE = RWLockPermit._meta.db_table
 INDEXES = ("PRIMARY", TABLE, "rp_rwlockpermit_free")  # what their names begin with
 

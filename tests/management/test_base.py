@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, get_commands, load_command_class
 from django.db import OperationalError
+from django.test import override_settings
+from django.utils import translation
 
 from resourcepool.dialect import DbLater
 from resourcepool.management import base
@@ -153,18 +155,12 @@ class TestAsAProgram:
         assert "B?rbel" in out
 
     @pytest.mark.parametrize("words", [["help", "resourcepool_status"], ["resourcepool_status", "--help"]])
-    def test_so_it_is_in_the_help(self, database_url: str, words: list[str]) -> None:
-        with self.start(database_url, *words, PYTHONIOENCODING="ascii", LANGUAGE_CODE="zh-hans") as ended:
-            out, err = ended.communicate()
-        assert (ended.returncode, err) == (0, "")
-        assert "??" in out
+    def test_so_it_is_in_the_help(self, spawn: Spawner, words: list[str]) -> None:
+        assert "??" in spawn(manage_on_a_poor_terminal, *words).succeed()
 
-    def test_an_export_is_utf_8_whatever_the_terminal_can_show(self, database_url: str) -> None:
+    def test_an_export_is_utf_8_whatever_the_terminal_can_show(self, spawn: Spawner) -> None:
         new(Proxy, notes="Bücher")
-        with self.start(database_url, "resourcepool_export", PYTHONIOENCODING="ascii") as export:
-            out, err = export.communicate()
-        assert (export.returncode, err) == (0, "")
-        assert "Bücher" in out
+        assert "Bücher" in spawn(manage_on_a_poor_terminal, "resourcepool_export").succeed()
 
     @pytest.mark.parametrize(
         "words",
@@ -190,11 +186,22 @@ class TestAsAProgram:
         assert (ended.returncode, out) == (2, "")
         assert "\\udcff' is not text in UTF-8" in err
 
-    def test_an_unknown_pool_ends_with_1_and_an_unknown_option_with_2(self, database_url: str) -> None:
+    @pytest.mark.usefixtures("database_url")
+    def test_an_unknown_pool_ends_with_1_and_an_unknown_option_with_2(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         new(Proxy)
-        for words, code in ((["nope"], 1), (["--nope"], 2)):
-            with self.start(database_url, "resourcepool_status", *words) as ended:
-                out, err = ended.communicate()
-            assert ended.returncode == code
+        for word, code in (("nope", 1), ("--nope", 2)):
+            with pytest.raises(SystemExit) as ended:
+                manage("resourcepool_status", word)
+            assert ended.value.code == code
+            out, err = capsys.readouterr()
             assert out == ""
             assert "nope" in err
+
+
+def manage_on_a_poor_terminal(*words: str) -> None:
+    """Be ``manage.py`` in Chinese, with an output that takes ASCII alone."""
+    sys.stdout.reconfigure(encoding="ascii", errors="strict")
+    with override_settings(LANGUAGE_CODE="zh-hans"), translation.override("zh-hans"):
+        manage(*words)

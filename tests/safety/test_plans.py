@@ -16,7 +16,7 @@ from tests.app.models import Device, Election
 from tests.app.rows import columns, new
 
 NAMES = ["look for free rows", "look while waiting", "claim", "release", "renew one", "renew many"]
-MANY = 3_000
+MANY = 1_500
 BY_KEY = TableAccess("things", "PRIMARY", by_key=True)
 BY_INDEX = TableAccess("things", "things_free")
 WHOLE = TableAccess("things", None)

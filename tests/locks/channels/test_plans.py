@@ -21,7 +21,7 @@ from resourcepool.sweeps.pruning import prune_channels
 from tests.locks.channels.reading import all_of, kept
 from tests.locks.channels.reading import broadcast as channel
 
-CHANNELS, EACH, SUBSCRIPTIONS = 20, 400, 40
+CHANNELS, EACH, SUBSCRIPTIONS = 10, 200, 40
 TABLES = {model._meta.db_table for model in (Broadcast, BroadcastMessage, Subscription)}
 SUBSCRIBERS = Subscription._meta.db_table
 MESSAGES = BroadcastMessage._meta.db_table

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.timeout(300), pytest.mark.alone, pytest.mark.only("mys
 
 def test_workers_die_and_stand_still_and_no_lock_of_any_kind_is_held_by_too_many(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
-    command = [sys.executable, "-m", "tests.locks.proof", "--seconds", "8", "--every", "0.6"]
+    command = [sys.executable, "-m", "tests.locks.proof", "--seconds", "5", "--every", "0.5"]
     done = subprocess.run(
         [*command, "--discard", "--json", str(result)], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -13,7 +13,7 @@ from resourcepool.taskqueue import TaskDispenser
 from resourcepool.taskqueue.dispenser import buckets, putting, statements
 from tests.taskqueue.dispenser.dispensing import dispenser
 
-MANY, WORKERS = 20_000, 200
+MANY, WORKERS = 5_000, 50
 TABLE = DispenserTask._meta.db_table
 BY_KEY = {"PRIMARY", f"{TABLE}_pkey"}
 ORDER, KEYS = {"resourcepool_dispensed_order"}, {"resourcepool_dispensed_key"}

@@ -206,7 +206,7 @@ def test_of_a_change_and_the_handler_exactly_one_wins(kind: str, spawn: Spawner)
     nodes = [spawn(firing), spawn(firing)]
     for node in nodes:
         node.line("handling timers")
-    for number in range(150):
+    for number in range(75):
         timers.schedule(f"n{number}", topic="t", after=1 + number / 50)
     said = json.loads(spawn(racing, kind).succeed().splitlines()[-1])
     won = {"cancel": "cancelled", "reschedule": "rescheduled", "replace": "False"}[kind]

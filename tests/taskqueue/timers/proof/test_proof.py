@@ -15,11 +15,11 @@ pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 @pytest.mark.only("mysql")
 def test_nodes_die_and_their_database_is_away_and_every_timer_is_handled(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
-    size = ("--timers", "600", "--over", "6", "--every", "1")
+    size = ("--timers", "300", "--over", "5", "--every", "1")
     command = [sys.executable, "-m", "tests.taskqueue.timers.proof", *size, "--discard", "--json", str(result)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads(result.read_text())["figures"]
-    assert figures["done"] == figures["timers"] == 600
+    assert figures["done"] == figures["timers"] == 300
     assert figures["killed"] > 0
     assert figures["restarted"] == 1
