@@ -54,7 +54,7 @@ def consume() -> None:
 
 def kill_the_leader(consumers: dict[str, Child]) -> None:
     """Kill -9 the consumer that leads, in the middle of a task."""
-    from resourcepool.status.streams import streams
+    from resourcepool.status.work.streams import streams
 
     until(lambda: streams("oracle")[0].leader and unfinished() <= TASKS - 3, "three tasks to be done")
     (stream,) = streams("oracle")

@@ -159,7 +159,7 @@ IN_TURN = (
     "tests/status/locks",  # aggregates, windows, EXPLAIN
     "tests/status/test_grid.py",  # aggregates
     "tests/status/test_pools.py",  # aggregates
-    "tests/status/test_timers.py",  # aggregates, moments of the server
+    "tests/status/work/test_timers.py",  # aggregates, moments of the server
     "tests/status/test_trend.py",  # moments that are grouped
     "tests/status/test_waiting.py",  # aggregates
     "tests/status/test_why.py",  # moments of the server

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from resourcepool.dashboard.links import Links
 from resourcepool.locks.channels.models import BroadcastMessage, Subscription
 from resourcepool.status.channels import CHANNELS
-from resourcepool.status.dispensers import DISPENSERS
-from resourcepool.status.streams import STREAMS
-from resourcepool.status.timers import TOPICS
+from resourcepool.status.work.dispensers import DISPENSERS
 from resourcepool.status.work.places import Places
+from resourcepool.status.work.streams import STREAMS
+from resourcepool.status.work.timers import TOPICS
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.timers.models import Timer, TimerNode

@@ -11,12 +11,12 @@ from resourcepool.locks.channels.models import Broadcast
 from resourcepool.models import Job
 from resourcepool.queues.models import TaskType
 from resourcepool.status.channels import CHANNELS
-from resourcepool.status.dispensers import DISPENSERS
 from resourcepool.status.elections import ELECTIONS
 from resourcepool.status.jobs import jobs
 from resourcepool.status.queues.task_types import task_types
-from resourcepool.status.streams import STREAMS
-from resourcepool.status.timers import TOPICS
+from resourcepool.status.work.dispensers import DISPENSERS
+from resourcepool.status.work.streams import STREAMS
+from resourcepool.status.work.timers import TOPICS
 from resourcepool.taskqueue.dispenser.models import Dispenser
 from resourcepool.taskqueue.models import Stream
 from resourcepool.taskqueue.timers.models import Topic

@@ -21,7 +21,6 @@ from resourcepool.rest.view import View
 from resourcepool.status import why
 from resourcepool.status.alarms import alarms
 from resourcepool.status.channels import CHANNELS
-from resourcepool.status.dispensers import DISPENSERS
 from resourcepool.status.elections import ELECTIONS
 from resourcepool.status.export.records import of_resources
 from resourcepool.status.holders import counts, holdings
@@ -30,9 +29,10 @@ from resourcepool.status.pools import in_state, pools
 from resourcepool.status.queues.queues import queues_of
 from resourcepool.status.queues.task_types import task_type, task_types
 from resourcepool.status.reading import as_data, fetched
-from resourcepool.status.streams import STREAMS
-from resourcepool.status.timers import TOPICS
+from resourcepool.status.work.dispensers import DISPENSERS
 from resourcepool.status.work.places import Places
+from resourcepool.status.work.streams import STREAMS
+from resourcepool.status.work.timers import TOPICS
 from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.timers.models import Timer, Topic

@@ -19,16 +19,16 @@ from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm, Kind
 from resourcepool.status.channels import channels, of_channels
-from resourcepool.status.dispensers import dispensers, of_dispensers
 from resourcepool.status.jobs import JobStatus, jobs
 from resourcepool.status.locks.standing import of_locks, standing
 from resourcepool.status.pools import PoolStatus, pools
 from resourcepool.status.queues.alarms import of_queues
 from resourcepool.status.queues.task_types import task_types
 from resourcepool.status.reading import duration
-from resourcepool.status.streams import of_streams, streams
-from resourcepool.status.timers import of_timers, topics
 from resourcepool.status.waiting import why_longest_waits
+from resourcepool.status.work.dispensers import dispensers, of_dispensers
+from resourcepool.status.work.streams import of_streams, streams
+from resourcepool.status.work.timers import of_timers, topics
 from resourcepool.validity.rules import intervals
 
 __all__ = ["Alarm", "Kind", "Limits", "alarms", "alarms_of", "judge"]

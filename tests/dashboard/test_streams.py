@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from resourcepool.dialect import DbLater
 from resourcepool.models import Stream, Task
-from resourcepool.status.streams import STREAMS
+from resourcepool.status.work.streams import STREAMS
 from resourcepool.taskqueue import submit
 from tests.app.rows import granted
 

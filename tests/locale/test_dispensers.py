@@ -9,7 +9,7 @@ from django.utils import translation
 from resourcepool.dialect import DbLater
 from resourcepool.events import say
 from resourcepool.models import Bucket, Dispenser, DispenserTask
-from resourcepool.status.dispensers import dispensers, of_dispensers
+from resourcepool.status.work.dispensers import dispensers, of_dispensers
 from tests.admin.conftest import sign_in
 from tests.locale.reading import helps_without_chinese, panel, read_in_both
 from tests.locale.test_commands import CHINESE, chinese

@@ -9,7 +9,7 @@ from django.utils import timezone, translation
 
 from resourcepool.events import say
 from resourcepool.models import Leadership, Stream, Task
-from resourcepool.status.streams import of_streams, streams
+from resourcepool.status.work.streams import of_streams, streams
 from resourcepool.taskqueue import NewTask, submit_many
 from tests.admin.conftest import sign_in
 from tests.app.rows import granted

@@ -10,7 +10,7 @@ from django.utils import timezone, translation
 
 from resourcepool.events import say
 from resourcepool.models import Timer, TimerNode, Topic
-from resourcepool.status.timers import of_timers, topics
+from resourcepool.status.work.timers import of_timers, topics
 from tests.admin.conftest import sign_in
 from tests.app.rows import granted
 from tests.locale.reading import helps_without_chinese, panel, read_in_both

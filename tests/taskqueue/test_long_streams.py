@@ -9,7 +9,7 @@ from resourcepool.dialect import DbNow
 from resourcepool.dialect.inspection import inspector
 from resourcepool.models import Task
 from resourcepool.safety.plans import caught, judge_plan
-from resourcepool.status.streams import STREAMS
+from resourcepool.status.work.streams import STREAMS
 from resourcepool.taskqueue import attempts, submit_many
 from resourcepool.taskqueue.submitting import NewTask
 from tests.taskqueue.consuming import stream

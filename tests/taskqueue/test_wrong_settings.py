@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from resourcepool.models import Stream, Task
-from resourcepool.status.streams import streams
+from resourcepool.status.work.streams import streams
 from resourcepool.taskqueue import handler, submit
 from tests.eventually import eventually
 from tests.taskqueue.consuming import WITHIN, consuming, finished, states, stream

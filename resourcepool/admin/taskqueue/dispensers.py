@@ -18,8 +18,8 @@ from resourcepool.database.tallies import tallies
 from resourcepool.dialect import DbNow
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.work import FREE
-from resourcepool.status.dispensers import MOST_COUNTED, DispenserStatus, dispensers
 from resourcepool.status.reading import duration
+from resourcepool.status.work.dispensers import MOST_COUNTED, DispenserStatus, dispensers
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
 State = DispenserTask.State

@@ -10,7 +10,7 @@ from resourcepool.admin.columns import lines
 from resourcepool.admin.filters import choice, typed
 from resourcepool.admin.places import PlaceAdmin, WorkAdmin
 from resourcepool.status.reading import duration
-from resourcepool.status.streams import STREAMS, StreamStatus, streams
+from resourcepool.status.work.streams import STREAMS, StreamStatus, streams
 from resourcepool.taskqueue.models import Stream, Task
 
 StreamStandingFilter = choice(

@@ -14,8 +14,8 @@ from resourcepool.labels import listed, spelled
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.work import CANCEL, FIRE
 from resourcepool.status.reading import duration
-from resourcepool.status.timers import TopicStatus, topics
 from resourcepool.status.work.schedules import recurrence
+from resourcepool.status.work.timers import TopicStatus, topics
 from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
 
 OF_ROWS = ("unfinished", "due", "late")  # filters of the rows, beside the states

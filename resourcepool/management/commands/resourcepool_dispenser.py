@@ -10,7 +10,7 @@ from resourcepool.management.arguments import arg, flag, yes
 from resourcepool.management.places import TasksCommand
 from resourcepool.management.words import Options, Word, act
 from resourcepool.operations.work import DISCARD, FREE, RETRY
-from resourcepool.status.dispensers import DISPENSERS
+from resourcepool.status.work.dispensers import DISPENSERS
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import TaskPool
 

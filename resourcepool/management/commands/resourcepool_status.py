@@ -14,14 +14,14 @@ from resourcepool.management.layout import more
 from resourcepool.management.tables import table
 from resourcepool.status.alarms import alarms_of
 from resourcepool.status.channels import channels
-from resourcepool.status.dispensers import dispensers
 from resourcepool.status.holders import Holding, counts, holdings
 from resourcepool.status.jobs import jobs
 from resourcepool.status.locks.standing import standing as locks
 from resourcepool.status.pools import pools
 from resourcepool.status.queues.task_types import task_types
-from resourcepool.status.streams import streams
-from resourcepool.status.timers import topics
+from resourcepool.status.work.dispensers import dispensers
+from resourcepool.status.work.streams import streams
+from resourcepool.status.work.timers import topics
 
 Leases = list[tuple[list[Holding], int]]
 

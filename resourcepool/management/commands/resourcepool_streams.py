@@ -17,7 +17,7 @@ from resourcepool.management.places import TasksCommand
 from resourcepool.management.words import Options, Word, act
 from resourcepool.operations.work import DISCARD, RETRY
 from resourcepool.options import span
-from resourcepool.status.streams import STREAMS
+from resourcepool.status.work.streams import STREAMS
 from resourcepool.taskqueue.models import Stream, Task
 
 SETTINGS: dict[str, type] = {

@@ -4,7 +4,7 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool.management.places import TasksCommand
 from resourcepool.operations.work import CANCEL, DISCARD, FIRE, RETRY
-from resourcepool.status.timers import TOPICS
+from resourcepool.status.work.timers import TOPICS
 from resourcepool.taskqueue.timers.models import Timer
 
 

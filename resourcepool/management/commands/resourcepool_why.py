@@ -20,15 +20,15 @@ from resourcepool.management.tables import table
 from resourcepool.management.work_report import places_as_text
 from resourcepool.status import why
 from resourcepool.status.channels import CHANNELS
-from resourcepool.status.dispensers import DISPENSERS
 from resourcepool.status.elections import ELECTIONS
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.names import lock_named
 from resourcepool.status.locks.of_holder import held_by, processes
 from resourcepool.status.queues.task_types import task_types
 from resourcepool.status.search import Matches, find, without_password
-from resourcepool.status.streams import STREAMS
-from resourcepool.status.timers import TOPICS
+from resourcepool.status.work.dispensers import DISPENSERS
+from resourcepool.status.work.streams import STREAMS
+from resourcepool.status.work.timers import TOPICS
 
 PLACES = {places.word: places for places in (STREAMS, DISPENSERS, TOPICS, CHANNELS, ELECTIONS)}
 

@@ -11,8 +11,8 @@ from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Timer, TimerNode, Topic
 from resourcepool.status.alarm import Kind
-from resourcepool.status.timers import TOPICS, of_timers, refusal, topics
 from resourcepool.status.work.places import MOST
+from resourcepool.status.work.timers import TOPICS, of_timers, refusal, topics
 from resourcepool.taskqueue.timers.gate import Rule, may_handle
 from tests.app.rows import change, expire, granted
 
@@ -192,7 +192,7 @@ def test_all_of_them_are_read_page_by_page() -> None:
 
 
 def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.status.timers.MOST_COUNTED", 2)
+    monkeypatch.setattr("resourcepool.status.work.timers.MOST_COUNTED", 2)
     made()
     for number in range(3):
         timer(str(number), -1)

@@ -10,8 +10,8 @@ from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task, Ticket
 from resourcepool.status.alarm import Kind
-from resourcepool.status.streams import MOST_COUNTED, STREAMS, of_streams, streams
 from resourcepool.status.work.places import MOST
+from resourcepool.status.work.streams import MOST_COUNTED, STREAMS, of_streams, streams
 from resourcepool.taskqueue import NewTask, submit, submit_many
 from resourcepool.waiting.models import pool_name
 from tests.app.rows import change, granted
@@ -167,7 +167,7 @@ def test_each_stream_has_what_is_its_own_and_only_those_that_are_named_are_read(
 
 
 def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.status.streams.MOST_COUNTED", 2)
+    monkeypatch.setattr("resourcepool.status.work.streams.MOST_COUNTED", 2)
     made()
     submit_many("oracle", [NewTask("note", key=str(number)) for number in range(6)])
     Task.objects.filter(key__lt="3").update(state="done", finished_at=timezone.now())

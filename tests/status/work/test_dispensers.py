@@ -8,7 +8,7 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Dispenser, DispenserTask
 from resourcepool.status.alarm import Kind
-from resourcepool.status.dispensers import DISPENSERS, dispensers, of_dispensers
+from resourcepool.status.work.dispensers import DISPENSERS, dispensers, of_dispensers
 from resourcepool.status.work.places import MOST
 from tests.taskqueue.dispensed import bucket, dispenser, failed, tasks
 
@@ -106,7 +106,7 @@ def test_many_dispensers_are_read_with_as_many_statements_as_one(django_assert_n
 
 
 def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.status.dispensers.MOST_COUNTED", 2)
+    monkeypatch.setattr("resourcepool.status.work.dispensers.MOST_COUNTED", 2)
     dispenser()
     tasks("a", "b", "c")
     bucket("alice", "d", "e", "f")
