@@ -45,6 +45,7 @@ OF_MEMORY = {
     "remaining",
     "lost",
     "when_lost",
+    "ttl",
     "using",
     "key",
     "cursor",
