@@ -97,6 +97,7 @@ EVERYWHERE = (
     "tests/concurrency/test_crashes.py",  # kills in the middle of statements
     "tests/concurrency/test_lost_replies.py",  # lost replies
     "tests/concurrency/test_transient.py",  # each server's own errors
+    "tests/rest/test_request_id.py",  # collations of holders' names; a hand-over to oneself
 )
 IN_TURN = (
     # The verbs, the guard, and replies that were lost
@@ -199,6 +200,8 @@ IN_TURN = (
     "tests/concurrency/test_queues_outage.py",  # a wire that is cut
     "tests/concurrency/test_restarts.py",  # a server that restarts
     "tests/concurrency/test_threads.py",  # mutual exclusion
+    "tests/rest/test_leasing.py",  # row counts of each call
+    "tests/rest/test_processes.py",  # mutual exclusion
     "tests/concurrency/test_vanished_host.py",  # a host that is gone without a word
 )
 # Of these, in IN_TURN too, there are very many that are alike: a server tests every fourth each time, not every other.
