@@ -1,4 +1,4 @@
-"""The JSON object that a program sends."""
+"""What a program sends: the parameters of an address, and a JSON object."""
 
 import io
 import json
@@ -52,6 +52,15 @@ def body(request: Request, allowed: Collection[str], needed: Collection[str] = (
     for name in needed:
         if name not in found:
             raise BadOption(name, Hidden(), because="it is needed")
+    return found
+
+
+def parameters(request: Request, allowed: Collection[str]) -> dict[str, str]:
+    """Return the parameters of the address; raises BadOption for others than those allowed."""
+    found: dict[str, str] = request.query_params.dict()
+    for name in found:
+        if name not in allowed:
+            raise BadOption(name, Hidden(), because=f"no such parameter here; there are: {listed(allowed)}")
     return found
 
 

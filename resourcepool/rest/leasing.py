@@ -17,7 +17,6 @@ from resourcepool.locks.models import Mutex
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.requests import RESERVED
 from resourcepool.rest.access import caller, pool_of, require, user_name
-from resourcepool.rest.body import body
 from resourcepool.rest.grants import detached, lease_for, of_token
 from resourcepool.rest.view import View
 from resourcepool.status.reading import as_data
@@ -33,9 +32,12 @@ OF_ALL = ("timeout", "holder", "request_id")
 class Acquire(View):
     """``POST pools/<pool>/acquire``: the lease of one resource, and what its holder needs to use it."""
 
+    takes = (*OF_POOLS, *OF_ALL, "where")
+    answers = {201: "Lease"}
+
     def post(self, request: Request, pool: str) -> Response:
         model = pool_of(request, "lease", pool)
-        asked = body(request, [*OF_POOLS, *OF_ALL, "where"])
+        asked = self.sent()
         chosen = {name: asked[name] for name in OF_POOLS if name in asked}
         own = {"timeout": timeout_of(asked), "holder": holder_of(request, asked, is_one_of_many=False)}
         wish = model.pool.request(1, {**selectors_of(asked), **chosen, **own})
@@ -51,9 +53,12 @@ class Acquire(View):
 class AcquireLock(View):
     """``POST locks/<name>/acquire``: a lock by its name, for one holder among all processes and programs."""
 
+    takes = (*OF_ALL, "ttl")
+    answers = {201: "Lease"}
+
     def post(self, request: Request, name: str) -> Response:
         require(request, "lease", Mutex)
-        asked = body(request, [*OF_ALL, "ttl"])
+        asked = self.sent()
         lock = Lock(name, ttl=asked.get("ttl", TTL))
         terms = Terms(lock.ttl, holder_of(request, asked, is_one_of_many=True))
         wish = Wish(terms, timeout=timeout_of(asked), selector=lock.name)
@@ -66,7 +71,7 @@ class LeaseView(View):
     needs: tuple[str, ...] = ("lease",)
 
     def post(self, request: Request) -> Response:
-        asked = body(request, (), self.needs)
+        asked = self.sent()
         lease = of_token(Token.read(asked["lease"]))
         require(request, "lease", lease.model)
         return self.done(lease, asked)
@@ -86,6 +91,8 @@ class Renew(LeaseView):
 class Release(LeaseView):
     """``POST leases/release``: to the first in line, or free."""
 
+    answers = {204: ""}
+
     def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
         lease.release()
         return Response(status=204)
@@ -95,6 +102,7 @@ class Quarantine(LeaseView):
     """``POST leases/quarantine``: a resource that proved bad."""
 
     needs = ("lease", "reason")
+    answers = {204: ""}
 
     def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
         if not isinstance(lease, ResourceLease):

@@ -12,7 +12,6 @@ from resourcepool.locks.models import Mutex, RWLockPermit, SemaphorePermit
 from resourcepool.resources.registry import resource_models
 from resourcepool.rest.access import may
 from resourcepool.rest.gauges import OF_LOCKS, OF_POOLS, SYSTEMS, Gauges
-from resourcepool.rest.readings import asked
 from resourcepool.rest.view import View
 from resourcepool.status.locks.standing import standing
 from resourcepool.status.pools import PoolStatus, pools
@@ -22,7 +21,7 @@ class Metrics(View):
     """``GET metrics``: of all that the caller may view."""
 
     def get(self, request: Request) -> HttpResponse:
-        asked(request)
+        self.asked()
         registry = CollectorRegistry()
         registry.register(_Found(list(families(request))))
         return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)

@@ -32,13 +32,15 @@ class Operations(View):
 class Operate(View):
     """``POST pools/<pool>/operations/<name>``: to these ``ids``, to those ``where``, or to ``all``."""
 
+    takes = WHICH  # and the fields of the operation
+
     def post(self, request: Request, pool: str, name: str) -> Response:
         model = pool_of(request, "view", pool)
         operations = operations_of(model)
         with in_address("operation"):
             operation = operations[options.one_of("operation", name, operations)]
         require(request, operation.permission, model)
-        asked = body(request, [*WHICH, *(field.name for field in operation.fields)])
+        asked = body(request, [*self.takes, *(field.name for field in operation.fields)])
         dry_run = options.flag("dry_run", asked.get("dry_run", False))
         rows, answers = rows_of(model, operation, asked), answered(operation, asked, is_needed=not dry_run)
         total = retrying(connections[rows.db], rows.count)

@@ -8,14 +8,12 @@ from rest_framework.response import Response
 
 from resourcepool import options
 from resourcepool.elections.models import Leadership
-from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.locks.channels.models import Broadcast, Subscription
 from resourcepool.locks.models import Mutex, Notification, RWLockPermit, SemaphorePermit
 from resourcepool.queues.models import Queue, Server, TaskType
 from resourcepool.resources.registry import chosen, key, resource_models
 from resourcepool.resources.state import State
 from resourcepool.rest.access import may, pool_of, require
-from resourcepool.rest.body import listed
 from resourcepool.rest.errors import NotFound, in_address
 from resourcepool.rest.view import View
 from resourcepool.status import why
@@ -53,25 +51,27 @@ class Pools(View):
     """``GET pools``: the pools that the caller may view."""
 
     def get(self, request: Request) -> Response:
-        asked(request)
+        self.asked()
         return Response(
             {"pools": as_data(pools([one for one in resource_models() if may(request, "view", one)]))}
         )
 
 
 class PoolNamed(View):
-    """``GET pools/<pool>``."""
+    """``GET pools/<pool>``: how one pool stands."""
 
     def get(self, request: Request, pool: str) -> Response:
-        asked(request)
+        self.asked()
         return Response(as_data(pools([pool_of(request, "view", pool)])[0]))
 
 
 class Resources(View):
     """``GET pools/<pool>/resources``: by primary key, those ``after`` one; of one ``state``, with all ``tag``."""
 
+    query = ("after", "limit", "state", "tag")
+
     def get(self, request: Request, pool: str) -> Response:
-        model, query = pool_of(request, "view", pool), asked(request, "after", "limit", "state", "tag")
+        model, query = pool_of(request, "view", pool), self.asked()
         limit, tags = limit_of(query), request.query_params.getlist("tag")
         rows = chosen(model, wishes={"tags": tags} if tags else {})
         if "state" in query:
@@ -88,7 +88,7 @@ class ResourceOf(View):
 
     def get(self, request: Request, pool: str, pk: str) -> Response:
         model = pool_of(request, "view", pool)
-        asked(request)
+        self.asked()
         try:
             with in_address("id"):
                 row = chosen(model, [pk]).get()
@@ -100,8 +100,10 @@ class ResourceOf(View):
 class Leases(View):
     """``GET pools/<pool>/leases``: the next to expire first; of one ``holder`` or ``host``."""
 
+    query = ("limit", "holder", "host")
+
     def get(self, request: Request, pool: str) -> Response:
-        model, query = pool_of(request, "view", pool), asked(request, "limit", "holder", "host")
+        model, query = pool_of(request, "view", pool), self.asked()
         whose = {name: query[name] for name in ("holder", "host") if name in query}
         total = counts([model], **whose).get(model, 0)
         return Response({"leases": as_data(holdings(model, **whose, limit=limit_of(query))), "total": total})
@@ -112,23 +114,25 @@ class PlacesListed(View):
 
     kind = ""
 
+    query = ("after", "limit", "standing", "containing")
+
     def get(self, request: Request) -> Response:
         places, needed = PLACES[self.kind]
         require(request, "view", *needed)
-        query: dict[str, Any] = asked(request, "after", "limit", "standing", "containing")
+        query: dict[str, Any] = self.asked()
         page = places.page(**{**query, "limit": limit_of(query)})
         return Response({self.kind: as_data(page.found), "after": page.after})
 
 
 class PlaceNamed(View):
-    """``GET streams/<name>`` and the like."""
+    """``GET streams/<name>`` and the like: how one stands, and why nothing happens there."""
 
     kind = ""
 
     def get(self, request: Request, name: str) -> Response:
         places, needed = PLACES[self.kind]
         require(request, "view", *needed)
-        asked(request)
+        self.asked()
         with in_address(places.word):
             found = places.named(name)[0]
         return Response(as_data(found))
@@ -137,9 +141,11 @@ class PlaceNamed(View):
 class Locks(View):
     """``GET locks``: locks, semaphores, read-write locks, conditions and barriers, by name, those ``after`` one."""
 
+    query = ("after", "limit", "kind", "prefix")
+
     def get(self, request: Request) -> Response:
         require(request, "view", *OF_LOCKS)
-        query: dict[str, Any] = asked(request, "after", "limit", "kind", "prefix")
+        query: dict[str, Any] = self.asked()
         page = locks(**{**query, "limit": limit_of(query)})
         return Response({"locks": as_data(page.locks), "after": page.after})
 
@@ -147,9 +153,11 @@ class Locks(View):
 class LocksNamed(View):
     """``GET locks/<name>``: all kinds of this name, with their holders and their lines."""
 
+    query = ("kind",)
+
     def get(self, request: Request, name: str) -> Response:
         require(request, "view", *OF_LOCKS)
-        return Response({"locks": as_data(lock_named(name, asked(request, "kind").get("kind", "")))})
+        return Response({"locks": as_data(lock_named(name, self.asked().get("kind", "")))})
 
 
 class TaskTypes(View):
@@ -157,16 +165,18 @@ class TaskTypes(View):
 
     def get(self, request: Request) -> Response:
         require(request, "view", TaskType, Server)
-        asked(request)
+        self.asked()
         return Response({"task_types": as_data(task_types())})
 
 
 class Queues(View):
     """``GET queues/<task type>``: the task type, and its first queues."""
 
+    query = ("limit",)
+
     def get(self, request: Request, name: str) -> Response:
         require(request, "view", TaskType, Server, Queue)
-        limit = limit_of(asked(request, "limit"))
+        limit = limit_of(self.asked())
         with in_address("task_type"):
             found = task_type(name)
         return Response({"task_type": as_data(found), "queues": as_data(queues_of(found, limit=limit))})
@@ -178,17 +188,8 @@ class Alarms(View):
     def get(self, request: Request) -> Response:
         systems = [model for _places, models in PLACES.values() for model in models]
         require(request, "view", *resource_models(), *systems, *OF_LOCKS, TaskType, Server, Queue)
-        asked(request)
+        self.asked()
         return Response({"alarms": as_data(alarms())})
-
-
-def asked(request: Request, *allowed: str) -> dict[str, str]:
-    """Return the parameters of the address; raises BadOption for others than those allowed."""
-    found = request.query_params.dict()
-    for name in found:
-        if name not in allowed:
-            raise BadOption(name, Hidden(), because=f"no such parameter here; there are: {listed(allowed)}")
-    return found
 
 
 def limit_of(query: Mapping[str, str]) -> int:

@@ -22,6 +22,7 @@ from resourcepool.rest.readings import (
     Resources,
     TaskTypes,
 )
+from resourcepool.rest.schema import OpenAPI
 from resourcepool.rest.submitting import Publish, Submit
 from resourcepool.rest.view import View
 
@@ -34,8 +35,7 @@ class Index(View):
 
 
 app_name = "resourcepool_api"
-urlpatterns = [
-    path("", Index.as_view()),
+described = (
     path("pools", Pools.as_view()),
     path("pools/<str:pool>", PoolNamed.as_view()),
     path("pools/<str:pool>/acquire", Acquire.as_view()),
@@ -58,4 +58,5 @@ urlpatterns = [
     *(path(f"{kind}/<path:name>", PlaceNamed.as_view(kind=kind)) for kind in PLACES),
     path("alarms", Alarms.as_view()),
     path("metrics", Metrics.as_view()),
-]
+)
+urlpatterns = [path("", Index.as_view()), *described, path("openapi", OpenAPI.as_view(patterns=described))]

@@ -1,6 +1,7 @@
 """What all views of the API share."""
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, connections, transaction
@@ -13,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
-from resourcepool.rest.body import Body
+from resourcepool.rest.body import Body, body, parameters
 from resourcepool.rest.errors import STATUSES, refused
 
 logger = logging.getLogger(__name__)
@@ -21,6 +22,13 @@ logger = logging.getLogger(__name__)
 
 class View(APIView):
     """For those who are logged in as the project's DEFAULT_AUTHENTICATION_CLASSES say; JSON in and out, in English."""
+
+    query: tuple[str, ...] = ()  # the parameters that its address takes
+    takes: tuple[str, ...] = ()  # the names that its body may have,
+    needs: tuple[str, ...] = ()  # and those that it must have
+    answers: Mapping[int, str] = {
+        200: ""
+    }  # the status of success: what is in the answer, as ``schema`` calls it
 
     permission_classes = (IsAuthenticated,)
     parser_classes = (Body,)
@@ -42,6 +50,14 @@ class View(APIView):
                 answer.render()
         answer["Cache-Control"] = "no-store"  # it may contain a token, or the secret that was leased
         return answer
+
+    def asked(self) -> dict[str, str]:
+        """Return the parameters of the address; raises BadOption for others than ``query``."""
+        return parameters(self.request, self.query)
+
+    def sent(self) -> dict[str, Any]:
+        """Return the JSON object that was sent; raises BadOption, as ``body`` does."""
+        return body(self.request, self.takes, self.needs)
 
     def handle_exception(self, exc: Exception) -> Response:
         """Return the answer to an error: its kind, and a sentence."""

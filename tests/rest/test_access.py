@@ -45,7 +45,7 @@ POSTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "streams/<path:name>/submit": (("submit_stream",), {"type": "t"}),
     "channels/<path:name>/publish": (("publish_broadcast",), {"payload": 1}),
 }
-FOR_ALL = ("", "pools", "metrics")  # they show what the caller may view
+FOR_ALL = ("", "pools", "metrics", "openapi")  # they show what the caller may view
 FOR_WHO_SEES_ALL = ("alarms",)
 PARTS = {"<str:pool>": "proxy", "<str:name>": "free", "<path:name>": "x"}
 

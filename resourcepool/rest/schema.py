@@ -1,0 +1,136 @@
+"""The API as OpenAPI 3.1, out of what the views declare: for generators of clients, and pages that show it."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from django.urls import URLPattern
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from resourcepool.rest.errors import STATUSES
+from resourcepool.rest.leasing import LONGEST_WAIT
+from resourcepool.rest.readings import MOST
+from resourcepool.rest.view import View
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+TRUTH: Schema = {"type": "boolean"}
+SECONDS: Schema = {"type": "number", "minimum": 0, "description": "Seconds."}
+OBJECT: Schema = {"type": "object"}
+# A name means the same wherever it is sent; what is not here is text.
+NAMES: Mapping[str, Schema] = {
+    "timeout": {**SECONDS, "maximum": LONGEST_WAIT, "default": 0, "description": "Seconds to wait in line."},
+    "ttl": {**SECONDS, "description": "Seconds that the lease lasts after each renewal."},
+    "cooldown": {**SECONDS, "description": "Seconds that the resource rests after the release."},
+    "max_hold": {**SECONDS, "description": "Seconds after which it is not renewed any more."},
+    "priority": {"type": "integer", "default": 0, "description": "The lowest is served first."},
+    "strategy": {"enum": ["spread", "sticky", "random"]},
+    "where": {**OBJECT, "description": "Fields of the model and the values that will do."},
+    "request_id": {
+        **TEXT,
+        "maxLength": 64,
+        "description": "Sent again with it, a request is the same request.",
+    },
+    "lease": {**TEXT, "description": "The token in the answer to acquire."},
+    "ids": {"type": "array", "items": {}, "description": "Primary keys."},
+    "all": TRUTH,
+    "dry_run": TRUTH,
+    "params": OBJECT,
+    "payload": {},
+    "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "default": MOST},
+    "after": {**TEXT, "description": "The after of the page before."},
+    "tag": {"type": "array", "items": TEXT, "description": "All of them."},
+}
+OF_ACTS = (409, 423)  # statuses that no reading has
+LEASE: Schema = {
+    "type": "object",
+    "properties": {
+        "lease": NAMES["lease"],
+        "pool": TEXT,
+        "id": {},
+        "fence": {"type": "integer"},
+        "holder": TEXT,
+        "ttl": SECONDS,
+        "expires_in": {**SECONDS, "description": "Seconds for which it can be relied on without a renewal."},
+        "resource": OBJECT,
+    },
+    "required": ["lease", "pool", "id", "fence", "holder", "ttl", "expires_in"],
+}
+ERROR: Schema = {
+    "type": "object",
+    "properties": {"error": TEXT, "detail": TEXT, "name": TEXT},
+    "required": ["error", "detail"],
+}
+
+
+class OpenAPI(View):
+    """``GET openapi``: this API as OpenAPI 3.1."""
+
+    patterns: tuple[URLPattern, ...] = ()
+
+    def get(self, request: Request) -> Response:
+        self.asked()
+        return Response(
+            {
+                "openapi": "3.1.0",
+                "info": {"title": "resourcepool", "version": "1"},
+                "servers": [{"url": request.path.removesuffix("/openapi")}],
+                "paths": dict(map(path_of, self.patterns)),
+                "components": {"schemas": {"Lease": LEASE, "Error": ERROR}},
+            }
+        )
+
+
+def path_of(pattern: URLPattern) -> tuple[str, Schema]:
+    """Return the address of a pattern, and what can be done there."""
+    callback: Any = pattern.callback
+    view: type[View] = callback.view_class
+    address = re.sub(r"<\w+:(\w+)>", r"{\1}", str(pattern.pattern))
+    method = "post" if hasattr(view, "post") else "get"
+    return f"/{address}", {method: operation_of(view, address, method)}
+
+
+def operation_of(view: type[View], address: str, method: str) -> Schema:
+    """Return what the view does at this address."""
+    found: Schema = {
+        "operationId": "_".join([method, *re.findall(r"\w+", address)]),
+        "summary": (view.__doc__ or "").split(": ", 1)[-1].strip(),
+        "parameters": [*parameters_of(view, address)],
+        "responses": dict(responses_of(view, method)),
+    }
+    if method == "post":
+        names = (*view.needs, *view.takes)
+        about = {**OBJECT, "properties": properties_of(names), "required": [*view.needs]}
+        found["requestBody"] = {
+            "required": bool(view.needs),
+            "content": {"application/json": {"schema": about}},
+        }
+    return found
+
+
+def parameters_of(view: type[View], address: str) -> Iterator[Schema]:
+    """Yield the parameters in the address, and those after it."""
+    for name in re.findall(r"{(\w+)}", address):
+        yield {"name": name, "in": "path", "required": True, "schema": TEXT}
+    for name, schema in properties_of(view.query).items():
+        yield {"name": name, "in": "query", "schema": schema}
+
+
+def responses_of(view: type[View], method: str) -> Iterator[tuple[str, Schema]]:
+    """Yield the answers by status; the errors are the same everywhere."""
+    for status, schema in view.answers.items():
+        yield str(status), answer("Done.", schema)
+    for status in sorted({401, 403, *STATUSES.values()}):
+        if method == "post" or status not in OF_ACTS:
+            yield str(status), answer("See docs/rest.md.", "Error")
+
+
+def answer(about: str, schema: str) -> Schema:
+    content = {"$ref": f"#/components/schemas/{schema}"} if schema else {}
+    return {"description": about, "content": {"application/json": {"schema": content}}}
+
+
+def properties_of(names: Iterable[str]) -> dict[str, Schema]:
+    return {name: NAMES.get(name, TEXT) for name in names}
