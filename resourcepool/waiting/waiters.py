@@ -46,11 +46,11 @@ class Waiters:
 
     def join(self, waiter: Waiter) -> None:
         """Look on behalf of ``waiter``; its ``outcome`` is set once it has been served."""
-        if waiter.ticket is not None:
-            notices.add(waiter.using, waiter.ticket.pk)
         self._start(waiter.using)  # first: without a thread (RuntimeError) nobody would ever serve it
         self._arrivals[waiter.using][waiter] = None
         waiter.has_joined = True
+        if waiter.ticket is not None:  # last: a notice that comes before would be for nobody in line
+            notices.add(waiter.using, waiter.ticket.pk)
         notices.wakeup(waiter.using).bring_forward(min(waiter.look_at, waiter.free_at))
 
     def see_off(self, waiter: Waiter) -> None:
@@ -109,8 +109,8 @@ class Waiters:
 
     def _serve_once(self, using: str) -> float:
         """Take a turn of the line on this database; return when to look again."""
-        line = self._admit(using)
-        return self._turn(line, notices.take(using))
+        noticed = notices.take(using)  # first: what comes later is for those who join meanwhile, too
+        return self._turn(self._admit(using), noticed)
 
     def _admit(self, using: str) -> Line:
         line = self._lines.get(using) or self._lines.setdefault(using, Line(using))

@@ -1,5 +1,6 @@
 """Who leaves the line, who is served, and what the thread does that looks for everybody."""
 
+import math
 import os
 import signal
 import threading
@@ -15,6 +16,7 @@ from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire, tickets
 from resourcepool.waiting.contention import upkeep
 from resourcepool.waiting.line import TIDY_EVERY, Line
+from resourcepool.waiting.notices import notices
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import Waiters, waiters
 from tests.app.models import Device
@@ -233,6 +235,31 @@ class TestTheThread:
         with pytest.raises(KeyboardInterrupt):
             Proxy.pool.acquire_many(2, timeout=20)
         assert sorted(columns(row)["holder"] for row in rows) == ["", "thief"], "the other one is given back"
+
+    def test_a_notice_that_comes_as_a_waiter_joins_is_for_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        mine, turns = Waiters(), list[tuple[bool, set[int]]]()
+        waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
+        waiter.ticket = tickets.Taken(ticket(Proxy).pk, 0.0, 60)
+        admit, pk = mine._admit, waiter.ticket.pk
+
+        def admit_and_then_it_joins(using: str) -> Line:
+            line = admit(using)
+            if not turns:
+                mine.join(waiter)
+                assert notices.look_now(using, pk)
+            return line
+
+        def turn(line: Line, noticed: set[int]) -> float:
+            turns.append((waiter in line.waiters, noticed & {pk}))
+            return math.inf
+
+        monkeypatch.setattr(mine, "_start", lambda using: None)
+        monkeypatch.setattr(mine, "_admit", admit_and_then_it_joins)
+        monkeypatch.setattr(Line, "turn", turn)
+        for _ in range(2):
+            mine._serve_once("default")
+        notices.discard("default", pk)
+        assert turns == [(False, set()), (True, {pk})]
 
     def test_at_exit_says_how_many_tickets_stay(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
