@@ -113,6 +113,11 @@ def test_a_folder_of_its_own_that_others_may_look_into_is_closed_and_any_other_l
     assert [stat.S_IMODE(folder.stat().st_mode) for folder in (copy / "var", shared)] == [0o700, 0o755]
 
 
+def test_under_asgi_no_session_is_kept_for_a_thread_that_has_ended(tmp_path: Path) -> None:
+    program = "from project.asgi import connections as all; print(all['default'].settings_dict['CONN_MAX_AGE'])"
+    assert in_project(tmp_path, program) == "0\n"
+
+
 def test_a_web_server_of_another_user_is_given_the_static_files_elsewhere(tmp_path: Path) -> None:
     program = "from project.settings import STATIC_ROOT; print(STATIC_ROOT)"
     assert in_project(tmp_path, program) == f"{tmp_path}/static\n"

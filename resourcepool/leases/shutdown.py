@@ -85,8 +85,8 @@ def release_everything(leases: list[Renewable]) -> None:
 def release_on_sigterm() -> None:
     """Make SIGTERM end this process like ``sys.exit``, so that ``finally`` blocks run and leases are released.
 
-    Call it in the main thread of a program without a handler of its own; gunicorn, uvicorn and Celery
-    workers have one, and end in an orderly way without it.
+    Call it in the main thread of a program without a handler of its own; gunicorn and Celery workers have one, and
+    end in an orderly way without it. So has uvicorn, but it dies of the signal after all, and its leases expire.
 
     Raises:
         BadOption: not called in the main thread.

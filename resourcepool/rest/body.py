@@ -12,6 +12,8 @@ from rest_framework.request import Request
 
 from resourcepool.exceptions import BadOption, Hidden
 
+NUL = "\0"  # text with it is text that PostgreSQL does not take
+
 
 class Body(JSONParser):
     """JSON of a limited length."""
@@ -56,11 +58,13 @@ def body(request: Request, allowed: Collection[str], needed: Collection[str] = (
 
 
 def parameters(request: Request, allowed: Collection[str]) -> dict[str, str]:
-    """Return the parameters of the address; raises BadOption for others than those allowed."""
+    """Return the parameters of the address; raises BadOption for others than those allowed, and for NUL in one."""
     found: dict[str, str] = request.query_params.dict()
-    for name in found:
+    for name, value in found.items():
         if name not in allowed:
             raise BadOption(name, Hidden(), because=f"no such parameter here; there are: {listed(allowed)}")
+        if NUL in value:
+            raise BadOption(name, value, because="it has a NUL character")
     return found
 
 

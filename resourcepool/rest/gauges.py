@@ -126,7 +126,7 @@ SYSTEMS = (
         ),
     ),
     Gauges(
-        "job",
+        "periodic_job",  # Prometheus has a label ``job`` of its own, and would rename this one
         (Job,),
         lambda: jobs().values(),
         (

@@ -1,6 +1,7 @@
 """The numbers of the dashboard for Prometheus, read when they are asked for: every web server says the same."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from django.http import HttpResponse
 from prometheus_client import CollectorRegistry
@@ -20,11 +21,16 @@ from resourcepool.status.pools import PoolStatus, pools
 class Metrics(View):
     """``GET metrics``: of all that the caller may view."""
 
+    media_type = "text/plain"
+
     def get(self, request: Request) -> HttpResponse:
-        self.asked()
         registry = CollectorRegistry()
         registry.register(_Found(list(families(request))))
         return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
+        """Accept those who want no JSON: only errors are."""
+        return super().perform_content_negotiation(request, force=True)
 
 
 class _Found:

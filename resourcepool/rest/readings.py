@@ -51,7 +51,6 @@ class Pools(View):
     """``GET pools``: the pools that the caller may view."""
 
     def get(self, request: Request) -> Response:
-        self.asked()
         return Response(
             {"pools": as_data(pools([one for one in resource_models() if may(request, "view", one)]))}
         )
@@ -61,7 +60,6 @@ class PoolNamed(View):
     """``GET pools/<pool>``: how one pool stands."""
 
     def get(self, request: Request, pool: str) -> Response:
-        self.asked()
         return Response(as_data(pools([pool_of(request, "view", pool)])[0]))
 
 
@@ -71,7 +69,7 @@ class Resources(View):
     query = ("after", "limit", "state", "tag")
 
     def get(self, request: Request, pool: str) -> Response:
-        model, query = pool_of(request, "view", pool), self.asked()
+        model, query = pool_of(request, "view", pool), self.asked
         limit, tags = limit_of(query), request.query_params.getlist("tag")
         rows = chosen(model, wishes={"tags": tags} if tags else {})
         if "state" in query:
@@ -88,7 +86,6 @@ class ResourceOf(View):
 
     def get(self, request: Request, pool: str, pk: str) -> Response:
         model = pool_of(request, "view", pool)
-        self.asked()
         try:
             with in_address("id"):
                 row = chosen(model, [pk]).get()
@@ -103,7 +100,7 @@ class Leases(View):
     query = ("limit", "holder", "host")
 
     def get(self, request: Request, pool: str) -> Response:
-        model, query = pool_of(request, "view", pool), self.asked()
+        model, query = pool_of(request, "view", pool), self.asked
         whose = {name: query[name] for name in ("holder", "host") if name in query}
         total = counts([model], **whose).get(model, 0)
         return Response({"leases": as_data(holdings(model, **whose, limit=limit_of(query))), "total": total})
@@ -119,8 +116,7 @@ class PlacesListed(View):
     def get(self, request: Request) -> Response:
         places, needed = PLACES[self.kind]
         require(request, "view", *needed)
-        query: dict[str, Any] = self.asked()
-        page = places.page(**{**query, "limit": limit_of(query)})
+        page = places.page(**{**self.asked, "limit": limit_of(self.asked)})
         return Response({self.kind: as_data(page.found), "after": page.after})
 
 
@@ -132,7 +128,6 @@ class PlaceNamed(View):
     def get(self, request: Request, name: str) -> Response:
         places, needed = PLACES[self.kind]
         require(request, "view", *needed)
-        self.asked()
         with in_address(places.word):
             found = places.named(name)[0]
         return Response(as_data(found))
@@ -145,8 +140,7 @@ class Locks(View):
 
     def get(self, request: Request) -> Response:
         require(request, "view", *OF_LOCKS)
-        query: dict[str, Any] = self.asked()
-        page = locks(**{**query, "limit": limit_of(query)})
+        page = locks(**{**self.asked, "limit": limit_of(self.asked)})
         return Response({"locks": as_data(page.locks), "after": page.after})
 
 
@@ -157,7 +151,7 @@ class LocksNamed(View):
 
     def get(self, request: Request, name: str) -> Response:
         require(request, "view", *OF_LOCKS)
-        return Response({"locks": as_data(lock_named(name, self.asked().get("kind", "")))})
+        return Response({"locks": as_data(lock_named(name, self.asked.get("kind", "")))})
 
 
 class TaskTypes(View):
@@ -165,7 +159,6 @@ class TaskTypes(View):
 
     def get(self, request: Request) -> Response:
         require(request, "view", TaskType, Server)
-        self.asked()
         return Response({"task_types": as_data(task_types())})
 
 
@@ -176,7 +169,7 @@ class Queues(View):
 
     def get(self, request: Request, name: str) -> Response:
         require(request, "view", TaskType, Server, Queue)
-        limit = limit_of(self.asked())
+        limit = limit_of(self.asked)
         with in_address("task_type"):
             found = task_type(name)
         return Response({"task_type": as_data(found), "queues": as_data(queues_of(found, limit=limit))})
@@ -188,7 +181,6 @@ class Alarms(View):
     def get(self, request: Request) -> Response:
         systems = [model for _places, models in PLACES.values() for model in models]
         require(request, "view", *resource_models(), *systems, *OF_LOCKS, TaskType, Server, Queue)
-        self.asked()
         return Response({"alarms": as_data(alarms())})
 
 

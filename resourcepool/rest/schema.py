@@ -8,10 +8,11 @@ from django.urls import URLPattern
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from resourcepool.resources.strategy import STRATEGIES
 from resourcepool.rest.errors import STATUSES
 from resourcepool.rest.leasing import LONGEST_WAIT
 from resourcepool.rest.readings import MOST
-from resourcepool.rest.view import View
+from resourcepool.rest.view import JSON, View
 
 Schema = dict[str, Any]
 
@@ -26,7 +27,7 @@ NAMES: Mapping[str, Schema] = {
     "cooldown": {**SECONDS, "description": "Seconds that the resource rests after the release."},
     "max_hold": {**SECONDS, "description": "Seconds after which it is not renewed any more."},
     "priority": {"type": "integer", "default": 0, "description": "The lowest is served first."},
-    "strategy": {"enum": ["spread", "sticky", "random"]},
+    "strategy": {"enum": [*STRATEGIES]},
     "where": {**OBJECT, "description": "Fields of the model and the values that will do."},
     "request_id": {
         **TEXT,
@@ -43,6 +44,7 @@ NAMES: Mapping[str, Schema] = {
     "after": {**TEXT, "description": "The after of the page before."},
     "tag": {"type": "array", "items": TEXT, "description": "All of them."},
 }
+NO_CONTENT = 204  # a status
 OF_ACTS = (409, 423)  # statuses that no reading has
 LEASE: Schema = {
     "type": "object",
@@ -71,7 +73,6 @@ class OpenAPI(View):
     patterns: tuple[URLPattern, ...] = ()
 
     def get(self, request: Request) -> Response:
-        self.asked()
         return Response(
             {
                 "openapi": "3.1.0",
@@ -105,7 +106,7 @@ def operation_of(view: type[View], address: str, method: str) -> Schema:
         about = {**OBJECT, "properties": properties_of(names), "required": [*view.needs]}
         found["requestBody"] = {
             "required": bool(view.needs),
-            "content": {"application/json": {"schema": about}},
+            "content": {JSON: {"schema": about}},
         }
     return found
 
@@ -121,15 +122,16 @@ def parameters_of(view: type[View], address: str) -> Iterator[Schema]:
 def responses_of(view: type[View], method: str) -> Iterator[tuple[str, Schema]]:
     """Yield the answers by status; the errors are the same everywhere."""
     for status, schema in view.answers.items():
-        yield str(status), answer("Done.", schema)
+        yield str(status), answer("Done.", schema, "" if status == NO_CONTENT else view.media_type)
     for status in sorted({401, 403, *STATUSES.values()}):
         if method == "post" or status not in OF_ACTS:
             yield str(status), answer("See docs/rest.md.", "Error")
 
 
-def answer(about: str, schema: str) -> Schema:
+def answer(about: str, schema: str, media_type: str = JSON) -> Schema:
+    """Return an answer of this ``media_type``; "": it is empty."""
     content = {"$ref": f"#/components/schemas/{schema}"} if schema else {}
-    return {"description": about, "content": {"application/json": {"schema": content}}}
+    return {"description": about, **({"content": {media_type: {"schema": content}}} if media_type else {})}
 
 
 def properties_of(names: Iterable[str]) -> dict[str, Schema]:

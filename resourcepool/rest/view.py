@@ -10,12 +10,15 @@ from django.utils import translation
 from django.views.decorators.debug import sensitive_variables
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
-from resourcepool.rest.body import Body, body, parameters
-from resourcepool.rest.errors import STATUSES, refused
+from resourcepool.rest.body import NUL, Body, body, parameters
+from resourcepool.rest.errors import STATUSES, NotFound, refused
+
+JSON = "application/json"
 
 logger = logging.getLogger(__name__)
 
@@ -26,9 +29,10 @@ class View(APIView):
     query: tuple[str, ...] = ()  # the parameters that its address takes
     takes: tuple[str, ...] = ()  # the names that its body may have,
     needs: tuple[str, ...] = ()  # and those that it must have
-    answers: Mapping[int, str] = {
-        200: ""
-    }  # the status of success: what is in the answer, as ``schema`` calls it
+    # the status of success: what is in the answer, as ``schema`` calls it; and what kind of text that is
+    answers: Mapping[int, str] = {200: ""}
+    media_type = JSON
+    asked: Mapping[str, Any]  # the parameters that the address has
 
     permission_classes = (IsAuthenticated,)
     parser_classes = (Body,)
@@ -51,9 +55,13 @@ class View(APIView):
         answer["Cache-Control"] = "no-store"  # it may contain a token, or the secret that was leased
         return answer
 
-    def asked(self) -> dict[str, str]:
-        """Return the parameters of the address; raises BadOption for others than ``query``."""
-        return parameters(self.request, self.query)
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse what no database stores, and parameters that the address does not take: they would do nothing."""
+        super().initial(request, *args, **kwargs)
+        for name, value in kwargs.items():
+            if NUL in value:
+                raise NotFound(name, value, because="no name has a NUL character")
+        self.asked = parameters(request, self.query)
 
     def sent(self) -> dict[str, Any]:
         """Return the JSON object that was sent; raises BadOption, as ``body`` does."""
@@ -62,7 +70,8 @@ class View(APIView):
     def handle_exception(self, exc: Exception) -> Response:
         """Return the answer to an error: its kind, and a sentence."""
         if isinstance(exc, OperationalError | InterfaceError):
-            logger.error("%s failed", type(self).__name__, exc_info=exc)
+            # One line: in an outage each request says so.
+            logger.error("%s: %s", type(self).__name__, " ".join(str(exc).split()))
             exc = DatabaseUnavailable("the database does not answer as it should; the server's log says more")
         for kind, status in STATUSES.items():
             if isinstance(exc, kind):

@@ -14,21 +14,21 @@ class Caller:
     """A program that calls as one user; every answer is JSON."""
 
     def __init__(self, user: User | None) -> None:
-        self._client = APIClient(SERVER_NAME="localhost")
+        self.client = APIClient(SERVER_NAME="localhost")
         if user is not None:
-            self._client.force_authenticate(user)
+            self.client.force_authenticate(user)
 
     def get(self, address: str, **query: Any) -> Any:
-        return self._client.get(f"/api/{address}", query)
+        return self.client.get(f"/api/{address}", query)
 
     def post(self, address: str, **sent: Any) -> Any:
-        return self._client.post(f"/api/{address}", sent, format="json")
+        return self.client.post(f"/api/{address}", sent, format="json")
 
     def post_from(self, host: str, address: str, **sent: Any) -> Any:
-        return self._client.post(f"/api/{address}", sent, format="json", REMOTE_ADDR=host)
+        return self.client.post(f"/api/{address}", sent, format="json", REMOTE_ADDR=host)
 
     def send(self, address: str, text: str | bytes, kind: str = "application/json") -> Any:
-        return self._client.post(f"/api/{address}", text, content_type=kind)
+        return self.client.post(f"/api/{address}", text, content_type=kind)
 
     def got(self, address: str, status: int = 201, **sent: Any) -> Any:
         """Return what a POST is answered with."""

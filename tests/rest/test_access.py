@@ -110,7 +110,9 @@ def test_pools_that_one_may_not_view_are_not_listed(row: Any, call: Callable[...
     assert call(name="b").get("pools").json() == {"pools": []}
 
 
-def test_alarms_are_for_who_may_view_everything(row: Any, call: Callable[..., Caller], root: Caller) -> None:
+def test_alarms_are_for_who_may_view_everything(
+    transactional_db: None, row: Any, call: Callable[..., Caller], root: Caller
+) -> None:
     assert call("view_proxy").get("alarms").status_code == 403
     assert "sweep_stale" in [one["kind"] for one in root.get("alarms").json()["alarms"]]
 

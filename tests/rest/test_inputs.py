@@ -7,6 +7,7 @@ import pytest
 from django.db import OperationalError
 
 from resourcepool.models import Proxy
+from resourcepool.rest.readings import PLACES
 from tests.app.rows import columns, new
 from tests.rest.conftest import Caller
 
@@ -31,6 +32,38 @@ def test_half_a_surrogate_pair_is_refused(root: Caller, address: str, body: str)
     answer = root.send(address, body)
     assert (answer.status_code, answer.json()["error"]) == (400, "BadOption")
     assert (columns(row)["holder"], columns(row)["in_service"]) == ("", True)
+
+
+@pytest.mark.parametrize("kind", ["pools", "pools/proxy/resources", "locks", "queues", *PLACES])
+def test_nothing_has_a_name_with_nul(root: Caller, kind: str) -> None:
+    for name in ("\0", "a\0b"):
+        answer = root.get(f"{kind}/{name}")
+        assert (answer.status_code, answer.json()["error"]) == (404, "NotFound")
+    assert root.post("locks/a\0b/acquire").status_code == 404
+
+
+def test_a_parameter_with_nul_is_refused(root: Caller) -> None:
+    for address, name in (
+        ("pools/proxy/leases", "holder"),
+        ("pools/proxy/leases", "host"),
+        ("pools/proxy/resources", "tag"),
+        ("pools/proxy/resources", "after"),
+        ("locks", "prefix"),
+        ("streams", "containing"),
+    ):
+        for value in ("\0", "a\0b"):
+            answer = root.get(address, **{name: value})
+            assert answer.status_code == 400, (address, name, answer.content)
+
+
+@pytest.mark.parametrize(
+    ("method", "address"), [("get", ""), ("get", "pools/proxy/operations"), ("post", "pools/proxy/acquire")]
+)
+def test_a_parameter_that_would_do_nothing_is_refused(root: Caller, method: str, address: str) -> None:
+    row = new(Proxy)
+    answer = getattr(root, method)(f"{address}?timeout=20")
+    assert (answer.status_code, answer.json()["name"]) == (400, "timeout")
+    assert columns(row)["holder"] == ""
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -65,7 +98,7 @@ def test_what_the_database_says_is_logged_and_not_answered(
     root: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> None:
-        raise OperationalError("deep inside")
+        raise OperationalError("deep\n\tinside")
 
     monkeypatch.setattr("resourcepool.rest.readings.pools", fail)
     answer = root.get("pools")
@@ -75,7 +108,8 @@ def test_what_the_database_says_is_logged_and_not_answered(
         "1",
     )
     assert "deep inside" not in answer.json()["detail"]
-    assert "deep inside" in caplog.text
+    assert "Pools: deep inside" in caplog.text
+    assert "Traceback" not in caplog.text  # of each request in an outage
 
 
 def test_what_is_wrong_with_the_project_is_logged(root: Caller, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,5 @@
 """A program without Django leases resources: what it gets, keeps, loses and gives back."""
 
-import threading
 import time
 from typing import Any
 
@@ -13,7 +12,7 @@ from resourcepool.leases.remote import Token
 from resourcepool.models import Event, Proxy, Ticket
 from tests.app.models import Device
 from tests.app.rows import busy_for, columns, expire, hold, lasts, new, several
-from tests.eventually import at_once, eventually
+from tests.eventually import InBackground, at_once, eventually
 from tests.history.told import told
 from tests.rest.conftest import Caller
 
@@ -125,16 +124,13 @@ def test_nothing_free_is_said_at_once_and_when_to_ask_again(crawler: Caller) -> 
 
 
 def test_who_waits_stands_in_line_and_gets_what_is_released(transactional_db: None, crawler: Caller) -> None:
-    lease, got = hold(new(Proxy)), []
-    waiting = threading.Thread(
-        target=lambda: got.append(crawler.got("pools/proxy/acquire", ttl=30, timeout=25))
-    )
-    waiting.start()
+    lease = hold(new(Proxy))
+    waiting = InBackground(lambda: crawler.got("pools/proxy/acquire", ttl=30, timeout=25))
     eventually(lambda: Ticket.objects.waiting().exists())
     lease.release()
-    waiting.join(30)
-    assert got[0]["id"] == lease.pk
-    assert 25 < got[0]["expires_in"] <= got[0]["ttl"] == 30  # it was handed over for seconds
+    got = waiting.result(30)
+    assert got["id"] == lease.pk
+    assert 25 < got["expires_in"] <= got["ttl"] == 30  # it was handed over for seconds
 
 
 def test_the_history_tells_when_it_was_got_and_given_back(

@@ -1,12 +1,15 @@
 """What Prometheus is told: the numbers of the dashboard, of all that the caller may view."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from prometheus_client.parser import text_string_to_metric_families
 
+from resourcepool import jobs
 from resourcepool.locks import Channel, Lock
 from resourcepool.models import Proxy, Stream
 from resourcepool.queues import changing
@@ -14,12 +17,16 @@ from resourcepool.taskqueue import submit
 from tests.app.rows import hold, several
 from tests.rest.conftest import Caller
 
+# On PostgreSQL a pool without a table would fail the transaction around a test.
+pytestmark = pytest.mark.usefixtures("transactional_db")
+
 Numbers = dict[tuple[str, str], float]
 
 
 def told(caller: Caller) -> Numbers:
     """Return {(gauge, its labels): number}."""
     answer = caller.get("metrics")
+    assert answer.status_code == 200
     assert answer["Content-Type"].startswith("text/plain; version=0.0.4")
     return {
         (sample.name.removeprefix("resourcepool_"), " ".join(sample.labels.values())): sample.value
@@ -48,6 +55,18 @@ def test_the_numbers_are_those_of_the_dashboard(root: Caller) -> None:
     assert numbers["locks_holders", ""] == 1
 
 
+def test_who_wants_plain_text_gets_it(root: Caller) -> None:
+    answer = root.client.get("/api/metrics", headers={"accept": "text/plain"})
+    assert (answer.status_code, answer["Content-Type"].split(";")[0]) == (200, "text/plain")
+
+
+def test_no_label_is_one_that_prometheus_sets_itself(root: Caller) -> None:
+    jobs.run("sweep", lambda term: "1 removed")
+    text = root.get("metrics").content.decode()
+    assert 'resourcepool_periodic_job_success_age_seconds{periodic_job="sweep"}' in text
+    assert not re.search(r"[{,](job|instance)=", text)
+
+
 def test_nothing_is_told_of_what_one_may_not_view(call: Callable[..., Caller]) -> None:
     several(Proxy, 1)
     Stream.objects.create(name="oracle")
@@ -64,9 +83,7 @@ def test_of_what_has_no_number_none_is_told(root: Caller) -> None:
 
 def test_more_rows_take_no_more_statements(root: Caller) -> None:
     def statements() -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as sent:
+        with CaptureQueriesContext(connection) as sent:
             told(root)
         return len(sent)
 

@@ -14,7 +14,7 @@ from tests.app.rows import hold, new, several
 from tests.rest.conftest import Caller
 
 
-def test_a_pool_is_told_of_as_status_tells_of_it(root: Caller) -> None:
+def test_a_pool_is_told_of_as_status_tells_of_it(transactional_db: None, root: Caller) -> None:
     several(Proxy, 2)
     hold(new(Proxy), holder="me")
     found = root.get("pools/proxy").json()

@@ -1,6 +1,5 @@
 """A request that is sent again, because its answer was lost, gets the same lease; nobody else does."""
 
-import threading
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -8,6 +7,7 @@ from django.db import transaction
 
 from resourcepool.models import Event, Mutex, Proxy
 from tests.app.rows import columns, expire, new, several
+from tests.eventually import at_once
 from tests.history.told import told
 from tests.rest.conftest import Caller, user
 
@@ -73,17 +73,8 @@ def test_two_users_with_the_same_names_get_two(crawler: Caller) -> None:
 
 
 def test_sent_many_times_at_once_the_next_answer_is_about_one_lease(transactional_db: None) -> None:
-    rows, boss, answers = several(Proxy, 8), User.objects.create_superuser("root"), list[Any]()
-
-    def send() -> None:
-        answers.append(Caller(boss).got("pools/proxy/acquire", request_id="r", timeout=20))
-
-    threads = [threading.Thread(target=send) for _ in range(6)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(60)
-    assert len(answers) == 6
+    rows, boss = several(Proxy, 8), User.objects.create_superuser("root")
+    at_once(6, lambda _: Caller(boss).got("pools/proxy/acquire", request_id="r", timeout=20))
     held = [row.pk for row in rows if columns(row)["holder"]]
     last = Caller(boss).got("pools/proxy/acquire", request_id="r")
     assert last["id"] == held[0]

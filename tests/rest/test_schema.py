@@ -81,6 +81,14 @@ def test_a_body_that_is_described_is_taken(schema: Any, root: Caller) -> None:
             assert all(name in said["detail"] for name in about["properties"])
 
 
+def test_an_answer_that_is_empty_or_no_json_is_described_so(schema: Any) -> None:
+    released = schema["paths"]["/leases/release"]["post"]["responses"]
+    metrics = schema["paths"]["/metrics"]["get"]["responses"]
+    assert "content" not in released["204"]
+    assert [*metrics["200"]["content"]] == ["text/plain"]
+    assert [*released["409"]["content"]] == [*metrics["403"]["content"]] == ["application/json"]
+
+
 def test_answers_are_what_is_described(schema: Any, root: Caller) -> None:
     new(Proxy)
     Stream.objects.create(name="oracle")
