@@ -10,5 +10,5 @@ urlpatterns = [
     path("", TemplateView.as_view(template_name="home.html"), name="home"),
     path("admin/", admin.site.urls),
 ]
-if find_spec("rest_framework"):
+if all(map(find_spec, ("rest_framework", "prometheus_client"))):  # the extra ``rest``
     urlpatterns.append(path("api/", include("resourcepool.rest.urls")))
