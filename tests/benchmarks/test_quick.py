@@ -23,7 +23,7 @@ def test_a_quick_bench_measures_every_part_and_no_caller_sees_an_error(tmp_path:
     result, page = tmp_path / "result.json", tmp_path / "page.md"
     page.write_text("before\n<!-- measured: begin -->\nold\n<!-- measured: end -->\nafter\n")
     command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(result), "--markdown", str(page)]
-    command += ["--contestants", CONTESTANTS, "--parts", PARTS, "--seconds", "0.2"]
+    command += ["--contestants", CONTESTANTS, "--parts", PARTS, "--seconds", "1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     measured: dict[str, Any] = json.loads(result.read_text())
