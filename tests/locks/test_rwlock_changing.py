@@ -261,7 +261,7 @@ class TestUpgrading:
 
     def test_and_does_not_wait_for_it_any_longer(self) -> None:
         other = InBackgroundReader()
-        with pytest.raises(LeaseLost), lock(ttl=1).read() as held:
+        with pytest.raises(LeaseLost), lock(ttl=3).read() as held:
             row = permits().get(pk=held.leases[0].pk)
             steals = InBackground(lambda: (eventually(Ticket.objects.waiting().exists), steal(row)))
             with pytest.raises(LeaseLost):
