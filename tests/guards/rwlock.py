@@ -75,6 +75,13 @@ READ_WRITE_LOCKS = (
         TESTS,
     ),
     Mutation(
+        "who stops waiting to write does not know that it has lost",
+        PERMITS,
+        "    try:\n        hold.ensure_held()\n    except LeaseLost:\n        return True\n    return False\n",
+        "    return not hold.is_held\n",
+        TESTS,
+    ),
+    Mutation(
         "a cancelled upgrade keeps what it was granted",
         LOCK,
         "                await mode.call(abandon, leases)\n",

@@ -253,4 +253,11 @@ QUEUE_SERVERS = (
         "if self._hurries_until:",
         MEMBERS,
     ),
+    Mutation(
+        "queues: who was not heard of in time signs off all the same",
+        SERVER,
+        "if membership is None or membership.has_left:",
+        "if membership is None or not membership.lease.is_held:",
+        SERVERS,
+    ),
 )

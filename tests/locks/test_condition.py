@@ -132,7 +132,9 @@ class TestTheLock:
             raise KeyboardInterrupt
 
         with condition() as held:
-            monkeypatch.setattr("resourcepool.waiting.acquire._look_here", interrupted)
+            # The one, or the other while someone who has just left is still looked for.
+            for where in ("_look_here", "_outcome"):
+                monkeypatch.setattr(f"resourcepool.waiting.acquire.{where}", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 condition().wait()
             monkeypatch.undo()

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import (
     LeaseLost,
     NotHeld,
@@ -259,9 +260,18 @@ class TestUpgrading:
             side.release()
         assert not permits().held().exclude(holder="thief").exists()
 
+    def test_for_good_though_a_renewal_comes_late(self) -> None:
+        """Otherwise the wait would end before its time, and tell nobody why."""
+        with pytest.raises(LeaseLost), lock().read() as held:
+            trust = held.leases[0].trust
+            trust.until = 0.0
+            assert rwlock._is_lost(held)
+            trust.confirm(monotonic())
+            held.ensure_held()
+
     def test_and_does_not_wait_for_it_any_longer(self) -> None:
         other = InBackgroundReader()
-        with pytest.raises(LeaseLost), lock(ttl=3).read() as held:
+        with pytest.raises(LeaseLost), lock(ttl=1).read() as held:
             row = permits().get(pk=held.leases[0].pk)
             steals = InBackground(lambda: (eventually(Ticket.objects.waiting().exists), steal(row)))
             with pytest.raises(LeaseLost):

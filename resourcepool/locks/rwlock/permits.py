@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Unpack
 
 from django.db import connections, transaction
@@ -11,7 +12,7 @@ from resourcepool import options
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
-from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
+from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant
@@ -58,7 +59,7 @@ class RWPermits(Permits):
     async def take_every(self, mode: Mode, hold: Hold, wait: float, priority: int) -> list[Any]:
         """Return the leases of all permits that ``hold`` has not. Raises AcquireTimeout, also when ``hold`` is lost."""
         until = monotonic() + wait
-        stop = (lambda: not hold.is_held) if hold.leases else never
+        stop = partial(_is_lost, hold) if hold.leases else never
         count = max(1, _counted.get(self.key, self.permits) - len(hold.leases))  # perhaps wrong: see Recounted
         while True:
             request = self._request(max(0.0, until - monotonic()), hold, count, priority)
@@ -88,6 +89,15 @@ class RWPermits(Permits):
     def _who_has_it(self) -> str:
         held = [one.holder for one in self.holders(limit=4)]
         return f": held by {', '.join(held[:3])}{' and others' * (len(held) > 3)}" if held else ""
+
+
+def _is_lost(hold: Hold) -> bool:
+    """Tell whether ``hold`` is lost, for good: a renewal that comes late would otherwise undo what ended a wait."""
+    try:
+        hold.ensure_held()
+    except LeaseLost:
+        return True
+    return False
 
 
 class Row(NamedTuple):

@@ -290,9 +290,9 @@ class QueueServer:
 
     def _leave(self) -> None:
         membership, self._membership = self._membership, None
-        if membership is None or not membership.lease.is_held:
+        if membership is None or membership.has_left:
             return
         try:
-            membership.leave()
+            membership.leave()  # also when it counts as lost here: if its row is there, nobody may be left to judge it
         except (DatabaseUnavailable, TaskType.DoesNotExist) as error:
             logger.warning("server %s could not sign off; the others will judge it dead: %s", membership, error)

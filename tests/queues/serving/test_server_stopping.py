@@ -81,6 +81,18 @@ class TestStopping:
         assert [row.name for row in Server.objects.all()] == ["B"]
         assert not server.is_registered
 
+    def test_signs_off_also_when_it_was_not_heard_of_in_time(self, serve: Serve) -> None:
+        """Perhaps nobody else is there to judge it dead."""
+        made(2)
+        server = serve("A")
+        has(server, 2)
+        (lease,) = keeper.kept()
+        server.stop()  # otherwise it would register again
+        lease.lose("a test lets it stand still")
+        server.close()
+        assert table() == "- -"
+        assert Server.objects.count() == 0
+
     def test_gives_the_idle_queues_away_at_once_and_the_one_in_hand_when_its_work_ends(
         self, serve: Serve
     ) -> None:
