@@ -1,6 +1,7 @@
 """The keeper's threads: what stands still, or fails, on one database costs nothing on another one."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any
 
 import pytest
@@ -101,5 +102,6 @@ class TestATableThatIsLocked:
         process_clock.advance(25)
         eventually(renewed([works], process_clock))
         sent = [one.sql for one in statements if one.thread == "resourcepool-beat-default"]
-        assert len([sql for sql in sent if locked_table in sql]) == 2
+        before = takewhile(lambda sql: Bare._meta.db_table not in sql, sent)  # afterwards it is tried again
+        assert len([sql for sql in before if locked_table in sql]) == 2
         assert locked.is_held, "and is tried again"
