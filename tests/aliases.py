@@ -39,6 +39,8 @@ def alias(name: str, leased: bool = True, **settings: Any) -> Iterator[str]:
             yield name
         finally:
             connections[name].close()
+            if (driver := connections[name].connection) is not None:  # Django does not close one in memory
+                driver.close()
             del connections[name]
 
 

@@ -76,7 +76,7 @@ def memory() -> Memory:
         silence: Silence(),
         _speeds: _Speeds(),
     }
-    return {**{owner: new.__dict__ for owner, new in fresh.items()}, Proxy.pool: dict(_pool())}
+    return {**{owner: dict(new.__dict__) for owner, new in fresh.items()}, Proxy.pool: dict(_pool())}
 
 
 def begin_names() -> None:

@@ -159,7 +159,7 @@ def test_parameters_that_cannot_be_read_are_a_failure_of_their_task_alone() -> N
     submit("oracle", "note", key="deep")
     submit("oracle", "note", key="broken")
     submit("oracle", "note", key="good", params={"n": 1})
-    Task.objects.filter(key="deep").update(params=json.dumps({"n": 1})[:-2] + "[" * 5_000 + "]" * 5_000 + "}")
+    Task.objects.filter(key="deep").update(params=json.dumps({"n": 1})[:-2] + "[" * 50_000 + "]" * 50_000 + "}")
     Task.objects.filter(key="broken").update(params="{")
     with consuming():
         finished(3)

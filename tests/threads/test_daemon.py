@@ -1,5 +1,6 @@
 """A background thread of which there are never two, also if a signal handler raises while it is started."""
 
+import sys
 import threading
 from typing import Any
 
@@ -87,10 +88,11 @@ def test_there_is_one_thread_wherever_a_signal_handler_comes_in(then: str) -> No
 def test_without_more_threads_it_says_so_and_is_started_later(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise RuntimeError("can't start new thread")
 
-    daemon, patch = Daemon("test", work), "_start_new_thread"
+    daemon = Daemon("test", work)
+    patch = "_start_joinable_thread" if sys.version_info >= (3, 13) else "_start_new_thread"
     with monkeypatch.context() as patched:
         patched.setattr(threading, patch, refuse)
         with pytest.raises(RuntimeError, match="new thread"):
