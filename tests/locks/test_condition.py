@@ -128,7 +128,7 @@ class TestTheLock:
     def test_an_error_that_interrupts_the_wait_finds_it_taken_again(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def interrupted(*_: Any) -> None:
+        def interrupted(*_: Any, **__: Any) -> None:
             raise KeyboardInterrupt
 
         with condition() as held:
