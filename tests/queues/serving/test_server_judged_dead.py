@@ -80,14 +80,14 @@ class TestBeingJudgedDead:
     ) -> None:
         made(2, judge_dead_after=1.5, drain_within=30)
         child = spawn(serve_stopped_once)
-        child.line("has 2")
+        child.line("told: has 2")
         b = stranger("B")
-        child.line("has 1")
+        child.line("told: has 1")
         eventually(lambda: replan(if_due=True) and table() == "B B", 20)
         child.send(signal.SIGCONT)
-        child.line("lost")
+        child.line("told: lost")
         left(b)
-        child.line("has 2")
+        child.line("told: has 2")
         assert table() == "A A"
         child.send(signal.SIGTERM)
         child.succeed()
@@ -104,7 +104,7 @@ def serve_stopped_once() -> None:
         with pytest.raises(LeaseLost):
             mine.ensure_held()
         eventually(mine.lost.is_set)
-        print("lost", flush=True)
+        print("told: lost", flush=True)
         said(server, 2)
         while not server.stopping:
             list(server.queues())
@@ -112,7 +112,7 @@ def serve_stopped_once() -> None:
 
 def said(server: QueueServer, count: int) -> HeldQueue:
     has(server, count)
-    print(f"has {count}", flush=True)
+    print(f"told: has {count}", flush=True)  # the log says that a server "has 2 queues"
     return server.held[0]
 
 
