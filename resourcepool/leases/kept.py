@@ -59,6 +59,11 @@ class KeptLease:
         keeper.let_go(self)
 
     @property
+    def was_given_back(self) -> bool:
+        """Whether it was released, or handed over."""
+        return bool(self._state.given)
+
+    @property
     def is_ending(self) -> bool:
         """Whether a thread is giving it up at this moment."""
         return self._state.is_ending

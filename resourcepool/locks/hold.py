@@ -35,11 +35,6 @@ class LockLease(AwaitedLease):
         )
         self.let_go()
 
-    @property
-    def was_given_back(self) -> bool:
-        """Whether it was released."""
-        return bool(self._state.given)
-
     def lose(self, reason: str, trust: Any = None) -> None:
         """Record the loss in the history, which keeps no grants and releases of locks: there are too many."""
         was_over = self._state.has_ended

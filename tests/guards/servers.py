@@ -256,7 +256,7 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: who was not heard of in time signs off all the same",
         SERVER,
-        "if membership is None or membership.has_left:",
+        "if membership is None or membership.lease.was_given_back:",
         "if membership is None or not membership.lease.is_held:",
         SERVERS,
     ),

@@ -85,17 +85,6 @@ class Membership:
             return list(self._held.values())
 
     @property
-    def has_left(self) -> bool:
-        """Whether it has signed off, or the end of this process did so."""
-        try:
-            self.lease.ensure_held()
-        except LeaseReleased:
-            return True
-        except LeaseLost:
-            return False
-        return False
-
-    @property
     def heartbeat(self) -> float:
         """Seconds between two looks, by the current settings."""
         return (self._seen or self.task_type).heartbeat_every

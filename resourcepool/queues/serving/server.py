@@ -290,7 +290,7 @@ class QueueServer:
 
     def _leave(self) -> None:
         membership, self._membership = self._membership, None
-        if membership is None or membership.has_left:
+        if membership is None or membership.lease.was_given_back:
             return
         try:
             membership.leave()  # also when it counts as lost here: if its row is there, nobody may be left to judge it
