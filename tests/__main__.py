@@ -1,7 +1,7 @@
 """The whole test run: lint, then the tests on SQLite, MariaDB and PostgreSQL, on servers of its own.
 
 Of everything, the parts on servers run beside that on SQLite: they wait more than they compute. Temporary files are in
-memory if there is room: see tests/memory.py.
+memory if there is room: see tests/memory.py. What failed is run once more at the end, alone: see tests/again.py.
 
 python -m tests                                           everything
 python -m tests --only lint                               what make lint does
@@ -18,13 +18,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.again import run_again
 from tests.beside import beside, written
 from tests.lint import lint
 from tests.memory import files_in_memory
 from tests.outcome import Outcome, summary
 from tests.processes import terminable
 from tests.quick import quick
-from tests.run import DATABASES, of_everything, run
+from tests.run import DATABASES, of_everything, run, run_alone
 
 PARTS = ("lint", *DATABASES)
 BESIDE = ("mariadb", "postgresql")
@@ -69,6 +70,7 @@ def everything(outcomes: list[Outcome]) -> None:
         one_after_the_other([name for name in PARTS if name not in BESIDE], [], outcomes)
         for part in parts:
             outcomes.append(part.outcome())  # noqa: PERF401 (kept when interrupted)
+    run_again(outcomes, run_alone)
 
 
 def one_after_the_other(parts: Sequence[str], extra: Sequence[str], outcomes: list[Outcome]) -> None:

@@ -38,7 +38,7 @@ class Beside:
         if not self._report.exists():
             print(f"The part {self._name} ended with code {code} and says no more.", flush=True)
             return Outcome(self._name, failed=1)
-        return Outcome(**json.loads(self._report.read_text()))
+        return Outcome.of(json.loads(self._report.read_text()))
 
     def end(self) -> None:
         """End it as Ctrl-C would, if it still runs, with its servers and all."""

@@ -40,26 +40,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 def pytest_configure(config: pytest.Config) -> None:
     """Choose one seed for the whole run, which the header prints."""
     if config.option.hypothesis_seed is None and not hasattr(config, "workerinput"):
-        config.option.hypothesis_seed = str(secrets.randbelow(10**9))
-
-
-class Failures:
-    """Names each test that fails as soon as it has: a run that is ended half-way says no more at its end."""
-
-    def __init__(self, reporter: pytest.TerminalReporter) -> None:
-        self._reporter = reporter
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            crash = getattr(report.longrepr, "reprcrash", None)
-            why = "" if crash is None else f" - {crash.message.splitlines()[0][:200]}"
-            self._reporter.write_line(f"\nFAILED {report.nodeid}{why}")
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    manager = session.config.pluginmanager
-    if (reporter := manager.get_plugin("terminalreporter")) is not None:
-        manager.register(Failures(reporter))
+        config.option.hypothesis_seed = os.environ.get("TESTS_SEED") or str(secrets.randbelow(10**9))
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests import everywhere
+from tests.failures import kept
 from tests.outcome import Outcome
 from tests.processes import finished
 from tests.servers import MariaDB, PostgreSQL, ServerFailed, ServerMissing
@@ -59,22 +60,33 @@ def phases(name: str, extra: Sequence[str]) -> list[list[str]]:
 def of_everything() -> dict[str, str]:
     """Return what a run of everything is told: of very many cases that are alike it tries fewer, see tests/part.py.
 
-    What is drawn once is inherited by the processes of its parts: each test for one of the servers has its turn.
+    What is drawn once is inherited by the processes of its parts (each test for one of the servers has its turn), and
+    by a second try of what has failed.
     """
     return {
         "TESTS_EVERY": "6",
         "TESTS_TURN": os.environ.setdefault("TESTS_TURN", str(secrets.randbelow(10_000))),
+        "TESTS_SEED": os.environ.setdefault("TESTS_SEED", str(secrets.randbelow(10**9))),
     }
 
 
 def run(name: str, extra: Sequence[str]) -> Outcome:
     """Run the tests on the database ``name``."""
+    return run_phases(name, {} if extra else of_everything(), phases(name, extra), extra)
+
+
+def run_alone(name: str, nodeids: Sequence[str]) -> Outcome:
+    """Run these tests of a run of everything in one process, one after the other."""
+    return run_phases(name, of_everything(), [["--numprocesses=0", *nodeids]], nodeids)
+
+
+def run_phases(
+    name: str, environment: Mapping[str, str], phases: Sequence[Sequence[str]], extra: Sequence[str]
+) -> Outcome:
     try:
         with database(name) as url:
-            environment = {"DATABASE_URL": url} | ({} if extra else of_everything())
-            return together(
-                name, [run_pytest(name, environment, words) for words in phases(name, extra)], extra
-            )
+            told = {"DATABASE_URL": url, **environment}
+            return together(name, [run_pytest(name, told, words) for words in phases], extra)
     except ServerMissing as missing:
         return Outcome(name, left_out=str(missing))
     except ServerFailed as failure:
@@ -84,15 +96,20 @@ def run(name: str, extra: Sequence[str]) -> Outcome:
 
 def run_pytest(name: str, environment: Mapping[str, str], words: Sequence[str]) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="resourcepool-report-") as folder:
-        report = Path(folder, "report.xml")
+        report, failures = Path(folder, "report.xml"), Path(folder, "failures")
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", f"--junitxml={report}", *words],
+            [
+                *(sys.executable, "-m", "pytest", f"--junitxml={report}"),
+                *("-p", "tests.failures", f"--failures={failures}"),
+                *words,
+            ],
             env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
         code = finished(process, TIMEOUT)
         outcome = counted(name, report)
+        outcome.failures = kept(failures)
     if code is None:
         print(f"The tests on {name} took longer than {TIMEOUT} s and were ended.", flush=True)
     if code not in (0, NOTHING_COLLECTED) and not outcome.failed:
@@ -116,20 +133,9 @@ def together(name: str, outcomes: Sequence[Outcome], extra: Sequence[str]) -> Ou
 def counted(name: str, report: Path) -> Outcome:
     outcome = Outcome(name)
     if report.exists():
-        tree = ElementTree.parse(report).getroot()
-        outcome.failures = failures(tree)
-        for suite in tree.iter("testsuite"):
+        for suite in ElementTree.parse(report).getroot().iter("testsuite"):
             number = {key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")}
             outcome.failed += number["failures"] + number["errors"]
             outcome.skipped += number["skipped"]
             outcome.passed += number["tests"] - number["failures"] - number["errors"] - number["skipped"]
     return outcome
-
-
-def failures(report: ElementTree.Element) -> list[str]:
-    """Return each test that failed, with the first line of why."""
-    return [
-        f"{test.get('classname')}::{test.get('name')}: {(why.get('message') or why.tag).splitlines()[0][:200]}"
-        for test in report.iter("testcase")
-        for why in (*test.iter("failure"), *test.iter("error"))
-    ]
