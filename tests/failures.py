@@ -29,9 +29,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    manager = session.config.pluginmanager
-    if (reporter := manager.get_plugin("terminalreporter")) is not None:
-        manager.register(Failures(reporter, session.config.option.failures))
+    config = session.config
+    if not hasattr(
+        config, "workerinput"
+    ):  # what a worker reports is reported once more where all of it comes together
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        config.pluginmanager.register(Failures(reporter, config.option.failures))
 
 
 class Failures:

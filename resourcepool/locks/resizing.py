@@ -5,10 +5,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from django.db import IntegrityError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool import dialect
+from resourcepool.dialect import DbNow
 from resourcepool.leases import verbs
 from resourcepool.leases.short_transactions import briefly
+from resourcepool.leases.table import table_of
 from resourcepool.locks.models import NUMBER
 from resourcepool.locks.permits import Permits
 from resourcepool.waiting.giving_out import give_out_quietly
@@ -46,12 +49,22 @@ def resize(permits: Permits, value: int) -> int:
     return briefly(using, change)
 
 
+def _locked_rows(permits: Permits, connection: BaseDatabaseWrapper) -> list[_Row]:
+    """Lock all rows of the name, so that no other resize, and no sweep, sees half of this one."""
+    speaks, table = dialect.of(connection), table_of(connection, permits.model)
+    # Not named, MariaDB 11 takes the index in whose order the rows are wanted, and locks all that it reads of it.
+    index = speaks.by_index.format(index=f"rp_{permits.model._meta.model_name}_free")
+    lock = " FOR UPDATE" if connection.features.has_select_for_update else ""
+    name = connection.ops.quote_name("name")
+    is_held = f"CASE WHEN {table.busy_before} > {speaks.now} THEN 1 ELSE 0 END"
+    query = f"SELECT {table.pk}, in_service, {is_held} FROM {table.name}{index} WHERE {name} = %s"  # noqa: S608
+    found = dialect.run(connection, f"{query} ORDER BY {table.pk}{lock}", (permits.name,), dialect.all_rows)
+    return [_Row(pk, bool(in_service), bool(held)) for pk, in_service, held in found]
+
+
 def _resize(permits: Permits, using: str, value: int) -> int:
     rows = verbs.rows_of(connections[using], permits.model).filter(name=permits.name)
-    # All are locked, so that no other resize, and no sweep, sees half of this one.
-    locked = rows.select_for_update().order_by("pk")
-    found = locked.values_list("pk", "in_service", MicrosUntil("busy_before"))
-    there = [_Row(pk, in_service, micros > 0) for pk, in_service, micros in found]
+    there = _locked_rows(permits, connections[using])
     # Held rows stay in service before free ones: as few as possible are held beyond the value.
     there.sort(key=lambda row: (not row.is_held, not row.in_service, row.number))
     stay, go = there[:value], there[value:]
