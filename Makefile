@@ -24,7 +24,7 @@ quick:   ## While you work: ruff, import-linter and the most telling tests on SQ
 	@.ci/bootstrap lint
 	@.venv/bin/python -m tests --only quick
 
-test:    ## Install what is missing, then lint and test: everything on SQLite, what depends on it on MariaDB and PostgreSQL
+test:    ## Install what is missing, then lint and test: everything on SQLite, what depends on it on MariaDB, MySQL and PostgreSQL
 	@.ci/bootstrap test
 	@.venv/bin/python -m tests $(ARGS)
 
@@ -95,5 +95,5 @@ screenshots: ## Take the pictures in docs/screenshots anew, with Debian's chromi
 	@.venv/bin/python -m tests.browser.screenshots
 
 clean:   ## Remove what the targets above have made, except var/ with its data
-	rm -rf .venv .nox build dist .hypothesis .*_cache
+	rm -rf .venv .servers .nox build dist .hypothesis .*_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

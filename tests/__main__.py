@@ -1,4 +1,4 @@
-"""The whole test run: lint, then the tests on SQLite, MariaDB and PostgreSQL, on servers of its own.
+"""The whole test run: lint, then the tests on SQLite, MariaDB, MySQL and PostgreSQL, on servers of its own.
 
 Of everything, the parts on servers run beside that on SQLite: they wait more than they compute. Temporary files are in
 memory if there is room: see tests/memory.py. What failed is run once more at the end, alone: see tests/again.py.
@@ -28,7 +28,7 @@ from tests.quick import quick
 from tests.run import DATABASES, of_everything, run, run_alone
 
 PARTS = ("lint", *DATABASES)
-BESIDE = ("mariadb", "postgresql")
+BESIDE = ("mariadb", "mysql", "postgresql")
 WITHOUT_WORDS = {"lint": lint, "quick": quick}
 
 

@@ -23,8 +23,6 @@ from tests import everywhere, part, running
 from tests.forks import Forks
 from tests.spawned import Spawner
 
-VENDORS = {"sqlite", "mysql", "postgresql"}
-
 # A database answers in its own time; a slow example is no failure. Both print how to repeat what they find.
 hypothesis.settings.register_profile("short", deadline=None, print_blob=True)
 hypothesis.settings.register_profile(
@@ -84,18 +82,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     running.begin()
     # Django's own, with the same list of models on each page: a sixth of their time. Browsers see it.
     admin.site.enable_nav_sidebar = item.get_closest_marker("alone") is not None
-    if item.get_closest_marker("alone") and everywhere.vendors(item) != {"mysql"}:
+    if item.get_closest_marker("alone") and everywhere.databases(item) != {"mariadb"}:
         pytest.fail("what runs alone runs on MariaDB alone: see tests/run.py", pytrace=False)
     # Tests read what is sent; the fixture ``by_name`` has it sent by name.
     statement.Session.often = sys.maxsize
     mark = item.get_closest_marker("only")
     if mark is None:
         return
-    if not mark.args or not VENDORS.issuperset(mark.args):
-        pytest.fail(f"only{mark.args} names no database: {', '.join(sorted(VENDORS))}", pytrace=False)
+    if not mark.args or not set(everywhere.NAMES).issuperset(mark.args):
+        pytest.fail(f"only{mark.args} names no database: {', '.join(everywhere.NAMES)}", pytrace=False)
     if everywhere.is_never_run(item):
         pytest.fail("make test finds this test on no database: see tests/everywhere.py", pytrace=False)
-    if connection.vendor not in mark.args:
+    if everywhere.here() not in everywhere.databases(item):
         pytest.skip(f"only on {' and '.join(mark.args)}")
 
 

@@ -8,8 +8,10 @@ processes, many cases that are alike) is tested on one of the servers each time:
 the number of the run, ``TESTS_TURN``, that the header prints. A run that names its tests tries them all.
 """
 
+import contextlib
 import functools
 import re
+from collections.abc import Collection
 from pathlib import Path
 from zlib import crc32
 
@@ -18,7 +20,15 @@ from django.db import connection
 
 from tests.part import TURN
 
-SERVERS = frozenset({"mysql", "postgresql"})
+# What a mark ``only`` may name, and which databases of ``make test`` that is: MariaDB is a MySQL in Django's eyes.
+NAMES = {
+    "sqlite": {"sqlite"},
+    "mysql": {"mariadb", "mysql"},
+    "mariadb": {"mariadb"},
+    "oracle_mysql": {"mysql"},
+    "postgresql": {"postgresql"},
+}
+SERVERS = frozenset({"mariadb", "mysql", "postgresql"})
 EVERYWHERE = (
     # The verbs, the guard, and replies that were lost
     "tests/leases/test_contract.py",  # each verb's statement and its row count, for keys that are UUIDs and texts
@@ -206,7 +216,7 @@ IN_TURN = (
     "tests/rest/test_processes.py",  # mutual exclusion
     "tests/concurrency/test_vanished_host.py",  # a host that is gone without a word
 )
-# Of these, in IN_TURN too, there are very many that are alike: a server tests every fourth each time, not every other.
+# Of these, in IN_TURN too, there are very many that are alike: a server tests every sixth each time, not every third.
 SELDOM = (
     "tests/canary/test_commands.py::test_it_shows_none",
     "tests/canary/test_pages.py::test_a_page_shows_none",
@@ -214,7 +224,7 @@ SELDOM = (
     "tests/resources/test_locked_rows.py::TestOfMany::test_all_others_are_done_and_it_says_so",
 )
 # What a file looks like that has tests for servers: the mark, or a name that stands for it (tests/queues/crew.py).
-MENTION = re.compile(r'only\("(?:mysql|postgresql)"|has_a_server')
+MENTION = re.compile(r'only\("(?:mysql|mariadb|oracle_mysql|postgresql)"|has_a_server')
 
 
 @functools.cache
@@ -226,9 +236,20 @@ def targets() -> tuple[str, ...]:
     return (*listed, *(str(file) for file in files if not {file, *file.parents}.intersection(folders)))
 
 
-def vendors(item: pytest.Item) -> frozenset[str]:
+@functools.cache
+def here() -> str:
+    """Return the name of the database that these tests run on, as ``make test`` has it."""
+    if connection.vendor != "mysql":
+        return connection.vendor
+    # By a session of its own: when tests are collected Django's may not be used.
+    params = connection.get_connection_params()
+    with contextlib.closing(connection.get_new_connection(params)) as session:
+        return "mariadb" if "MariaDB" in session.get_server_info() else "mysql"
+
+
+def databases(item: pytest.Item) -> frozenset[str]:
     """Return which databases this test is for, by its marks ``only``; empty: every one."""
-    return frozenset(name for mark in item.iter_markers("only") for name in mark.args)
+    return frozenset(name for mark in item.iter_markers("only") for word in mark.args for name in NAMES[word])
 
 
 def is_everywhere(item: pytest.Item) -> bool:
@@ -236,24 +257,24 @@ def is_everywhere(item: pytest.Item) -> bool:
 
     On a server only if it is this server's turn.
     """
-    wanted = vendors(item)
+    wanted = databases(item)
     if _is_within(item.nodeid, IN_TURN) and len(wanted & SERVERS) != 1:
-        return has_its_turn(item.nodeid, connection.vendor, TURN)
+        return has_its_turn(item.nodeid, here(), TURN, wanted & SERVERS or SERVERS)
     return bool(wanted and wanted <= SERVERS) or _is_within(item.nodeid, EVERYWHERE + IN_TURN)
 
 
-def has_its_turn(nodeid: str, vendor: str, turn: int | None) -> bool:
-    """Whether this run tests it on this server: each is tested on one of the two; on both if no turn was drawn.
+def has_its_turn(nodeid: str, name: str, turn: int | None, servers: Collection[str] = SERVERS) -> bool:
+    """Whether this run tests it on this server: each is tested on one of ``servers``; on all if no turn was drawn.
 
-    Of what is in SELDOM, a half is tested on neither.
+    Of what is in SELDOM, a half is tested on none.
     """
-    whose = ("mysql", "postgresql", "", "") if _is_within(nodeid, SELDOM) else ("mysql", "postgresql")
-    return turn is None or vendor == whose[crc32(f"{turn} {nodeid}".encode()) % len(whose)]
+    whose = [*sorted(servers), *([""] * len(servers) if _is_within(nodeid, SELDOM) else [])]
+    return turn is None or name == whose[crc32(f"{turn} {nodeid}".encode()) % len(whose)]
 
 
 def is_never_run(item: pytest.Item) -> bool:
     """Whether this is a test for servers that ``make test`` does not find."""
-    wanted = vendors(item)
+    wanted = databases(item)
     return bool(wanted and wanted <= SERVERS) and not _is_within(item.nodeid, targets())
 
 

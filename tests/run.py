@@ -14,14 +14,14 @@ from tests import everywhere
 from tests.failures import kept
 from tests.outcome import Outcome
 from tests.processes import finished
-from tests.servers import MariaDB, PostgreSQL, ServerFailed, ServerMissing
+from tests.servers import SERVERS, ServerFailed, ServerMissing
 
 TIMEOUT = 20 * 60
 NOTHING_COLLECTED = 5
 # How many tests at once, on two processors: on a server a test waits most of its time.
 AT_ONCE = {
     name: (f"--numprocesses={count}", "--dist=worksteal")
-    for name, count in {"sqlite": 3, "mariadb": 4, "postgresql": 4}.items()
+    for name, count in {"sqlite": 3, "mariadb": 4, "mysql": 4, "postgresql": 4}.items()
 }
 ALONE = ("--numprocesses=2", "--dist=worksteal")  # what loads the machine by itself; half of the time it waits
 DATABASES = tuple(AT_ONCE)
@@ -35,8 +35,9 @@ def database(name: str) -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="resourcepool-sqlite-") as folder:
             yield f"sqlite:///{folder}/db.sqlite3"
         return
-    # Whoever asks the session for the time, instead of for UTC, is five hours off on this MariaDB.
-    with PostgreSQL() if name == "postgresql" else MariaDB(timezone="+05:00") as server:
+    # Whoever asks the session for the time, instead of for UTC, is five hours off on MariaDB and MySQL.
+    zone = {} if name == "postgresql" else {"timezone": "+05:00"}
+    with SERVERS[name](**zone) as server:
         yield server.url
 
 

@@ -24,7 +24,7 @@ from tests import everywhere, part, quick
 from tests.app.rows import new, steal
 from tests.forks import Forks, changes
 from tests.run import ALONE, AT_ONCE, of_everything, phases
-from tests.servers import MariaDB, PostgreSQL, Server
+from tests.servers import MariaDB, MySQL, PostgreSQL, Server, ServerMissing, fetched
 from tests.spawned import ROOT, Spawner
 
 PRINTS_SECRETS = """
@@ -37,7 +37,8 @@ with connection.cursor() as cursor:
 
 # Each server is tried in the run on its own kind of database, which has the driver.
 SERVERS = [
-    pytest.param(MariaDB, marks=pytest.mark.only("mysql")),
+    pytest.param(MariaDB, marks=pytest.mark.only("mariadb")),
+    pytest.param(MySQL, marks=pytest.mark.only("oracle_mysql")),
     pytest.param(PostgreSQL, marks=pytest.mark.only("postgresql")),
 ]
 
@@ -54,10 +55,19 @@ def test_server_keeps_its_data_until_it_leaves_without_a_trace(kind: type[Server
     assert not server.answers()
 
 
-@pytest.mark.only("mysql")
-def test_mariadb_in_another_time_zone() -> None:
-    with MariaDB(timezone="+05:00") as server:
+@pytest.mark.parametrize("kind", SERVERS[:2])
+def test_server_in_another_time_zone(kind: type[MariaDB | MySQL]) -> None:
+    with kind(timezone="+05:00") as server:
         assert query(server, "SELECT TIMESTAMPDIFF(HOUR, UTC_TIMESTAMP(), NOW())") == 5
+
+
+def test_a_server_that_could_not_be_fetched_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetched, "SERVERS", tmp_path)
+    with pytest.raises(ServerMissing, match="bootstrap test does that"):
+        fetched.tree("mysql")
+    (tmp_path / "mysql.why").write_text("apt-get update failed: no network\n")
+    with pytest.raises(ServerMissing, match=r"^apt-get update failed: no network$"):
+        fetched.tree("mysql")
 
 
 @pytest.mark.parametrize("kind", SERVERS)
@@ -200,7 +210,7 @@ def test_everything_that_is_installed_is_pinned() -> None:
 def query(server: Server, statement: str) -> object:
     connection = server.connect()
     cursor = connection.cursor()
-    if isinstance(server, MariaDB):
+    if isinstance(server, MariaDB | MySQL):
         cursor.execute("USE resourcepool")
     cursor.execute(statement)
     row = cursor.fetchone() if cursor.description else None
@@ -291,18 +301,31 @@ def test_every_test_that_is_listed_is_there() -> None:
 def test_what_one_server_tests_in_turn_is_tested_on_one_of_them_each_time_and_on_either_in_time() -> None:
     names = [f"tests/status/test_grid.py::test_a[{number}]" for number in range(100)]
 
-    def chosen(vendor: str, turn: int | None) -> set[str]:
-        return {name for name in names if everywhere.has_its_turn(name, vendor, turn)}
+    def chosen(server: str, turn: int | None) -> list[str]:
+        return [name for name in names if everywhere.has_its_turn(name, server, turn)]
+
+    def of_all(turn: int) -> list[str]:
+        return [name for server in everywhere.SERVERS for name in chosen(server, turn)]
 
     for turn in range(20):
-        assert chosen("mysql", turn) == set(names) - chosen("postgresql", turn)
-    assert set().union(*(chosen("mysql", turn) for turn in range(20))) == set(names)
-    assert set().union(*(chosen("postgresql", turn) for turn in range(20))) == set(names)
-    assert chosen("mysql", None) == chosen("postgresql", None) == set(names)
+        assert sorted(of_all(turn)) == sorted(names)
+    for server in everywhere.SERVERS:
+        assert {name for turn in range(40) for name in chosen(server, turn)} == set(names)
+        assert chosen(server, None) == names
     names = [f"{everywhere.SELDOM[0]}[{number}]" for number in range(100)]
     for turn in range(20):
-        assert chosen("mysql", turn).isdisjoint(chosen("postgresql", turn))
-    assert set().union(*(chosen("mysql", turn) for turn in range(40))) == set(names)
+        assert len(set(of_all(turn))) == len(of_all(turn)) < len(names)
+    for server in everywhere.SERVERS:
+        assert {name for turn in range(80) for name in chosen(server, turn)} == set(names)
+
+
+def test_what_is_for_mariadb_and_mysql_alone_is_tested_on_one_of_these_two_each_time() -> None:
+    two = everywhere.NAMES["mysql"]
+    for turn in range(20):
+        assert (
+            sum(everywhere.has_its_turn("tests/jobs/test_a.py::test_a", name, turn, two) for name in two) == 1
+        )
+        assert not everywhere.has_its_turn("tests/jobs/test_a.py::test_a", "postgresql", turn, two)
 
 
 def test_which_tests_a_run_of_everything_leaves_out_is_the_same_for_all_of_its_parts(

@@ -88,7 +88,7 @@ def test_every_peer_has_a_script() -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.only("mysql")
+@pytest.mark.only("mariadb")
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", ["Celery", "advisory lock by psycopg"])
 def test_a_quick_measurement_of_a_peer_has_every_figure(name: str, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def chaos(folder: Path, *words: str) -> dict[str, Any]:
     return findings
 
 
-@pytest.mark.only("mysql")
+@pytest.mark.only("mariadb")
 def test_a_quarter_of_a_minute_of_chaos_on_mariadb_breaks_no_promise(tmp_path: Path) -> None:
     findings = chaos(tmp_path, "--minutes", "0.25")
     assert findings["counted"]["acquisitions"] >= ENOUGH

@@ -5,9 +5,10 @@ Nothing that already runs on this machine is touched.
 """
 
 from tests.servers.mariadb import MariaDB
+from tests.servers.mysql import MySQL
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.server import Server, ServerFailed, ServerMissing
 
-SERVERS: dict[str, type[Server]] = {"mariadb": MariaDB, "postgresql": PostgreSQL}
+SERVERS: dict[str, type[Server]] = {"mariadb": MariaDB, "mysql": MySQL, "postgresql": PostgreSQL}
 
-__all__ = ["SERVERS", "MariaDB", "PostgreSQL", "Server", "ServerFailed", "ServerMissing"]
+__all__ = ["SERVERS", "MariaDB", "MySQL", "PostgreSQL", "Server", "ServerFailed", "ServerMissing"]

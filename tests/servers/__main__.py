@@ -1,4 +1,4 @@
-"""``python -m tests.servers mariadb`` (or ``postgresql``), then the server's own options: a server for hand work."""
+"""``python -m tests.servers mysql`` (or another kind), then the server's own options: a server for hand work."""
 
 import contextlib
 import signal

@@ -1,4 +1,4 @@
-"""What a MariaDB and a PostgreSQL server have in common: a folder, a port, a process and its orderly end."""
+"""What all servers have in common: a folder, a port, a process and its orderly end."""
 
 import contextlib
 import os

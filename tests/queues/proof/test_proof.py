@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
 
+from tests import everywhere
 from tests.spawned import ROOT
-
-DATABASES = {"mysql": "mariadb"}
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
@@ -22,7 +20,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 def proof(folder: Path) -> dict[str, Any]:
     """Run it on this test's kind of database; it must find nothing wrong."""
     result = folder / "result.json"
-    database = DATABASES.get(connection.vendor, connection.vendor)
+    database = everywhere.here()
     command = [sys.executable, "-m", "tests.queues.proof", "--database", database]
     done = subprocess.run(
         [*command, "--discard", "--json", str(result)], cwd=ROOT, capture_output=True, text=True, check=False
@@ -32,7 +30,7 @@ def proof(folder: Path) -> dict[str, Any]:
     return findings
 
 
-@pytest.mark.only("mysql")
+@pytest.mark.only("mariadb")
 def test_servers_come_go_die_and_stand_still_and_every_queue_is_worked_by_one(tmp_path: Path) -> None:
     figures = proof(tmp_path)["figures"]
     assert figures["pieces of work"] > 0

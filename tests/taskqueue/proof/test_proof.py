@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
 
+from tests import everywhere
 from tests.servers import ServerMissing
 from tests.servers.redis import Redis
 from tests.spawned import ROOT
-
-DATABASES = {"mysql": "mariadb"}
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
@@ -25,7 +23,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 def proof(folder: Path, *words: str) -> dict[str, Any]:
     """Run it on this test's kind of database; it must find nothing wrong."""
     result = folder / "result.json"
-    database = DATABASES.get(connection.vendor, connection.vendor)
+    database = everywhere.here()
     command = [sys.executable, "-m", "tests.taskqueue.proof", "--database", database, *words]
     done = subprocess.run(
         [*command, "--discard", "--json", str(result)], cwd=ROOT, capture_output=True, text=True, check=False
@@ -35,7 +33,7 @@ def proof(folder: Path, *words: str) -> dict[str, Any]:
     return findings
 
 
-@pytest.mark.only("mysql")
+@pytest.mark.only("mariadb")
 def test_consumers_die_stand_still_and_are_cut_off_and_every_task_is_done_once_and_in_order(
     tmp_path: Path,
 ) -> None:

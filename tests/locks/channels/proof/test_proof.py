@@ -12,7 +12,7 @@ from tests.spawned import ROOT
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
 
-@pytest.mark.only("mysql")
+@pytest.mark.only("mariadb")
 def test_processes_die_and_their_database_is_away_and_all_read_everything_in_one_order(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     size = ("--messages", "150", "--every", "0.5")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.mark.alone
-@pytest.mark.only("mysql")
+@pytest.mark.only("mariadb")
 def test_workers_die_and_stand_still_while_their_pool_is_rebuilt_and_every_task_is_done_once(
     tmp_path: Path,
 ) -> None:

@@ -12,7 +12,7 @@ from tests.spawned import ROOT
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
 
-@pytest.mark.only("mysql")
+@pytest.mark.only("mariadb")
 def test_nodes_die_and_their_database_is_away_and_every_timer_is_handled(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     size = ("--timers", "300", "--over", "5", "--every", "1")
