@@ -86,9 +86,10 @@ messages: ## Collect the texts for translation, and compile what is translated (
 	@.ci/bootstrap lint
 	@.venv/bin/python -m tests.messages
 
-matrix:  ## The tests on SQLite for every Python and Django that is supported and installed
-	@.ci/bootstrap lint
+matrix:  ## The tests on SQLite for every Python and Django that is supported and installed, then on the newest MariaDB and PostgreSQL
+	@.ci/bootstrap matrix
 	@.venv/bin/python -m nox
+	@.venv/bin/python -m tests --only newest-mariadb --only newest-postgresql
 
 screenshots: ## Take the pictures in docs/screenshots anew, with Debian's chromium
 	@.ci/bootstrap test

@@ -25,7 +25,7 @@ from tests.memory import files_in_memory
 from tests.outcome import Outcome, summary
 from tests.processes import terminable
 from tests.quick import quick
-from tests.run import DATABASES, of_everything, run, run_alone
+from tests.run import DATABASES, NEWEST, of_everything, run, run_alone
 
 PARTS = ("lint", *DATABASES)
 BESIDE = ("mariadb", "mysql", "postgresql")
@@ -38,7 +38,7 @@ def main(words: Sequence[str]) -> int:
         prog="python -m tests", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--only", action="append", choices=(*PARTS, "quick"), help="this part alone; may be repeated"
+        "--only", action="append", choices=(*PARTS, *NEWEST, "quick"), help="this part alone; may be repeated"
     )
     parser.add_argument("--outcome", type=Path, help=argparse.SUPPRESS)  # where one part leaves its own
     asked, extra = parser.parse_args(words[:split]), words[split + 1 :]

@@ -29,9 +29,14 @@ class MariaDB(Server):
 
     def __init__(self, *, timezone: str = "+00:00", **options: Any) -> None:
         self.timezone = timezone
+        self.own_options: list[str] = []
+        self.find_programs()
+        super().__init__(**options)
+
+    def find_programs(self) -> None:
+        """Find the server and its installer; raises ServerMissing."""
         self.mariadbd, self.installer = program("mariadbd"), program("mariadb-install-db")
         program("my_print_defaults")  # the installer calls it; Debian has it in mariadb-client-core
-        super().__init__(**options)
 
     def create(self) -> None:
         # Without a folder of its own for temporary tables it loses them to the next server that starts on this machine.
@@ -39,6 +44,7 @@ class MariaDB(Server):
             [
                 self.installer,
                 "--no-defaults",
+                *self.own_options,
                 f"--datadir={self.data}",
                 f"--tmpdir={self.folder}",
                 "--skip-test-db",
@@ -53,6 +59,7 @@ class MariaDB(Server):
         return [
             self.mariadbd,
             "--no-defaults",
+            *self.own_options,
             f"--datadir={self.data}",
             f"--tmpdir={self.folder}",
             f"--socket={self.folder}/socket",

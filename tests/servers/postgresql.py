@@ -19,8 +19,12 @@ class PostgreSQL(Server):
     kill_signal = signal.SIGQUIT
 
     def __init__(self, **options: Any) -> None:
-        self.initdb, self.postgres = programs()
+        self.find_programs()
         super().__init__(**options)
+
+    def find_programs(self) -> None:
+        """Find initdb and postgres; raises ServerMissing."""
+        self.initdb, self.postgres = programs()
 
     def create(self) -> None:
         password = self.folder / "password"
