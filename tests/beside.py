@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.outcome import Outcome
 from tests.processes import GRACE, finished
 
-TIMEOUT = 45 * 60
+TIMEOUT = 80 * 60
 
 
 class Beside:

@@ -16,7 +16,7 @@ from tests.outcome import Outcome
 from tests.processes import finished
 from tests.servers import SERVERS, ServerFailed, ServerMissing
 
-TIMEOUT = 20 * 60
+TIMEOUT = 60 * 60  # for what hangs, as all limits here: another job may have both processors
 NOTHING_COLLECTED = 5
 # How many tests at once, on two processors: on a server a test waits most of its time.
 AT_ONCE = {
