@@ -23,17 +23,17 @@ _FOR_GOOD = (
     *(1044, 1045, 1049, 1698),  # a wrong user, password or database
 )
 
-# Zero means no limit. The one for transactions that have written goes before the others, also if it is longer.
-_LIMIT_IDLE = """
-    SESSION idle_write_transaction_timeout = LEAST(%s, @@SESSION.wait_timeout,
-        IF(@@SESSION.idle_transaction_timeout, @@SESSION.idle_transaction_timeout, 31536000),
-        IF(@@SESSION.idle_write_transaction_timeout, @@SESSION.idle_write_transaction_timeout, 31536000))
-"""
+# MariaDB has limits for transactions alone, too, but they would go before this one, and MySQL has no such thing. In the
+# eyes of MySQL the least of a variable and a plain number is a decimal number, which no variable takes.
+_LIMIT_IDLE = "SESSION wait_timeout = CAST(LEAST(%s, @@SESSION.wait_timeout) AS UNSIGNED)"
 _IDLE = (
-    f"SET @resourcepool_idle_write = @@SESSION.idle_write_transaction_timeout, {_LIMIT_IDLE}",
+    f"SET @resourcepool_guard_idle = @@SESSION.wait_timeout, {_LIMIT_IDLE}",
     f"SET {_LIMIT_IDLE}",
-    "SET SESSION idle_write_transaction_timeout = @resourcepool_idle_write",
+    "SET SESSION wait_timeout = @resourcepool_guard_idle",
 )
+
+
+_AT_ONCE = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR "  # MariaDB's; on MySQL the least is a second
 
 
 class MySQL(Dialect):
@@ -59,21 +59,24 @@ class MySQL(Dialect):
     brief_lock_wait = """
         SET @resourcepool_lock_wait = @@SESSION.innodb_lock_wait_timeout,
             @resourcepool_table_wait = @@SESSION.lock_wait_timeout,
-            SESSION innodb_lock_wait_timeout = LEAST(@@SESSION.innodb_lock_wait_timeout, %(seconds)s),
-            SESSION lock_wait_timeout = LEAST(@@SESSION.lock_wait_timeout, %(seconds)s)
-            /*M!, @resourcepool_idle = @@SESSION.idle_transaction_timeout,
-            SESSION idle_transaction_timeout = COALESCE(%(idle)s, @@SESSION.idle_transaction_timeout) */
+            @resourcepool_idle = @@SESSION.wait_timeout,
+            SESSION innodb_lock_wait_timeout = CAST(LEAST(@@SESSION.innodb_lock_wait_timeout, %(seconds)s) AS UNSIGNED),
+            SESSION lock_wait_timeout = CAST(LEAST(@@SESSION.lock_wait_timeout, %(seconds)s) AS UNSIGNED),
+            SESSION wait_timeout =
+                CAST(LEAST(@@SESSION.wait_timeout, COALESCE(%(idle)s, @@SESSION.wait_timeout)) AS UNSIGNED)
     """
     usual_lock_wait = """
         SET SESSION innodb_lock_wait_timeout = @resourcepool_lock_wait,
-            SESSION lock_wait_timeout = @resourcepool_table_wait
-            /*M!, SESSION idle_transaction_timeout = @resourcepool_idle */
+            SESSION lock_wait_timeout = @resourcepool_table_wait,
+            SESSION wait_timeout = @resourcepool_idle
     """
     timeouts = {"connect_timeout": 3, "read_timeout": 3, "write_timeout": 3}
 
     def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
-        # MySQL has no such thing; there innodb_lock_wait_timeout of the session decides (docs/databases.md).
-        return f"SET STATEMENT innodb_lock_wait_timeout = 0 FOR {update}" if _is_mariadb(connection) else update
+        if _is_mariadb(connection):
+            return _AT_ONCE + update
+        # Within a query of its own, because MySQL reads no table that it updates.
+        return update.replace(f"{pk} = %s", f"{pk} = {_unlocked(table, pk, f'{pk} = %s')}", 1)
 
     def can_prepare(self, connection: BaseDatabaseWrapper) -> bool:
         return _is_mariadb(connection)
@@ -83,7 +86,12 @@ class MySQL(Dialect):
     ) -> tuple[str, ...]:
         tables, both = f"{first.table}, {second.table}", f"{first.where} AND {second.where}"
         update = f"UPDATE {tables} SET {_assignments(first, second)} WHERE {both}"  # noqa: S608 (quoted names)
-        return (self.claim_at_once(at_once, update, "", "") if at_once else update,)
+        if at_once is None:
+            return (update,)
+        if _is_mariadb(at_once):
+            return (_AT_ONCE + update,)
+        key = f"{second.table}.{second.pk}"
+        return (f"{update} AND {key} = {_unlocked(second.table, key, second.where)}",)
 
     def change_both_by_first(self, row: RowUpdate, ticket: RowUpdate, first: str, tells: str) -> str | None:
         # Within a query of its own, because MySQL reads no table that it updates.
@@ -102,7 +110,7 @@ class MySQL(Dialect):
         return getattr(connection, "isolation_level", None) == "read committed"
 
     def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
-        return _IDLE if _is_mariadb(connection) else None
+        return _IDLE
 
     def fence_after_update(self, cursor: Any) -> int | None:
         # LAST_INSERT_ID keeps its old value after a lost race: the row count has to be asked first.
@@ -116,6 +124,12 @@ class MySQL(Dialect):
             return None
         listed = _CODES.get(code) if isinstance(code, int) else None
         return listed or unlisted(error)
+
+
+def _unlocked(table: str, pk: str, where: str) -> str:
+    """Return the query for the key of the row found by ``where``; NULL: another transaction has it locked."""
+    found = f"SELECT {pk} FROM {table} WHERE {where} FOR UPDATE SKIP LOCKED"  # noqa: S608 (quoted names)
+    return f"(SELECT * FROM ({found}) unlocked)"  # noqa: S608
 
 
 def _assignments(*changes: RowUpdate) -> str:

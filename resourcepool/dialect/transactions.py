@@ -8,7 +8,7 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.connections import execute
+from resourcepool.dialect.connections import close_quietly, execute
 from resourcepool.dialect.supported import of
 
 BRIEF = 3  # whole seconds
@@ -22,8 +22,8 @@ def brief_transaction(
 ) -> Iterator[None]:
     """Open a transaction in which a statement waits for a locked row, or table, for ``wait`` seconds at most.
 
-    When its process stands still for ``idle`` seconds (None: as long as the project's settings say), MariaDB and
-    PostgreSQL end the session, and what it has locked is free; MySQL has no such thing.
+    When its process stands still for ``idle`` seconds (None: as long as the project's settings say), the server ends
+    the session, and what it has locked is free.
 
     Inside a transaction of the caller, also one begun by turning autocommit off, and on SQLite, a wait is as long as
     the project's settings say.
@@ -45,8 +45,8 @@ def brief_transaction(
 def limit_idle(connection: BaseDatabaseWrapper, seconds: float) -> None:
     """Have the server end this session if it is silent for so long within the transaction that is open in it.
 
-    What was set before is back after the transaction, and stays if it is less. MySQL and SQLite have no such limit, and
-    neither has a transaction on MariaDB that was begun by turning autocommit off: nobody tells when it ends.
+    What was set before is back after the transaction, and stays if it is less. SQLite has no such limit, and neither
+    has a transaction on MariaDB or MySQL that was begun by turning autocommit off: nobody tells when it ends.
     """
     limit = of(connection).limit_idle(connection)
     if limit is None:
@@ -82,7 +82,9 @@ class _UntilItsEnd:
 
 
 def _reset(connection: BaseDatabaseWrapper, session: object, usual: str) -> None:
-    # A session that is lost by now has taken along what was set in it.
+    # A session that is lost by now has taken along what was set in it; one that cannot be set back does not go on.
     if session is connection.connection:
-        with contextlib.suppress(DatabaseError, InterfaceError):
+        try:
             execute(connection, usual)
+        except (DatabaseError, InterfaceError):
+            close_quietly(connection)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, transaction
+from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
@@ -144,7 +144,7 @@ def unlocked(connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any]) 
     rows = rows_of(connection, model).filter(pk__in=pks).select_for_update(skip_locked=True)
 
     def look() -> set[Any]:
-        with transaction.atomic(using=connection.alias):
+        with dialect.brief_transaction(connection):
             return set(rows.values_list("pk", flat=True).all())
 
     can_skip = connection.features.has_select_for_update_skip_locked

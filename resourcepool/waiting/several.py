@@ -10,7 +10,7 @@ from django.db.models import F
 
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.database.where import Where
-from resourcepool.dialect import DbNow
+from resourcepool.dialect import DbNow, brief_transaction
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model, table_of
 from resourcepool.waiting import handover, tickets
@@ -103,7 +103,7 @@ def give(connection: BaseDatabaseWrapper, model: Model, rows: Rows, ticket: Wait
     )
     holds = [*ticket.holds, *given]
     collected, waits = tickets.written(holds), len(holds) < ticket.count
-    with transaction.atomic(using=connection.alias):
+    with brief_transaction(connection):
         passed = verbs.hand_over_all(connection, model, rows, to=ticket.holder, ttl=span, where=claimable)
         done = passed == len(rows) and bool(
             mine.update(collected=collected, is_waiting=waits, fence=F("fence") + 1)

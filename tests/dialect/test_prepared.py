@@ -22,7 +22,7 @@ from tests.app.rows import new
 from tests.interruptions import at_each_line
 from tests.locking import locked
 
-pytestmark = [pytest.mark.only("mysql"), pytest.mark.usefixtures("transactional_db")]
+pytestmark = [pytest.mark.only("mariadb"), pytest.mark.usefixtures("transactional_db")]
 
 PREPARED = (
     "SELECT variable_value FROM information_schema.session_status WHERE variable_name = 'Com_stmt_prepare'"

@@ -74,7 +74,8 @@ class TestALockedRow:
         row = new(Proxy)
         send(beside, LOCKS["locked"][0], row)
         with connection.cursor() as cursor:
-            cursor.execute("CREATE OR REPLACE USER blind@'%' IDENTIFIED BY 'blind'")
+            cursor.execute("DROP USER IF EXISTS blind@'%'")
+            cursor.execute("CREATE USER blind@'%' IDENTIFIED BY 'blind'")
             cursor.execute(f"GRANT ALL ON `{connection.settings_dict['NAME']}`.* TO blind@'%'")
         for name in ("USER", "PASSWORD"):
             monkeypatch.setitem(connections.settings["default"], name, "blind")

@@ -62,8 +62,9 @@ class MySQLInspector(Inspector):
         }
 
     def explain(self, sql: str, params: Sequence[Any]) -> QueryPlan:
-        # What is set for one statement comes first: SET STATEMENT .. FOR EXPLAIN UPDATE ..
-        explain = re.sub(r"^(SET STATEMENT .+? FOR )?", r"\1EXPLAIN ", sql, count=1)
+        # By default MySQL answers with a tree. What is set for one statement comes first:
+        # SET STATEMENT .. FOR EXPLAIN UPDATE ..
+        explain = re.sub(r"^(SET STATEMENT .+? FOR )?", r"\1EXPLAIN FORMAT=TRADITIONAL ", sql, count=1)
         with self.connection.cursor() as cursor:
             cursor.execute(explain, params)
             names = [column[0] for column in cursor.description]

@@ -30,7 +30,9 @@ LOCKED_BY = """
 """
 LOCKED_BY_ON_MYSQL = """
     SELECT w.blocking_pid, one.host, one.command, one.time
-    FROM sys.innodb_lock_waits w LEFT JOIN information_schema.processlist one ON one.id = w.blocking_pid
+    FROM sys.innodb_lock_waits w
+    JOIN information_schema.innodb_trx first ON first.trx_id = w.blocking_trx_id AND first.trx_state <> 'LOCK WAIT'
+    LEFT JOIN information_schema.processlist one ON one.id = w.blocking_pid
     WHERE w.waiting_pid = %s
 """
 
