@@ -17,7 +17,7 @@ class Contestant:
     """
 
     name: ClassVar[str]
-    databases: ClassVar[tuple[str, ...]] = ("mysql", "postgres", "sqlite")
+    databases: ClassVar[tuple[str, ...]] = ("mysql", "oracle_mysql", "postgres", "sqlite")
     needs_redis: ClassVar[bool] = False
 
     @classmethod

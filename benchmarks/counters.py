@@ -9,6 +9,8 @@ DEADLOCKS = {
     "postgres": "SELECT SUM(deadlocks) FROM pg_stat_database",
 }
 
+ON_MYSQL = "SELECT count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'"
+
 
 def deadlocks(url: str) -> int:
     """Return how many deadlocks the server at ``url`` has seen since it started; SQLite knows none."""
@@ -16,6 +18,7 @@ def deadlocks(url: str) -> int:
         return 0
     db = Driver(url)
     try:
-        return int(db.rows(DEADLOCKS[kind])[0][0])
+        is_mysql = kind == "mysql" and "MariaDB" not in str(db.rows("SELECT VERSION()"))
+        return int(db.rows(ON_MYSQL if is_mysql else DEADLOCKS[kind])[0][0])
     finally:
         db.close()

@@ -36,9 +36,9 @@ def server_version(url: str) -> str:
         text = str(db.rows(asked.get(kind, "SHOW server_version"))[0][0])
     finally:
         db.close()
-    return {"sqlite": "SQLite", "mysql": "MariaDB", "postgres": "PostgreSQL"}[
-        kind
-    ] + f" {re.split('[- ]', text)[0]}"
+    of_mysql = "MariaDB" if "MariaDB" in text else "MySQL"
+    name = {"sqlite": "SQLite", "mysql": of_mysql, "postgres": "PostgreSQL"}[kind]
+    return f"{name} {re.split('[- ]', text)[0]}"
 
 
 def _processor() -> str:

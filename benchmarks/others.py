@@ -61,7 +61,7 @@ class Document(Table):
     """Document 000 as it is written, its sleeps taken out: read every free row, try the first, compare the moment."""
 
     name = "document 000"
-    databases = ("mysql",)
+    databases = ("mysql", "oracle_mysql")
 
     def cycle(self, hold: float) -> float:
         began = time.monotonic()
@@ -86,7 +86,7 @@ class SkipLocked(Table):
     """SELECT .. FOR UPDATE SKIP LOCKED, UPDATE, COMMIT: what most queues in a table do."""
 
     name = "SKIP LOCKED"
-    databases = ("mysql",)
+    databases = ("mysql", "oracle_mysql")
 
     def cycle(self, hold: float) -> float:
         began = time.monotonic()

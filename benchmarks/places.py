@@ -8,16 +8,17 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.servers import MariaDB, PostgreSQL
+from tests.servers import MariaDB, MySQL, PostgreSQL
 from tests.servers.redis import redis_server
 
 ROOT = Path(__file__).resolve().parent.parent
+SERVERS = {"mysql": MariaDB, "oracle_mysql": MySQL, "postgres": PostgreSQL}
 CONNECTIONS = 2_000  # a thread that waits keeps Django's connection of its own
 
 
 @contextlib.contextmanager
 def place(name: str) -> Iterator[str]:
-    """Yield the URL of a fresh "mysql", "postgres", "sqlite" (migrated) or "redis"; raises ServerMissing."""
+    """Yield the URL of a fresh database (see plan.DATABASES; migrated) or of a "redis"; raises ServerMissing."""
     if name == "redis":
         with redis_server() as url:
             yield url
@@ -25,7 +26,7 @@ def place(name: str) -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="resourcepool-bench-") as folder:
             yield migrated(f"sqlite:///{folder}/db.sqlite3")
     else:
-        with {"mysql": MariaDB, "postgres": PostgreSQL}[name](max_connections=CONNECTIONS) as server:
+        with SERVERS[name](max_connections=CONNECTIONS) as server:
             yield migrated(server.url)
 
 

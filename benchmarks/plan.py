@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-DATABASES = ("mysql", "postgres", "sqlite")
+DATABASES = ("mysql", "oracle_mysql", "postgres", "sqlite")  # "mysql" is MariaDB
 PARTS = ("cycles", "grant", "waiters", "keeper", "starting")
 
 
@@ -74,7 +74,12 @@ LARGE = Point(32, 100_000)
 EXHAUSTED = Point(128, 40, 0.05)
 BUSY = (Point(16, 8, 0.05), Point(32, 16, 0.05), Point(48, 40, 0.05))
 FULL = Plan(
-    points={"mysql": (*FEW, LARGE, *BUSY, EXHAUSTED), "postgres": (*FEW, EXHAUSTED), "sqlite": FEW},
+    points={
+        "mysql": (*FEW, LARGE, *BUSY, EXHAUSTED),
+        "oracle_mysql": (*FEW, EXHAUSTED),
+        "postgres": (*FEW, EXHAUSTED),
+        "sqlite": FEW,
+    },
     grants=50,
     waiters=(50, 20, 10.0),
     keeper=(10_000, 60.0),

@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks import aims
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-DATABASES = {"mysql": "MariaDB", "postgres": "PostgreSQL", "sqlite": "SQLite"}
+DATABASES = {"mysql": "MariaDB", "oracle_mysql": "MySQL", "postgres": "PostgreSQL", "sqlite": "SQLite"}
 
 
 def tables(measured: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ class Polling(Contestant):
     """Who waits looks, by key, at its own ticket."""
 
     name = "hand-over sketch, polling"
-    databases = ("mysql",)
+    databases = ("mysql", "oracle_mysql")
 
     @classmethod
     def takes_part(cls, point: Point) -> bool:
@@ -148,6 +148,7 @@ class Messages(Polling):
     """Who waits is told by a message through Redis, and looks only when none comes."""
 
     name = "hand-over sketch, messages"
+    databases = ("mysql",)
     needs_redis = True
 
     def __init__(self, url: str, number: int) -> None:

@@ -248,8 +248,11 @@ def here() -> str:
 
 
 def databases(item: pytest.Item) -> frozenset[str]:
-    """Return which databases this test is for, by its marks ``only``; empty: every one."""
-    return frozenset(name for mark in item.iter_markers("only") for word in mark.args for name in NAMES[word])
+    """Return which databases this test is for, by all its marks ``only``; empty: every one."""
+    marks = [
+        frozenset(name for word in mark.args for name in NAMES[word]) for mark in item.iter_markers("only")
+    ]
+    return frozenset.intersection(*marks) if marks else frozenset()
 
 
 def is_everywhere(item: pytest.Item) -> bool:

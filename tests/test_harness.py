@@ -4,6 +4,7 @@ import contextlib
 import gc
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -68,6 +69,22 @@ def test_a_server_that_could_not_be_fetched_says_why(tmp_path: Path, monkeypatch
     (tmp_path / "mysql.why").write_text("apt-get update failed: no network\n")
     with pytest.raises(ServerMissing, match=r"^apt-get update failed: no network$"):
         fetched.tree("mysql")
+
+
+@pytest.mark.only("sqlite")
+def test_what_cannot_be_fetched_leaves_its_reason_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / ".ci").mkdir()
+    script = shutil.copy(ROOT / ".ci/fetch_server", tmp_path / ".ci")
+    apt = tmp_path / "apt-get"
+    apt.write_text("#!/bin/sh\necho 'E: no network here'\nexit 100\n")
+    apt.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", script, "mysql", "mysql-server-core-*"], env={"PATH": path}, capture_output=True, check=False
+    )
+    assert done.returncode == 1
+    assert [left.name for left in (tmp_path / ".servers").iterdir()] == ["mysql.why"]
+    assert "mysql is left out" in done.stderr.decode()
 
 
 @pytest.mark.parametrize("kind", SERVERS)

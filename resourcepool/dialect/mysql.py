@@ -9,11 +9,14 @@ from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, unlisted
 
 _DISCONNECTED = (
     *(1040, 1053, 1077, 1079, 1158, 1159, 1160, 1161, 1203, 1226, 1290, 1836, 1927),  # the server's
+    *(3032, 3168, 3169),  # MySQL's: offline, not ready, the session was killed
+    3100,  # MySQL's group replication: this member has left the group in the middle of a commit
     *(2002, 2003, 2005, 2006, 2013, 2055, 4031),  # the driver's
     2014,  # out of step: a signal interrupted the thread that was to read the reply
 )
 _CODES = {
-    **dict.fromkeys((1213, 1020), Trouble.CONFLICT),
+    # Of MySQL's group replication: another member changed the row first.
+    **dict.fromkeys((1213, 1020, 3101), Trouble.CONFLICT),
     **dict.fromkeys((1205, 1317, 1969, 3024, 3572), Trouble.BUSY),
     **dict.fromkeys(_DISCONNECTED, Trouble.DISCONNECTED),
     **dict.fromkeys((1054, 1146), Trouble.NOT_MIGRATED),
@@ -21,6 +24,11 @@ _CODES = {
 _FOR_GOOD = (
     *(1267, 1300, 1366, 3988),  # text that a column, or the connection, cannot hold
     *(1044, 1045, 1049, 1698),  # a wrong user, password or database
+    *(
+        2059,
+        2061,
+        3159,
+    ),  # a way of proving who one is that the driver lacks, or that needs an encrypted connection
 )
 
 # MariaDB has limits for transactions alone, too, but they would go before this one, and MySQL has no such thing. In the

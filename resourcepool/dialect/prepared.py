@@ -1,8 +1,8 @@
 """Statements that a session sends often are sent by name: the server need not read and resolve their texts again.
 
 On MariaDB that takes a quarter off what a claim and its release cost the server. Elsewhere there is nothing to gain, or
-no way: MySQL's EXECUTE takes variables only, and to set them costs what it saves (measured on 9.7); Django keeps psycopg
-from preparing; SQLite's driver does it by itself.
+no way: MySQL's EXECUTE takes variables only, and to set them costs what it saves (measured on 9.7); Django keeps
+psycopg from preparing; SQLite's driver does it by itself.
 """
 
 import hashlib

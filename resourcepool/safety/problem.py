@@ -191,12 +191,6 @@ TEXTS = {
         "They go when somebody next waits for the same pool. At once: DELETE FROM resourcepool_ticket WHERE"
         " busy_before is more than a minute ago (UTC).",
     ),
-    "W026": Text(
-        "MySQL has no limit for a silent transaction, and wait_timeout is %(value)s s: so long a host that vanishes"
-        " inside guard() keeps its row locked.",
-        'Set OPTIONS: {"init_command": "SET wait_timeout = 600"} for this database, and CONN_HEALTH_CHECKS where'
-        " connections are kept for longer.",
-    ),
 }
 
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from resourcepool.safety.problem import Problem, problem
 
 LONGEST_LOCK_WAIT = 10  # seconds
-LONGEST_SILENCE = 600  # seconds
 SHORTEST_BUSY_TIMEOUT = 5  # seconds
 RELAXED = ("read committed", "read uncommitted")
 
@@ -54,7 +53,6 @@ RULES = (
     Rule("W006", "wsrep_on", bool),
     Rule("W009", "replicates", bool),
     Rule("W012", "innodb_lock_wait_timeout", lambda seconds: seconds > LONGEST_LOCK_WAIT),
-    Rule("W026", "wait_timeout", lambda seconds: seconds > LONGEST_SILENCE),
     # PostgreSQL
     Rule("W007", "synchronous_commit", _is_off),
     Rule("W008", "fsync", _is_off),

@@ -18,7 +18,10 @@ from tests.servers import SERVERS, Server
 WORKERS, ROWS = 48, 40
 # Options with which a killed server forgets what it has committed. PostgreSQL's synchronous_commit=off takes a power
 # cut to show: what it does not flush it has given to the operating system a few milliseconds later.
-FORGETFUL = {"mariadb": ["--innodb-flush-log-at-trx-commit=0"]}
+FORGETFUL = {
+    "mariadb": ["--innodb-flush-log-at-trx-commit=0"],
+    "mysql": ["--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0"],
+}
 SETTLE = 3.0  # seconds more than the longest lease until the server has noticed that everybody is gone
 TICK = 5.0  # seconds between two lines of progress
 

@@ -20,7 +20,7 @@ from tests.processes import kill_group
 from tests.relay import Relay, Trick
 from tests.spawned import ROOT
 
-# How the statements of a kind are recognised: on MariaDB, on PostgreSQL.
+# How the statements of a kind are recognised: on MariaDB and MySQL, on PostgreSQL.
 KINDS = {
     "claim": ("LAST_INSERT_ID(", "SKIP LOCKED) AND"),
     "renew": ("RESOURCEPOOL_PROXY SET BUSY_BEFORE = GREATEST(",) * 2,  # and guard

@@ -107,7 +107,7 @@ class TestMySQL:
         with alias("strange", OPTIONS={"client_flag": MULTI_STATEMENTS | 2}):
             assert codes("strange") == set()
 
-    @pytest.mark.parametrize("engine", ["MyISAM", "Aria"])
+    @pytest.mark.parametrize("engine", ["MyISAM", pytest.param("Aria", marks=pytest.mark.only("mariadb"))])
     def test_a_table_without_transactions(self, engine: str) -> None:
         table = Bare._meta.db_table
         with changed(f"ALTER TABLE {table} ENGINE={engine}", f"ALTER TABLE {table} ENGINE=InnoDB"):

@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from tests.aliases import alias, at, codes
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.servers import MariaDB, PostgreSQL, Server
+from tests.servers import MariaDB, MySQL, PostgreSQL, Server
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +33,14 @@ def mariadb() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
+def mysql() -> Iterator[Server]:
+    options = ["--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0", "--read-only=ON"]
+    with MySQL(options=options) as server, contextlib.closing(server.connect()) as connection:
+        connection.cursor().execute("CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1'")
+        yield server
+
+
+@pytest.fixture(scope="module")
 def postgresql() -> Iterator[Server]:
     with PostgreSQL(options=["-cfsync=off", "-cfull_page_writes=off"]) as server:
         server.stop()
@@ -42,7 +50,7 @@ def postgresql() -> Iterator[Server]:
         yield server
 
 
-@pytest.mark.only("mysql")
+@pytest.mark.only("mariadb")
 class TestMariaDB:
     def test_everything_is_found(self, mariadb: Server) -> None:
         with alias("strange", **at(mariadb.url)):
@@ -60,6 +68,16 @@ class TestMariaDB:
 
     def test_the_doctor_calls_it_unsafe_and_says_no_password(self, mariadb: Server, capsys: Any) -> None:
         assert_unsafe(mariadb, {"E004", "E007", "W004", "W005", "W006", "W009"}, capsys)
+
+
+@pytest.mark.only("oracle_mysql")
+class TestMySQL:
+    def test_everything_is_found(self, mysql: Server) -> None:
+        with alias("strange", **at(mysql.url)):
+            assert codes("strange") == {"E007", "W004", "W005", "W009"}
+
+    def test_the_doctor_calls_it_unsafe_and_says_no_password(self, mysql: Server, capsys: Any) -> None:
+        assert_unsafe(mysql, {"E007", "W004", "W005", "W009"}, capsys)
 
 
 @pytest.mark.only("postgresql")

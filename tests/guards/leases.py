@@ -264,6 +264,22 @@ LEASES = (
         ("tests/leases/test_lease_endings.py", "tests/leases/test_interrupted.py"),
     ),
     Mutation(
+        "a claim on MySQL does not wait for a locked row",
+        "dialect/mysql.py",
+        """return update.replace(f"{pk} = %s", f"{pk} = {_unlocked(table, pk, f'{pk} = %s')}", 1)""",
+        "return update",
+        ("tests/leases/test_locked_claims.py",),
+        "mysql",
+    ),
+    Mutation(
+        "MySQL ends a session that is silent in a transaction",
+        "dialect/mysql.py",
+        "        return _IDLE",
+        "        return None",
+        ("tests/leases/test_silence.py",),
+        "mysql",
+    ),
+    Mutation(
         "a name of a prepared statement means its text",
         "dialect/prepared.py",
         "hashlib.sha256(f'{database} {self.text}'.encode()).hexdigest()[:24]",

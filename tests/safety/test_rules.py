@@ -55,8 +55,6 @@ ROOT = Path(__file__).resolve().parents[2]
         ("TEST MIRROR", "default", "W010"),
         ("innodb_lock_wait_timeout", 50, "W012"),
         ("innodb_lock_wait_timeout", 10, None),
-        ("wait_timeout", 28_800, "W026"),
-        ("wait_timeout", 600, None),
         ("lock_timeout", 0, "W012"),
         ("lock_timeout", 0.5, None),
         ("lock_timeout", 60.0, "W012"),

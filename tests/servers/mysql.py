@@ -42,6 +42,7 @@ class MySQL(Server):
             "--mysqlx=OFF",
             f"--default-time-zone={self.timezone}",
             f"--max-connections={self.max_connections}",
+            "--sql-require-primary-key=ON",  # as some who host it have it
             *self.options,
         ]
 

@@ -15,7 +15,7 @@ NUMBERS = ("innodb_flush_log_at_trx_commit", "innodb_lock_wait_timeout")
 READ_ONLY = ("read_only", "super_read_only", "innodb_read_only")
 VARIABLES = (
     *(*NUMBERS, *READ_ONLY, "tx_isolation", "transaction_isolation"),
-    *("log_bin", "sync_binlog", "wsrep_on", "wait_timeout"),
+    *("log_bin", "sync_binlog", "wsrep_on"),
 )
 
 
@@ -37,8 +37,6 @@ class MySQLInspector(Inspector):
             "wsrep_on": said.get("wsrep_on", "OFF") == "ON",
             **{name: int(said[name]) for name in NUMBERS if name in said},
         }
-        if not self._is_mariadb:  # which has limits for transactions alone
-            facts["wait_timeout"] = int(said["wait_timeout"])
         if said.get("log_bin") == "ON":
             facts["sync_binlog"] = int(said["sync_binlog"])
         with contextlib.suppress(DatabaseError):  # this user may not ask

@@ -16,7 +16,7 @@ from resourcepool.queues.planning.strategies import with_room
 What = Move.What
 
 # The longest time, in seconds, from a request's UPDATE to its COMMIT: the database server ends a session that is idle
-# for longer (``dialect/transactions.py``; MySQL does not).
+# for longer (``dialect/transactions.py``).
 COMMITS_WITHIN = 10.0
 
 

@@ -50,7 +50,7 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper) -> None:
 
 
 def limited(using: str, *, wait: int = WAIT) -> AbstractContextManager[None]:
-    """Open a transaction that MariaDB and PostgreSQL end after 5 s of silence, so that a dead process blocks no one."""
+    """Open a transaction that the server ends after 5 s of silence, so that a dead process blocks no one."""
     return brief_transaction(connections[using], wait=wait)
 
 

@@ -39,7 +39,7 @@ def _many_unused() -> None:
 def looks_at(sql: str) -> int:
     """Return how many rows the server means to read for the costliest table of a statement."""
     with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN {sql}")
+        cursor.execute(f"EXPLAIN FORMAT=TRADITIONAL {sql}")
         names = [column[0] for column in cursor.description]
         plan = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     return max((int(row["rows"] or 0) for row in plan if not str(row["table"]).startswith("<")), default=0)
