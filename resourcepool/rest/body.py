@@ -11,6 +11,7 @@ from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 
 from resourcepool.exceptions import BadOption, Hidden
+from resourcepool.rest.errors import LengthRequired
 
 NUL = "\0"  # text with it is text that PostgreSQL does not take
 
@@ -37,7 +38,9 @@ def body(request: Request, allowed: Collection[str], needed: Collection[str] = (
 
     Raises:
         BadOption: it is no object, has another name than ``allowed`` and ``needed``, or lacks one of ``needed``.
+        LengthRequired: see ``refuse_without_length``.
     """
+    refuse_without_length(request._request)
     try:
         found = request.data
     except RequestDataTooBig:
@@ -55,6 +58,20 @@ def body(request: Request, allowed: Collection[str], needed: Collection[str] = (
         if name not in found:
             raise BadOption(name, Hidden(), because="it is needed")
     return found
+
+
+def refuse_without_length(request: HttpRequest) -> None:
+    """Raise LengthRequired for a body without a Content-Length, which Django would take for an empty one.
+
+    HTTP/1.1 sends such a body in chunks, and says so; HTTP/2 does not say so.
+    """
+    meta = request.META
+    if str(meta.get("CONTENT_LENGTH", "")).isdecimal():
+        return
+    source = meta["wsgi.input"] if meta.get("wsgi.input_terminated") else request
+    if "HTTP_TRANSFER_ENCODING" in meta or source.read(1):
+        why = "its length is missing: send Content-Length, not Transfer-Encoding: chunked"
+        raise LengthRequired("body", Hidden(), because=why)
 
 
 def parameters(request: Request, allowed: Collection[str]) -> dict[str, str]:

@@ -21,8 +21,13 @@ class NotFound(BadOption):
     """There is nothing of the name that an address has."""
 
 
+class LengthRequired(BadOption):
+    """A body came without its length."""
+
+
 STATUSES: Mapping[type[Exception], int] = {
     NotFound: 404,
+    LengthRequired: 411,
     BadOption: 400,
     LeaseLost: 409,
     AcquireTimeout: 423,

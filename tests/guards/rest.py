@@ -95,6 +95,13 @@ REST = (
         "",
         INPUTS,
     ),
+    Mutation(
+        "rest: a body in chunks is not taken for none",
+        READ,
+        "    refuse_without_length(request._request)\n",
+        "",
+        INPUTS,
+    ),
     Mutation("rest: JSON is UTF-8", VIEW, 'request.encoding = "utf-8"', "pass", INPUTS),
     Mutation(
         "rest: no report of an error has a secret",
