@@ -45,6 +45,8 @@ DEFAULTS: dict[str, Any] = {
     # What this node is, for timers: labels such as {"zone": "eu"} or {"canary": "yes"}, and the version of your code.
     "NODE_LABELS": {},
     "NODE_VERSION": "",
+    # How many requests over REST may wait in line at a time in one process of the web server. Fewer than its threads.
+    "REST_WAITS": 1,
     # Per model, e.g. {"resourcepool.Proxy": {"ttl": 30}}: ttl, timeout, cooldown, max_hold, strategy, history,
     # leak_after.
     "POOLS": {},
@@ -86,6 +88,11 @@ def _ticket_ttl(value: object) -> float:
 
 # Asked for by every wait; typed, because 1 == True.
 _known_ticket_ttl = lru_cache(maxsize=1, typed=True)(_ticket_ttl)
+
+
+def rest_waits() -> int:
+    """Return RESOURCEPOOL["REST_WAITS"]; raises BadOption."""
+    return options.whole("RESOURCEPOOL['REST_WAITS']", setting("REST_WAITS"), least=0, most=10_000)
 
 
 def pool_setting(label: str, option: str, declared: Mapping[str, Any]) -> Any:

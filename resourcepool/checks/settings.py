@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from resourcepool import options
-from resourcepool.conf import DEFAULTS, POOL_OPTIONS, setting, ticket_ttl
+from resourcepool.conf import DEFAULTS, POOL_OPTIONS, rest_waits, setting, ticket_ttl
 from resourcepool.elections.models import election_models
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
@@ -33,7 +33,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
         return [Error("RESOURCEPOOL is not a dict.", id="resourcepool.E001")]
     found = list(_unknown("RESOURCEPOOL", chosen, DEFAULTS))
     found += _check_options("RESOURCEPOOL", {name.upper(): setting(name.upper()) for name in POOL_OPTIONS})
-    of_rows, of_nodes = (ticket_ttl, history_kept, history_rows), (node_labels, node_version)
+    of_rows, of_nodes = (ticket_ttl, history_kept, history_rows), (node_labels, node_version, rest_waits)
     for check in (*of_rows, *of_nodes, Limits.from_settings, _check_quarantine, _check_keys, _check_prepared):
         found += _wrong("", check)
     found += _check_hints()

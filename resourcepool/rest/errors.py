@@ -41,7 +41,8 @@ def refused(error: Exception, status: int) -> Response:
     data = {"error": type(error).__name__, "detail": shown(error)}
     if isinstance(error, BadOption):
         data["name"] = error.name
-    answer = Response(data, status, headers={"Retry-After": str(RETRY_AFTER)} if status in LATER else None)
+    later = {"Retry-After": str(getattr(error, "retry_after", RETRY_AFTER))}
+    answer = Response(data, status, headers=later if status in LATER else None)
     answer._has_been_logged = True  # type: ignore[attr-defined]  # by Django: it happens all the time
     return answer
 

@@ -19,6 +19,7 @@ from resourcepool.resources.requests import RESERVED
 from resourcepool.rest.access import caller, pool_of, require, user_name
 from resourcepool.rest.grants import detached, lease_for, of_token
 from resourcepool.rest.view import View
+from resourcepool.rest.waits import waiting
 from resourcepool.status.reading import as_data
 from resourcepool.waiting.request import Request as Wish
 
@@ -41,7 +42,8 @@ class Acquire(View):
         chosen = {name: asked[name] for name in OF_POOLS if name in asked}
         own = {"timeout": timeout_of(asked), "holder": holder_of(request, asked, is_one_of_many=False)}
         wish = model.pool.request(1, {**selectors_of(asked), **chosen, **own})
-        lease = lease_for(model.pool, wish, asked)
+        with waiting(request, wish) as may:
+            lease = lease_for(model.pool, may, asked)
         try:
             resource = as_data(lease.resource.for_holder())
         except BaseException:
@@ -62,7 +64,8 @@ class AcquireLock(View):
         lock = Lock(name, ttl=asked.get("ttl", TTL))
         terms = Terms(lock.ttl, holder_of(request, asked, is_one_of_many=True))
         wish = Wish(terms, timeout=timeout_of(asked), selector=lock.name)
-        return Response(detached(lease_for(lock, wish, asked, pk=lock.name)), 201)
+        with waiting(request, wish) as may:
+            return Response(detached(lease_for(lock, may, asked, pk=lock.name)), 201)
 
 
 class LeaseView(View):

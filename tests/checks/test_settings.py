@@ -72,6 +72,7 @@ def test_settings_of_a_pool_are_fine() -> None:
         ),
         ({"NODE_LABELS": {"zone": 1}}, "E001", "RESOURCEPOOL['NODE_LABELS']={'zone': 1} is not allowed", ""),
         ({"NODE_VERSION": 2}, "E001", "RESOURCEPOOL['NODE_VERSION']=2 is not allowed", ""),
+        ({"REST_WAITS": -1}, "E001", "RESOURCEPOOL['REST_WAITS']=-1 is not allowed", ""),
         ({"TICKET_TTL": "x"}, "E001", "RESOURCEPOOL['TICKET_TTL']='x' is not allowed", ""),
         ({"TICKET_TTL": [6]}, "E001", "RESOURCEPOOL['TICKET_TTL']=[6] is not allowed", ""),
         (

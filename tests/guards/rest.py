@@ -2,13 +2,13 @@
 
 from tests.guards.mutation import Mutation
 
-LEASING, VIEW, OPERATING, MAY, GRANTS, READ, REMOTE = (
-    *(f"rest/{name}.py" for name in ("leasing", "view", "operating", "access", "grants", "body")),
+LEASING, VIEW, OPERATING, MAY, GRANTS, READ, WAITS, REMOTE = (
+    *(f"rest/{name}.py" for name in ("leasing", "view", "operating", "access", "grants", "body", "waits")),
     "leases/remote.py",
 )
 ACCESS, LEASES = ("tests/rest/test_access.py",), ("tests/rest/test_leasing.py",)
 REPEATED, INPUTS = ("tests/rest/test_request_id.py",), ("tests/rest/test_inputs.py",)
-PROCESSES = ("tests/rest/test_processes.py",)
+PROCESSES, WAITING = ("tests/rest/test_processes.py",), ("tests/rest/test_waits.py",)
 
 REST = (
     Mutation("rest: only who is logged in", VIEW, "(IsAuthenticated,)", "()", ACCESS),
@@ -101,6 +101,14 @@ REST = (
         "    refuse_without_length(request._request)\n",
         "",
         INPUTS,
+    ),
+    Mutation("rest: only so many requests wait", WAITS, "self._taken < most", "True", WAITING),
+    Mutation(
+        "rest: with one thread nobody waits",
+        WAITS,
+        'request.META.get("wsgi.multithread", True)',
+        "True",
+        WAITING,
     ),
     Mutation("rest: JSON is UTF-8", VIEW, 'request.encoding = "utf-8"', "pass", INPUTS),
     Mutation(
