@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.clock import monotonic
-from resourcepool.exceptions import AcquireTimeout, LeaseLost
+from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.remote import Remote, Token, detach
@@ -15,6 +16,7 @@ from resourcepool.leases.terms import Grant, Terms
 from resourcepool.locks.models import Mutex
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.registry import key, resource_model
+from resourcepool.rest.names import Name
 from resourcepool.status.reading import as_data, fetched
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import AwaitedLease
@@ -40,6 +42,7 @@ def lease_for(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any
 
     Raises:
         AcquireTimeout: it did not come free in time.
+        BadOption: that was sent with other parameters.
     """
     before = take_over(source, wish, which) if "request_id" in asked else None
     return acquired(source, wish) if before is None else before
@@ -67,8 +70,8 @@ def take_over(source: Source, wish: Wish, which: Mapping[str, Any]) -> Any:
     """
     name, connection = wish.terms.holder, connections[source.using]
     refuse_open_transaction(connection, wish)
-    rows = verbs.rows_of(connection, source.model).held_by(name).filter(**which).order_by("pk")
-    for pk, fence, holder in fetched(rows.values_list("pk", "fence", "holder")[:MOST_SAME]):
+    for pk, fence, holder in fetched(same_request(connection, source, name).filter(**which)[:MOST_SAME]):
+        refuse_other(Name.read(holder), Name.read(name))
         if holder != name:  # databases may take "A" for "a"
             continue
         sent_at = monotonic()
@@ -77,6 +80,21 @@ def take_over(source: Source, wish: Wish, which: Mapping[str, Any]) -> Any:
             grant = Grant(pk, before.hand_over(name), name, sent_at)
             return source.handle(source.using, grant, wish)
     return None
+
+
+def same_request(connection: BaseDatabaseWrapper, source: Source, name: str) -> Any:
+    """Return the rows that the user's request of this holder's name has, whatever else it was sent with; and others."""
+    own: Any = Name.read(name)
+    rows = verbs.rows_of(connection, source.model).held().order_by("pk")
+    found = rows.filter(holder__contains=f" #{own.request_id} ~", holder__endswith=own.user)
+    return found.values_list("pk", "fence", "holder")
+
+
+def refuse_other(before: Name | None, now: Name | None) -> None:
+    """Raise BadOption for a request that has a lease, and was sent with other parameters then."""
+    if before and now and before.is_same_request(now) and (names := now.differing(before)):
+        why = f"it was sent before with another {' and another '.join(names)}: new requests have new ids"
+        raise BadOption("request_id", now.request_id, because=why)
 
 
 def remote(model: Any, grant: Grant, wish: Wish) -> Any:

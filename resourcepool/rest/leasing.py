@@ -1,6 +1,5 @@
 """Leases for programs in any language: acquire a resource or a lock, renew, release, quarantine."""
 
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,16 +15,15 @@ from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import Mutex
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.requests import RESERVED
-from resourcepool.rest.access import caller, pool_of, require, user_name
+from resourcepool.rest.access import pool_of, require
 from resourcepool.rest.grants import detached, lease_for, of_token
+from resourcepool.rest.names import holder_of
 from resourcepool.rest.view import View
 from resourcepool.rest.waits import waiting
 from resourcepool.status.reading import as_data
 from resourcepool.waiting.request import Request as Wish
 
 LONGEST_WAIT = 25.0  # seconds; web servers and proxies give up on an answer after 30
-MOST_NAME = 80  # characters of a holder's name: with a request's id and a user's they fit in its column
-MOST_ID = 64  # characters of a request's id
 OF_POOLS = ("ttl", "priority", "strategy", "cooldown", "max_hold")
 OF_ALL = ("timeout", "holder", "request_id")
 
@@ -128,21 +126,3 @@ def selectors_of(asked: Mapping[str, Any]) -> dict[str, Any]:
 def timeout_of(asked: Mapping[str, Any]) -> float:
     """Return how many seconds to wait; 0 unless the body says otherwise."""
     return options.seconds("timeout", asked.get("timeout", 0), most=LONGEST_WAIT)
-
-
-def holder_of(request: Request, asked: Mapping[str, Any], *, is_one_of_many: bool) -> str:
-    """Return the holder's name of a body, with its ``request_id``, or a number where none is given.
-
-    Args:
-        is_one_of_many: a name that was chosen gets a number, too: whoever holds one lock under it and waits for another
-            would look like one that waits for itself.
-    """
-    # Without the address: sent again, a request may come by another one.
-    default = user_name(request) if "request_id" in asked else caller(request)
-    holder = options.text("holder", asked.get("holder", default), most=MOST_NAME)
-    if "#" in holder:  # or somebody could name himself as the request of somebody else, and share its lease
-        raise BadOption("holder", holder, because="# begins the id of a request: send that as request_id")
-    if "request_id" in asked:
-        request_id = options.text("request_id", asked["request_id"], most=MOST_ID)
-        return f"{holder} #{request_id} of user {request.user.pk}"
-    return f"{holder} #{secrets.token_hex(4)}" if is_one_of_many or "holder" not in asked else holder

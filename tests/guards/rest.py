@@ -2,8 +2,11 @@
 
 from tests.guards.mutation import Mutation
 
-LEASING, VIEW, OPERATING, MAY, GRANTS, READ, WAITS, REMOTE = (
-    *(f"rest/{name}.py" for name in ("leasing", "view", "operating", "access", "grants", "body", "waits")),
+LEASING, VIEW, OPERATING, MAY, GRANTS, READ, WAITS, NAMES, REMOTE = (
+    *(
+        f"rest/{name}.py"
+        for name in ("leasing", "view", "operating", "access", "grants", "body", "waits", "names")
+    ),
     "leases/remote.py",
 )
 ACCESS, LEASES = ("tests/rest/test_access.py",), ("tests/rest/test_leasing.py",)
@@ -30,12 +33,19 @@ REST = (
         ACCESS,
     ),
     Mutation("rest: a selector is no option", LEASING, "if name in RESERVED:", "if False:", LEASES),
-    Mutation("rest: no name is another's request", LEASING, 'if "#" in holder:', "if False:", LEASES),
+    Mutation("rest: no name is another's request", NAMES, 'if "#" in holder:', "if False:", LEASES),
     Mutation(
         "rest: a request is its user's",
-        LEASING,
-        'f"{holder} #{request_id} of user {request.user.pk}"',
-        'f"{holder} #{request_id}"',
+        NAMES,
+        'return f" of user {key',
+        'return f" of user {"x"',
+        REPEATED,
+    ),
+    Mutation(
+        "rest: the same request has the same parameters",
+        GRANTS,
+        "        refuse_other(Name.read(holder), Name.read(name))\n",
+        "",
         REPEATED,
     ),
     Mutation(
