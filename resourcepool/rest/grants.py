@@ -104,13 +104,16 @@ def remote(model: Any, grant: Grant, wish: Wish) -> Any:
     return RemoteResource(model.pool, model.pool.using, grant, wish)
 
 
-def of_token(token: Token) -> Any:
-    """Return the handle of the lease that a token is about; raises BadOption where there is no such pool any more."""
+def of_token(token: Token, actor: str) -> Any:
+    """Return the handle of the lease that a token is about; raises BadOption where there is no such pool any more.
+
+    Args:
+        actor: who acts, for the history.
+    """
     model: Any = Mutex if token.model == Mutex._meta.label_lower else resource_model(token.model)
     is_recorded = model is not Mutex and model.pool.keeps_history
-    terms = Terms(
-        token.ttl, token.holder, cooldown=token.cooldown, max_hold=token.max_hold, is_recorded=is_recorded
-    )
+    of_grant = {"cooldown": token.cooldown, "max_hold": token.max_hold}
+    terms = Terms(token.ttl, token.holder, **of_grant, is_recorded=is_recorded, actor=actor)
     return remote(model, token.grant(key(model, token.pk)), Wish(terms))
 
 

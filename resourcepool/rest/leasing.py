@@ -1,5 +1,6 @@
 """Leases for programs in any language: acquire a resource or a lock, renew, release, quarantine."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import Mutex
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.requests import RESERVED
-from resourcepool.rest.access import pool_of, require
+from resourcepool.rest.access import caller, pool_of, require
 from resourcepool.rest.grants import detached, lease_for, of_token
 from resourcepool.rest.names import holder_of
 from resourcepool.rest.view import View
@@ -40,6 +41,7 @@ class Acquire(View):
         chosen = {name: asked[name] for name in OF_POOLS if name in asked}
         own = {"timeout": timeout_of(asked), "holder": holder_of(request, asked, is_one_of_many=False)}
         wish = model.pool.request(1, {**selectors_of(asked), **chosen, **own})
+        wish = dataclasses.replace(wish, terms=dataclasses.replace(wish.terms, actor=caller(request)))
         with waiting(request, wish) as may:
             lease = lease_for(model.pool, may, asked)
         try:
@@ -73,7 +75,7 @@ class LeaseView(View):
 
     def post(self, request: Request) -> Response:
         asked = self.sent()
-        lease = of_token(Token.read(asked["lease"]))
+        lease = of_token(Token.read(asked["lease"]), caller(request))
         require(request, "lease", lease.model)
         return self.done(lease, asked)
 
@@ -100,7 +102,7 @@ class Release(LeaseView):
 
 
 class Quarantine(LeaseView):
-    """``POST leases/quarantine``: a resource that proved bad."""
+    """``POST leases/quarantine``: a resource that proved bad. Who may do this may put a whole pool away."""
 
     needs = ("lease", "reason")
     answers = {204: ""}
@@ -108,6 +110,7 @@ class Quarantine(LeaseView):
     def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
         if not isinstance(lease, ResourceLease):
             raise BadOption("lease", lease.pk, "of a resource, not of a lock")
+        require(self.request, "quarantine", lease.model)
         lease.quarantine(asked["reason"])
         return Response(status=204)
 

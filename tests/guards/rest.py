@@ -26,6 +26,20 @@ REST = (
         ACCESS,
     ),
     Mutation(
+        "rest: to quarantine takes more than to lease",
+        LEASING,
+        '        require(self.request, "quarantine", lease.model)\n',
+        "",
+        ACCESS,
+    ),
+    Mutation(
+        "rest: the history says who leased",
+        LEASING,
+        "wish = dataclasses.replace(wish, terms=dataclasses.replace(wish.terms, actor=caller(request)))",
+        "pass",
+        LEASES,
+    ),
+    Mutation(
         "rest: an operation's own permission",
         OPERATING,
         "        require(request, operation.permission, model)\n",

@@ -60,7 +60,7 @@ def call(db: None) -> Callable[..., Caller]:
 
 @pytest.fixture
 def crawler(call: Callable[..., Caller]) -> Caller:
-    return call("lease_proxy", "lease_mutex")
+    return call("lease_proxy", "quarantine_proxy", "lease_mutex")
 
 
 @pytest.fixture

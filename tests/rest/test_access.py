@@ -39,7 +39,7 @@ POSTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "pools/<str:pool>/acquire": (("lease_proxy",), {}),
     "leases/renew": (("lease_proxy",), {"lease": ""}),
     "leases/release": (("lease_proxy",), {"lease": ""}),
-    "leases/quarantine": (("lease_proxy",), {"lease": "", "reason": "x"}),
+    "leases/quarantine": (("lease_proxy", "quarantine_proxy"), {"lease": "", "reason": "x"}),
     "pools/<str:pool>/operations/<str:name>": (("view_proxy", "operate_proxy"), {"all": True, "reason": "x"}),
     "locks/<path:name>/acquire": (("lease_mutex",), {}),
     "streams/<path:name>/submit": (("submit_stream",), {"type": "t"}),

@@ -117,6 +117,19 @@ def test_a_bad_resource_is_quarantined_by_its_holder(crawler: Caller) -> None:
     assert (columns(row)["status"], columns(row)["reason"]) == ("quarantined", "banned by the shop")
 
 
+def test_the_history_tells_who_quarantined_it_whatever_the_holder_calls_itself(
+    transactional_db: None, crawler: Caller, settings: Any
+) -> None:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    row = new(Proxy)
+    lease = crawler.got("pools/proxy/acquire", holder="ann")["lease"]
+    crawler.got("leases/quarantine", 204, lease=lease, reason="banned")
+    assert told(row) == ["quarantined"]
+    event = Event.objects.get()
+    assert (event.actor, event.holder) == ("bot@127.0.0.1 (api)", f"ann of user {User.objects.get().pk}")
+    Event.objects.all()._raw_delete("default")
+
+
 def test_nothing_free_is_said_at_once_and_when_to_ask_again(crawler: Caller) -> None:
     hold(new(Proxy))
     answer = crawler.post("pools/proxy/acquire")
@@ -145,6 +158,7 @@ def test_the_history_tells_when_it_was_got_and_given_back(
     crawler.post("leases/release", lease=lease)
     assert told(row) == ["acquired", "released"]
     assert Event.objects.get(what="released").holder.startswith("crawler-7 of user ")
+    assert {*Event.objects.values_list("actor", flat=True)} == {"bot@127.0.0.1 (api)"}
     Event.objects.all()._raw_delete("default")
 
 

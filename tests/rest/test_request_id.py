@@ -35,6 +35,7 @@ def test_the_history_tells_that_it_went_from_the_one_to_the_other(
     lease = [crawler.got("pools/proxy/acquire", request_id="r-1")["lease"] for _ in range(2)][-1]
     crawler.got("leases/release", 204, lease=lease)
     assert told(row) == ["handed_over", "released"]  # each with its beginning
+    assert {*Event.objects.values_list("actor", flat=True)} == {"bot@127.0.0.1 (api)"}
     Event.objects.all()._raw_delete("default")
 
 
