@@ -1,5 +1,6 @@
 """How errors are answered: the kind, and a sentence."""
 
+import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -15,10 +16,24 @@ from resourcepool.exceptions import (
 )
 
 RETRY_AFTER = 1  # seconds
+LATEST = 5  # seconds, where many are told to come again
+
+
+def spread() -> int:
+    """Return a number of seconds after which to come again, another one each time: not all are to come together."""
+    return random.randint(1, LATEST)  # noqa: S311 (no secret)
 
 
 class NotFound(BadOption):
     """There is nothing of the name that an address has."""
+
+
+class TooManyLeases(ResourcePoolError):
+    """The user has as many leases of this pool as one may have."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.retry_after = spread()
 
 
 class LengthRequired(BadOption):
@@ -31,6 +46,7 @@ STATUSES: Mapping[type[Exception], int] = {
     BadOption: 400,
     LeaseLost: 409,
     AcquireTimeout: 423,
+    TooManyLeases: 423,
     DatabaseUnavailable: 503,
     ResourcePoolError: 409,
 }

@@ -16,6 +16,7 @@ from resourcepool.leases.terms import Grant, Terms
 from resourcepool.locks.models import Mutex
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.registry import key, resource_model
+from resourcepool.rest.limits import Quota
 from resourcepool.rest.names import Name
 from resourcepool.status.reading import as_data, fetched
 from resourcepool.waiting.acquire import acquire
@@ -34,7 +35,7 @@ class RemoteLock(Remote, AwaitedLease):
     """A lock, held by a program elsewhere."""
 
 
-def lease_for(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any) -> Any:
+def lease_for(source: Source, wish: Wish, asked: Mapping[str, Any], quota: Quota, **which: Any) -> Any:
     """Return the lease that is wished for, or, with a ``request_id``, of what the same request got before.
 
     Args:
@@ -43,9 +44,19 @@ def lease_for(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any
     Raises:
         AcquireTimeout: it did not come free in time.
         BadOption: that was sent with other parameters.
+        TooManyLeases: the user has enough.
     """
     before = take_over(source, wish, which) if "request_id" in asked else None
-    return acquired(source, wish) if before is None else before
+    if before is not None:
+        return before
+    quota.refuse_if_spent(source, with_this=False)
+    lease = acquired(source, wish)
+    try:
+        quota.refuse_if_spent(source, with_this=True)
+    except BaseException:
+        lease.abandon()
+        raise
+    return lease
 
 
 def acquired(source: Source, wish: Wish) -> Any:
@@ -112,8 +123,14 @@ def of_token(token: Token, actor: str) -> Any:
     """
     model: Any = Mutex if token.model == Mutex._meta.label_lower else resource_model(token.model)
     is_recorded = model is not Mutex and model.pool.keeps_history
-    of_grant = {"cooldown": token.cooldown, "max_hold": token.max_hold}
-    terms = Terms(token.ttl, token.holder, **of_grant, is_recorded=is_recorded, actor=actor)
+    terms = Terms(
+        token.ttl,
+        token.holder,
+        cooldown=token.cooldown,
+        max_hold=token.max_hold,
+        is_recorded=is_recorded,
+        actor=actor,
+    )
     return remote(model, token.grant(key(model, token.pk)), Wish(terms))
 
 

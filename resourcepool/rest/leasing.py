@@ -18,7 +18,8 @@ from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.requests import RESERVED
 from resourcepool.rest.access import caller, pool_of, require
 from resourcepool.rest.grants import detached, lease_for, of_token
-from resourcepool.rest.names import holder_of
+from resourcepool.rest.limits import limited, quota
+from resourcepool.rest.names import holder_of, of_user
 from resourcepool.rest.view import View
 from resourcepool.rest.waits import waiting
 from resourcepool.status.reading import as_data
@@ -40,10 +41,10 @@ class Acquire(View):
         asked = self.sent()
         chosen = {name: asked[name] for name in OF_POOLS if name in asked}
         own = {"timeout": timeout_of(asked), "holder": holder_of(request, asked, is_one_of_many=False)}
-        wish = model.pool.request(1, {**selectors_of(asked), **chosen, **own})
+        wish = limited(model, model.pool.request(1, {**selectors_of(asked), **chosen, **own}), asked)
         wish = dataclasses.replace(wish, terms=dataclasses.replace(wish.terms, actor=caller(request)))
         with waiting(request, wish) as may:
-            lease = lease_for(model.pool, may, asked)
+            lease = lease_for(model.pool, may, asked, quota(model, of_user(request)))
         try:
             resource = as_data(lease.resource.for_holder())
         except BaseException:
@@ -63,9 +64,10 @@ class AcquireLock(View):
         asked = self.sent()
         lock = Lock(name, ttl=asked.get("ttl", TTL))
         terms = Terms(lock.ttl, holder_of(request, asked, is_one_of_many=True))
-        wish = Wish(terms, timeout=timeout_of(asked), selector=lock.name)
+        wish = limited(Mutex, Wish(terms, timeout=timeout_of(asked), selector=lock.name), asked)
         with waiting(request, wish) as may:
-            return Response(detached(lease_for(lock, may, asked, pk=lock.name)), 201)
+            lease = lease_for(lock, may, asked, quota(Mutex, of_user(request)), pk=lock.name)
+        return Response(detached(lease), 201)
 
 
 class LeaseView(View):

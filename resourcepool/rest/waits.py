@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import os
-import random
 import threading
 from collections.abc import Iterator
 
@@ -11,9 +10,8 @@ from rest_framework.request import Request
 
 from resourcepool.conf import rest_waits
 from resourcepool.exceptions import AcquireTimeout
+from resourcepool.rest.errors import spread
 from resourcepool.waiting.request import Request as Wish
-
-SPREAD = 5  # seconds, at most, after which a request that may not wait is to be sent again
 
 
 class TooManyWait(AcquireTimeout):
@@ -21,7 +19,7 @@ class TooManyWait(AcquireTimeout):
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
-        self.retry_after = random.randint(1, SPREAD)  # noqa: S311 (so that they do not all come back together)
+        self.retry_after = spread()
 
 
 class Places:

@@ -2,13 +2,14 @@
 
 from tests.guards.mutation import Mutation
 
-LEASING, VIEW, OPERATING, MAY, GRANTS, READ, WAITS, NAMES, REMOTE = (
+LEASING, VIEW, OPERATING, MAY, GRANTS, READ, WAITS, NAMES, LIMITS, REMOTE = (
     *(
         f"rest/{name}.py"
-        for name in ("leasing", "view", "operating", "access", "grants", "body", "waits", "names")
+        for name in ("leasing", "view", "operating", "access", "grants", "body", "waits", "names", "limits")
     ),
     "leases/remote.py",
 )
+LIMITED = ("tests/rest/test_limits.py",)
 ACCESS, LEASES = ("tests/rest/test_access.py",), ("tests/rest/test_leasing.py",)
 REPEATED, INPUTS = ("tests/rest/test_request_id.py",), ("tests/rest/test_inputs.py",)
 PROCESSES, WAITING = ("tests/rest/test_processes.py",), ("tests/rest/test_waits.py",)
@@ -51,8 +52,8 @@ REST = (
     Mutation(
         "rest: a request is its user's",
         NAMES,
-        'return f" of user {key',
-        'return f" of user {"x"',
+        "key = str(request.user.pk)",
+        'key = "x"',
         REPEATED,
     ),
     Mutation(
@@ -125,6 +126,16 @@ REST = (
         "    refuse_without_length(request._request)\n",
         "",
         INPUTS,
+    ),
+    Mutation(
+        "rest: no user has more leases than allowed", LIMITS, "+ (not with_this) > self.most", "< 0", LIMITED
+    ),
+    Mutation(
+        "rest: nor by requests at the same moment",
+        GRANTS,
+        "        quota.refuse_if_spent(source, with_this=True)\n",
+        "        pass\n",
+        LIMITED,
     ),
     Mutation("rest: only so many requests wait", WAITS, "self._taken < most", "True", WAITING),
     Mutation(
