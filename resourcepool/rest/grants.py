@@ -15,7 +15,7 @@ from resourcepool.leases.remote import Remote, Token, detach
 from resourcepool.leases.terms import Grant, Terms
 from resourcepool.locks.models import Mutex
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.resources.registry import key, resource_model
+from resourcepool.resources.registry import key
 from resourcepool.rest.limits import Quota
 from resourcepool.rest.names import Name
 from resourcepool.status.reading import as_data, fetched
@@ -115,13 +115,8 @@ def remote(model: Any, grant: Grant, wish: Wish) -> Any:
     return RemoteResource(model.pool, model.pool.using, grant, wish)
 
 
-def of_token(token: Token, actor: str) -> Any:
-    """Return the handle of the lease that a token is about; raises BadOption where there is no such pool any more.
-
-    Args:
-        actor: who acts, for the history.
-    """
-    model: Any = Mutex if token.model == Mutex._meta.label_lower else resource_model(token.model)
+def of_token(token: Token, model: Any, actor: str) -> Any:
+    """Return the handle of the lease of this model that a token is about; ``actor``: who acts, for the history."""
     is_recorded = model is not Mutex and model.pool.keeps_history
     terms = Terms(
         token.ttl,

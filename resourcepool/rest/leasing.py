@@ -16,7 +16,7 @@ from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import Mutex
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.requests import RESERVED
-from resourcepool.rest.access import caller, pool_of, require
+from resourcepool.rest.access import caller, pool_named, pool_of, require
 from resourcepool.rest.grants import detached, lease_for, of_token
 from resourcepool.rest.limits import limited, quota
 from resourcepool.rest.names import holder_of, of_user
@@ -77,9 +77,11 @@ class LeaseView(View):
 
     def post(self, request: Request) -> Response:
         asked = self.sent()
-        lease = of_token(Token.read(asked["lease"]), caller(request))
-        require(request, "lease", lease.model)
-        return self.done(lease, asked)
+        token = Token.read(asked["lease"])
+        is_lock = token.model == Mutex._meta.label_lower
+        model = Mutex if is_lock else pool_named(request, "lease", token.model)
+        require(request, "lease", model)
+        return self.done(of_token(token, model, caller(request)), asked)
 
     def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
         raise NotImplementedError

@@ -22,7 +22,7 @@ REST = (
     Mutation(
         "rest: the holder's permission, too",
         LEASING,
-        '        require(request, "lease", lease.model)\n',
+        '        require(request, "lease", model)\n',
         "",
         ACCESS,
     ),
@@ -69,6 +69,20 @@ REST = (
         "before.hand_over(name)",
         "fence",
         REPEATED,
+    ),
+    Mutation(
+        "rest: what has run out is not given back",
+        REMOTE,
+        "if retrying(self._connection, mine.expired().exists):",
+        "if False:",
+        LEASES,
+    ),
+    Mutation(
+        "rest: nobody is told of pools that he may not use",
+        MAY,
+        " for one in resource_models() if may(request, action, one))",
+        " for one in resource_models())",
+        ACCESS,
     ),
     Mutation("rest: what is detached is not kept here", REMOTE, "    keeper.forget(lease)\n", "", LEASES),
     Mutation(

@@ -9,7 +9,7 @@ from django.db import connection
 
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.remote import Token
-from resourcepool.models import Event, Proxy, Ticket
+from resourcepool.models import Event, Mutex, Proxy, Ticket
 from tests.app.models import Device
 from tests.app.rows import busy_for, columns, expire, hold, lasts, new, several
 from tests.eventually import InBackground, at_once, eventually
@@ -88,6 +88,24 @@ def test_one_that_ran_out_cannot_be_renewed_though_nobody_has_it(crawler: Caller
     expire(row)
     assert crawler.post("leases/renew", lease=lease).status_code == 409
     assert busy_for(row) < 0
+
+
+@pytest.mark.parametrize("act", ["release", "quarantine"])
+@pytest.mark.parametrize("of", ["pools/proxy", "locks/nightly"])
+def test_one_that_ran_out_is_not_given_back_though_nobody_has_it(crawler: Caller, of: str, act: str) -> None:
+    new(Proxy)
+    lease = crawler.got(f"{of}/acquire")["lease"]
+    row: Any = Proxy.objects.get() if "proxy" in of else Mutex.objects.get()
+    expire(row)
+    before = columns(row)
+    sent = {"reason": "bad"} if act == "quarantine" else {}
+    answer = crawler.post(f"leases/{act}", lease=lease, **sent)
+    if (of, act) == ("locks/nightly", "quarantine"):
+        assert answer.status_code == 400  # a lock is never quarantined
+    else:
+        assert (answer.status_code, answer.json()["error"]) == (409, "LeaseLost")
+        assert "not renewed" in answer.json()["detail"]
+    assert columns(row) == before
 
 
 def test_released_twice_it_is_over_the_second_time(crawler: Caller) -> None:
