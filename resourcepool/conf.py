@@ -45,6 +45,11 @@ DEFAULTS: dict[str, Any] = {
     # What this node is, for timers: labels such as {"zone": "eu"} or {"canary": "yes"}, and the version of your code.
     "NODE_LABELS": {},
     "NODE_VERSION": "",
+    # How many requests over REST may wait in line at a time in one process of the web server. Fewer than its threads.
+    "REST_WAITS": 1,
+    # What one user may have over REST, per model, e.g. {"resourcepool.Proxy": {"ttl": 120, "leases": 10}}: the longest
+    # "ttl" and "cooldown" in seconds, the most "leases" at a time, the least "priority".
+    "REST_LIMITS": {},
     # Per model, e.g. {"resourcepool.Proxy": {"ttl": 30}}: ttl, timeout, cooldown, max_hold, strategy, history,
     # leak_after.
     "POOLS": {},
@@ -86,6 +91,36 @@ def _ticket_ttl(value: object) -> float:
 
 # Asked for by every wait; typed, because 1 == True.
 _known_ticket_ttl = lru_cache(maxsize=1, typed=True)(_ticket_ttl)
+
+
+def rest_waits() -> int:
+    """Return RESOURCEPOOL["REST_WAITS"]; raises BadOption."""
+    return options.whole("RESOURCEPOOL['REST_WAITS']", setting("REST_WAITS"), least=0, most=10_000)
+
+
+def rest_limits(label: str) -> dict[str, Any]:
+    """Return what one user may have of the model ``label`` ("app.Model") over REST; raises BadOption.
+
+    Returns:
+        {"ttl", "cooldown": seconds; "leases": at a time, None: any number; "priority": the least}.
+    """
+    where, chosen = f"RESOURCEPOOL['REST_LIMITS'][{label!r}]", setting("REST_LIMITS").get(label, {})
+    if not isinstance(chosen, Mapping) or not chosen.keys() <= {"ttl", "cooldown", "leases", "priority"}:
+        raise BadOption(where, chosen, "a dict with ttl, cooldown, leases or priority")
+    found: dict[str, Any] = {
+        "ttl": options.DAY,
+        "cooldown": options.DAY,
+        "leases": None,
+        "priority": -1_000_000,
+    }
+    for name, value in chosen.items():
+        about = f"{where}[{name!r}]"
+        if name in ("ttl", "cooldown"):
+            found[name] = options.seconds(about, value, least=0.1 if name == "ttl" else 0.0)
+        else:
+            least = 0 if name == "leases" else -1_000_000
+            found[name] = options.whole(about, value, least=least, most=1_000_000)
+    return found
 
 
 def pool_setting(label: str, option: str, declared: Mapping[str, Any]) -> Any:

@@ -78,7 +78,7 @@ class Fact:
         fence: of the grant it is about; 0 when it is about none.
         holder: who had the lease; "" when nobody.
         reason: why, one line for people.
-        actor: the operator who did it; "" when a program did.
+        actor: the operator, or the user over REST, who did it; "" when a process of this project did.
         seconds: for how long the lease was held, or how long the check took; None: whoever told it does not know.
         ttl: for how many seconds the lease is good after each renewal, told when it is acquired; None: it is not told,
             or ``max_hold`` cuts the last of them short.

@@ -6,6 +6,7 @@
 import http.client
 import json
 import os
+import random
 import sys
 import threading
 import time
@@ -50,7 +51,7 @@ class Lease:
             if status not in AGAIN:
                 raise RuntimeError(f"{status}: {answer}")
             print(f"waiting: {status} {answer}", file=sys.stderr)
-            time.sleep(1)
+            time.sleep(random.uniform(1, 5))
         self.resource, self.ttl, self._token = answer["resource"], ttl, answer["lease"]
         self._ends_at = sent_at + answer["expires_in"]
         self._is_over = threading.Event()

@@ -28,7 +28,7 @@ id=$(od -An -N16 -tx8 /dev/urandom | tr -d ' \n')    # if an answer is lost, the
 while call 40 pools/proxy/acquire "{\"timeout\": 20, \"ttl\": 60, \"request_id\": \"$id\"}"; [ "$status" != 201 ]; do
     echo "with-proxy.sh: $status $(cat "$answer")" >&2
     case $status in
-        000 | 423 | 429 | 5*) sleep 1 ;;
+        000 | 423 | 429 | 5*) sleep $((1 + RANDOM % 5)) ;;    # others are told to come again, too
         *) exit 1 ;;
     esac
 done

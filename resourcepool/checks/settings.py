@@ -10,10 +10,11 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from resourcepool import options
-from resourcepool.conf import DEFAULTS, POOL_OPTIONS, setting, ticket_ttl
+from resourcepool.conf import DEFAULTS, POOL_OPTIONS, rest_limits, rest_waits, setting, ticket_ttl
 from resourcepool.elections.models import election_models
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
+from resourcepool.locks.models import Mutex
 from resourcepool.resources.quarantine import Policy
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.requests import check_option
@@ -33,7 +34,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
         return [Error("RESOURCEPOOL is not a dict.", id="resourcepool.E001")]
     found = list(_unknown("RESOURCEPOOL", chosen, DEFAULTS))
     found += _check_options("RESOURCEPOOL", {name.upper(): setting(name.upper()) for name in POOL_OPTIONS})
-    of_rows, of_nodes = (ticket_ttl, history_kept, history_rows), (node_labels, node_version)
+    of_rows, of_nodes = (ticket_ttl, history_kept, history_rows), (node_labels, node_version, rest_waits)
     for check in (*of_rows, *of_nodes, Limits.from_settings, _check_quarantine, _check_keys, _check_prepared):
         found += _wrong("", check)
     found += _check_hints()
@@ -55,7 +56,18 @@ def check_settings(**_: Any) -> list[CheckMessage]:
             else:
                 hint = f"There are: {', '.join(models)}."
                 found.append(Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002"))
-    return found
+    return [*found, *_check_rest_limits({*models, Mutex._meta.label})]
+
+
+def _check_rest_limits(labels: Collection[str]) -> Iterator[CheckMessage]:
+    broken = list(_wrong("", partial(setting, "REST_LIMITS")))
+    yield from broken
+    for label in {} if broken else setting("REST_LIMITS"):
+        if label in labels:
+            yield from _wrong("", partial(rest_limits, label))
+        else:
+            hint, where = f"There are: {', '.join(sorted(labels))}.", f"RESOURCEPOOL['REST_LIMITS'][{label!r}]"
+            yield Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002")
 
 
 def _check_quarantine() -> None:

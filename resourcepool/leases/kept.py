@@ -159,4 +159,8 @@ class KeptLease:
         seconds = None if begins else at - self.trust.granted_at
         ttl = terms.ttl if begins and terms.max_hold is None else None
         which = (self.model, self.using, self.pk, self.fence, self.holder)
-        tell_heard(Fact(what, *which, reason, self.actor, seconds, ttl, at), terms.is_recorded, connection)
+        tell_heard(
+            Fact(what, *which, reason, self.actor or terms.actor, seconds, ttl, at),
+            terms.is_recorded,
+            connection,
+        )

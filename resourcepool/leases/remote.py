@@ -12,9 +12,12 @@ from typing import Any
 from django.core import signing
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
+from resourcepool.events import say
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, Hidden, LeaseLost
-from resourcepool.leases import shutdown
+from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Ending, Grant, Trust
@@ -100,6 +103,15 @@ class Remote(Lease):
         """Note the loss, for this call alone: the program may have released it before, so nobody else is told."""
         why = f"it was released before, {reason}" if reason == TAKEN else reason
         self._state.end(lost=LeaseLost(f"{self} of {self.holder} is over: {why}"))
+
+    def _give_up(self, *how: Any) -> None:
+        """Refuse one that has run out: the statement that ends a lease matches its fence alone, also after its ttl."""
+        mine = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
+        with answer_timeout():
+            if retrying(self._connection, mine.expired().exists):
+                self.lose(say("not_renewed_in_ttl", seconds=self.terms.ttl))
+                self._state.refuse(self)
+        super()._give_up(*how)
 
     def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:
         self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder

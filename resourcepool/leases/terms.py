@@ -41,6 +41,7 @@ class Terms:
             None: always renew.
         on_lost: called with the ``Lease``, once, from a background thread, as soon as the loss is noticed.
         is_recorded: whether its events are written to the history.
+        actor: for whom a program elsewhere acts, for the history; "": this process acts.
     """
 
     ttl: float
@@ -53,6 +54,7 @@ class Terms:
     renew_while: Callable[[], bool] | None = None
     on_lost: Callable[[Any], object] | None = None
     is_recorded: bool = False
+    actor: str = ""
 
     @property
     def may_renew(self) -> bool:

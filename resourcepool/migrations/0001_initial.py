@@ -1265,7 +1265,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "proxy",
                 "verbose_name_plural": "proxies",
-                "default_permissions": ("add", "change", "delete", "view", "operate", "lease"),
+                "default_permissions": ("add", "change", "delete", "view", "operate", "lease", "quarantine"),
                 "indexes": [models.Index(fields=["in_service", "busy_before"], name="resourcepool_proxy_free")],
                 "constraints": [
                     models.UniqueConstraint(

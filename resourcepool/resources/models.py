@@ -17,8 +17,8 @@ from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import STATE_COLUMNS, Status, Verdict
 from resourcepool.resources.tags import TagsField, words
 
-# Besides Django's own: to free, quarantine, drain, reserve and return; and to lease them over REST.
-PERMISSIONS = ("add", "change", "delete", "view", "operate", "lease")
+# Besides Django's own: to free, quarantine, drain, reserve and return; over REST to lease, and to give back as bad.
+PERMISSIONS = ("add", "change", "delete", "view", "operate", "lease", "quarantine")
 
 
 class AbstractResource(AbstractLease):

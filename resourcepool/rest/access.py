@@ -6,16 +6,27 @@ from django.contrib.auth import get_permission_codename
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 
-from resourcepool.resources.registry import resource_model
+from resourcepool.exceptions import BadOption
+from resourcepool.resources.registry import resource_model, resource_models
 from resourcepool.rest.errors import in_address
 
 
 def pool_of(request: Request, action: str, pool: str) -> Any:
     """Return the model of this pool; raises NotFound, and PermissionDenied as ``require`` does."""
     with in_address("pool"):
-        model = resource_model(pool)
+        model = pool_named(request, action, pool)
     require(request, action, model)
     return model
+
+
+def pool_named(request: Request, action: str, name: str) -> Any:
+    """Return the model of this pool; raises BadOption, which names only pools for which the user has the permission."""
+    try:
+        return resource_model(name)
+    except BadOption:
+        names = ", ".join(one._meta.label for one in resource_models() if may(request, action, one))
+        why = "no such pool" + (f"; there are: {names}" if names else "")
+        raise BadOption("pool", name, because=why) from None
 
 
 def require(request: Request, action: str, *models: Any) -> None:

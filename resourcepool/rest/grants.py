@@ -5,16 +5,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.clock import monotonic
-from resourcepool.exceptions import AcquireTimeout, LeaseLost
+from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.remote import Remote, Token, detach
 from resourcepool.leases.terms import Grant, Terms
 from resourcepool.locks.models import Mutex
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.resources.registry import key, resource_model
+from resourcepool.resources.registry import key
+from resourcepool.rest.limits import Quota
+from resourcepool.rest.names import Name
 from resourcepool.status.reading import as_data, fetched
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import AwaitedLease
@@ -32,7 +35,7 @@ class RemoteLock(Remote, AwaitedLease):
     """A lock, held by a program elsewhere."""
 
 
-def lease_for(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any) -> Any:
+def lease_for(source: Source, wish: Wish, asked: Mapping[str, Any], quota: Quota, **which: Any) -> Any:
     """Return the lease that is wished for, or, with a ``request_id``, of what the same request got before.
 
     Args:
@@ -40,9 +43,20 @@ def lease_for(source: Source, wish: Wish, asked: Mapping[str, Any], **which: Any
 
     Raises:
         AcquireTimeout: it did not come free in time.
+        BadOption: that was sent with other parameters.
+        TooManyLeases: the user has enough.
     """
     before = take_over(source, wish, which) if "request_id" in asked else None
-    return acquired(source, wish) if before is None else before
+    if before is not None:
+        return before
+    quota.refuse_if_spent(source, with_this=False)
+    lease = acquired(source, wish)
+    try:
+        quota.refuse_if_spent(source, with_this=True)
+    except BaseException:
+        lease.abandon()
+        raise
+    return lease
 
 
 def acquired(source: Source, wish: Wish) -> Any:
@@ -67,8 +81,8 @@ def take_over(source: Source, wish: Wish, which: Mapping[str, Any]) -> Any:
     """
     name, connection = wish.terms.holder, connections[source.using]
     refuse_open_transaction(connection, wish)
-    rows = verbs.rows_of(connection, source.model).held_by(name).filter(**which).order_by("pk")
-    for pk, fence, holder in fetched(rows.values_list("pk", "fence", "holder")[:MOST_SAME]):
+    for pk, fence, holder in fetched(same_request(connection, source, name).filter(**which)[:MOST_SAME]):
+        refuse_other(Name.read(holder), Name.read(name))
         if holder != name:  # databases may take "A" for "a"
             continue
         sent_at = monotonic()
@@ -79,6 +93,21 @@ def take_over(source: Source, wish: Wish, which: Mapping[str, Any]) -> Any:
     return None
 
 
+def same_request(connection: BaseDatabaseWrapper, source: Source, name: str) -> Any:
+    """Return the rows that the user's request of this holder's name has, whatever else it was sent with; and others."""
+    own: Any = Name.read(name)
+    rows = verbs.rows_of(connection, source.model).held().order_by("pk")
+    found = rows.filter(holder__contains=f" #{own.request_id} ~", holder__endswith=own.user)
+    return found.values_list("pk", "fence", "holder")
+
+
+def refuse_other(before: Name | None, now: Name | None) -> None:
+    """Raise BadOption for a request that has a lease, and was sent with other parameters then."""
+    if before and now and before.is_same_request(now) and (names := now.differing(before)):
+        why = f"it was sent before with another {' and another '.join(names)}: new requests have new ids"
+        raise BadOption("request_id", now.request_id, because=why)
+
+
 def remote(model: Any, grant: Grant, wish: Wish) -> Any:
     """Return the handle of a grant that a program elsewhere has."""
     if model is Mutex:
@@ -86,12 +115,16 @@ def remote(model: Any, grant: Grant, wish: Wish) -> Any:
     return RemoteResource(model.pool, model.pool.using, grant, wish)
 
 
-def of_token(token: Token) -> Any:
-    """Return the handle of the lease that a token is about; raises BadOption where there is no such pool any more."""
-    model: Any = Mutex if token.model == Mutex._meta.label_lower else resource_model(token.model)
+def of_token(token: Token, model: Any, actor: str) -> Any:
+    """Return the handle of the lease of this model that a token is about; ``actor``: who acts, for the history."""
     is_recorded = model is not Mutex and model.pool.keeps_history
     terms = Terms(
-        token.ttl, token.holder, cooldown=token.cooldown, max_hold=token.max_hold, is_recorded=is_recorded
+        token.ttl,
+        token.holder,
+        cooldown=token.cooldown,
+        max_hold=token.max_hold,
+        is_recorded=is_recorded,
+        actor=actor,
     )
     return remote(model, token.grant(key(model, token.pk)), Wish(terms))
 

@@ -1,6 +1,6 @@
 """Leases for programs in any language: acquire a resource or a lock, renew, release, quarantine."""
 
-import secrets
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,15 +16,16 @@ from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import Mutex
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.requests import RESERVED
-from resourcepool.rest.access import caller, pool_of, require, user_name
+from resourcepool.rest.access import caller, pool_named, pool_of, require
 from resourcepool.rest.grants import detached, lease_for, of_token
+from resourcepool.rest.limits import limited, quota
+from resourcepool.rest.names import holder_of, of_user
 from resourcepool.rest.view import View
+from resourcepool.rest.waits import waiting
 from resourcepool.status.reading import as_data
 from resourcepool.waiting.request import Request as Wish
 
 LONGEST_WAIT = 25.0  # seconds; web servers and proxies give up on an answer after 30
-MOST_NAME = 80  # characters of a holder's name: with a request's id and a user's they fit in its column
-MOST_ID = 64  # characters of a request's id
 OF_POOLS = ("ttl", "priority", "strategy", "cooldown", "max_hold")
 OF_ALL = ("timeout", "holder", "request_id")
 
@@ -40,8 +41,10 @@ class Acquire(View):
         asked = self.sent()
         chosen = {name: asked[name] for name in OF_POOLS if name in asked}
         own = {"timeout": timeout_of(asked), "holder": holder_of(request, asked, is_one_of_many=False)}
-        wish = model.pool.request(1, {**selectors_of(asked), **chosen, **own})
-        lease = lease_for(model.pool, wish, asked)
+        wish = limited(model, model.pool.request(1, {**selectors_of(asked), **chosen, **own}), asked)
+        wish = dataclasses.replace(wish, terms=dataclasses.replace(wish.terms, actor=caller(request)))
+        with waiting(request, wish) as may:
+            lease = lease_for(model.pool, may, asked, quota(model, of_user(request)))
         try:
             resource = as_data(lease.resource.for_holder())
         except BaseException:
@@ -61,8 +64,10 @@ class AcquireLock(View):
         asked = self.sent()
         lock = Lock(name, ttl=asked.get("ttl", TTL))
         terms = Terms(lock.ttl, holder_of(request, asked, is_one_of_many=True))
-        wish = Wish(terms, timeout=timeout_of(asked), selector=lock.name)
-        return Response(detached(lease_for(lock, wish, asked, pk=lock.name)), 201)
+        wish = limited(Mutex, Wish(terms, timeout=timeout_of(asked), selector=lock.name), asked)
+        with waiting(request, wish) as may:
+            lease = lease_for(lock, may, asked, quota(Mutex, of_user(request)), pk=lock.name)
+        return Response(detached(lease), 201)
 
 
 class LeaseView(View):
@@ -72,9 +77,11 @@ class LeaseView(View):
 
     def post(self, request: Request) -> Response:
         asked = self.sent()
-        lease = of_token(Token.read(asked["lease"]))
-        require(request, "lease", lease.model)
-        return self.done(lease, asked)
+        token = Token.read(asked["lease"])
+        is_lock = token.model == Mutex._meta.label_lower
+        model = Mutex if is_lock else pool_named(request, "lease", token.model)
+        require(request, "lease", model)
+        return self.done(of_token(token, model, caller(request)), asked)
 
     def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
         raise NotImplementedError
@@ -99,7 +106,7 @@ class Release(LeaseView):
 
 
 class Quarantine(LeaseView):
-    """``POST leases/quarantine``: a resource that proved bad."""
+    """``POST leases/quarantine``: a resource that proved bad. Who may do this may put a whole pool away."""
 
     needs = ("lease", "reason")
     answers = {204: ""}
@@ -107,6 +114,7 @@ class Quarantine(LeaseView):
     def done(self, lease: Any, asked: Mapping[str, Any]) -> Response:
         if not isinstance(lease, ResourceLease):
             raise BadOption("lease", lease.pk, "of a resource, not of a lock")
+        require(self.request, "quarantine", lease.model)
         lease.quarantine(asked["reason"])
         return Response(status=204)
 
@@ -125,21 +133,3 @@ def selectors_of(asked: Mapping[str, Any]) -> dict[str, Any]:
 def timeout_of(asked: Mapping[str, Any]) -> float:
     """Return how many seconds to wait; 0 unless the body says otherwise."""
     return options.seconds("timeout", asked.get("timeout", 0), most=LONGEST_WAIT)
-
-
-def holder_of(request: Request, asked: Mapping[str, Any], *, is_one_of_many: bool) -> str:
-    """Return the holder's name of a body, with its ``request_id``, or a number where none is given.
-
-    Args:
-        is_one_of_many: a name that was chosen gets a number, too: whoever holds one lock under it and waits for another
-            would look like one that waits for itself.
-    """
-    # Without the address: sent again, a request may come by another one.
-    default = user_name(request) if "request_id" in asked else caller(request)
-    holder = options.text("holder", asked.get("holder", default), most=MOST_NAME)
-    if "#" in holder:  # or somebody could name himself as the request of somebody else, and share its lease
-        raise BadOption("holder", holder, because="# begins the id of a request: send that as request_id")
-    if "request_id" in asked:
-        request_id = options.text("request_id", asked["request_id"], most=MOST_ID)
-        return f"{holder} #{request_id} of user {request.user.pk}"
-    return f"{holder} #{secrets.token_hex(4)}" if is_one_of_many or "holder" not in asked else holder

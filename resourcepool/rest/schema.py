@@ -45,7 +45,7 @@ NAMES: Mapping[str, Schema] = {
     "tag": {"type": "array", "items": TEXT, "description": "All of them."},
 }
 NO_CONTENT = 204  # a status
-OF_ACTS = (409, 423)  # statuses that no reading has
+OF_ACTS = (409, 411, 423)  # statuses that no reading has
 LEASE: Schema = {
     "type": "object",
     "properties": {

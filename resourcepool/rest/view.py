@@ -1,7 +1,8 @@
 """What all views of the API share."""
 
+import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, connections, transaction
@@ -37,6 +38,8 @@ class View(APIView):
     permission_classes = (IsAuthenticated,)
     parser_classes = (Body,)
     renderer_classes = (JSONRenderer,)
+    versioning_class = None  # the project's versions are of its own API
+    schema = None  # nor is it in the project's schema: it has its own, see ``schema``
 
     @classmethod
     def as_view(cls, **initial: Any) -> Any:
@@ -47,6 +50,7 @@ class View(APIView):
 
     @sensitive_variables()  # here, and in all that it calls: tokens, and the secrets of what is leased
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        kwargs = {name: value for name, value in kwargs.items() if name in self.takes_from_address}
         request.encoding = "utf-8"  # as JSON is, whatever the request says: "zlib" would blow up a body
         with translation.override("en"):
             answer = super().dispatch(request, *args, **kwargs)
@@ -54,6 +58,12 @@ class View(APIView):
                 answer.render()
         answer["Cache-Control"] = "no-store"  # it may contain a token, or the secret that was leased
         return answer
+
+    @property
+    def takes_from_address(self) -> Collection[str]:
+        """The parts of its address; the project may have others before them, such as a version."""
+        act: Any = getattr(self, "post", None) or getattr(self, "get", None)
+        return inspect.signature(act).parameters
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse what no database stores, and parameters that the address does not take: they would do nothing."""

@@ -72,6 +72,17 @@ def test_settings_of_a_pool_are_fine() -> None:
         ),
         ({"NODE_LABELS": {"zone": 1}}, "E001", "RESOURCEPOOL['NODE_LABELS']={'zone': 1} is not allowed", ""),
         ({"NODE_VERSION": 2}, "E001", "RESOURCEPOOL['NODE_VERSION']=2 is not allowed", ""),
+        ({"REST_LIMITS": []}, "E001", "RESOURCEPOOL['REST_LIMITS']=[] is not allowed", ""),
+        (
+            {"REST_LIMITS": {"resourcepool.Proxy": {"lease": 1}}},
+            "E001",
+            "a dict with ttl, cooldown, leases",
+            "",
+        ),
+        ({"REST_LIMITS": {"resourcepool.Mutex": {"ttl": 0}}}, "E001", "['resourcepool.Mutex']['ttl']=0 is", ""),
+        ({"REST_LIMITS": {"resourcepool.Proxy": {"leases": -1}}}, "E001", "['leases']=-1 is not allowed", ""),
+        ({"REST_LIMITS": {"shop.Till": {}}}, "E002", "no such resource model", "resourcepool.Mutex"),
+        ({"REST_WAITS": -1}, "E001", "RESOURCEPOOL['REST_WAITS']=-1 is not allowed", ""),
         ({"TICKET_TTL": "x"}, "E001", "RESOURCEPOOL['TICKET_TTL']='x' is not allowed", ""),
         ({"TICKET_TTL": [6]}, "E001", "RESOURCEPOOL['TICKET_TTL']=[6] is not allowed", ""),
         (

@@ -2,13 +2,17 @@
 
 from tests.guards.mutation import Mutation
 
-LEASING, VIEW, OPERATING, MAY, GRANTS, READ, REMOTE = (
-    *(f"rest/{name}.py" for name in ("leasing", "view", "operating", "access", "grants", "body")),
+LEASING, VIEW, OPERATING, MAY, GRANTS, READ, WAITS, NAMES, LIMITS, REMOTE = (
+    *(
+        f"rest/{name}.py"
+        for name in ("leasing", "view", "operating", "access", "grants", "body", "waits", "names", "limits")
+    ),
     "leases/remote.py",
 )
+LIMITED = ("tests/rest/test_limits.py",)
 ACCESS, LEASES = ("tests/rest/test_access.py",), ("tests/rest/test_leasing.py",)
 REPEATED, INPUTS = ("tests/rest/test_request_id.py",), ("tests/rest/test_inputs.py",)
-PROCESSES = ("tests/rest/test_processes.py",)
+PROCESSES, WAITING = ("tests/rest/test_processes.py",), ("tests/rest/test_waits.py",)
 
 REST = (
     Mutation("rest: only who is logged in", VIEW, "(IsAuthenticated,)", "()", ACCESS),
@@ -18,9 +22,23 @@ REST = (
     Mutation(
         "rest: the holder's permission, too",
         LEASING,
-        '        require(request, "lease", lease.model)\n',
+        '        require(request, "lease", model)\n',
         "",
         ACCESS,
+    ),
+    Mutation(
+        "rest: to quarantine takes more than to lease",
+        LEASING,
+        '        require(self.request, "quarantine", lease.model)\n',
+        "",
+        ACCESS,
+    ),
+    Mutation(
+        "rest: the history says who leased",
+        LEASING,
+        "wish = dataclasses.replace(wish, terms=dataclasses.replace(wish.terms, actor=caller(request)))",
+        "pass",
+        LEASES,
     ),
     Mutation(
         "rest: an operation's own permission",
@@ -30,12 +48,19 @@ REST = (
         ACCESS,
     ),
     Mutation("rest: a selector is no option", LEASING, "if name in RESERVED:", "if False:", LEASES),
-    Mutation("rest: no name is another's request", LEASING, 'if "#" in holder:', "if False:", LEASES),
+    Mutation("rest: no name is another's request", NAMES, 'if "#" in holder:', "if False:", LEASES),
     Mutation(
         "rest: a request is its user's",
-        LEASING,
-        'f"{holder} #{request_id} of user {request.user.pk}"',
-        'f"{holder} #{request_id}"',
+        NAMES,
+        "key = str(request.user.pk)",
+        'key = "x"',
+        REPEATED,
+    ),
+    Mutation(
+        "rest: the same request has the same parameters",
+        GRANTS,
+        "        refuse_other(Name.read(holder), Name.read(name))\n",
+        "",
         REPEATED,
     ),
     Mutation(
@@ -44,6 +69,20 @@ REST = (
         "before.hand_over(name)",
         "fence",
         REPEATED,
+    ),
+    Mutation(
+        "rest: what has run out is not given back",
+        REMOTE,
+        "if retrying(self._connection, mine.expired().exists):",
+        "if False:",
+        LEASES,
+    ),
+    Mutation(
+        "rest: nobody is told of pools that he may not use",
+        MAY,
+        " for one in resource_models() if may(request, action, one))",
+        " for one in resource_models())",
+        ACCESS,
     ),
     Mutation("rest: what is detached is not kept here", REMOTE, "    keeper.forget(lease)\n", "", LEASES),
     Mutation(
@@ -94,6 +133,31 @@ REST = (
         "        json.dumps(found, ensure_ascii=False).encode()\n",
         "",
         INPUTS,
+    ),
+    Mutation(
+        "rest: a body in chunks is not taken for none",
+        READ,
+        "    refuse_without_length(request._request)\n",
+        "",
+        INPUTS,
+    ),
+    Mutation(
+        "rest: no user has more leases than allowed", LIMITS, "+ (not with_this) > self.most", "< 0", LIMITED
+    ),
+    Mutation(
+        "rest: nor by requests at the same moment",
+        GRANTS,
+        "        quota.refuse_if_spent(source, with_this=True)\n",
+        "        pass\n",
+        LIMITED,
+    ),
+    Mutation("rest: only so many requests wait", WAITS, "self._taken < most", "True", WAITING),
+    Mutation(
+        "rest: with one thread nobody waits",
+        WAITS,
+        'request.META.get("wsgi.multithread", True)',
+        "True",
+        WAITING,
     ),
     Mutation("rest: JSON is UTF-8", VIEW, 'request.encoding = "utf-8"', "pass", INPUTS),
     Mutation(

@@ -14,7 +14,7 @@ class Caller:
     """A program that calls as one user; every answer is JSON."""
 
     def __init__(self, user: User | None) -> None:
-        self.client = APIClient(SERVER_NAME="localhost")
+        self.client = APIClient(SERVER_NAME="localhost", **{"wsgi.multithread": True})
         if user is not None:
             self.client.force_authenticate(user)
 
@@ -60,7 +60,7 @@ def call(db: None) -> Callable[..., Caller]:
 
 @pytest.fixture
 def crawler(call: Callable[..., Caller]) -> Caller:
-    return call("lease_proxy", "lease_mutex")
+    return call("lease_proxy", "quarantine_proxy", "lease_mutex")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.urls import URLPattern
 
+from resourcepool.leases.remote import Token
 from resourcepool.models import Broadcast, Proxy, Stream, TaskType
 from resourcepool.operations import OPERATIONS
 from resourcepool.rest.urls import urlpatterns
@@ -39,7 +40,7 @@ POSTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "pools/<str:pool>/acquire": (("lease_proxy",), {}),
     "leases/renew": (("lease_proxy",), {"lease": ""}),
     "leases/release": (("lease_proxy",), {"lease": ""}),
-    "leases/quarantine": (("lease_proxy",), {"lease": "", "reason": "x"}),
+    "leases/quarantine": (("lease_proxy", "quarantine_proxy"), {"lease": "", "reason": "x"}),
     "pools/<str:pool>/operations/<str:name>": (("view_proxy", "operate_proxy"), {"all": True, "reason": "x"}),
     "locks/<path:name>/acquire": (("lease_mutex",), {}),
     "streams/<path:name>/submit": (("submit_stream",), {"type": "t"}),
@@ -108,6 +109,25 @@ def test_an_act_takes_each_of_its_permissions(row: Any, call: Callable[..., Call
 def test_pools_that_one_may_not_view_are_not_listed(row: Any, call: Callable[..., Caller]) -> None:
     assert call("view_proxy", name="a").get("pools").json()["pools"][0]["label"] == "resourcepool.Proxy"
     assert call(name="b").get("pools").json() == {"pools": []}
+
+
+def test_who_asks_for_a_pool_that_is_not_there_is_told_of_those_alone_that_he_may_use(
+    call: Callable[..., Caller],
+) -> None:
+    for address in ("pools/no", "pools/no/leases", "pools/no/resources/1", "pools/no/operations"):
+        answer = call("view_proxy", "lease_device", name=f"views {address}").get(address)
+        assert (answer.status_code, answer.json()["name"]) == (404, "pool")
+        assert "resourcepool.Proxy" in answer.json()["detail"]
+        assert "testapp" not in answer.json()["detail"]
+    token = Token("shop.phone", "1", 1, "me", 0.0, 1.0, 0.0, None).signed()
+    for nobody in (
+        call(name="a").get("pools/no"),
+        call("view_proxy", name="b").post("pools/no/acquire"),
+        call("view_proxy", name="c").post("leases/release", lease=token),
+    ):
+        said = nobody.json()["detail"]
+        assert "resourcepool" not in said
+        assert "testapp" not in said
 
 
 def test_alarms_are_for_who_may_view_everything(

@@ -1,12 +1,18 @@
 """Whatever is sent, the answer is one that a program can read, and nothing is granted."""
 
+import io
 import json
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.core.handlers.asgi import ASGIRequest
 from django.db import OperationalError
+from rest_framework.test import APIClient
 
 from resourcepool.models import Proxy
+from resourcepool.rest.body import refuse_without_length
+from resourcepool.rest.errors import LengthRequired
 from resourcepool.rest.readings import PLACES
 from tests.app.rows import columns, new
 from tests.rest.conftest import Caller
@@ -81,6 +87,45 @@ def test_what_is_longer_than_the_project_takes_is_refused_unread(root: Caller, a
     answer = root.send(at, '{"holder": "' + "x" * 1_000 + '"}')
     assert (answer.status_code, answer.json()["name"]) == (400, "body")
     assert "too long" in answer.json()["detail"]
+
+
+def unmeasured(body: bytes, **meta: Any) -> Any:
+    """Return the answer to a body that comes as web servers pass one on that has no length."""
+    source = io.BytesIO(body)
+    meta = {"CONTENT_TYPE": "application/json", "CONTENT_LENGTH": "", "wsgi.input": source, **meta}
+    boss = User.objects.get(username="root")
+    client = APIClient(SERVER_NAME="localhost")
+    client.force_authenticate(boss)
+    return client.generic("POST", "/api/pools/proxy/acquire", **meta)
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"HTTP_TRANSFER_ENCODING": "chunked"},
+        {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True},
+        {"wsgi.input_terminated": True},  # HTTP/2 has no such header
+    ],
+    ids=str,
+)
+def test_a_body_in_chunks_is_refused_and_nothing_is_leased(root: Caller, meta: dict[str, Any]) -> None:
+    row = new(Proxy, country="DE")
+    answer = unmeasured(b'{"where": {"country": "US"}}', **meta)
+    assert (answer.status_code, answer.json()["error"]) == (411, "LengthRequired")
+    assert columns(row)["holder"] == ""
+
+
+def test_a_body_in_chunks_is_refused_under_asgi(root: Caller) -> None:
+    scope = {"type": "http", "method": "POST", "path": "/api/pools/proxy/acquire", "headers": []}
+    request = ASGIRequest(scope, io.BytesIO(b'{"where": {"country": "US"}}'))
+    with pytest.raises(LengthRequired):
+        refuse_without_length(request)
+    refuse_without_length(ASGIRequest(scope, io.BytesIO()))
+
+
+def test_no_body_at_all_is_an_empty_one(root: Caller) -> None:
+    row = new(Proxy)
+    assert unmeasured(b"", **{"wsgi.input_terminated": True}).json()["id"] == row.pk
 
 
 @pytest.mark.parametrize("depth", [10, 100, 300, 500, 700, 900, 950, 1_000, 3_000, 100_000])

@@ -9,7 +9,7 @@ from django.db import connection
 
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.remote import Token
-from resourcepool.models import Event, Proxy, Ticket
+from resourcepool.models import Event, Mutex, Proxy, Ticket
 from tests.app.models import Device
 from tests.app.rows import busy_for, columns, expire, hold, lasts, new, several
 from tests.eventually import InBackground, at_once, eventually
@@ -20,11 +20,12 @@ from tests.rest.conftest import Caller
 def test_what_is_leased_comes_with_all_that_its_holder_needs(crawler: Caller) -> None:
     row = new(Proxy, host="a.example", port=80, username="joe", password="sesame", tags="eu fast")
     got = crawler.got("pools/proxy/acquire", ttl=30, holder="crawler-7")
-    assert (got["pool"], got["id"], got["holder"]) == ("resourcepool.Proxy", row.pk, "crawler-7")
+    name = f"crawler-7 of user {User.objects.get().pk}"
+    assert (got["pool"], got["id"], got["holder"]) == ("resourcepool.Proxy", row.pk, name)
     assert got["resource"]["url"] == "http://joe:sesame@a.example:80"
     assert (got["resource"]["password"], got["resource"]["tags"]) == ("sesame", ["eu", "fast"])
     assert 25 < got["expires_in"] <= got["ttl"] == 30
-    assert (columns(row)["holder"], columns(row)["fence"]) == ("crawler-7", got["fence"])
+    assert (columns(row)["holder"], columns(row)["fence"]) == (name, got["fence"])
     assert lasts(row, 30)
 
 
@@ -89,6 +90,24 @@ def test_one_that_ran_out_cannot_be_renewed_though_nobody_has_it(crawler: Caller
     assert busy_for(row) < 0
 
 
+@pytest.mark.parametrize("act", ["release", "quarantine"])
+@pytest.mark.parametrize("of", ["pools/proxy", "locks/nightly"])
+def test_one_that_ran_out_is_not_given_back_though_nobody_has_it(crawler: Caller, of: str, act: str) -> None:
+    new(Proxy)
+    lease = crawler.got(f"{of}/acquire")["lease"]
+    row: Any = Proxy.objects.get() if "proxy" in of else Mutex.objects.get()
+    expire(row)
+    before = columns(row)
+    sent = {"reason": "bad"} if act == "quarantine" else {}
+    answer = crawler.post(f"leases/{act}", lease=lease, **sent)
+    if (of, act) == ("locks/nightly", "quarantine"):
+        assert answer.status_code == 400  # a lock is never quarantined
+    else:
+        assert (answer.status_code, answer.json()["error"]) == (409, "LeaseLost")
+        assert "not renewed" in answer.json()["detail"]
+    assert columns(row) == before
+
+
 def test_released_twice_it_is_over_the_second_time(crawler: Caller) -> None:
     new(Proxy)
     lease = crawler.got("pools/proxy/acquire")["lease"]
@@ -114,6 +133,19 @@ def test_a_bad_resource_is_quarantined_by_its_holder(crawler: Caller) -> None:
     lease = crawler.got("pools/proxy/acquire")["lease"]
     crawler.got("leases/quarantine", 204, lease=lease, reason="banned by the shop")
     assert (columns(row)["status"], columns(row)["reason"]) == ("quarantined", "banned by the shop")
+
+
+def test_the_history_tells_who_quarantined_it_whatever_the_holder_calls_itself(
+    transactional_db: None, crawler: Caller, settings: Any
+) -> None:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    row = new(Proxy)
+    lease = crawler.got("pools/proxy/acquire", holder="ann")["lease"]
+    crawler.got("leases/quarantine", 204, lease=lease, reason="banned")
+    assert told(row) == ["quarantined"]
+    event = Event.objects.get()
+    assert (event.actor, event.holder) == ("bot@127.0.0.1 (api)", f"ann of user {User.objects.get().pk}")
+    Event.objects.all()._raw_delete("default")
 
 
 def test_nothing_free_is_said_at_once_and_when_to_ask_again(crawler: Caller) -> None:
@@ -143,7 +175,8 @@ def test_the_history_tells_when_it_was_got_and_given_back(
     crawler.got("leases/release", 204, lease=lease)
     crawler.post("leases/release", lease=lease)
     assert told(row) == ["acquired", "released"]
-    assert Event.objects.get(what="released").holder == "crawler-7"
+    assert Event.objects.get(what="released").holder.startswith("crawler-7 of user ")
+    assert {*Event.objects.values_list("actor", flat=True)} == {"bot@127.0.0.1 (api)"}
     Event.objects.all()._raw_delete("default")
 
 
@@ -190,7 +223,7 @@ def test_a_token_that_was_made_up_or_changed_is_none(crawler: Caller) -> None:
 
 
 def test_the_longest_names_fit_in_a_token(crawler: Caller) -> None:
-    name, holder = "\N{GRINNING FACE}" * 200, "\N{GRINNING FACE}" * 80
+    name, holder = "\N{GRINNING FACE}" * 200, "\N{GRINNING FACE}" * 72
     asked = {"holder": holder, "request_id": holder[:64], "ttl": 12.345678}
     lease = crawler.got(f"locks/{name}/acquire", **asked)["lease"]
     crawler.got("leases/renew", 200, lease=lease)

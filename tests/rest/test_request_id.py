@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
@@ -34,6 +35,7 @@ def test_the_history_tells_that_it_went_from_the_one_to_the_other(
     lease = [crawler.got("pools/proxy/acquire", request_id="r-1")["lease"] for _ in range(2)][-1]
     crawler.got("leases/release", 204, lease=lease)
     assert told(row) == ["handed_over", "released"]  # each with its beginning
+    assert {*Event.objects.values_list("actor", flat=True)} == {"bot@127.0.0.1 (api)"}
     Event.objects.all()._raw_delete("default")
 
 
@@ -63,6 +65,51 @@ def test_after_its_end_it_is_a_new_request(crawler: Caller) -> None:
     first = crawler.got("pools/proxy/acquire", request_id="r")
     expire(row)
     assert crawler.got("pools/proxy/acquire", request_id="r")["fence"] > first["fence"]
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "names"),
+    [
+        ({"where": {"country": "DE"}}, {"where": {"country": "US"}}, ["where"]),
+        ({}, {"where": {"country": "US"}}, ["where"]),
+        ({"ttl": 30}, {"ttl": 31}, ["ttl"]),
+        ({"cooldown": 1}, {}, ["cooldown"]),
+        ({"max_hold": 60}, {"max_hold": 90, "ttl": 20}, ["ttl", "max_hold"]),
+        ({"holder": "a"}, {"holder": "b"}, ["holder"]),
+    ],
+    ids=str,
+)
+def test_sent_again_with_other_parameters_it_is_refused_and_these_are_named(
+    crawler: Caller, first: Any, again: Any, names: list[str]
+) -> None:
+    rows = [new(Proxy, country="DE"), new(Proxy, country="US")]
+    got = crawler.got("pools/proxy/acquire", request_id="r", **first)
+    answer = crawler.post("pools/proxy/acquire", request_id="r", **again)
+    assert (answer.status_code, answer.json()["name"]) == (400, "request_id")
+    for name in ("where", "ttl", "cooldown", "max_hold", "holder"):
+        assert (f"another {name}" in answer.json()["detail"]) == (name in names)
+    assert {row.pk for row in rows if columns(row)["holder"]} == {got["id"]}
+    crawler.got("leases/renew", 200, lease=got["lease"])  # as it was granted
+
+
+def test_a_lock_sent_again_with_other_parameters_is_refused(crawler: Caller) -> None:
+    crawler.got("locks/nightly/acquire", request_id="r", ttl=30)
+    answer = crawler.post("locks/nightly/acquire", request_id="r", ttl=40)
+    assert (answer.status_code, "another ttl" in answer.json()["detail"]) == (400, True)
+
+
+def test_how_it_is_waited_for_may_differ(crawler: Caller) -> None:
+    several(Proxy, 3)
+    first = crawler.got("pools/proxy/acquire", request_id="r", where={}, timeout=5, priority=3)
+    again = crawler.got("pools/proxy/acquire", request_id="r", where={}, strategy="random")
+    assert first["id"] == again["id"]
+
+
+@pytest.mark.parametrize("other", ["r ~AAAAAAAAAAAA of user 1", "x #r", "r ~", "%", "R"])
+def test_a_name_that_looks_like_another_request_is_none(crawler: Caller, other: str) -> None:
+    several(Proxy, 2)
+    got = [crawler.got("pools/proxy/acquire", request_id=one)["id"] for one in ("r", other, "r", other)]
+    assert got[0] == got[2] != got[1] == got[3]
 
 
 def test_two_users_with_the_same_names_get_two(crawler: Caller) -> None:

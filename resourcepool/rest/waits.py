@@ -1,0 +1,68 @@
+"""How many requests wait in line in this process: each keeps a thread of the web server, and renewals need one, too."""
+
+import contextlib
+import dataclasses
+import os
+import threading
+from collections.abc import Iterator
+
+from rest_framework.request import Request
+
+from resourcepool.conf import rest_waits
+from resourcepool.exceptions import AcquireTimeout
+from resourcepool.rest.errors import spread
+from resourcepool.waiting.request import Request as Wish
+
+
+class TooManyWait(AcquireTimeout):
+    """Nothing was free at once, and as many requests wait in this web server as may."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.retry_after = spread()
+
+
+class Places:
+    """The requests of this process that wait."""
+
+    def __init__(self) -> None:
+        self._lock, self._taken = threading.Lock(), 0
+
+    @contextlib.contextmanager
+    def one_of(self, most: int) -> Iterator[bool]:
+        """Take a place for this block, and yield whether there was one among ``most``."""
+        with self._lock:
+            is_free = self._taken < most
+            self._taken += is_free
+        try:
+            yield is_free
+        finally:
+            with self._lock:
+                self._taken -= is_free
+
+
+@contextlib.contextmanager
+def waiting(request: Request, wish: Wish) -> Iterator[Wish]:
+    """Yield the wish as it may be made here: without its timeout if no more requests may wait.
+
+    Raises:
+        TooManyWait: in place of the AcquireTimeout of such a wish.
+    """
+    most = most_waits(request)
+    with places.one_of(most if wish.timeout else 0) as may_wait:
+        try:
+            yield wish if may_wait else dataclasses.replace(wish, timeout=0.0)
+        except AcquireTimeout as error:
+            if may_wait or not wish.timeout:
+                raise
+            why = f"{most} requests may wait in this process of the web server (RESOURCEPOOL['REST_WAITS'])"
+            raise TooManyWait(f"{error}. No more than {why}") from None
+
+
+def most_waits(request: Request) -> int:
+    """Return how many requests may wait here; none in a web server that has one thread."""
+    return rest_waits() if request.META.get("wsgi.multithread", True) else 0
+
+
+places = Places()
+os.register_at_fork(after_in_child=places.__init__)  # type: ignore[misc]
