@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db import InterfaceError
+from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, unlisted
@@ -22,6 +22,8 @@ _FOR_GOOD = (
     *(1267, 1300, 1366, 3988),  # text that a column, or the connection, cannot hold
     *(1044, 1045, 1049, 1698),  # a wrong user, password or database
 )
+
+IN_TRANSACTION = 1568  # ER_CANT_CHANGE_TX_CHARACTERISTICS
 
 # Zero means no limit. The one for transactions that have written goes before the others, also if it is longer.
 _LIMIT_IDLE = """
@@ -100,6 +102,17 @@ class MySQL(Dialect):
 
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         return getattr(connection, "isolation_level", None) == "read committed"
+
+    def has_transaction(self, connection: BaseDatabaseWrapper) -> bool:
+        # MySQL does not tell, but refuses to change a transaction that is under way; otherwise this changes nothing.
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION READ WRITE")
+        except DatabaseError as error:
+            if error.args[:1] != (IN_TRANSACTION,):
+                raise
+            return True
+        return False
 
     def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
         return _IDLE if _is_mariadb(connection) else None

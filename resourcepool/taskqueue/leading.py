@@ -27,6 +27,7 @@ from resourcepool.taskqueue.policy import (
     Head,
     Policy,
     Verdict,
+    after_cut,
     after_death,
     after_failure,
     choose,
@@ -185,14 +186,17 @@ class Leading(Turns[RunningTask, Result]):
             if result.error is None:
                 alike.setdefault(_without_failure(policy, task, result), []).append(task)
             else:
-                self._end_failed(policy, task, result.error)
+                self._end_failed(policy, task, result.error, is_cut_short=result.is_cut_short)
         for end, tasks in alike.items():
             attempts.end(self._using, [(task.pk, task.fence) for task in tasks], end)
 
-    def _end_failed(self, policy: Policy, task: RunningTask, error: str) -> None:
-        failures = task.failures + 1
-        verdict = after_failure(policy, failures)
-        end = End(verdict, error, (failures, deaths_left(policy, task.deaths)))
+    def _end_failed(self, policy: Policy, task: RunningTask, error: str, *, is_cut_short: bool) -> None:
+        verdict = after_cut(policy, task.deaths) if is_cut_short else None
+        counts = task.failures, task.deaths + 1
+        if verdict is None:
+            counts = task.failures + 1, deaths_left(policy, task.deaths)
+            verdict = after_failure(policy, task.failures + 1)
+        end = End(verdict, error, counts)
         if attempts.end(self._using, [(task.pk, task.fence)], end):
             logger.warning("task %s: %s after attempt %d: %s", task, verdict.state, task.attempt, error)
             if verdict.state is not Task.State.READY:

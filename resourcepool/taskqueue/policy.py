@@ -56,6 +56,14 @@ def after_failure(policy: Policy, failures: int) -> Verdict:
     return given_up(policy)
 
 
+def after_cut(policy: Policy, deaths: int) -> Verdict | None:
+    """Judge a task that failed by a lost connection after so many deaths; it counts as one. None: it has failed.
+
+    Not at once: what it needs may be away. A task that ends its sessions itself fails as others do in the end.
+    """
+    return Verdict(State.READY, policy.retry_delay) if deaths + 1 < policy.most_deaths else None
+
+
 def given_up(policy: Policy) -> Verdict:
     """Judge a task that is not tried again by itself."""
     return Verdict(GIVEN_UP[Stream.OnFailure(policy.on_failure)])
