@@ -6,6 +6,7 @@ ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/leading.py", "t
 CONSUMER = "taskqueue/consumer.py"
 POLICY, TURNING, WORKERS = (f"taskqueue/{name}.py" for name in ("policy", "turning", "workers"))
 SESSIONS, THREADS = ("tests/taskqueue/test_sessions.py",), ("tests/taskqueue/test_threads.py",)
+UNKNOWN = ("tests/taskqueue/test_unknown_types.py",)
 
 EACH_ATTEMPT, EACH_TURN = ("tests/taskqueue/test_attempts.py",), ("tests/taskqueue/test_leading.py",)
 CHOICE, JUDGEMENT = ("tests/taskqueue/test_order.py",), ("tests/taskqueue/test_policy.py",)
@@ -287,6 +288,21 @@ HANDLERS = (
         "            raise",
         THREADS,
     ),
+    Mutation(
+        "streams: a type unknown here is left alone",
+        POLICY,
+        "head.type not in known and head.deaths < most_deaths",
+        "False",
+        UNKNOWN,
+    ),
+    Mutation(
+        "streams: unknown types do not hide the others",
+        ATTEMPTS,
+        ", first_type__in=list(handlers.of_tasks.known)",
+        "",
+        UNKNOWN,
+    ),
+    Mutation("streams: a standby gets what is unknown here", LEADING, "self._step_down()\n", "pass\n", UNKNOWN),
     Mutation("streams: a thread that ended is seen", TURNING, "turns.look_after_threads()", "pass", THREADS),
 )
 
