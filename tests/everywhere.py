@@ -52,6 +52,8 @@ EVERYWHERE = (
     "tests/taskqueue/test_consumer.py",  # claims, guards and takeovers in one transaction with the leader's row
     "tests/taskqueue/test_consumer_stopping.py",  # the same
     "tests/taskqueue/test_long_streams.py",  # EXPLAIN
+    "tests/taskqueue/test_sessions.py",  # sessions that end, and transactions that Django does not know of
+    "tests/taskqueue/timers/test_sessions.py",  # the same
     "tests/taskqueue/timers/test_claiming.py",  # locks, and batches in one transaction
     "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
     *(

@@ -125,6 +125,10 @@ class Dialect:
         """Whether a look inside an open transaction sees what others have committed since that began."""
         return True  # on SQLite a transaction that has read cannot write after another one's commit
 
+    def has_transaction(self, connection: BaseDatabaseWrapper) -> bool:
+        """Return whether this session has an open transaction: Django does not know of one that was begun by SQL."""
+        raise NotImplementedError
+
     def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
         """Return the statements by which the server ends an open transaction whose client is silent, if there are any.
 

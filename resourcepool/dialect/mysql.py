@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db import InterfaceError
+from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, unlisted
@@ -24,12 +24,10 @@ _CODES = {
 _FOR_GOOD = (
     *(1267, 1300, 1366, 3988),  # text that a column, or the connection, cannot hold
     *(1044, 1045, 1049, 1698),  # a wrong user, password or database
-    *(
-        2059,
-        2061,
-        3159,
-    ),  # a way of proving who one is that the driver lacks, or that needs an encrypted connection
+    *(2059, 2061, 3159),  # a login method that the driver lacks, or that needs an encrypted connection
 )
+
+IN_TRANSACTION = 1568  # ER_CANT_CHANGE_TX_CHARACTERISTICS
 
 # MariaDB has limits for transactions alone, too, but they would go before this one, and MySQL has no such thing. In the
 # eyes of MySQL the least of a variable and a plain number is a decimal number, which no variable takes.
@@ -116,6 +114,17 @@ class MySQL(Dialect):
 
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         return getattr(connection, "isolation_level", None) == "read committed"
+
+    def has_transaction(self, connection: BaseDatabaseWrapper) -> bool:
+        # MySQL does not tell, but refuses to change a transaction that is under way; otherwise this changes nothing.
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION READ WRITE")
+        except DatabaseError as error:
+            if error.args[:1] != (IN_TRANSACTION,):
+                raise
+            return True
+        return False
 
     def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
         return _IDLE

@@ -17,6 +17,8 @@ _STATES = {
     "42501": Trouble.REFUSED,
 }
 
+IDLE, UNKNOWN = 0, 4  # libpq's PQTRANS_IDLE and PQTRANS_UNKNOWN: the session is lost
+
 # Zero means no limit; LEAST leaves NULL out. It ends with the transaction.
 _IDLE = """
     SELECT SET_CONFIG('idle_in_transaction_session_timeout', LEAST(%s * 1000, NULLIF(1000 *
@@ -89,6 +91,9 @@ class PostgreSQL(Dialect):
         told = json.dumps([dict(zip(keys, row, strict=True)) for row in rows], ensure_ascii=False)
         read = f"SELECT {columns}, {self.indexed_now} FROM JSON_POPULATE_RECORDSET(NULL::{table}, CAST(%s AS json))"  # noqa: S608 (quoted)
         return f"INSERT INTO {table} ({columns}, {at}) {read}", [told]
+
+    def has_transaction(self, connection: Any) -> bool:
+        return int(connection.connection.info.transaction_status) not in (IDLE, UNKNOWN)
 
     def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
         return _IDLE, _IDLE, ""

@@ -1,5 +1,7 @@
 """SQLite."""
 
+from typing import Any
+
 from resourcepool.dialect.base import Dialect, Trouble, unlisted
 
 
@@ -15,6 +17,9 @@ class SQLite(Dialect):
     micros_until = "CAST(ROUND((JULIANDAY({moment}) - JULIANDAY('now')) * 86400000000) AS INTEGER)"
     lock_options = {"timeout": 2}
     asking_is_dear = False
+
+    def has_transaction(self, connection: Any) -> bool:
+        return bool(connection.connection.in_transaction)
 
     def trouble(self, error: Exception) -> Trouble | None:
         message = str(error)

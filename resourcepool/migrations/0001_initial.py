@@ -396,7 +396,7 @@ class Migration(migrations.Migration):
                 (
                     "retries",
                     models.PositiveIntegerField(
-                        default=0,
+                        default=3,
                         help_text="How many times a failed task is tried again.",
                         validators=[
                             django.core.validators.MinValueValidator(0),

@@ -10,12 +10,13 @@ from typing import Any
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, Q, Window
+from django.db.models import F, Q, Value, Window
 from django.db.models.functions import FirstValue, RowNumber
 
 from resourcepool import dialect
 from resourcepool.dialect import DbNow, MicrosUntil, micros
 from resourcepool.options import DAY
+from resourcepool.taskqueue import handlers
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.policy import End, Head, Policy
 
@@ -36,10 +37,11 @@ class Texts:
         table, now, busy = quote(meta.db_table), speaks.indexed_now, name["busy_before"]
         self.fence = fence = name["fence"]
         self.unfinished = f"{name['finished_at']} IS NULL"
-        columns = ", ".join(name[column] for column in COLUMNS)
-        self.heads = (
-            f"SELECT {columns}, {speaks.micros_until.format(moment=busy)} FROM {table} "  # noqa: S608
-            f"WHERE {name['stream']} = %s AND {self.unfinished}"
+        due_in = speaks.micros_until.format(moment=busy)
+        where = f" FROM {table} WHERE {name['stream']} = %s AND {self.unfinished}"
+        self.head, self.heads = (
+            f"SELECT {', '.join(there.get(column) or name[column] for column in COLUMNS)}, {due_in}{where}"
+            for there in ({}, {"params": "''"})
         )
         self.without = f" AND {name['lane']} NOT IN "
         finished = speaks.null_in_order.format(column=name["finished_at"])
@@ -74,17 +76,34 @@ def heads(
 ) -> list[Head]:
     """Return the first ``most`` unfinished tasks in order, except in the lanes ``without``.
 
+    Several come without their parameters, which may be large, and of which few are needed: see ``with_params``.
+
     Args:
-        only_due: only the first task of each lane, and only if it may begin now. This reads all unfinished tasks.
+        only_due: only the first task of each lane, and only if it may begin now, and here. This reads all unfinished
+            tasks.
     """
     if only_due:
         tasks = Task.objects.using(using).filter(stream_id=stream).in_line()
         rows = _first_and_due(tasks).exclude(lane__in=without)
-        return [Head(*row) for row in rows.values_list(*COLUMNS, MicrosUntil("busy_before"))[:most]]
+        columns = [Value("") if column == "params" else F(column) for column in COLUMNS]
+        return [Head(*row) for row in rows.values_list(*columns, MicrosUntil("busy_before"))[:most]]
     texts, lanes = texts_of(using), list(without)
     passed = f"{texts.without}({', '.join(['%s'] * len(lanes))})" if lanes else ""
-    sql = f"{texts.heads}{passed}{texts.in_order}{most:d}"
+    sql = f"{texts.head if most == 1 else texts.heads}{passed}{texts.in_order}{most:d}"
     return [Head(*row) for row in dialect.run(connections[using], sql, [stream, *lanes], dialect.all_rows)]
+
+
+def with_params(using: str, heads: Sequence[Head]) -> list[Head]:
+    """Return these tasks with their parameters, which never change."""
+    rows = Task.objects.using(using).filter(pk__in=[head.pk for head in heads])
+    params = dict(rows.values_list("pk", "params"))
+    return [head._replace(params=params[head.pk]) for head in heads if head.pk in params]
+
+
+def note(using: str, head: Head, outcome: str) -> None:
+    """Show why a task that is ready is not begun, as its outcome."""
+    mine = Task.objects.using(using).filter(pk=head.pk, fence=head.fence, state=State.READY)
+    mine.exclude(outcome=outcome).update(outcome=outcome)
 
 
 def _first_and_due(rows: Any) -> Any:
@@ -93,9 +112,10 @@ def _first_and_due(rows: Any) -> Any:
         place=Window(RowNumber(), **line),
         first_state=Window(FirstValue("state"), **line),
         first_from=Window(FirstValue("busy_before"), **line),
+        first_type=Window(FirstValue("type"), **line),
     )
     is_due = Q(first_state=State.READY, first_from__lte=DbNow()) | Q(first_state=State.RUNNING)
-    return places.filter(is_due, place=1)
+    return places.filter(is_due, place=1, first_type__in=list(handlers.of_tasks.known))
 
 
 def take_over(using: str, stream: str, term: int) -> int:

@@ -57,6 +57,7 @@ class Consumer(Runner):
         self.stream = options.text("stream", stream, most=MAX_KEY)
         super().__init__(drain_within, die)
         self._wrong = ""
+        self._stepped_down_for: set[str] = set()  # types that it has no handler for
         self.term: Term | None = None  # of the lead that this consumer has now
 
     def run(self) -> None:
@@ -95,7 +96,9 @@ class Consumer(Runner):
                     retrying(connections[term.using], partial(mine.update, address=hints.address()))
                 self.term = term
                 logger.info("stream %s: leads, term %d; waiting: %s", row, term.fence, self._waiting(term))
-                self._serve(f"stream {self.stream}", Leading(self.stream, term, self._wakeup))
+                self._serve(
+                    f"stream {self.stream}", Leading(self.stream, term, self._wakeup, self._stepped_down_for)
+                )
         finally:
             self.term = None
 

@@ -27,6 +27,7 @@ from resourcepool.taskqueue.policy import (
     Head,
     Policy,
     Verdict,
+    after_cut,
     after_death,
     after_failure,
     choose,
@@ -52,8 +53,14 @@ class Leading(Turns[RunningTask, Result]):
 
     overdue_text = "{0}: it ran longer than its max_runtime of {0.max_runtime:g} s"
 
-    def __init__(self, stream: str, term: Term, wakeup: Wakeup) -> None:
+    def __init__(
+        self, stream: str, term: Term, wakeup: Wakeup, stepped_down_for: set[str] | None = None
+    ) -> None:
+        """Prepare; ``stepped_down_for``: types for which former terms of this process were resigned; it is added to."""
         super().__init__(wakeup)
+        self._stepped_down_for = set() if stepped_down_for is None else stepped_down_for
+        self._unknown: set[str] = set()  # types without a handler here
+        self._left: set[int] = set()  # tasks in which that was noted
         self._stream, self._term = stream, term
         self._using, self._connection = term.using, connections[term.using]
         self._due: list[Head] = []  # seen in this turn
@@ -85,6 +92,8 @@ class Leading(Turns[RunningTask, Result]):
         if self._unwritten or self._due:
             self._write_and_begin(policy, free)
             self._active_at = now
+        elif free > 0 and not self.in_hand and not self._sees_more:
+            self._step_down()
         return self._next_look(now)
 
     def renew_if_due(self) -> None:
@@ -138,10 +147,36 @@ class Leading(Turns[RunningTask, Result]):
         look = partial(attempts.heads, self._using, self._stream, without, most, only_due=only_due)
         heads = retrying(self._connection, look)
         in_hand = {task.pk: task.deaths for task in self._running}
-        begin, waits = choose(heads, in_hand, by_lane=by_lane, free=free, most_deaths=policy.most_deaths)
+        begin, waits, left = choose(
+            heads,
+            in_hand,
+            by_lane=by_lane,
+            free=free,
+            most_deaths=policy.most_deaths,
+            known=handlers.of_tasks.known,
+        )
+        self._leave(left)
         self._waits.update({lane: now + seconds for lane, seconds in waits.items()})
         self._sees_more = bool(waits) and len(heads) == most > 1 and not only_due
         return begin
+
+    def _leave(self, heads: list[Head]) -> None:
+        """Leave tasks alone that this process has no handler for, and show why in the first one of each type."""
+        for kind, head in {head.type: head for head in reversed(heads)}.items():
+            self._unknown.add(kind)
+            if head.pk in self._left:
+                continue
+            self._left.add(head.pk)
+            why = say("no_handler", name=kind)
+            logger.warning("stream %s: task %s is left alone: %s", self._stream, head.key, why)
+            retrying(self._connection, partial(attempts.note, self._using, head, why))
+
+    def _step_down(self) -> None:
+        """Resign, once for each type, when all that is left is of types that a standby may have handlers for."""
+        new = self._unknown - self._stepped_down_for
+        if new:
+            self._stepped_down_for |= new
+            raise LeaseLost(f"resigns: a standby may have handlers for {', '.join(sorted(new))}")
 
     def _lanes_passed_over(self, now: float) -> set[str]:
         return {task.lane for task in self._running} | {
@@ -177,6 +212,8 @@ class Leading(Turns[RunningTask, Result]):
         if not may_run:
             return []
         begun = attempts.begin(self._using, may_run, self._term.fence, self._term.holder)
+        if policy.lanes > 1:
+            begun = attempts.with_params(self._using, begun)
         return [RunningTask(self._stream, head, self._term, handlers.find(head.type)) for head in begun]
 
     def _end(self, policy: Policy) -> None:
@@ -185,14 +222,17 @@ class Leading(Turns[RunningTask, Result]):
             if result.error is None:
                 alike.setdefault(_without_failure(policy, task, result), []).append(task)
             else:
-                self._end_failed(policy, task, result.error)
+                self._end_failed(policy, task, result.error, is_cut_short=result.is_cut_short)
         for end, tasks in alike.items():
             attempts.end(self._using, [(task.pk, task.fence) for task in tasks], end)
 
-    def _end_failed(self, policy: Policy, task: RunningTask, error: str) -> None:
-        failures = task.failures + 1
-        verdict = after_failure(policy, failures)
-        end = End(verdict, error, (failures, deaths_left(policy, task.deaths)))
+    def _end_failed(self, policy: Policy, task: RunningTask, error: str, *, is_cut_short: bool) -> None:
+        verdict = after_cut(policy, task.deaths) if is_cut_short else None
+        counts = task.failures, task.deaths + 1
+        if verdict is None:
+            counts = task.failures + 1, deaths_left(policy, task.deaths)
+            verdict = after_failure(policy, task.failures + 1)
+        end = End(verdict, error, counts)
         if attempts.end(self._using, [(task.pk, task.fence)], end):
             logger.warning("task %s: %s after attempt %d: %s", task, verdict.state, task.attempt, error)
             if verdict.state is not Task.State.READY:

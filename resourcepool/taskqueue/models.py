@@ -59,7 +59,7 @@ class Stream(AbstractElection):
         default=OnFailure.BLOCK,
         help_text=_("What becomes of a task that has failed after all its retries."),
     )
-    retries = whole(_("retries"), 0, _("How many times a failed task is tried again."), 0, MOST_RETRIES)
+    retries = whole(_("retries"), 3, _("How many times a failed task is tried again."), 0, MOST_RETRIES)
     retry_delay = seconds(
         _("retry delay (s)"), 10.0, _("The time before each retry; the tasks after it in its lane wait, too.")
     )

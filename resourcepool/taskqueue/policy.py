@@ -1,7 +1,7 @@
 """Which tasks may begin, and what happens to a task that was not done: pure decisions."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -56,6 +56,14 @@ def after_failure(policy: Policy, failures: int) -> Verdict:
     return given_up(policy)
 
 
+def after_cut(policy: Policy, deaths: int) -> Verdict | None:
+    """Judge a task that failed by a lost connection after so many deaths; it counts as one. None: it has failed.
+
+    Not at once: what it needs may be away. A task that ends its sessions itself fails as others do in the end.
+    """
+    return Verdict(State.READY, policy.retry_delay) if deaths + 1 < policy.most_deaths else None
+
+
 def given_up(policy: Policy) -> Verdict:
     """Judge a task that is not tried again by itself."""
     return Verdict(GIVEN_UP[Stream.OnFailure(policy.on_failure)])
@@ -96,14 +104,24 @@ class Head(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """``begin``: the tasks that may begin; ``waits``: lanes in which none may, with the seconds until then."""
+    """``begin``: the tasks that may begin; ``waits``: lanes in which none may, with the seconds until then.
+
+    ``left``: tasks that might begin where a consumer has a handler for them.
+    """
 
     begin: list[Head]
     waits: dict[str, float]
+    left: list[Head]
 
 
 def choose(
-    heads: Sequence[Head], in_hand: Mapping[int, int], *, by_lane: bool, free: int, most_deaths: int
+    heads: Sequence[Head],
+    in_hand: Mapping[int, int],
+    *,
+    by_lane: bool,
+    free: int,
+    most_deaths: int,
+    known: Container[str],
 ) -> Choice:
     """Choose up to ``free`` of these tasks, of each lane only the first one.
 
@@ -115,9 +133,10 @@ def choose(
         heads: unfinished tasks in order.
         in_hand: the tasks that this consumer is running, {primary key: deaths}.
         by_lane: whether each lane has an order of its own; else the stream is one lane.
+        known: the types that this consumer has handlers for.
     """
     seen: set[str] = set()
-    choice = Choice([], {})
+    choice = Choice([], {}, [])
     may_begin = not any(in_hand.values())
     for head in heads:
         lane = head.lane if by_lane else ""
@@ -128,6 +147,9 @@ def choose(
             choice.waits[lane] = math.inf
         elif head.state == State.READY and head.due_in > 0:
             choice.waits[lane] = head.due_in / 1_000_000
+        elif head.state == State.READY and head.type not in known and head.deaths < most_deaths:
+            choice.waits[lane] = math.inf
+            choice.left.append(head)
         elif may_begin and len(choice.begin) < free:
             if 0 < head.deaths < most_deaths:
                 may_begin = False

@@ -20,6 +20,7 @@ from resourcepool.elections.term import Term
 from resourcepool.events import say
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.leases.lease import Lease
+from resourcepool.taskqueue import sessions
 from resourcepool.taskqueue.abstract import MAX_OUTCOME
 from resourcepool.taskqueue.handlers import Handler
 from resourcepool.taskqueue.models import Task
@@ -49,13 +50,14 @@ class GivenBack(ResourcePoolError):
 class Result(NamedTuple):
     """What came of an attempt; ``error`` is None when the task is done, ``is_given_back`` when it was not tried.
 
-    ``delay``: seconds until one that was given back may begin again.
+    ``delay``: seconds until one that was given back may begin again; ``is_cut_short``: it failed by a lost connection.
     """
 
     outcome: str
     error: str | None = None
     is_given_back: bool = False
     delay: float = 0.0
+    is_cut_short: bool = False
 
 
 class Attempt:
@@ -100,21 +102,26 @@ class Attempt:
         if self._handler is None:
             return Result("", say("no_handler", name=self._handled))
         try:
-            self.ensure_held()
-            setattr(self, self.data_name, json.loads(self._data))
-            returned = self._handler.run(self)
-            if returned is False:
-                return Result("", say("returned_false"))
-            if inspect.isawaitable(returned) or inspect.isgenerator(returned) or inspect.isasyncgen(returned):
-                return Result("", say("has_not_run", name=type(returned).__name__))
-            return Result(_outcome(returned))
-        except GivenBack as given:
-            return Result(_line(_said(given)), is_given_back=True, delay=given.after)
+            return self._run(self._handler.run)
         except BaseException as error:  # also SystemExit: it is the handler's end, not the process's
             if self.ends_process(error):
                 raise
-            logger.warning("%s failed in attempt %d", self, self.attempt, exc_info=True)
-            return Result("", _line(f"{type(error).__name__}: {_said(error)}"))
+            with contextlib.suppress(Exception):  # of a logging handler: it must not end this thread
+                logger.warning("%s failed in attempt %d", self, self.attempt, exc_info=True)
+            return failed(error)
+
+    def _run(self, run: Callable[[Any], Any]) -> Result:
+        self.ensure_held()
+        setattr(self, self.data_name, json.loads(self._data))
+        try:
+            returned = run(self)
+        except GivenBack as given:
+            return Result(_line(_said(given)), is_given_back=True, delay=given.after)
+        if returned is False:
+            return Result("", say("returned_false"))
+        if inspect.isawaitable(returned) or inspect.isgenerator(returned) or inspect.isasyncgen(returned):
+            return Result("", say("has_not_run", name=type(returned).__name__))
+        return Result(_outcome(returned))
 
 
 class RunningTask(Attempt):
@@ -167,6 +174,11 @@ class RunningTask(Attempt):
         return f"{self.stream}/{self.key}"
 
 
+def failed(error: BaseException) -> Result:
+    """Return the result of an attempt that this error has ended."""
+    return Result("", _line(f"{type(error).__name__}: {_said(error)}"), is_cut_short=sessions.is_cut(error))
+
+
 def _outcome(returned: Any) -> str:
     if returned is None or returned is True:
         return ""
@@ -180,8 +192,8 @@ def _outcome(returned: Any) -> str:
 
 def _said(error: BaseException) -> str:
     try:
-        return str(error)
-    except Exception:  # noqa: BLE001 (it is the handler's own)
+        return "".join(str(error))  # also what is a class of its own
+    except BaseException:  # noqa: BLE001 (it is the handler's own, such as a SystemExit)
         return "its text cannot be read"
 
 

@@ -82,6 +82,11 @@ class Turns(Generic[Work, Ended]):
             self._write_ends()
         raise MustEnd(why)
 
+    def look_after_threads(self) -> None:
+        """Raise MustEnd if a thread of handlers has ended: nobody would run what it had, or what comes next."""
+        if self._workers.has_lost_one:
+            self.cut_off("a thread that runs handlers has ended")
+
     def close(self) -> None:
         self._workers.close()
 
@@ -167,6 +172,7 @@ class Runner:
                 turns.stop()
             try:
                 with answer_timeout():
+                    turns.look_after_threads()
                     look_at = turns.turn(may_begin=ends_at is None)
             except DatabaseUnavailable as error:
                 logger.warning("%s: %s", name, error)

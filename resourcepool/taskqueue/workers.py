@@ -1,21 +1,17 @@
 """The threads in which a consumer runs its handlers."""
 
-import contextlib
 import os
 import queue
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Generic, TypeVar
 
-from django.db import DatabaseError, InterfaceError, close_old_connections, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import connections
 
-from resourcepool import dialect
 from resourcepool.events import say
-from resourcepool.taskqueue.running import Attempt, Result
-
-IDLE = 5.0  # seconds after which a thread's connections are looked after before its next task
-
+from resourcepool.taskqueue import sessions
+from resourcepool.taskqueue.running import Attempt, Result, failed
 
 Work = TypeVar("Work", bound=Attempt)
 
@@ -26,56 +22,64 @@ class Workers(Generic[Work]):
     def __init__(self, ended: Callable[[Work, Result], object]) -> None:
         """Take note of what is called, from a worker, when a task has ended."""
         self._tasks: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-        self._ended, self._threads, self._pid = ended, 0, os.getpid()
+        self._ended, self._threads, self._pid = ended, list[threading.Thread](), os.getpid()
+
+    @property
+    def has_lost_one(self) -> bool:
+        """Whether a thread has ended by itself, perhaps with a task that it had just taken."""
+        return not all(thread.is_alive() for thread in self._threads)
 
     def run(self, tasks: list[Work], most: int) -> None:
         """Have these run, in ``most`` threads at most."""
         for task in tasks:
-            if self._threads < most:
-                self._threads += 1
-                name = f"resourcepool-task-{self._threads}"
-                threading.Thread(target=self._work, name=name, daemon=True).start()
+            if len(self._threads) < most:
+                name = f"resourcepool-task-{len(self._threads) + 1}"
+                thread = threading.Thread(target=self._work, name=name, daemon=True)
+                thread.start()
+                self._threads.append(thread)
             self._tasks.put(task)
 
     def close(self) -> None:
         """End the threads that have nothing to do, and the others when their task has ended."""
-        for _ in range(self._threads):
+        for _ in self._threads:
             self._tasks.put(None)
-        self._threads = 0
+        self._threads.clear()
 
     def _work(self) -> None:
         try:
-            while (task := self._next()) is not None:
-                result = task.run()
-                if os.getpid() != self._pid:
-                    os._exit(0)  # a child that the handler forked: no second consumer
-                self._ended(task, tidied(result))
+            while (task := self._tasks.get()) is not None:
+                self._ended(task, self._result_of(task))
         finally:
             connections.close_all()
 
-    def _next(self) -> Work | None:
+    def _result_of(self, task: Work) -> Result:
         try:
-            return self._tasks.get(timeout=IDLE)
-        except queue.Empty:
-            with contextlib.suppress(DatabaseError, InterfaceError):  # the driver may have closed one already
-                close_old_connections()
-            return self._tasks.get()
+            sessions.renewed()
+            result = handled(task)
+            self._end_if_forked()
+            result = tidied(result)
+            sessions.renewed()  # now, because a session that is not kept must not idle until the next task
+        except BaseException as error:  # noqa: BLE001 (such as an asynchronous one that came late)
+            self._end_if_forked()
+            sessions.close_all()
+            return failed(error)
+        return result
+
+    def _end_if_forked(self) -> None:
+        if os.getpid() != self._pid:
+            os._exit(0)  # a child that the handler forked: no second consumer
+
+
+def handled(task: Attempt) -> Result:
+    """Run it; nothing is left of the language, the time zone and other context variables that it sets."""
+    return copy_context().run(task.run)
 
 
 def tidied(result: Result) -> Result:
     """Return the result, after nothing of what the task left in its connections is left to the next one."""
-    for connection in connections.all(initialized_only=True):
-        if _is_open(connection):
-            dialect.close_quietly(connection)
-            del connections[connection.alias]  # and what Django thinks is open in it
-            if result.error is None and not result.is_given_back:
-                result = Result("", say("transaction_left", alias=repr(connection.alias)))
+    for alias in sessions.left_open():
+        if result.error is None and not result.is_given_back:
+            result = Result("", say("transaction_left", alias=repr(alias)))
     if result.error is not None:  # perhaps that of a connection
-        for connection in connections.all(initialized_only=True):
-            dialect.close_quietly(connection)
+        sessions.close_all()
     return result
-
-
-def _is_open(connection: BaseDatabaseWrapper) -> bool:
-    is_usual = connection.autocommit == connection.settings_dict["AUTOCOMMIT"]
-    return connection.in_atomic_block or (connection.connection is not None and not is_usual)

@@ -4,7 +4,9 @@ from tests.guards.mutation import Mutation
 
 ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/leading.py", "taskqueue/running.py"
 CONSUMER = "taskqueue/consumer.py"
-POLICY = "taskqueue/policy.py"
+POLICY, TURNING, WORKERS = (f"taskqueue/{name}.py" for name in ("policy", "turning", "workers"))
+SESSIONS, THREADS = ("tests/taskqueue/test_sessions.py",), ("tests/taskqueue/test_threads.py",)
+UNKNOWN = ("tests/taskqueue/test_unknown_types.py",)
 
 EACH_ATTEMPT, EACH_TURN = ("tests/taskqueue/test_attempts.py",), ("tests/taskqueue/test_leading.py",)
 CHOICE, JUDGEMENT = ("tests/taskqueue/test_order.py",), ("tests/taskqueue/test_policy.py",)
@@ -222,7 +224,16 @@ TASKS = (
         "failures < policy.retries",
         JUDGEMENT,
     ),
-    Mutation("streams: a retry waits", POLICY, "State.READY, policy.retry_delay", "State.READY", JUDGEMENT),
+    Mutation(
+        "streams: a retry waits",
+        POLICY,
+        "        return Verdict(State.READY, policy.retry_delay)",
+        "        return Verdict(State.READY)",
+        JUDGEMENT,
+    ),
+    Mutation(
+        "streams: lost connections are counted", POLICY, "deaths + 1 < policy.most_deaths", "True", JUDGEMENT
+    ),
     Mutation(
         "streams: deaths are counted",
         POLICY,
@@ -239,4 +250,60 @@ TASKS = (
     ),
 )
 
-STREAMS = (*LEADERS, *TASKS)
+HANDLERS = (
+    Mutation(
+        "streams: a lost connection is no failure",
+        LEADING,
+        "after_cut(policy, task.deaths) if is_cut_short else None",
+        "None",
+        SESSIONS,
+        "mariadb",
+    ),
+    Mutation(
+        "streams: a session that is kept is alive",
+        "taskqueue/sessions.py",
+        "connection.health_check_enabled, connection.health_check_done = True, False",
+        "pass",
+        SESSIONS,
+        "mariadb",
+    ),
+    Mutation(
+        "streams: a transaction begun by SQL is seen",
+        "taskqueue/sessions.py",
+        "return dialect.of(connection).has_transaction(connection)",
+        "return False",
+        SESSIONS,
+    ),
+    Mutation(
+        "streams: a task leaves no language behind",
+        WORKERS,
+        "copy_context().run(task.run)",
+        "task.run()",
+        SESSIONS,
+    ),
+    Mutation(
+        "streams: no error ends a thread",
+        WORKERS,
+        "            return failed(error)",
+        "            raise",
+        THREADS,
+    ),
+    Mutation(
+        "streams: a type unknown here is left alone",
+        POLICY,
+        "head.type not in known and head.deaths < most_deaths",
+        "False",
+        UNKNOWN,
+    ),
+    Mutation(
+        "streams: unknown types do not hide the others",
+        ATTEMPTS,
+        ", first_type__in=list(handlers.of_tasks.known)",
+        "",
+        UNKNOWN,
+    ),
+    Mutation("streams: a standby gets what is unknown here", LEADING, "self._step_down()\n", "pass\n", UNKNOWN),
+    Mutation("streams: a thread that ended is seen", TURNING, "turns.look_after_threads()", "pass", THREADS),
+)
+
+STREAMS = (*LEADERS, *TASKS, *HANDLERS)

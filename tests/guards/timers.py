@@ -14,6 +14,14 @@ MODELS, OPERATORS = "taskqueue/timers/models.py", ("tests/taskqueue/timers/test_
 
 TIMERS = (
     Mutation(
+        "timers: a lost connection is no failure",
+        CLAIMING,
+        "end.is_cut_short and claimed.deaths + 1 <",
+        "False and claimed.deaths + 1 <",
+        ("tests/taskqueue/timers/test_sessions.py",),
+        "mariadb",
+    ),
+    Mutation(
         "timers: a cancel takes none from its handler",
         SCHEDULING,
         "mine.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))",

@@ -21,7 +21,8 @@ def die(why: str) -> Never:
 
 
 def stream(name: str = "oracle", **options: Any) -> Stream:
-    made: Stream = Stream.objects.create(name=name, **options)
+    """Make a stream whose failed tasks are not tried again, unless ``options`` say so."""
+    made: Stream = Stream.objects.create(**{"name": name, "retries": 0, **options})
     return made
 
 

@@ -1,5 +1,7 @@
 """Each attempt at a task has a fence of its own, and every write on the task matches it."""
 
+import json
+
 import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -42,6 +44,17 @@ def begun(term: int = 1) -> Head:
 
 def running(seen: Head) -> RunningTask:
     return RunningTask("oracle", seen, Election("oracle", Stream).campaign(), None)
+
+
+def test_of_several_tasks_parameters_are_read_only_when_they_begin() -> None:
+    stream(lanes=2)
+    for key in "ab":
+        submit("oracle", "note", {"key": key, "text": "x" * 60_000}, key=key, lane=key)
+    several = attempts.heads("default", "oracle", (), 2)
+    assert [one.params for one in several] == ["", ""]
+    assert [json.loads(one.params)["key"] for one in attempts.with_params("default", several)] == ["a", "b"]
+    assert [one.params for one in attempts.heads("default", "oracle", (), 2, only_due=True)] == []
+    assert json.loads(head().params)["key"] == "a"
 
 
 def test_a_task_is_begun_once_by_those_who_have_seen_it() -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.models import Stream, Task
-from resourcepool.taskqueue import Consumer, handler, submit
+from resourcepool.taskqueue import Consumer, handler, leading, submit
 from resourcepool.taskqueue.abstract import counted
 from tests.app.rows import change
 from tests.eventually import eventually
@@ -106,15 +106,6 @@ def test_a_failed_task_is_tried_again_and_the_tasks_after_it_wait() -> None:
     assert task("a").outcome == "ValueError: disk full"
 
 
-def test_a_task_of_an_unknown_type_goes_to_the_failure_policy_with_a_reason() -> None:
-    stream(on_failure="dead-letter")
-    submit("oracle", "unknown", key="a")
-    with consuming():
-        finished(1)
-    assert states() == {"a": "dead"}
-    assert task("a").outcome == "no handler for type 'unknown' in the consumer's process"
-
-
 def test_a_paused_stream_begins_no_task() -> None:
     stream(is_paused=True)
     handler("note")(lambda _: None)
@@ -141,6 +132,19 @@ def test_tasks_of_different_lanes_run_side_by_side_and_those_of_one_in_order() -
         assert states()["a2"] == "ready"
         gate.may_end.set()
         finished(42)
+
+
+@pytest.mark.parametrize("most_waits", [leading.MOST_WAITS, 0])
+def test_tasks_of_many_lanes_get_their_own_parameters(most_waits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leading, "MOST_WAITS", most_waits)
+    stream(lanes=4)
+    got: dict[str, Any] = {}
+    handler("note")(lambda one: got.update({one.key: one.params}))
+    for number in range(12):
+        submit("oracle", "note", {"number": number}, key=str(number), lane=f"lane {number % 6}")
+    with consuming():
+        finished(12)
+    assert got == {str(number): {"number": number} for number in range(12)}
 
 
 def test_a_finished_task_is_deleted_where_none_is_kept() -> None:

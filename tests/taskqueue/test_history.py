@@ -103,13 +103,14 @@ def test_a_task_that_is_given_up_is_told_with_its_error_but_not_its_retries(poli
     assert told(task("a")) == [what]
 
 
-def test_the_error_of_a_task_without_a_handler_is_told_as_a_sentence() -> None:
+def test_an_error_in_words_of_our_own_is_told_as_a_sentence() -> None:
     stream()
-    submit("oracle", "unknown", key="a")
+    handler("fail")(lambda _: False)
+    submit("oracle", "fail", key="a")
     with consuming():
         eventually(lambda: states()["a"] == "blocked", WITHIN, states)
     ((_what, _actor, reason),) = events(Task)
-    assert (reason.code, reason.parameters["why"].code) == ("about", "no_handler")
+    assert (reason.code, reason.parameters["why"].code) == ("about", "returned_false")
 
 
 def test_a_task_that_kept_killing_its_process_is_told() -> None:
@@ -203,7 +204,8 @@ def test_a_stream_may_keep_no_history(settings: Any) -> None:
     pools = {"resourcepool.Stream": {"history": False}, "resourcepool.Task": {"history": False}}
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "POOLS": pools}
     stream()
-    submit("oracle", "unknown", key="a")
+    handler("fail")(lambda _: False)
+    submit("oracle", "fail", key="a")
     with consuming():
         eventually(lambda: states()["a"] == "blocked", WITHIN, states)
     Stream.objects.all().pause("alice")

@@ -37,7 +37,7 @@ ALL_READY = [head(1, "a"), head(2, "a"), head(3, "b"), head(4, "c"), head(5, "b"
 def test_of_each_lane_the_first_task_begins_if_nothing_holds_it_up(
     heads: list[Head], in_hand: list[int], free: int, begin: list[int]
 ) -> None:
-    choice = choose(heads, dict.fromkeys(in_hand, 0), most_deaths=3, by_lane=True, free=free)
+    choice = choose(heads, dict.fromkeys(in_hand, 0), most_deaths=3, known={"note"}, by_lane=True, free=free)
     assert [task.pk for task in choice.begin] == begin
 
 
@@ -53,26 +53,26 @@ def test_of_each_lane_the_first_task_begins_if_nothing_holds_it_up(
 def test_in_a_strict_stream_only_the_first_of_all_may_begin(
     heads: list[Head], in_hand: list[int], begin: list[int]
 ) -> None:
-    choice = choose(heads, dict.fromkeys(in_hand, 0), most_deaths=3, by_lane=False, free=1)
+    choice = choose(heads, dict.fromkeys(in_hand, 0), most_deaths=3, known={"note"}, by_lane=False, free=1)
     assert [task.pk for task in choice.begin] == begin
 
 
 def test_a_lane_that_has_to_wait_says_for_how_long() -> None:
     heads = [head(1, "running"), head(2, "blocked", "blocked"), head(3, "later", due_in=3 * SECOND // 2)]
-    assert choose(heads, {1: 0}, most_deaths=3, by_lane=True, free=4).waits == {
+    assert choose(heads, {1: 0}, most_deaths=3, known={"note"}, by_lane=True, free=4).waits == {
         "running": math.inf,
         "blocked": math.inf,
         "later": 1.5,
     }
-    assert choose(heads[2:], {}, most_deaths=3, by_lane=False, free=1).waits == {"": 1.5}
-    assert choose(ALL_READY, {}, most_deaths=3, by_lane=True, free=1).waits == {}, (
+    assert choose(heads[2:], {}, most_deaths=3, known={"note"}, by_lane=False, free=1).waits == {"": 1.5}
+    assert choose(ALL_READY, {}, most_deaths=3, known={"note"}, by_lane=True, free=1).waits == {}, (
         "a lane that is only not free has not to wait"
     )
 
 
 def test_a_task_that_a_leader_of_an_earlier_term_runs_is_begun_anew() -> None:
     left = head(1, "a", "running", due_in=3_600 * SECOND)
-    assert choose([left], {}, most_deaths=3, by_lane=True, free=1).begin == [left]
+    assert choose([left], {}, most_deaths=3, known={"note"}, by_lane=True, free=1).begin == [left]
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,13 @@ def test_a_task_that_a_leader_of_an_earlier_term_runs_is_begun_anew() -> None:
 def test_a_task_whose_process_has_died_begins_alone_and_nothing_begins_beside_it(
     heads: list[Head], in_hand: dict[int, int], begin: list[int]
 ) -> None:
-    choice = choose(heads, in_hand, by_lane=True, free=4, most_deaths=3)
+    choice = choose(heads, in_hand, known={"note"}, by_lane=True, free=4, most_deaths=3)
     assert [task.pk for task in choice.begin] == begin
 
 
 def test_a_lane_that_waits_for_a_task_that_runs_alone_is_not_passed_over_for_long() -> None:
     heads = [head(1, "a", deaths=1), head(2, "b"), head(3, "c", due_in=SECOND)]
-    assert choose(heads, {9: 0}, by_lane=True, free=4, most_deaths=3) == ([], {"c": 1.0})
+    assert choose(heads, {9: 0}, known={"note"}, by_lane=True, free=4, most_deaths=3) == ([], {"c": 1.0}, [])
 
 
 TASKS = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 3)), max_size=12)
@@ -114,7 +114,7 @@ def test_whatever_is_there_and_ends_when_it_likes_every_task_comes_to_its_turn_i
     begun: list[Head] = []
     while left:
         free = (lanes if by_lane else 1) - len(in_hand)
-        choice = choose(left, in_hand, by_lane=by_lane, free=free, most_deaths=3).begin
+        choice = choose(left, in_hand, known={"note"}, by_lane=by_lane, free=free, most_deaths=3).begin
         lanes_in_hand = {tasks[pk][0] for pk in in_hand}
         first = next((one for one in left if by_lane and one.lane not in lanes_in_hand), None)
         if in_hand and first is not None and 0 < first.deaths < 3:

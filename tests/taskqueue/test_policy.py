@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from resourcepool.taskqueue.policy import Policy, Verdict, after_death, after_failure
+from resourcepool.models import Task
+from resourcepool.taskqueue.policy import Policy, Verdict, after_cut, after_death, after_failure
 
 PLAIN = {
     "on_failure": "block",
@@ -40,6 +41,16 @@ def test_a_task_is_tried_again_as_often_as_the_stream_says_and_then_given_up(
     on_failure: str, retries: int, failures: int, state: str
 ) -> None:
     assert after_failure(policy(on_failure=on_failure, retries=retries), failures).state == state
+
+
+@pytest.mark.parametrize(
+    ("most_deaths", "deaths", "begins_again"), [(3, 0, True), (3, 1, True), (3, 2, False), (1, 0, False)]
+)
+def test_what_a_lost_connection_broke_begins_again_for_as_long_as_its_deaths_allow(
+    most_deaths: int, deaths: int, begins_again: bool
+) -> None:
+    again = Verdict(Task.State.READY, 10.0) if begins_again else None
+    assert after_cut(policy(most_deaths=most_deaths), deaths) == again
 
 
 def test_a_task_that_is_tried_again_waits_and_one_that_is_given_up_does_not() -> None:

@@ -84,6 +84,12 @@ class StreamStatus(Explained):
         if self.is_blocked:
             text = _("task %(key)s blocks it: %(outcome)s. Retry or discard it")
             yield (text if first.key else _("blocked by a task")) % told
+        if (
+            first.state == State.READY
+            and not first.waits
+            and getattr(first.outcome, "code", "") == "no_handler"
+        ):
+            yield _("task %(key)s waits for a consumer that has a handler for it: %(outcome)s") % told
         if first.waits:
             text = _("task %(key)s will be retried in %(time)s; last error: %(outcome)s")
             yield (text if first.key else _("a task will be retried in %(time)s")) % told

@@ -59,13 +59,15 @@ class Claimed(NamedTuple):
     next_at: datetime.datetime | None
     attempt: int
     failures: int
+    deaths: int
     previous_end: str
 
 
 class Ended(NamedTuple):
     """How an attempt ended; ``error`` None: it was handled, unless ``is_given_back``.
 
-    ``delay``: seconds until a timer that was given back may begin again; ``is_lost``: it failed after its lease ended.
+    ``delay``: seconds until a timer that was given back may begin again; ``is_cut_short``: see
+    ``Result``; ``is_lost``: it failed after its lease ended.
     """
 
     claimed: Claimed
@@ -73,6 +75,7 @@ class Ended(NamedTuple):
     error: str | None = None
     is_given_back: bool = False
     delay: float = 0.0
+    is_cut_short: bool = False
     is_lost: bool = False
     has_begun: bool = True
     is_cut_off: bool = False
@@ -206,7 +209,9 @@ def _claim(
 def _claimed(row: Mapping[str, Any], rule: Rule, holder: str, sent_at: float, *, is_new: bool) -> Claimed:
     schedule, is_retry = occurrences.read(row["schedule"]), row["attempts"] > 0
     seen = occurrences.occurrence(schedule, row["catch_up"], row["due_at"], row["now"], is_retry=is_retry)
-    told = {key: row[key] for key in ("pk", "name", "payload", "due_at", "now", "schedule", "failures")}
+    told = {
+        key: row[key] for key in ("pk", "name", "payload", "due_at", "now", "schedule", "failures", "deaths")
+    }
     return Claimed(
         **told,
         **seen._asdict(),
@@ -235,6 +240,8 @@ def _write(using: str, ends: Collection[Ended]) -> set[int]:
             continue  # the next claim counts a death
         if end.error is None and not end.is_given_back:
             done[claimed.rule.done_kept, end.outcome].append(claimed)
+        elif end.is_cut_short and claimed.deaths + 1 < claimed.rule.most_deaths:
+            _after_cut(using, claimed, end)
         elif end.is_given_back or claimed.failures + 1 <= claimed.rule.retries:
             _try_again(using, claimed, end)
         else:
@@ -283,6 +290,13 @@ def _try_again(using: str, one: Claimed, end: Ended) -> None:
         is_clean = not end.is_given_back and not end.is_cut_off
         changes["previous_end"] = End.CLEAN if is_clean else End.REVOKED
     _change(using, [one.pk], state=State.PENDING, holder="", **changes)
+
+
+def _after_cut(using: str, one: Claimed, end: Ended) -> None:
+    """Have a timer whose handler lost its connection begin again, as after a death, when what it needs may be back."""
+    told = {"outcome": end.error, "deaths": one.deaths + 1, "previous_end": End.EXPIRED}
+    again = {"state": State.PENDING, "holder": "", "busy_before": DbLater(one.rule.retry_delay)}
+    _change(using, [one.pk], **again, **told)
 
 
 def _change(using: str, pks: Collection[int], **changes: Any) -> None:

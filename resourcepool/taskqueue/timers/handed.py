@@ -15,6 +15,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import default_holder
+from resourcepool.taskqueue import sessions
 from resourcepool.taskqueue.running import Result
 from resourcepool.taskqueue.timers import claiming, handling
 from resourcepool.taskqueue.timers.claiming import Claimed, Ended
@@ -22,7 +23,7 @@ from resourcepool.taskqueue.timers.gate import may_handle
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.taskqueue.timers.runner import node_labels, node_version, refuse_transaction
 from resourcepool.taskqueue.timers.running import RunningTimer
-from resourcepool.taskqueue.workers import tidied
+from resourcepool.taskqueue.workers import handled, tidied
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +58,8 @@ def handle(
     timer, pid = RunningTimer(using, claimed, handling.find(claimed.rule.name)), os.getpid()
     timer.ends_process = ends_process
     try:
-        result = timer.run()
+        sessions.check()
+        result = handled(timer)
     except BaseException:
         _end_if_forked(pid)
         cut_off = _cut_off(timer, began_at)

@@ -1,0 +1,151 @@
+"""The database sessions of handlers: one that ends is nobody's failure, and nothing of one task reaches the next."""
+
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone, translation
+
+from resourcepool.models import Stream
+from resourcepool.taskqueue import handler, submit
+from tests.taskqueue.consuming import consuming, finished, states, stream, task
+from tests.taskqueue.sessions import asked, end, keep_them, session
+
+on_servers = pytest.mark.only("mysql", "postgresql")
+used: list[int] = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_used() -> None:
+    used.clear()
+
+
+def use(one: Any) -> None:
+    with transaction.atomic(), one.guard():
+        used.append(session())
+
+
+@on_servers
+def test_a_session_that_ends_between_two_tasks_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_them(monkeypatch, None)
+    stream(retries=0, most_deaths=1)
+    handler("use")(use)
+    with consuming():
+        for count in (1, 2, 3):
+            submit("oracle", "use", key=str(count))
+            finished(count)
+            end(used[-1])
+    assert [task(key).attempts for key in states()] == [1, 1, 1]
+    assert (set(states().values()), len(set(used))) == ({"done"}, 3)
+
+
+@on_servers
+@pytest.mark.parametrize(("seconds", "is_another"), [(0, True), (None, False)])
+def test_a_session_is_kept_from_task_to_task_as_from_request_to_request(
+    seconds: int | None, is_another: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_them(monkeypatch, seconds)
+    stream()
+    handler("use")(use)
+    submit("oracle", "use")
+    submit("oracle", "use")
+    with consuming():
+        finished(2)
+    assert (used[0] != used[1]) is is_another
+
+
+@on_servers
+@pytest.mark.parametrize("is_wrapped", [False, True])
+def test_what_a_lost_session_broke_begins_again(is_wrapped: bool) -> None:
+    stream(retries=0, retry_delay=0, most_deaths=3)
+    ran: list[int] = []
+
+    @handler("lose")
+    def lose(one: Any) -> None:
+        ran.append(one.attempt)
+        if one.attempt < 3:
+            end(session())
+        try:
+            Stream.objects.update(retry_delay=7)
+        except Exception as error:
+            if is_wrapped:
+                raise KeyError("my own") from error
+            raise
+
+    submit("oracle", "lose", key="a")
+    with consuming():
+        finished(1)
+    assert ran == [1, 2, 3]
+    assert (states(), task("a").failures, task("a").deaths) == ({"a": "done"}, 0, 2)
+
+
+@on_servers
+def test_a_task_that_always_ends_its_session_fails_at_last_with_the_error_of_that() -> None:
+    stream(retries=1, retry_delay=0, most_deaths=3, on_failure="dead-letter")
+
+    @handler("lose")
+    def lose(_: Any) -> None:
+        end(session())
+        Stream.objects.exists()
+
+    submit("oracle", "lose", key="a")
+    with consuming():
+        finished(1)
+    assert (states(), task("a").attempts, task("a").failures) == ({"a": "dead"}, 4, 2)
+    assert task("a").outcome.startswith("OperationalError: ")
+
+
+def test_language_and_time_zone_of_one_task_do_not_reach_the_next() -> None:
+    stream()
+    seen: list[Any] = []
+
+    @handler("set")
+    def change(_: Any) -> None:
+        seen.append((translation.get_language(), timezone.get_current_timezone_name()))
+        translation.activate("de")
+        timezone.activate("Asia/Tokyo")
+
+    submit("oracle", "set")
+    submit("oracle", "set")
+    with consuming():
+        finished(2)
+    assert seen == [(translation.get_language(), timezone.get_current_timezone_name())] * 2
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_transaction_that_a_handler_left_open_by_sql_is_rolled_back_and_its_task_has_failed(
+    is_written: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_them(monkeypatch, None)
+    stream(retries=0, on_failure="skip")
+    handler("note")(lambda _: Stream.objects.update(retry_delay=5))
+
+    @handler("leave")
+    def leave(_: Any) -> None:
+        asked(connection, "BEGIN")
+        if is_written:
+            Stream.objects.update(lock_delay=99)
+
+    submit("oracle", "leave", key="a")
+    submit("oracle", "note", key="b")
+    with consuming():
+        finished(2)
+    assert states() == {"a": "skipped", "b": "done"}
+    assert task("a").outcome == "the handler left a transaction open on 'default'; it is rolled back"
+    assert (Stream.objects.get().lock_delay, Stream.objects.get().retry_delay) == (0, 5)
+
+
+@pytest.mark.parametrize("by", ["COMMIT", "ROLLBACK"])
+def test_a_transaction_that_a_handler_has_ended_by_sql_is_its_own_affair(by: str) -> None:
+    stream(retries=0, on_failure="skip")
+
+    @handler("end")
+    def write(_: Any) -> None:
+        asked(connection, "BEGIN")
+        Stream.objects.update(retry_delay=5)
+        asked(connection, by)
+
+    submit("oracle", "end", key="a")
+    with consuming():
+        finished(1)
+    assert (states(), Stream.objects.get().retry_delay) == ({"a": "done"}, 5 if by == "COMMIT" else 10)

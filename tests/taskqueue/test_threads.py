@@ -1,0 +1,141 @@
+"""The threads of handlers: whatever a handler leaves behind, none of them ends unnoticed."""
+
+import ctypes
+import logging
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from resourcepool.taskqueue import Consumer, handler, submit, timers
+from tests.eventually import InBackground
+from tests.taskqueue.consuming import WITHIN, Gate, consuming, die, finished, states, stream, task
+from tests.taskqueue.timers import handled
+
+
+class Exits(Exception):
+    def __str__(self) -> str:
+        raise SystemExit
+
+
+class Text(str):
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        raise KeyboardInterrupt
+
+
+class Unformatted(Exception):
+    def __str__(self) -> str:
+        return Text("no words")
+
+
+class Refusing(logging.Handler):
+    def __init__(self, error: type[BaseException]) -> None:
+        super().__init__()
+        self._error = error
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise self._error
+
+
+@pytest.fixture(params=[OSError, SystemExit])
+def _log_that_raises(request: pytest.FixtureRequest) -> Iterator[None]:
+    logger, refusing = logging.getLogger("resourcepool.taskqueue.running"), Refusing(request.param)
+    logger.addHandler(refusing)
+    yield
+    logger.removeHandler(refusing)
+
+
+def raise_late(error: type[BaseException], thread: int) -> None:
+    """Have this raised in that thread, as those do who limit how long something may take."""
+    assert ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error)) == 1
+
+
+def fails_then_runs(error: Exception) -> None:
+    """Run a task that raises this, and another one after it."""
+    stream(retries=0, on_failure="skip")
+
+    @handler("fail")
+    def fail(_: Any) -> None:
+        raise error
+
+    handler("note")(lambda _: None)
+    submit("oracle", "fail", key="a")
+    submit("oracle", "note", key="b")
+    with consuming():
+        finished(2)
+    assert states() == {"a": "skipped", "b": "done"}
+
+
+@pytest.mark.parametrize("error", [Exits, Unformatted])
+def test_an_exception_that_cannot_be_printed_ends_no_thread(error: type[Exception]) -> None:
+    fails_then_runs(error())
+    assert task("a").outcome.startswith(f"{error.__name__}: ")
+
+
+@pytest.mark.usefixtures("_log_that_raises")
+def test_a_log_that_cannot_be_written_ends_no_thread() -> None:
+    fails_then_runs(ValueError("disk full"))
+
+
+def test_timers_whose_exceptions_cannot_be_printed_leave_all_threads_of_their_node() -> None:
+    handled.topic(retries=0)
+
+    @timers.on("t")
+    def fail(one: Any) -> None:
+        if one.name != "last":
+            raise Exits
+
+    for number in range(4):
+        handled.due(f"n{number}")
+    with handled.handling(threads=4):
+        handled.over(4)
+        handled.due("last")
+        handled.over(5)
+    assert handled.states() == {**{f"n{number}": "dead" for number in range(4)}, "last": "done"}
+
+
+class Late:
+    """A handler whose thread is told to raise an error once it waits for its next task."""
+
+    def __init__(self) -> None:
+        self.thread = 0
+
+    def __call__(self, _: Any) -> None:
+        self.thread = threading.get_ident()
+
+    def ends(self) -> None:
+        raise_late(TimeoutError, self.thread)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_consumer_whose_thread_has_ended_ends_its_process_and_gives_back_what_it_had() -> None:
+    stream(lanes=2)
+    late, gate = Late(), Gate()
+    handler("late")(late)
+    handler("gate")(gate)
+    submit("oracle", "late", key="a", lane="a")
+    running = InBackground(Consumer("oracle", die=die).run)
+    finished(1)
+    late.ends()
+    submit("oracle", "gate", key="b", lane="b")
+    with pytest.raises(Exception, match="a thread that runs handlers has ended"):
+        running.result(WITHIN)
+    gate.may_end.set()
+    assert (states(), task("b").failures, task("b").deaths) == ({"a": "done", "b": "ready"}, 0, 0)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_so_does_a_node() -> None:
+    late = Late()
+    timers.on("t")(late)
+    handled.due("a")
+    running = InBackground(timers.TimerRunner(threads=1, die=die).run)
+    handled.over(1)
+    late.ends()
+    handled.due("b")
+    with pytest.raises(Exception, match="a thread that runs handlers has ended"):
+        running.result(WITHIN)
+    assert (handled.states(), handled.timer("b").failures) == ({"a": "done", "b": "pending"}, 0)

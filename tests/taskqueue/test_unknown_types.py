@@ -1,0 +1,77 @@
+"""A task of a type that its consumer has no handler for is left to a consumer that has one, as timers are."""
+
+import pytest
+
+from resourcepool.models import Stream, Task
+from resourcepool.status.work.streams import streams
+from resourcepool.taskqueue import Consumer, NewTask, handler, leading, submit, submit_many
+from tests.eventually import eventually
+from tests.spawned import Spawner
+from tests.taskqueue.consuming import WITHIN, consuming, finished, states, stream, task
+
+WHY = "no handler for type 'new' in the consumer's process"
+
+
+def is_noted(key: str = "a") -> bool:
+    return bool(task(key).outcome == WHY)
+
+
+def test_it_stays_in_its_place_and_fails_nothing_and_runs_when_a_handler_is_there() -> None:
+    stream(on_failure="skip")
+    ran: list[str] = []
+    handler("note")(lambda one: ran.append(one.key))
+    submit("oracle", "new", key="a")
+    submit("oracle", "note", key="b")
+    with consuming():
+        eventually(is_noted, WITHIN)
+        assert states() == {"a": "ready", "b": "ready"}
+        handler("new")(lambda one: ran.append(one.key))
+        finished(2)
+    assert (ran, task("a").attempts, task("a").failures) == (["a", "b"], 1, 0)
+
+
+def test_why_it_stands_still_is_said() -> None:
+    stream()
+    submit("oracle", "new", key="a")
+    with consuming() as consumer:
+        eventually(lambda: is_noted() and consumer.term, WITHIN)
+        eventually(lambda: streams("oracle")[0].leader, WITHIN)
+        (found,) = streams("oracle")
+    assert f"task a waits for a consumer that has a handler for it: {WHY}" in list(found.reasons())
+
+
+@pytest.mark.parametrize("most_waits", [leading.MOST_WAITS, 10])
+def test_other_lanes_go_on_however_many_wait(most_waits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leading, "MOST_WAITS", most_waits)
+    stream(lanes=2)
+    handler("note")(lambda _: None)
+    submit_many("oracle", [NewTask("new", key=f"new {n}", lane=f"lane {n}") for n in range(60)])
+    submit_many("oracle", [NewTask("note", key=f"behind {n}", lane=f"lane {n}") for n in range(60)])
+    submit_many("oracle", [NewTask("note", key=f"other {n}", lane=f"other {n}") for n in range(20)])
+    with consuming():
+        finished(20)
+    done = set(Task.objects.exclude(finished_at=None).values_list("key", flat=True))
+    assert done == {f"other {n}" for n in range(20)}
+
+
+def old() -> None:
+    handler("note")(lambda _: None)
+    Consumer("oracle").run()
+
+
+def new() -> None:
+    handler("note")(lambda _: None)
+    handler("new")(lambda one: print("ran", one.key, flush=True))
+    Consumer("oracle").run()
+
+
+def test_a_standby_of_a_newer_version_gets_the_lead_and_runs_it(spawn: Spawner) -> None:
+    stream()
+    spawn(old)
+    eventually(lambda: Stream.objects.get().elected_term, WITHIN)
+    later = spawn(new)
+    eventually(lambda: streams("oracle")[0].standbys, WITHIN)
+    submit("oracle", "new", key="a")
+    later.line("ran a")
+    finished(1)
+    assert (states(), task("a").failures) == ({"a": "done"}, 0)

@@ -1,0 +1,86 @@
+"""A database session that ends is no timer's failure."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone, translation
+
+from resourcepool.models import Topic
+from resourcepool.taskqueue import timers
+from resourcepool.taskqueue.timers import handed
+from tests.taskqueue.sessions import end, keep_them, session
+from tests.taskqueue.timers.handled import due, handling, over, states, timer, topic
+
+on_servers = pytest.mark.only("mysql", "postgresql")
+
+
+@on_servers
+def test_a_session_that_ends_between_two_timers_makes_no_dead_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_them(monkeypatch, None)
+    topic(retries=0, most_deaths=1)
+    used: list[int] = []
+    timers.on("t")(lambda _: used.append(session()))
+    with handling(threads=1):
+        for count in (1, 2, 3):
+            due(str(count))
+            over(count)
+            end(used[-1])
+    assert (states(), len(set(used))) == (dict.fromkeys("123", "done"), 3)
+
+
+def loses(attempts: int, ran: list[Any]) -> None:
+    """Handle the topic "t" with a handler whose session ends in so many attempts."""
+
+    @timers.on("t")
+    def lose(one: Any) -> None:
+        ran.append((one.attempt, one.previous_end))
+        if one.attempt <= attempts:
+            end(session())
+        Topic.objects.exists()
+
+
+@on_servers
+def test_what_a_lost_session_broke_begins_again() -> None:
+    topic(retries=0, retry_delay=0, most_deaths=3)
+    ran: list[Any] = []
+    loses(2, ran)
+    due()
+    with handling():
+        over(1)
+    assert ran == [(1, ""), (2, "expired"), (3, "expired")]
+    assert (states(), timer().failures, timer().deaths) == ({"a": "done"}, 0, 2)
+
+
+@on_servers
+def test_a_timer_that_always_ends_its_session_is_set_aside_with_the_error_of_that() -> None:
+    topic(retries=0, retry_delay=0, most_deaths=3)
+    loses(9, [])
+    due()
+    with handling():
+        over(1)
+    assert (states(), timer().attempts, timer().failures) == ({"a": "dead"}, 3, 1)
+    assert timer().outcome.startswith("OperationalError: ")
+
+
+@on_servers
+def test_so_it_is_in_another_process_that_handles_them() -> None:
+    topic(retries=0, retry_delay=0)
+    ran: list[Any] = []
+    loses(1, ran)
+    for _ in range(2):
+        due()  # anew each time: its fence is known
+        handed.handle(timer().pk, timer().fence)
+    assert ran == [(1, ""), (1, "")]
+
+
+def test_language_and_time_zone_of_a_timer_are_not_those_of_its_process() -> None:
+    @timers.on("t")
+    def change(_: Any) -> None:
+        translation.activate("de")
+        timezone.activate("Asia/Tokyo")
+
+    due()
+    before = translation.get_language(), timezone.get_current_timezone_name()
+    handed.handle(timer().pk, timer().fence)
+    assert (translation.get_language(), timezone.get_current_timezone_name()) == before
+    assert states() == {"a": "done"}
