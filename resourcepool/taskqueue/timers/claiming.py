@@ -14,7 +14,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction, from_columns
 from resourcepool.events import say
 from resourcepool.signals import Fact, What, tell
-from resourcepool.taskqueue.abstract import about
+from resourcepool.taskqueue.abstract import about, in_ascii
 from resourcepool.taskqueue.timers import occurrences
 from resourcepool.taskqueue.timers.gate import Rule, retry_delay
 from resourcepool.taskqueue.timers.models import LATE, Timer, Topic
@@ -77,6 +77,10 @@ class Ended(NamedTuple):
     has_begun: bool = True
     is_cut_off: bool = False
 
+    def in_ascii(self) -> "Ended":
+        error = None if self.error is None else in_ascii(self.error)
+        return self._replace(outcome=in_ascii(self.outcome), error=error)
+
     @property
     def how(self) -> str:
         if self.is_given_back:
@@ -132,6 +136,18 @@ def exchange(
     Returns:
         The claimed timers, and the primary keys of the ends that could not be written because their rows are locked.
     """
+    try:
+        return _exchange(using, ends, due, rules, holder)
+    except Exception as error:
+        if not ends or not dialect.refuses_text(connections[using], error):
+            raise
+        logger.warning("a result or an error cannot be written as it is: %s", error)
+        return _exchange(using, [end.in_ascii() for end in ends], due, rules, holder)
+
+
+def _exchange(
+    using: str, ends: Collection[Ended], due: Collection[Due], rules: Mapping[str, Rule], holder: str
+) -> Answer:
     with brief_transaction(connections[using]):
         locked = _write(using, ends)
         return _claim(using, _due(using, due, holder), rules, holder) if due else [], locked
