@@ -14,6 +14,20 @@ MODELS, OPERATORS = "taskqueue/timers/models.py", ("tests/taskqueue/timers/test_
 
 TIMERS = (
     Mutation(
+        "timers: a schedule that this node cannot read is left to others",
+        CLAIMING,
+        'if why := occurrences.unreadable(row["schedule"]):',
+        "if False:",
+        ("tests/taskqueue/timers/test_claiming.py",),
+    ),
+    Mutation(
+        "timers: those behind one that cannot be read are seen",
+        BATCHES,
+        "room + 1, late_room, self._left_alone())",
+        "room + 1, late_room, [])",
+        ("tests/taskqueue/timers/test_processes.py",),
+    ),
+    Mutation(
         "timers: a cancel takes none from its handler",
         SCHEDULING,
         "mine.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))",
