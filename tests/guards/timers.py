@@ -14,6 +14,30 @@ MODELS, OPERATORS = "taskqueue/timers/models.py", ("tests/taskqueue/timers/test_
 
 TIMERS = (
     Mutation(
+        "timers: a lost answer sets none twice",
+        SCHEDULING,
+        "if set_at in tried:",
+        "if set_at in tried and not is_over:",
+        ("tests/taskqueue/timers/test_lost_replies.py",),
+        "mariadb",
+    ),
+    Mutation(
+        "timers: a lost answer moves none twice",
+        SCHEDULING,
+        'if from_columns(row["scheduled_at"], connections[rows.db]) in tried:',
+        "if False:",
+        ("tests/taskqueue/timers/test_lost_replies.py",),
+        "mariadb",
+    ),
+    Mutation(
+        "timers: one of which no row is left is not set again",
+        SCHEDULING,
+        "if is_soon and not _leaves_a_row(using, name, topic):",
+        "if False:",
+        ("tests/taskqueue/timers/test_lost_replies.py",),
+        "mariadb",
+    ),
+    Mutation(
         "timers: a schedule that this node cannot read is left to others",
         CLAIMING,
         'if why := occurrences.unreadable(row["schedule"]):',
