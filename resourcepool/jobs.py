@@ -17,6 +17,7 @@ from resourcepool.elections.term import Term
 from resourcepool.events import Sentence, SentenceField, say
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
+from resourcepool.text import TextField
 
 # What the jobs are called, in their rows and wherever they are shown.
 SWEEP, PRUNE, STATISTICS = gettext_noop("sweep"), gettext_noop("prune history"), gettext_noop("statistics")
@@ -39,7 +40,7 @@ class Job(AbstractElection):
     done_at = models.DateTimeField(_("done at"), null=True, editable=False)
     seconds = models.FloatField(_("took"), null=True, editable=False)
     result = SentenceField(_("result"), max_length=MAX_RESULT, default="", editable=False)
-    memory = models.TextField(default="", editable=False, help_text=_("What it has to know next time."))
+    memory = TextField(default="", editable=False, help_text=_("What it has to know next time."))
     failed_at = models.DateTimeField(_("failed at"), null=True, editable=False)
 
     class Meta:

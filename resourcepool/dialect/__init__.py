@@ -35,7 +35,7 @@ from resourcepool.dialect.expressions import (
     read_clock,
 )
 from resourcepool.dialect.statement import all_rows, row_count, run
-from resourcepool.dialect.supported import of, supports, trouble
+from resourcepool.dialect.supported import of, refuses_text, supports, trouble
 from resourcepool.dialect.transactions import BRIEF, brief_transaction, limit_idle
 
 __all__ = [
@@ -74,6 +74,7 @@ __all__ = [
     "point_at_nothing",
     "private_connection",
     "read_clock",
+    "refuses_text",
     "row_count",
     "run",
     "supports",

@@ -121,6 +121,13 @@ class Dialect:
         """Return what ``error``, raised by the driver of this database, means; None when retrying cannot help."""
         raise NotImplementedError
 
+    def refuses_text(self, error: Exception) -> bool:
+        """Whether ``error`` of the driver says that a character cannot be stored, or sent."""
+        return False
+
+    def refuse_damage(self, connection: BaseDatabaseWrapper) -> None:
+        """Raise DataError if an insertion that ignores existing keys has stored something else than it was given."""
+
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         """Whether a look inside an open transaction sees what others have committed since that began."""
         return True  # on SQLite a transaction that has read cannot write after another one's commit

@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from resourcepool.dialect.base import micros
 from resourcepool.dialect.supported import of
+from resourcepool.text import CharField
 
 if TYPE_CHECKING:
     BigIntegerField = models.BigIntegerField[Any, Any]
-    CharField = models.CharField[Any, Any]
 else:  # Django's fields take no type parameters when they run
-    BigIntegerField, CharField = models.BigIntegerField, models.CharField
+    BigIntegerField = models.BigIntegerField
 
 
 class DbNow(expressions.Func):
@@ -125,11 +125,7 @@ def _zone_of_columns(connection: BaseDatabaseWrapper) -> datetime.tzinfo:
 class KeyField(CharField):
     """Text that is compared byte by byte on every database; MySQL's default collation would ignore case."""
 
-    def db_parameters(self, connection: BaseDatabaseWrapper) -> Any:
-        parameters = super().db_parameters(connection)
-        if connection.vendor == "mysql":
-            parameters["collation"] = "utf8mb4_bin"
-        return parameters
+    mysql_collation = "utf8mb4_bin"
 
     def deconstruct(self) -> Any:
         # Migrations name the public place of this class, wherever it is defined.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError, DataError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, unlisted
@@ -21,8 +21,10 @@ _CODES = {
     **dict.fromkeys(_DISCONNECTED, Trouble.DISCONNECTED),
     **dict.fromkeys((1054, 1146), Trouble.NOT_MIGRATED),
 }
+_NO_TEXT = (1267, 1300, 1366, 3988)  # text that a column, or the connection, cannot hold
+EXISTS = 1062
 _FOR_GOOD = (
-    *(1267, 1300, 1366, 3988),  # text that a column, or the connection, cannot hold
+    *_NO_TEXT,
     *(1044, 1045, 1049, 1698),  # a wrong user, password or database
     *(2059, 2061, 3159),  # a login method that the driver lacks, or that needs an encrypted connection
 )
@@ -111,6 +113,17 @@ class MySQL(Dialect):
 
     def told_by_change(self, cursor: Any) -> int | None:
         return int(cursor.lastrowid) if cursor.rowcount else None
+
+    def refuses_text(self, error: Exception) -> bool:
+        return bool(error.args) and error.args[0] in _NO_TEXT
+
+    def refuse_damage(self, connection: BaseDatabaseWrapper) -> None:
+        # INSERT IGNORE ignores more than existing keys: of text that a column cannot hold it stores "??".
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW WARNINGS")
+            for level, code, said in cursor.fetchall():
+                if level != "Note" and code != EXISTS:
+                    raise DataError(code, said)
 
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         return getattr(connection, "isolation_level", None) == "read committed"

@@ -16,6 +16,7 @@ _STATES = {
     **dict.fromkeys(("42P01", "42703"), Trouble.NOT_MIGRATED),
     "42501": Trouble.REFUSED,
 }
+_NO_TEXT = ("22021", "22P05")  # text that the database, or the connection, cannot hold
 
 IDLE, UNKNOWN = 0, 4  # libpq's PQTRANS_IDLE and PQTRANS_UNKNOWN: the session is lost
 
@@ -102,9 +103,11 @@ class PostgreSQL(Dialect):
         chosen = getattr(connection, "isolation_level", None)
         return getattr(chosen, "name", "READ_COMMITTED") == "READ_COMMITTED"
 
+    def refuses_text(self, error: Exception) -> bool:
+        return _state(error) in _NO_TEXT
+
     def trouble(self, error: Exception) -> Trouble | None:
-        cause = error.__cause__
-        state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+        state = _state(error)
         if state:
             return Trouble.DISCONNECTED if state.startswith("08") else _STATES.get(state) or unlisted(error)
         message = str(error)
@@ -115,3 +118,8 @@ class PostgreSQL(Dialect):
 
     def key_after_insert(self, cursor: Any) -> int:
         return int(cursor.fetchone()[0])
+
+
+def _state(error: Exception) -> str:
+    cause = error.__cause__
+    return getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None) or ""

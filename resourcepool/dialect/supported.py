@@ -33,3 +33,8 @@ def trouble(connection: BaseDatabaseWrapper, error: Exception) -> Trouble | None
     if not isinstance(error, DatabaseError | InterfaceError):
         return None
     return of(connection).trouble(error)
+
+
+def refuses_text(connection: BaseDatabaseWrapper, error: Exception) -> bool:
+    """Whether a statement failed for a character that the database, or the connection, cannot hold."""
+    return isinstance(error, UnicodeEncodeError) or of(connection).refuses_text(error)

@@ -8,7 +8,7 @@ It is bound to its column when it is set, and to its row when that is saved: cop
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as CheckWarning
@@ -20,6 +20,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.encryption.form_field import SecretField, SecretInput
 from resourcepool.encryption.sealed import ANY, Purpose, Sealed, seal
+from resourcepool.text import TextField
 
 PREFIX = "sealed:"
 
@@ -42,12 +43,6 @@ class _OpensWhenRead(DeferredAttribute):
         instance.__dict__[self.field.attname] = seal(value, self.field.purpose()) if is_text else value
 
 
-if TYPE_CHECKING:
-    TextField = models.TextField[Any, Any]
-else:
-    TextField = models.TextField
-
-
 class EncryptedTextField(TextField):
     """Text that is encrypted in the database. Cannot be searched for, ordered by or selected on.
 
@@ -64,7 +59,7 @@ class EncryptedTextField(TextField):
     """
 
     descriptor_class = _OpensWhenRead
-    non_db_attrs = (*models.TextField.non_db_attrs, "bound_to", "called")
+    non_db_attrs = (*TextField.non_db_attrs, "bound_to", "called")
 
     def __init__(self, *args: Any, bound_to: Sequence[str] = (), called: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -7,22 +7,17 @@ broken again                                typed text
 """
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django.db import models
 from django.db.models.lookups import StartsWith
 
 from resourcepool.events.sentence import Sentence, say
+from resourcepool.text import CharField
 
 MARK = "@"
 CUT = "…"
 MOST = 500  # characters, as it is stored
 LENGTHS = (200, 80, 30, 10, 3)  # characters of a parameter, if it does not fit otherwise
-
-if TYPE_CHECKING:
-    CharField = models.CharField[Any, Any]
-else:
-    CharField = models.CharField
 
 
 class SentenceField(CharField):

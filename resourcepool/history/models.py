@@ -10,6 +10,7 @@ from resourcepool.dialect import DbLater, KeyField, MicrosUntil
 from resourcepool.events import SentenceField
 from resourcepool.events.field import valid
 from resourcepool.signals import What
+from resourcepool.text import CharField
 
 # The ends of a lease that only its holder reports.
 ENDS = frozenset({What.RELEASED, What.HANDED_OVER, What.FIXED, What.QUARANTINED})
@@ -57,16 +58,16 @@ class Event(models.Model):
     """
 
     at = models.DateTimeField(_("at"))
-    what = models.CharField(_("what"), max_length=12, choices=What.choices)
+    what = CharField(_("what"), max_length=12, choices=What.choices)
     pool = KeyField(_("pool"), max_length=150)
     row = KeyField(_("resource"), max_length=MAX_ROW)
     fence = models.BigIntegerField(_("fence"), default=0)
-    holder = models.CharField(_("holder"), max_length=MAX_TEXT, default="")
-    actor = models.CharField(_("by"), max_length=MAX_ACTOR, default="")
+    holder = CharField(_("holder"), max_length=MAX_TEXT, default="")
+    actor = CharField(_("by"), max_length=MAX_ACTOR, default="")
     reason = SentenceField(_("reason"), default="")
     seconds = models.FloatField(_("seconds"), null=True)
     ttl = models.FloatField(_("good after each renewal for (s)"), null=True)
-    host = models.CharField(_("host"), max_length=80, default="")
+    host = CharField(_("host"), max_length=80, default="")
     pid = models.PositiveIntegerField(_("process"), default=0)
     # With a default in the database: processes of the previous version write without this column.
     is_whole = models.BooleanField(_("tells of the whole lease"), default=False, db_default=False)

@@ -14,6 +14,7 @@ from resourcepool.database.where import Where
 from resourcepool.dialect import DbNow, FenceField
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.terms import MAX_LENGTH
+from resourcepool.text import CharField
 
 LEASE_COLUMNS = frozenset({"busy_before", "fence", "holder"})
 # update_or_create adds fields with a ``pre_save`` of their own to ``update_fields``.
@@ -80,7 +81,7 @@ class AbstractLease(models.Model):
     fence = FenceField(
         _("fence"), default=0, editable=False, help_text=_("Goes up with every grant and every release.")
     )
-    holder = models.CharField(
+    holder = CharField(
         _("holder"),
         max_length=MAX_LENGTH,
         default="",

@@ -12,6 +12,7 @@ import resourcepool.events.field
 import resourcepool.labels
 import resourcepool.leases.models
 import resourcepool.resources.tags
+import resourcepool.text
 
 
 class Migration(migrations.Migration):
@@ -164,7 +165,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -206,7 +207,9 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "memory",
-                    models.TextField(default="", editable=False, help_text="What it has to know next time."),
+                    resourcepool.text.TextField(
+                        default="", editable=False, help_text="What it has to know next time."
+                    ),
                 ),
                 ("failed_at", models.DateTimeField(editable=False, null=True, verbose_name="failed at")),
             ],
@@ -238,7 +241,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -299,7 +302,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -344,7 +347,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -378,7 +381,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "on_failure",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         choices=[
                             ("block", "block: nothing after it runs until an operator retries or discards it"),
                             ("skip", "skip: it is given up, and the next one runs"),
@@ -514,7 +517,7 @@ class Migration(migrations.Migration):
                 ("name", resourcepool.dialect.KeyField(max_length=100, unique=True, verbose_name="name")),
                 (
                     "strategy",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         choices=[
                             ("sticky", "sticky: the fewest moves"),
                             ("round_robin", "round robin: in turn"),
@@ -593,7 +596,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "assigned_by",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         default="", editable=False, max_length=150, verbose_name="last assigned by"
                     ),
                 ),
@@ -627,7 +630,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -651,7 +654,10 @@ class Migration(migrations.Migration):
                         verbose_name="labels",
                     ),
                 ),
-                ("version", models.CharField(blank=True, default="", max_length=50, verbose_name="version")),
+                (
+                    "version",
+                    resourcepool.text.CharField(blank=True, default="", max_length=50, verbose_name="version"),
+                ),
                 ("topics", models.JSONField(blank=True, default=list, verbose_name="topics")),
                 (
                     "address",
@@ -705,7 +711,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "least_version",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         help_text="Only nodes of this version or a later one handle it, e.g. 2.10; empty: all.",
@@ -812,7 +818,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -871,7 +877,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "state",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         choices=[
                             ("ready", "ready"),
                             ("assigned", "assigned"),
@@ -939,7 +945,7 @@ class Migration(migrations.Migration):
                 ("at", models.DateTimeField(verbose_name="at")),
                 (
                     "what",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         choices=[
                             ("acquired", "acquired"),
                             ("released", "released"),
@@ -977,15 +983,15 @@ class Migration(migrations.Migration):
                 ("pool", resourcepool.dialect.KeyField(max_length=150, verbose_name="pool")),
                 ("row", resourcepool.dialect.KeyField(max_length=220, verbose_name="resource")),
                 ("fence", models.BigIntegerField(default=0, verbose_name="fence")),
-                ("holder", models.CharField(default="", max_length=200, verbose_name="holder")),
-                ("actor", models.CharField(default="", max_length=150, verbose_name="by")),
+                ("holder", resourcepool.text.CharField(default="", max_length=200, verbose_name="holder")),
+                ("actor", resourcepool.text.CharField(default="", max_length=150, verbose_name="by")),
                 (
                     "reason",
                     resourcepool.events.field.SentenceField(default="", max_length=500, verbose_name="reason"),
                 ),
                 ("seconds", models.FloatField(null=True, verbose_name="seconds")),
                 ("ttl", models.FloatField(null=True, verbose_name="good after each renewal for (s)")),
-                ("host", models.CharField(default="", max_length=80, verbose_name="host")),
+                ("host", resourcepool.text.CharField(default="", max_length=80, verbose_name="host")),
                 ("pid", models.PositiveIntegerField(default=0, verbose_name="process")),
                 (
                     "is_whole",
@@ -1019,7 +1025,7 @@ class Migration(migrations.Migration):
                 ("queue_id", resourcepool.dialect.KeyField(max_length=100, verbose_name="queue")),
                 (
                     "what",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         choices=[
                             ("assigned", "assigned"),
                             ("requested", "asked for"),
@@ -1033,8 +1039,11 @@ class Migration(migrations.Migration):
                         verbose_name="what",
                     ),
                 ),
-                ("from_server", models.CharField(default="", max_length=122, verbose_name="from")),
-                ("to_server", models.CharField(default="", max_length=122, verbose_name="to")),
+                (
+                    "from_server",
+                    resourcepool.text.CharField(default="", max_length=122, verbose_name="from"),
+                ),
+                ("to_server", resourcepool.text.CharField(default="", max_length=122, verbose_name="to")),
                 ("fence", models.BigIntegerField(verbose_name="fence")),
                 (
                     "reason",
@@ -1077,7 +1086,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -1130,7 +1139,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -1147,7 +1156,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "status",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         choices=[
                             ("in_service", "in service"),
                             ("quarantined", "quarantined"),
@@ -1175,7 +1184,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "verdict",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         choices=[("ok", "ok"), ("bad", "bad"), ("unknown", "unknown")],
                         default="",
@@ -1214,10 +1223,10 @@ class Migration(migrations.Migration):
                         verbose_name="weight",
                     ),
                 ),
-                ("notes", models.TextField(blank=True, default="", verbose_name="notes")),
+                ("notes", resourcepool.text.TextField(blank=True, default="", verbose_name="notes")),
                 (
                     "scheme",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         choices=[
                             ("http", "http"),
                             ("https", "https"),
@@ -1257,7 +1266,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "country",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True, default="", help_text="Two letters.", max_length=2, verbose_name="country"
                     ),
                 ),
@@ -1297,7 +1306,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -1394,7 +1403,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -1451,7 +1460,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -1533,7 +1542,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -1557,7 +1566,9 @@ class Migration(migrations.Migration):
                 ("type", resourcepool.dialect.KeyField(max_length=100, verbose_name="type")),
                 (
                     "params",
-                    models.TextField(default="{}", help_text="A JSON object.", verbose_name="parameters"),
+                    resourcepool.text.TextField(
+                        default="{}", help_text="A JSON object.", verbose_name="parameters"
+                    ),
                 ),
                 (
                     "lane",
@@ -1579,7 +1590,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "state",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         choices=[
                             ("ready", "ready"),
                             ("running", "running"),
@@ -1658,7 +1669,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -1691,7 +1702,7 @@ class Migration(migrations.Migration):
                 ("limit", models.PositiveIntegerField(blank=True, null=True, verbose_name="at most")),
                 (
                     "state",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         choices=[("up", "up"), ("draining", "draining")],
                         default="up",
                         max_length=10,
@@ -1731,7 +1742,7 @@ class Migration(migrations.Migration):
                 ("queue_id", resourcepool.dialect.KeyField(max_length=100, verbose_name="queue")),
                 (
                     "parameter",
-                    models.TextField(
+                    resourcepool.text.TextField(
                         blank=True,
                         default="",
                         help_text="Given to its server.",
@@ -1833,7 +1844,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -1843,7 +1854,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("pool", resourcepool.dialect.KeyField(editable=False, max_length=255, verbose_name="pool")),
-                ("selector", models.TextField(default="{}", editable=False, verbose_name="selector")),
+                (
+                    "selector",
+                    resourcepool.text.TextField(default="{}", editable=False, verbose_name="selector"),
+                ),
                 ("count", models.PositiveIntegerField(default=1, editable=False, verbose_name="how many")),
                 ("priority", models.IntegerField(default=0, editable=False, verbose_name="priority")),
                 ("asked_at", models.DateTimeField(editable=False, verbose_name="asked at")),
@@ -1867,7 +1881,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "granted",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         default="[]",
                         editable=False,
                         help_text="The row it was given, as JSON.",
@@ -1877,7 +1891,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "collected",
-                    models.TextField(
+                    resourcepool.text.TextField(
                         default="[]",
                         editable=False,
                         help_text="The rows it was given so far, if it wants several.",
@@ -1925,7 +1939,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         editable=False,
@@ -1946,11 +1960,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", resourcepool.dialect.KeyField(max_length=200, verbose_name="name")),
-                ("payload", models.TextField(default="{}", help_text="A JSON object.", verbose_name="payload")),
+                (
+                    "payload",
+                    resourcepool.text.TextField(
+                        default="{}", help_text="A JSON object.", verbose_name="payload"
+                    ),
+                ),
                 ("due_at", models.DateTimeField(verbose_name="due at")),
                 (
                     "schedule",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         default="",
                         help_text="Of one that fires again and again, as JSON; empty: it fires once.",
@@ -1960,7 +1979,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "catch_up",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         choices=[
                             ("once", "once: those that were missed fire once, together"),
                             ("all", "all: each one that was missed fires"),
@@ -1973,7 +1992,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "state",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         choices=[
                             ("pending", "pending"),
                             ("running", "running"),
@@ -1996,7 +2015,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "previous_end",
-                    models.CharField(
+                    resourcepool.text.CharField(
                         blank=True,
                         choices=[
                             ("", "none yet"),
@@ -2048,7 +2067,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("number", models.BigIntegerField(editable=False, verbose_name="number")),
-                ("payload", models.TextField(help_text="JSON.", verbose_name="payload")),
+                ("payload", resourcepool.text.TextField(help_text="JSON.", verbose_name="payload")),
                 (
                     "published_at",
                     models.DateTimeField(
@@ -2059,7 +2078,9 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "publisher",
-                    models.CharField(default="", editable=False, max_length=200, verbose_name="publisher"),
+                    resourcepool.text.CharField(
+                        default="", editable=False, max_length=200, verbose_name="publisher"
+                    ),
                 ),
                 (
                     "channel",

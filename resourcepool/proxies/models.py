@@ -18,6 +18,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.proxies import fields
 from resourcepool.proxies.fields import IDENTITY
 from resourcepool.resources.models import PERMISSIONS, AbstractResource
+from resourcepool.text import CharField
 
 _ADDRESS = frozenset({*IDENTITY, "password"})
 
@@ -33,12 +34,12 @@ class Proxy(AbstractResource):
         SOCKS5 = "socks5", "socks5"
         SOCKS5H = "socks5h", _("socks5h (names resolved by the proxy)")
 
-    scheme = models.CharField(_("scheme"), max_length=10, choices=Scheme.choices, default=Scheme.HTTP)
+    scheme = CharField(_("scheme"), max_length=10, choices=Scheme.choices, default=Scheme.HTTP)
     host = KeyField(_("host"), max_length=253)
     port = models.PositiveIntegerField(_("port"), validators=[MinValueValidator(1), MaxValueValidator(65_535)])
     username = KeyField(_("user name"), max_length=200, default="", blank=True)
     password = EncryptedTextField(_("password"), default="", blank=True, bound_to=IDENTITY)
-    country = models.CharField(_("country"), max_length=2, default="", blank=True, help_text=_("Two letters."))
+    country = CharField(_("country"), max_length=2, default="", blank=True, help_text=_("Two letters."))
 
     class Meta:
         verbose_name = _("proxy")

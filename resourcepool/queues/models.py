@@ -17,6 +17,7 @@ from resourcepool.events import SentenceField
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.terms import MIN_TTL
+from resourcepool.text import CharField, TextField
 
 MAX_NAME = 100
 MAX_SERVER = MAX_NAME + 22  # its name and its key
@@ -56,7 +57,7 @@ class TaskType(Planned):
         ROUND_ROBIN = "round_robin", _("round robin: in turn")
 
     name = KeyField(_("name"), max_length=MAX_NAME, unique=True)
-    strategy = models.CharField(_("strategy"), max_length=20, choices=Strategy.choices, default=Strategy.STICKY)
+    strategy = CharField(_("strategy"), max_length=20, choices=Strategy.choices, default=Strategy.STICKY)
     heartbeat_every = seconds(
         _("heartbeat every (s)"), 1.0, _("So often a server renews itself, and looks for changes."), 0.1
     )
@@ -83,7 +84,7 @@ class TaskType(Planned):
     # No plan is due before: the last one met a locked row.
     rests_until = models.DateTimeField(null=True, editable=False)
     assigned_at = models.DateTimeField(_("last assigned at"), null=True, editable=False)
-    assigned_by = models.CharField(_("last assigned by"), max_length=MAX_BY, default="", editable=False)
+    assigned_by = CharField(_("last assigned by"), max_length=MAX_BY, default="", editable=False)
 
     class Meta:
         verbose_name = _("task type")
@@ -168,7 +169,7 @@ class Server(AbstractLease):
     )
     labels = models.JSONField(_("labels"), default=dict, blank=True, validators=[check_labels])
     limit = models.PositiveIntegerField(_("at most"), null=True, blank=True)
-    state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.UP)
+    state = CharField(_("state"), max_length=10, choices=State.choices, default=State.UP)
     ttl = models.FloatField(_("judged dead after (s)"))
     registered_at = models.DateTimeField(_("registered at"))
     idle_since = models.DateTimeField(_("without a queue since"), null=True)
@@ -206,7 +207,7 @@ class Queue(Planned):
         TaskType, on_delete=models.PROTECT, related_name="queues", verbose_name=_("task type")
     )
     queue_id = KeyField(_("queue"), max_length=MAX_QUEUE_ID)
-    parameter = models.TextField(
+    parameter = TextField(
         _("parameter"), default="", blank=True, max_length=MAX_PARAMETER, help_text=_("Given to its server.")
     )
     labels = models.JSONField(
@@ -253,9 +254,9 @@ class Move(models.Model):
     generation = models.BigIntegerField(_("generation"))
     queue_pk = models.BigIntegerField()
     queue_id = KeyField(_("queue"), max_length=MAX_QUEUE_ID)
-    what = models.CharField(_("what"), max_length=12, choices=What.choices)
-    from_server = models.CharField(_("from"), max_length=MAX_SERVER, default="")
-    to_server = models.CharField(_("to"), max_length=MAX_SERVER, default="")
+    what = CharField(_("what"), max_length=12, choices=What.choices)
+    from_server = CharField(_("from"), max_length=MAX_SERVER, default="")
+    to_server = CharField(_("to"), max_length=MAX_SERVER, default="")
     fence = models.BigIntegerField(_("fence"))
     reason = SentenceField(_("reason"), default="")
     at = models.DateTimeField(_("at"))

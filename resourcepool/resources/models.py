@@ -16,6 +16,7 @@ from resourcepool.resources.pool import Pool
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import STATE_COLUMNS, Status, Verdict
 from resourcepool.resources.tags import TagsField, words
+from resourcepool.text import CharField, TextField
 
 # Besides Django's own: to free, quarantine, drain, reserve and return; over REST to lease, and to give back as bad.
 PERMISSIONS = ("add", "change", "delete", "view", "operate", "lease", "quarantine")
@@ -47,14 +48,14 @@ class AbstractResource(AbstractLease):
     pool: ClassVar[Pool] = Pool()
 
     in_service = models.BooleanField(_("in service"), default=True, help_text=_("May be handed out."))
-    status = models.CharField(
+    status = CharField(
         _("status"), max_length=20, choices=Status.choices, default=Status.IN_SERVICE, editable=False
     )
     reason = SentenceField(_("reason"), default="", blank=True, editable=False)
     until = models.DateTimeField(_("until"), null=True, blank=True, editable=False)
     strikes = models.PositiveIntegerField(_("strikes"), default=0, editable=False)
     struck_at = models.DateTimeField(_("last strike"), null=True, blank=True, editable=False)
-    verdict = models.CharField(
+    verdict = CharField(
         _("last check"), max_length=10, choices=Verdict.choices, default="", blank=True, editable=False
     )
     checked_at = models.DateTimeField(_("checked at"), null=True, blank=True, editable=False)
@@ -66,7 +67,7 @@ class AbstractResource(AbstractLease):
         validators=[MinValueValidator(1), MaxValueValidator(1_000_000)],
         help_text=_("How often it is chosen by the strategy “random”, compared with others."),
     )
-    notes = models.TextField(_("notes"), default="", blank=True)
+    notes = TextField(_("notes"), default="", blank=True)
 
     objects: ClassVar[Any] = ResourceQuerySet.as_manager()
 

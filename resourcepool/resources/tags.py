@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import models
 from django.utils.translation import gettext_noop as _
 
 from resourcepool.events import Sentence, shown
+from resourcepool.text import CharField
 
 TAG = re.compile(r"[a-z0-9][a-z0-9._:/=-]{0,49}")
 ALLOWED = Sentence(_("words of 1 to 50 of the characters a-z 0-9 . _ : / = -"))
@@ -28,12 +28,6 @@ def words(value: object) -> list[str]:
                 Sentence(_("%(tag)s is not a tag; allowed: %(allowed)s"), tag=repr(word), allowed=ALLOWED)
             )
     return sorted(found)
-
-
-if TYPE_CHECKING:
-    CharField = models.CharField[Any, Any]
-else:
-    CharField = models.CharField
 
 
 class TagsField(CharField):

@@ -13,8 +13,9 @@ from resourcepool.dialect import KeyField
 from resourcepool.dialect.inspection import TableFacts, inspector
 from resourcepool.leases.table import Model
 from resourcepool.safety.problem import Problem, problem
-from resourcepool.safety.routing import models_on
-from resourcepool.safety.rules import judge
+from resourcepool.safety.routing import models_on, ours_on
+from resourcepool.safety.rules import OF_NEW_TABLES, judge
+from resourcepool.text import OfAnyCharacters
 from resourcepool.waiting.models import Ticket
 
 
@@ -44,13 +45,21 @@ def diagnose(connection: BaseDatabaseWrapper) -> Diagnosis:
             asked = inspector(connection)
             facts = {**asked.server(), **_declared(connection)}
             leased = models_on(connection.alias)
-            made = asked.tables([model._meta.db_table for model in leased]) if leased else {}
+            ours = ours_on(connection.alias)
+            names = {model._meta.db_table for model in (*leased, *ours)}
+            made = asked.tables(names) if names else {}
             product = asked.product()
     except (DatabaseError, InterfaceError) as error:
         # Not an error: ``check`` also runs where there is no database.
         return Diagnosis([problem("W020", about, why=told(connection, error))])
     tables = {model: made.get(model._meta.db_table) for model in leased}
-    return Diagnosis([*judge(about, facts), *judge_tables(connection.alias, tables)], product, facts, tables)
+    problems = [*judge(about, facts), *judge_tables(connection.alias, tables)]
+    models_here = {*leased, *ours}
+    there_are = {model: made[model._meta.db_table] for model in models_here if model._meta.db_table in made}
+    problems += judge_characters(connection, there_are)
+    if any(model._meta.managed for model in models_here.difference(there_are)):
+        problems += judge(about, facts, OF_NEW_TABLES)
+    return Diagnosis(problems, product, facts, tables)
 
 
 def judge_tables(alias: str, made: Mapping[Model, TableFacts | None]) -> Iterator[Problem]:
@@ -67,6 +76,28 @@ def judge_tables(alias: str, made: Mapping[Model, TableFacts | None]) -> Iterato
                 yield problem("W011", f"{label}.{field.name}", case, length=length, **names)
     if Ticket in made and Ticket not in there_are and there_are:
         yield problem("W019", Ticket._meta.label, alias=alias)
+
+
+def judge_characters(connection: BaseDatabaseWrapper, made: Mapping[Any, TableFacts]) -> Iterator[Problem]:
+    """Yield the tables with columns that were made for all characters, and do not hold them."""
+    for model in sorted(made, key=lambda one: one._meta.label):
+        fields: list[Any] = [one for one in model._meta.concrete_fields if isinstance(one, OfAnyCharacters)]
+        narrow = {one: made[model].narrow[one.column] for one in fields if one.column in made[model].narrow}
+        if narrow:
+            yield problem(
+                "W039",
+                model._meta.label,
+                table=model._meta.db_table,
+                columns=", ".join(one.column for one in narrow),
+                characters=", ".join(sorted(set(narrow.values()))),
+                changes=", ".join(_widened(one, connection) for one in narrow),
+            )
+
+
+def _widened(field: Any, connection: BaseDatabaseWrapper) -> str:
+    made = field.db_parameters(connection)
+    null = "NULL" if field.null else "NOT NULL"
+    return f"MODIFY `{field.column}` {made['type']} CHARACTER SET utf8mb4 COLLATE {made['collation']} {null}"
 
 
 def keys_of(model: Model) -> list[Any]:

@@ -83,6 +83,22 @@ TEXTS = {
         " A held row's busy_before may look over for hours, and a moment that somebody enters ends hours off.",
         'Remove "TIME_ZONE" from this database, or keep leased models in another one (DATABASE_ROUTERS).',
     ),
+    "E018": Text(
+        "The connection's character set is %(value)s: text with other characters ends in an error, or is stored as"
+        ' "?", so that two names can become the same key.',
+        'Remove "charset" from OPTIONS of this database, or set it to "utf8mb4", and what else sets it: init_command,'
+        " read_default_file.",
+    ),
+    "E019": Text(
+        "innodb_default_row_format is %(value)s, and tables are still to be made: `migrate` would end half-way, with"
+        " error 1709 or 1071, because the keys of their indexes are longer than 767 bytes.",
+        "SET GLOBAL innodb_default_row_format = dynamic; and the same line in the server's configuration.",
+    ),
+    "E019 innodb_page_size": Text(
+        "innodb_page_size is %(value)s, and tables are still to be made: `migrate` would end half-way, with error 1071,"
+        " because the keys of their indexes are longer than such pages allow.",
+        "Keep leased models on a server with pages of 16 KiB, which is chosen when its data folder is made.",
+    ),
     "W003": Text(
         "The isolation level is %(value)s: statements wait for and undo each other (deadlocks, serialization"
         " failures) where READ COMMITTED would not.",
@@ -190,6 +206,22 @@ TEXTS = {
         " reads them.",
         "They go when somebody next waits for the same pool. At once: DELETE FROM resourcepool_ticket WHERE"
         " busy_before is more than a minute ago (UTC).",
+    ),
+    "W038": Text(
+        "The database's character set is %(value)s: columns of this package hold all characters, but those of your own"
+        " models and of Django do not; what they refuse ends in an error.",
+        "ALTER DATABASE CHARACTER SET utf8mb4; and for each table that is there: ALTER TABLE .. CONVERT TO CHARACTER"
+        " SET utf8mb4;",
+    ),
+    "W038 server_encoding": Text(
+        "The database's encoding is %(value)s: other characters end in an error, and in results and errors of handlers"
+        r" are stored as \u540d.",
+        "Dump it, make it anew with ENCODING 'UTF8' (TEMPLATE template0), and restore it.",
+    ),
+    "W039": Text(
+        "Columns of its table hold the characters of %(characters)s alone (%(columns)s): others end in an error, and in"
+        r" results and errors of handlers are stored as \u540d.",
+        "ALTER TABLE `%(table)s` %(changes)s;",
     ),
 }
 

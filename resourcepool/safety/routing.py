@@ -1,5 +1,7 @@
 """The databases of the leased models, by the project's routers."""
 
+from typing import Any
+
 from django.apps import apps
 from django.db import router
 
@@ -32,6 +34,12 @@ def models_on(alias: str) -> list[Model]:
     """Return the leased models on this database, and Ticket if any of them is a resource."""
     here = [model for model in leased_models() if alias in aliases_of(model)]
     return [*here, Ticket] if any(issubclass(model, AbstractResource) for model in here) else here
+
+
+def ours_on(alias: str) -> list[Any]:
+    """Return this package's own models on this database."""
+    ours = apps.get_app_config("resourcepool").get_models()
+    return [model for model in ours if router.db_for_write(model) == alias]
 
 
 def used_aliases() -> list[str]:

@@ -1,6 +1,6 @@
 """The requirements of a database server; ``problem.TEXTS`` gives the reasons."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import not_
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ from resourcepool.safety.problem import Problem, problem
 
 LONGEST_LOCK_WAIT = 10  # seconds
 SHORTEST_BUSY_TIMEOUT = 5  # seconds
+PAGE_SIZE = 16_384  # bytes; with smaller pages the entries of an index are shorter
 RELAXED = ("read committed", "read uncommitted")
 
 
@@ -52,11 +53,14 @@ RULES = (
     Rule("W005", "sync_binlog", lambda value: value != 1),
     Rule("W006", "wsrep_on", bool),
     Rule("W009", "replicates", bool),
+    Rule("E018", "character_set_client", lambda name: name != "utf8mb4"),
+    Rule("W038", "character_set_database", lambda name: name != "utf8mb4"),
     Rule("W012", "innodb_lock_wait_timeout", lambda seconds: seconds > LONGEST_LOCK_WAIT),
     # PostgreSQL
     Rule("W007", "synchronous_commit", _is_off),
     Rule("W008", "fsync", _is_off),
     Rule("W008", "full_page_writes", _is_off),
+    Rule("W038", "server_encoding", lambda name: name != "UTF8"),
     Rule("W012", "lock_timeout", lambda seconds: seconds == 0 or seconds > LONGEST_LOCK_WAIT),
     Rule("W013", "DISABLE_SERVER_SIDE_CURSORS", bool),
     # SQLite
@@ -67,11 +71,16 @@ RULES = (
     Rule("W017", "synchronous", lambda level: level < 2),
     Rule("W018", "in_memory", bool),
 )
+# Under these no table of ours can be made; those that are there may stay as they are.
+OF_NEW_TABLES = (
+    Rule("E019", "innodb_default_row_format", lambda name: name != "dynamic"),
+    Rule("E019", "innodb_page_size", lambda size: size < PAGE_SIZE),
+)
 
 
-def judge(about: str, facts: Mapping[str, Any]) -> list[Problem]:
+def judge(about: str, facts: Mapping[str, Any], rules: Sequence[Rule] = RULES) -> list[Problem]:
     """Return the problems of a server with these facts."""
-    return [rule.problem(about, facts[rule.fact]) for rule in _broken(facts)]
+    return [rule.problem(about, facts[rule.fact]) for rule in _broken(facts, rules)]
 
 
 def passed(facts: Mapping[str, Any]) -> list[str]:
@@ -81,8 +90,8 @@ def passed(facts: Mapping[str, Any]) -> list[str]:
     return [f"{fact} is {_shown(facts[fact])}" for fact in known if fact not in broken]
 
 
-def _broken(facts: Mapping[str, Any]) -> list[Rule]:
-    return [rule for rule in RULES if rule.fact in facts and rule.is_broken(facts[rule.fact])]
+def _broken(facts: Mapping[str, Any], rules: Sequence[Rule] = RULES) -> list[Rule]:
+    return [rule for rule in rules if rule.fact in facts and rule.is_broken(facts[rule.fact])]
 
 
 def _shown(value: Any) -> str:

@@ -4,6 +4,7 @@ The history records what operators do and what is given up (docs/history.md). Su
 many to record.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -34,6 +35,11 @@ def counted(tasks: int) -> str:
 def about(name: str, why: str) -> str:
     """Return the reason of an event: which unit of work it is about, and ``why``."""
     return say("about", name=name, why=why) if why else name
+
+
+def in_ascii(text: str) -> str:
+    r"""Return ``text`` with other characters written as in JSON, \u540d: for a database that cannot hold them."""
+    return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text)
 
 
 def changed(rows: Any, what: What, actor: str, why: str, /, **changes: Any) -> int:

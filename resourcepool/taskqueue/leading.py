@@ -11,6 +11,7 @@ from typing import TypeVar
 from django.db import connections, transaction
 from django.utils import translation
 
+from resourcepool import dialect
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
@@ -20,7 +21,7 @@ from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue import attempts, handlers
-from resourcepool.taskqueue.abstract import about, counted
+from resourcepool.taskqueue.abstract import about, counted, in_ascii
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.policy import (
     End,
@@ -114,7 +115,7 @@ class Leading(Turns[RunningTask, Result]):
     def _write_ends(self) -> None:
         policy = self._policy
         if policy is not None:
-            self._guarded(lambda: self._send(policy, 0))
+            self._sent(policy, 0)
 
     def _read_policy(self, now: float) -> None:
         if now - self._policy_at < POLICY_READ:
@@ -184,12 +185,24 @@ class Leading(Turns[RunningTask, Result]):
         }
 
     def _write_and_begin(self, policy: Policy, free: int) -> None:
-        begun = self._guarded(lambda: self._send(policy, free))
+        begun = self._sent(policy, free)
         for task in self._unwritten:
             self.in_hand.pop(task.pk, None)
         self._unwritten.clear()
         self.in_hand.update({task.pk: task for task in begun})
         self._workers.run(begun, policy.lanes)
+
+    def _sent(self, policy: Policy, free: int) -> list[RunningTask]:
+        try:
+            return self._guarded(lambda: self._send(policy, free))
+        except Exception as error:
+            if not self._unwritten or not dialect.refuses_text(self._connection, error):
+                raise
+            logger.warning(
+                "stream %s: a result or an error cannot be written as it is: %s", self._stream, error
+            )
+            self._unwritten = {task: _in_ascii(result) for task, result in self._unwritten.items()}
+            return self._guarded(lambda: self._send(policy, free))
 
     def _send(self, policy: Policy, free: int) -> list[RunningTask]:
         self._end(policy)
@@ -257,6 +270,13 @@ class Leading(Turns[RunningTask, Result]):
         pace = 0.0 if self._sees_more else min(LATEST, max(SOONEST, idle * OF_IDLE))
         overdue = (task.overdue_at for task in self._running)
         return min([now + pace, *overdue, *(until for until in self._waits.values() if until > now)])
+
+
+def _in_ascii(result: Result) -> Result:
+    if result is GIVEN_BACK:
+        return result
+    error = None if result.error is None else in_ascii(result.error)
+    return result._replace(outcome=in_ascii(result.outcome), error=error)
 
 
 def _without_failure(policy: Policy, task: RunningTask, result: Result) -> End:

@@ -14,6 +14,7 @@ from resourcepool.elections.models import AbstractElection
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
 from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuerySet, WorkQuerySet
+from resourcepool.text import CharField, TextField
 
 MAX_KEY = 200
 MAX_TYPE = 100
@@ -52,7 +53,7 @@ class Stream(AbstractElection):
         SKIP = "skip", _("skip: it is given up, and the next one runs")
         DEAD_LETTER = "dead-letter", _("dead-letter: it is set aside for an operator, and the next one runs")
 
-    on_failure = models.CharField(
+    on_failure = CharField(
         _("on failure"),
         max_length=20,
         choices=OnFailure.choices,
@@ -149,13 +150,11 @@ class Task(AbstractLease, AbstractWork):
     )
     key = KeyField(_("key"), max_length=MAX_KEY)
     type = KeyField(_("type"), max_length=MAX_TYPE)
-    params = models.TextField(_("parameters"), default="{}", help_text=_("A JSON object."))
+    params = TextField(_("parameters"), default="{}", help_text=_("A JSON object."))
     lane = KeyField(_("lane"), max_length=MAX_KEY, default="", blank=True)
     task_time = models.DateTimeField(_("task time"), default=DbNow)
     submitted_at = models.DateTimeField(_("submitted at"), default=DbNow, editable=False)
-    state = models.CharField(
-        _("state"), max_length=10, choices=State.choices, default=State.READY, editable=False
-    )
+    state = CharField(_("state"), max_length=10, choices=State.choices, default=State.READY, editable=False)
     attempts = models.PositiveIntegerField(_("attempts"), default=0, editable=False)
     failures = models.PositiveIntegerField(_("failures"), default=0, editable=False)
     deaths = models.PositiveIntegerField(_("process deaths"), default=0, editable=False)

@@ -8,6 +8,7 @@ import datetime
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 from django.db.models.constants import OnConflict
@@ -46,7 +47,7 @@ def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
 def insert(
     connection: BaseDatabaseWrapper, blank: Model, names: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> int:
-    """Insert rows in this order, except existing keys; return how many were inserted.
+    """Insert rows in this order, except existing keys; return how many were inserted. Inserts all of them or none.
 
     Args:
         blank: an unsaved row; what it has in the other columns each of the rows gets.
@@ -80,4 +81,7 @@ def insert(
     insertion = ops.insert_statement(on_conflict=OnConflict.IGNORE)
     end = ops.on_conflict_suffix_sql(columns, OnConflict.IGNORE, [], [])
     sql = f"{insertion} {ops.quote_name(meta.db_table)} ({quoted}) VALUES {', '.join(values)} {end}"
-    return int(dialect.run(connection, sql, params, dialect.row_count))
+    with transaction.atomic(using=connection.alias):
+        added = dialect.run(connection, sql, params, dialect.row_count)
+        speaks.refuse_damage(connection)
+    return int(added)

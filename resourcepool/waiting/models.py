@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import KeyField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
+from resourcepool.text import CharField, TextField
 
 
 @lru_cache
@@ -53,7 +54,7 @@ class Ticket(AbstractLease):
     is_told: ClassVar[bool] = False
 
     pool = KeyField(_("pool"), max_length=255, editable=False)
-    selector = models.TextField(_("selector"), default="{}", editable=False)
+    selector = TextField(_("selector"), default="{}", editable=False)
     count = models.PositiveIntegerField(_("how many"), default=1, editable=False)
     priority = models.IntegerField(_("priority"), default=0, editable=False)
     asked_at = models.DateTimeField(_("asked at"), editable=False)
@@ -66,7 +67,7 @@ class Ticket(AbstractLease):
         editable=False,
         help_text=_("For how many microseconds a row that it is given is its own, until that is renewed."),
     )
-    granted = models.CharField(
+    granted = CharField(
         _("granted"),
         max_length=500,
         default="[]",
@@ -74,7 +75,7 @@ class Ticket(AbstractLease):
         help_text=_("The row it was given, as JSON."),
     )
     # In a separate column: MariaDB creates a file for each UPDATE of two tables that writes a text of unlimited length.
-    collected = models.TextField(
+    collected = TextField(
         _("collected"),
         default="[]",
         editable=False,

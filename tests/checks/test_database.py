@@ -12,7 +12,7 @@ from django.db import connection, connections, models, transaction
 from django.test import override_settings
 from django.test.utils import isolate_apps
 
-from resourcepool.models import AbstractLease
+from resourcepool.models import AbstractLease, Event
 from resourcepool.safety.diagnosis import keys_of
 from tests.aliases import alias, codes, messages
 from tests.app.models import Bare, Device, Election
@@ -97,6 +97,8 @@ class TestMySQL:
             ({"isolation_level": "read uncommitted"}, "E009"),
             ({"client_flag": MULTI_STATEMENTS}, "E005"),
             ({"init_command": None}, "W012"),
+            ({"charset": "latin1"}, "E018"),
+            ({"charset": "utf8mb3"}, "E018"),
         ],
     )
     def test_options_that_break_leases_or_slow_them(self, options: dict[str, Any], code: str) -> None:
@@ -134,6 +136,24 @@ class TestMySQL:
             assert "utf8mb4_general_ci" in message.msg
             execute(message.hint[message.hint.index("ALTER TABLE") :].partition(";")[0])
             assert messages("default") == []
+
+    def test_columns_that_do_not_hold_all_characters_and_the_hint_that_mends_them(self) -> None:
+        kept = "MODIFY name VARCHAR(50) CHARACTER SET {0} COLLATE {0}_bin NOT NULL"
+        table = (
+            f"ALTER TABLE `{Device._meta.db_table}` MODIFY notes LONGTEXT CHARACTER SET {{0}} NOT NULL, {kept}"
+        )
+        with changed(table.format("latin1"), table.format("utf8mb4")):
+            (message,) = messages("default")
+            assert (message.id, message.obj) == ("resourcepool.W039", "testapp.Device")
+            assert "latin1 alone (notes, name)" in message.msg
+            execute(message.hint.partition(";")[0])
+            assert messages("default") == []
+
+    def test_columns_of_a_table_that_is_not_leased_are_looked_at_too(self) -> None:
+        table = f"ALTER TABLE {Event._meta.db_table} MODIFY reason VARCHAR(500) CHARACTER SET {{}} NOT NULL"
+        with changed(table.format("utf8mb3"), table.format("utf8mb4")):
+            (message,) = messages("default")
+        assert (message.id, message.obj) == ("resourcepool.W039", "resourcepool.Event")
 
 
 @pytest.mark.only("postgresql")
@@ -235,7 +255,7 @@ class TestRouters:
 
     def test_before_the_first_migrate_the_tables_are_no_fault(self, tmp_path: Path) -> None:
         with alias("strange", NAME=empty(tmp_path)):
-            assert messages("strange") == []
+            assert codes("strange") <= {"W038"}, "MariaDB's own database has a character set of its own"
 
 
 def empty(folder: Path) -> str:

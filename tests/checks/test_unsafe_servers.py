@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from tests.aliases import alias, at, codes
+from tests.aliases import alias, at, codes, messages
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.servers import MariaDB, MySQL, PostgreSQL, Server
 
@@ -26,6 +26,8 @@ def mariadb() -> Iterator[Server]:
         "--log-bin=log",
         "--wsrep-on=ON",
         "--read-only=ON",
+        "--character-set-server=latin1",
+        "--innodb-default-row-format=compact",
     ]
     with MariaDB(options=options) as server, contextlib.closing(server.connect()) as connection:
         connection.cursor().execute("CHANGE MASTER TO MASTER_HOST = '127.0.0.1'")
@@ -54,7 +56,7 @@ def postgresql() -> Iterator[Server]:
 class TestMariaDB:
     def test_everything_is_found(self, mariadb: Server) -> None:
         with alias("strange", **at(mariadb.url)):
-            assert codes("strange") == {"E004", "E007", "W004", "W005", "W006", "W009"}
+            assert codes("strange") == {"E004", "E007", "E019", "W004", "W005", "W006", "W009", "W038"}
 
     def test_a_log_that_is_flushed_at_every_commit_will_do(self, mariadb: Server) -> None:
         with contextlib.closing(mariadb.connect()) as connection, alias("strange", **at(mariadb.url)):
@@ -66,8 +68,20 @@ class TestMariaDB:
                     "SET GLOBAL sync_binlog = 0, GLOBAL innodb_flush_log_at_trx_commit = 2"
                 )
 
+    def test_rows_of_a_former_format_would_end_migrate_half_way_and_the_hint_mends_that(
+        self, mariadb: Server
+    ) -> None:
+        with contextlib.closing(mariadb.connect()) as connection, alias("strange", **at(mariadb.url)):
+            (message,) = (one for one in messages("strange") if one.id == "resourcepool.E019")
+            assert "innodb_default_row_format is compact" in message.msg
+            connection.cursor().execute(message.hint.partition(";")[0])
+            try:
+                assert "E019" not in codes("strange")
+            finally:
+                connection.cursor().execute("SET GLOBAL innodb_default_row_format = compact")
+
     def test_the_doctor_calls_it_unsafe_and_says_no_password(self, mariadb: Server, capsys: Any) -> None:
-        assert_unsafe(mariadb, {"E004", "E007", "W004", "W005", "W006", "W009"}, capsys)
+        assert_unsafe(mariadb, {"E004", "E007", "E019", "W004", "W005", "W006", "W009"}, capsys)
 
 
 @pytest.mark.only("oracle_mysql")

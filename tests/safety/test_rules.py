@@ -39,6 +39,12 @@ ROOT = Path(__file__).resolve().parents[2]
         ("innodb_flush_log_at_trx_commit", 1, None),
         ("innodb_flush_log_at_trx_commit", 2, "W004"),
         ("innodb_flush_log_at_trx_commit", 3, None),
+        ("character_set_client", "latin1", "E018"),
+        ("character_set_client", "utf8mb4", None),
+        ("character_set_database", "utf8mb3", "W038"),
+        ("character_set_database", "utf8mb4", None),
+        ("server_encoding", "LATIN1", "W038"),
+        ("server_encoding", "UTF8", None),
         ("sync_binlog", 0, "W005"),
         ("sync_binlog", 1, None),
         ("sync_binlog", 1_000, "W005"),
@@ -98,6 +104,7 @@ def test_only_what_forgets_or_doubles_grants_is_called_unsafe() -> None:
         "E009",
         "E010",
         "E013",
+        "E018",
         *(f"W0{n:02}" for n in (4, 5, 6, 7, 8, 9, 10, 18)),
     }
 

@@ -31,10 +31,12 @@ class TableFacts:
     Attributes:
         engine: the storage engine; None where there is only one.
         folding: columns that are not compared byte by byte: {column: collation}.
+        narrow: columns that do not hold every character: {column: character set}.
     """
 
     engine: str | None
     folding: Mapping[str, str]
+    narrow: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -10,11 +11,13 @@ from django.db import DatabaseError
 from resourcepool.dialect.inspection import mysql_locks
 from resourcepool.dialect.inspection.base import Inspector, QueryPlan, Session, TableAccess, TableFacts, dotted
 
+ALL_CHARACTERS = "utf8mb4"  # the only character set that has all
 FOUND_ROWS = 2  # of the protocol: the reply to an UPDATE counts the rows that match, changed or not
-NUMBERS = ("innodb_flush_log_at_trx_commit", "innodb_lock_wait_timeout")
+NUMBERS = ("innodb_flush_log_at_trx_commit", "innodb_lock_wait_timeout", "innodb_page_size")
+TEXTS = ("character_set_client", "character_set_database", "innodb_default_row_format")
 READ_ONLY = ("read_only", "super_read_only", "innodb_read_only")
 VARIABLES = (
-    *(*NUMBERS, *READ_ONLY, "tx_isolation", "transaction_isolation"),
+    *(*NUMBERS, *TEXTS, *READ_ONLY, "tx_isolation", "transaction_isolation"),
     *("log_bin", "sync_binlog", "wsrep_on"),
 )
 
@@ -36,6 +39,7 @@ class MySQLInspector(Inspector):
             "read_only": any(said.get(name, "OFF") not in ("OFF", "0") for name in READ_ONLY),
             "wsrep_on": said.get("wsrep_on", "OFF") == "ON",
             **{name: int(said[name]) for name in NUMBERS if name in said},
+            **{name: said[name] for name in TEXTS if name in said},
         }
         if said.get("log_bin") == "ON":
             facts["sync_binlog"] = int(said["sync_binlog"])
@@ -47,13 +51,18 @@ class MySQLInspector(Inspector):
         places = ", ".join(["%s"] * len(names))
         where = f"WHERE table_schema = DATABASE() AND table_name IN ({places})"
         engines = self._rows(f"SELECT table_name, engine FROM information_schema.tables {where}", [*names])  # noqa: S608
-        columns = self._rows(
-            f"SELECT table_name, column_name, collation_name FROM information_schema.columns {where}"  # noqa: S608
-            " AND collation_name IS NOT NULL AND collation_name NOT LIKE '%%bin%%'",
-            [*names],
-        )
+        wanted = "table_name, column_name, collation_name, character_set_name"
+        from_columns = f"SELECT {wanted} FROM information_schema.columns {where} AND collation_name IS NOT NULL"  # noqa: S608
+        columns = self._rows(from_columns, [*names])
+        folding: dict[str, dict[str, str]] = defaultdict(dict)
+        narrow: dict[str, dict[str, str]] = defaultdict(dict)
+        for table, column, collation, characters in columns:
+            if "bin" not in collation:
+                folding[table][column] = collation
+            if characters != ALL_CHARACTERS:
+                narrow[table][column] = characters
         return {
-            name: TableFacts(engine, {column: kind for table, column, kind in columns if table == found})
+            name: TableFacts(engine, folding[found], narrow[found])
             for found, engine in engines
             for name in names
             if name.lower() == found.lower()

@@ -11,7 +11,13 @@ from resourcepool.dialect.inspection.base import Inspector, QueryPlan, Session, 
 
 DURABLE = ("synchronous_commit", "fsync", "full_page_writes")
 LIMITS = ("lock_timeout", "statement_timeout")
-SETTINGS = (*DURABLE, *LIMITS, "default_transaction_isolation", "default_transaction_read_only")
+SETTINGS = (
+    *DURABLE,
+    *LIMITS,
+    "default_transaction_isolation",
+    "default_transaction_read_only",
+    "server_encoding",
+)
 FOLDING = """
     SELECT attname, collname FROM pg_attribute JOIN pg_collation c ON c.oid = attcollation
     WHERE attrelid = to_regclass(%s) AND NOT collisdeterministic
@@ -47,6 +53,7 @@ class PostgreSQLInspector(Inspector):
             "transaction_isolation": self._isolation(said["default_transaction_isolation"]),
             "read_only": in_recovery or said["default_transaction_read_only"] == "on",
             **{name: said[name] for name in DURABLE},
+            "server_encoding": said["server_encoding"],
             "lock_timeout": min(filter(None, limits), default=0),
             "DISABLE_SERVER_SIDE_CURSORS": pooler,
         }
@@ -54,7 +61,7 @@ class PostgreSQLInspector(Inspector):
     def tables(self, names: Collection[str]) -> dict[str, TableFacts]:
         quoted = {name: self.connection.ops.quote_name(name) for name in names}
         there_are = [name for name in names if self._rows("SELECT to_regclass(%s)", [quoted[name]])[0][0]]
-        return {name: TableFacts(None, dict(self._rows(FOLDING, [quoted[name]]))) for name in there_are}
+        return {name: TableFacts(None, dict(self._rows(FOLDING, [quoted[name]])), {}) for name in there_are}
 
     def explain(self, sql: str, params: Sequence[Any]) -> QueryPlan:
         # Small tables are read whole and sorted, rightly. That an index would do shows when both are forbidden.

@@ -35,7 +35,7 @@ class SQLiteInspector(Inspector):
         with self.connection.cursor() as cursor:
             there_are = set(read.table_names(cursor, include_views=True))
             return {
-                name: TableFacts(None, _folding(read.get_table_description(cursor, name)))
+                name: TableFacts(None, _folding(read.get_table_description(cursor, name)), {})
                 for name in names
                 if name in there_are
             }

@@ -20,6 +20,7 @@ from resourcepool.leases.terms import MAX_LENGTH
 from resourcepool.locks.models import MAX_NAME
 from resourcepool.options import DAY
 from resourcepool.signals import Fact, What, tell
+from resourcepool.text import CharField, TextField
 
 KEPT = 7 * DAY  # seconds
 KEPT_COUNT = 100_000
@@ -106,9 +107,9 @@ class BroadcastMessage(models.Model):
         db_constraint=False,
     )
     number = models.BigIntegerField(_("number"), editable=False)
-    payload = models.TextField(_("payload"), help_text=_("JSON."))
+    payload = TextField(_("payload"), help_text=_("JSON."))
     published_at = models.DateTimeField(_("published at"), default=DbNow, editable=False)
-    publisher = models.CharField(_("publisher"), max_length=MAX_LENGTH, default="", editable=False)
+    publisher = CharField(_("publisher"), max_length=MAX_LENGTH, default="", editable=False)
 
     objects: ClassVar[Any] = models.Manager()
 

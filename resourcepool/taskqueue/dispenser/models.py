@@ -15,6 +15,7 @@ from resourcepool.leases.short_transactions import briefly
 from resourcepool.options import DAY
 from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuerySet, WorkQuerySet, changed
+from resourcepool.text import CharField
 
 MAX_KEY = 200
 
@@ -152,9 +153,7 @@ class DispenserTask(AbstractWork):
     score = models.FloatField(
         _("score"), validators=[check_finite], help_text=_("The lowest score is handed out first.")
     )
-    state = models.CharField(
-        _("state"), max_length=10, choices=State.choices, default=State.READY, editable=False
-    )
+    state = CharField(_("state"), max_length=10, choices=State.choices, default=State.READY, editable=False)
     bucket = models.ForeignKey(
         Bucket,
         models.DO_NOTHING,

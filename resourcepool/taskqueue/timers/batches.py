@@ -16,7 +16,7 @@ from resourcepool.database.wakeup import Wakeup
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue.running import Result
-from resourcepool.taskqueue.timers import claiming, handling
+from resourcepool.taskqueue.timers import claiming, handling, occurrences
 from resourcepool.taskqueue.timers.claiming import Due, Ended
 from resourcepool.taskqueue.timers.gate import Rate, Rule, may_handle
 from resourcepool.taskqueue.timers.nodes import Node
@@ -29,6 +29,7 @@ RULES_READ = 2.5  # seconds after which a change of a topic counts
 SOONEST, LATEST = 0.02, 1.0  # seconds between two looks
 AHEAD, MOST_AHEAD = 0.05, 64  # seconds of work for each thread that are claimed at once, and timers
 WAITS = 1.0  # seconds for which a claimed timer waits for a thread, and after which a handler counts as slow
+LEFT_FOR = 60.0  # seconds for which a timer is passed over whose schedule this node cannot read
 PAUSE = 1.0  # seconds after the broker was found away
 
 Send = Callable[[int, int, float | None], object]
@@ -50,6 +51,7 @@ class Batches(Turns[RunningTimer, Ended]):
         # Asked for under ``_holder``, without an answer yet, with the rules of that moment.
         self._asked_for: dict[int, tuple[Due, Rule]] = {}
         self._holder = default_holder()
+        self._unreadable: dict[int, float] = {}  # timers that this node passes over, and until when
         self._took = AHEAD  # seconds that a handler takes, as far as known
 
     def start(self) -> None:
@@ -123,15 +125,31 @@ class Batches(Turns[RunningTimer, Ended]):
         """Return the timers that may begin now, punctual ones first, and when to look again."""
         topics = [name for name, rule in self._rules.items() if not rule.is_paused]
         late_room = min(room, self._rate.left(monotonic()))
-        look = partial(claiming.look, self._using, topics, room + 1, late_room)
-        found, seen_at = retrying(connections[self._using], look), monotonic()
+        look = partial(claiming.look, self._using, topics, room + 1, late_room, self._left_alone())
+        seen, seen_at = retrying(connections[self._using], look), monotonic()
+        found = [one for one in seen if self._can_read(one, seen_at)]
         due = [one for one in found if one.due_in <= 0]
         late = [one for one in due if one.is_late]
         chosen = ([one for one in due if not one.is_late] + late)[:room]
         following = min((one.due_in / 1_000_000 for one in found if one.due_in > 0), default=LATEST)
+        if len(found) < len(seen):  # those behind them were not seen
+            following = min(following, SOONEST)
         if late_room < room and len(late) >= late_room:  # there may be more, for which there is no room yet
             following = min(following, 5 * SOONEST)
         return chosen, seen_at + min(following, LATEST)
+
+    def _left_alone(self) -> list[int]:
+        now = monotonic()
+        self._unreadable = {pk: until for pk, until in self._unreadable.items() if until > now}
+        return list(self._unreadable)
+
+    def _can_read(self, one: Due, now: float) -> bool:
+        """Return whether this node can tell when the timer is due next; if not, pass it over for a while."""
+        why = occurrences.unreadable(one.schedule)
+        if why:
+            claiming.leave_alone(one.topic, one.pk, why)
+            self._unreadable[one.pk] = now + LEFT_FOR
+        return not why
 
     def _exchange(self, due: list[Due]) -> int:
         """Write ends down, claim, and run the claimed timers; return how many."""

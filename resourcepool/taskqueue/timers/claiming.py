@@ -14,7 +14,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction, from_columns
 from resourcepool.events import say
 from resourcepool.signals import Fact, What, tell
-from resourcepool.taskqueue.abstract import about
+from resourcepool.taskqueue.abstract import about, in_ascii
 from resourcepool.taskqueue.timers import occurrences
 from resourcepool.taskqueue.timers.gate import Rule, retry_delay
 from resourcepool.taskqueue.timers.models import LATE, Timer, Topic
@@ -35,6 +35,7 @@ class Due(NamedTuple):
     pk: int
     topic: str
     due_in: int
+    schedule: str = ""
 
     @property
     def is_late(self) -> bool:
@@ -80,6 +81,10 @@ class Ended(NamedTuple):
     has_begun: bool = True
     is_cut_off: bool = False
 
+    def in_ascii(self) -> "Ended":
+        error = None if self.error is None else in_ascii(self.error)
+        return self._replace(outcome=in_ascii(self.outcome), error=error)
+
     @property
     def how(self) -> str:
         if self.is_given_back:
@@ -98,16 +103,20 @@ def rules(using: str, topics: Collection[str]) -> dict[str, Rule]:
     return {row[0]: Rule(*row) for row in rows}
 
 
-def look(using: str, topics: Sequence[str], most: int, late: int) -> list[Due]:
-    """Return up to ``most`` timers of each topic that are due or next, and up to ``late`` late ones, by due moment."""
+def look(using: str, topics: Sequence[str], most: int, late: int, without: Collection[int] = ()) -> list[Due]:
+    """Return up to ``most`` timers of each topic that are due or next, and up to ``late`` late ones, by due moment.
+
+    Args:
+        without: primary keys of timers to pass over.
+    """
     groups = [topics[first : first + TOPICS_AT_ONCE] for first in range(0, len(topics), TOPICS_AT_ONCE)]
-    found = [due for group in groups for due in _look(using, group, most, late)]
+    found = [due for group in groups for due in _look(using, group, most, late, without)]
     return sorted(found, key=lambda due: due.due_in)
 
 
-def _look(using: str, topics: Iterable[str], most: int, late: int) -> list[Due]:
+def _look(using: str, topics: Iterable[str], most: int, late: int, without: Collection[int]) -> list[Due]:
     # Compiled once and not for each topic: that takes longer than the query.
-    made = [rows.query.get_compiler(using).as_sql() for rows in _heads(using, ANY, most, late)]
+    made = [rows.query.get_compiler(using).as_sql() for rows in _heads(using, ANY, most, late, without)]
     each = [(text, topic, params) for topic in topics for text, params in made]
     # In queries of their own: SQLite takes no LIMIT within a UNION.
     sql = " UNION ALL ".join(f"SELECT * FROM ({text}) t{number}" for number, (text, _, _) in enumerate(each))  # noqa: S608
@@ -116,9 +125,11 @@ def _look(using: str, topics: Iterable[str], most: int, late: int) -> list[Due]:
     return [Due(*row) for row in found]
 
 
-def _heads(using: str, topic: str, most: int, late: int) -> Iterable[Any]:
+def _heads(using: str, topic: str, most: int, late: int, without: Collection[int]) -> Iterable[Any]:
     rows = Timer.objects.using(using).filter(topic_id=topic).unfinished().order_by("busy_before")
-    columns = ("pk", "topic_id", MicrosUntil("busy_before"))
+    if without:
+        rows = rows.exclude(pk__in=without)
+    columns = ("pk", "topic_id", MicrosUntil("busy_before"), "schedule")
     yield rows.filter(busy_before__gte=DbLater(-LATE)).values_list(*columns)[:most]
     if late:
         yield rows.filter(busy_before__lt=DbLater(-LATE)).values_list(*columns)[:late]
@@ -135,6 +146,18 @@ def exchange(
     Returns:
         The claimed timers, and the primary keys of the ends that could not be written because their rows are locked.
     """
+    try:
+        return _exchange(using, ends, due, rules, holder)
+    except Exception as error:
+        if not ends or not dialect.refuses_text(connections[using], error):
+            raise
+        logger.warning("a result or an error cannot be written as it is: %s", error)
+        return _exchange(using, [end.in_ascii() for end in ends], due, rules, holder)
+
+
+def _exchange(
+    using: str, ends: Collection[Ended], due: Collection[Due], rules: Mapping[str, Rule], holder: str
+) -> Answer:
     with brief_transaction(connections[using]):
         locked = _write(using, ends)
         return _claim(using, _due(using, due, holder), rules, holder) if due else [], locked
@@ -171,6 +194,9 @@ def _claim(
     sent_at, claimed, not_taken = monotonic(), list[Claimed](), 0
     groups: dict[tuple[float, bool, bool, str], list[int]] = defaultdict(list)
     for row in found:
+        if why := occurrences.unreadable(row["schedule"]):
+            leave_alone(row["topic_id"], row["pk"], why)
+            continue
         rule, is_new = rules[row["topic_id"]], row["holder"] != holder
         row |= {key: from_columns(row[key], connections[using]) for key in ("due_at", "now")}
         is_running, has_holder = row["state"] == State.RUNNING, row["holder"] != ""
@@ -204,6 +230,11 @@ def _claim(
         told = {"previous_end": previous_end, "started_at": started_at, "deaths": deaths}
         _change(using, pks, holder=holder, **attempt, **told)
     return claimed
+
+
+def leave_alone(topic: str, pk: int, why: str) -> None:
+    """Say that a timer is left to nodes that can read its schedule."""
+    logger.warning("timer number %d of topic %s is left to other nodes: its schedule: %s", pk, topic, why)
 
 
 def _claimed(row: Mapping[str, Any], rule: Rule, holder: str, sent_at: float, *, is_new: bool) -> Claimed:

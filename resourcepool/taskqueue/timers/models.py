@@ -17,6 +17,7 @@ from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
 from resourcepool.signals import What
 from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuerySet, WorkQuerySet, changed
+from resourcepool.text import CharField, TextField
 
 MAX_NAME = 200
 MAX_TOPIC = 100
@@ -47,7 +48,7 @@ class Topic(models.Model):
         default=False,
         help_text=_('Whether nodes with the label "canary" handle it.'),
     )
-    least_version = models.CharField(
+    least_version = CharField(
         _("least version"),
         max_length=50,
         default="",
@@ -173,23 +174,21 @@ class Timer(AbstractLease, AbstractWork):
 
     topic = models.ForeignKey(Topic, models.PROTECT, related_name="timers", verbose_name=_("topic"), **BARE_KEY)
     name = KeyField(_("name"), max_length=MAX_NAME)
-    payload = models.TextField(_("payload"), default="{}", help_text=_("A JSON object."))
+    payload = TextField(_("payload"), default="{}", help_text=_("A JSON object."))
     due_at = models.DateTimeField(_("due at"))
-    schedule = models.CharField(
+    schedule = CharField(
         _("schedule"),
         max_length=MAX_SCHEDULE,
         default="",
         blank=True,
         help_text=_("Of one that fires again and again, as JSON; empty: it fires once."),
     )
-    catch_up = models.CharField(_("catch-up"), max_length=10, choices=CatchUp.choices, default=CatchUp.ONCE)
-    state = models.CharField(
-        _("state"), max_length=10, choices=State.choices, default=State.PENDING, editable=False
-    )
+    catch_up = CharField(_("catch-up"), max_length=10, choices=CatchUp.choices, default=CatchUp.ONCE)
+    state = CharField(_("state"), max_length=10, choices=State.choices, default=State.PENDING, editable=False)
     attempts = models.PositiveIntegerField(_("attempts"), default=0, editable=False)
     failures = models.PositiveIntegerField(_("failures"), default=0, editable=False)
     deaths = models.PositiveIntegerField(_("process deaths"), default=0, editable=False)
-    previous_end = models.CharField(
+    previous_end = CharField(
         _("previous end"),
         max_length=10,
         choices=End.choices,
@@ -231,7 +230,7 @@ class TimerNode(AbstractLease):
 
     name = KeyField(_("name"), max_length=MAX_NAME, primary_key=True)
     labels = models.JSONField(_("labels"), default=dict, blank=True, validators=[check_labels])
-    version = models.CharField(_("version"), max_length=50, default="", blank=True)
+    version = CharField(_("version"), max_length=50, default="", blank=True)
     topics = models.JSONField(_("topics"), default=list, blank=True)
     address = models.PositiveIntegerField(
         default=0, editable=False, help_text=_("Of its process, to which hints are sent.")

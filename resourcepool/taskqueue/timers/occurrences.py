@@ -126,6 +126,24 @@ def read(text: str) -> Schedule | None:
     return Every(kept["every"]) if "every" in kept else Cron(kept["cron"], kept["tz"])
 
 
+def unreadable(text: str) -> str:
+    """Return why this process cannot tell when a schedule is due: its tzdata may be older, or its code; "": it can."""
+    try:
+        if schedule := read(text):
+            schedule.after(START)
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        ArithmeticError,
+        AttributeError,
+        OSError,
+        CronSimError,
+    ) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
 def occurrence(
     schedule: Schedule | None,
     catch_up: str,

@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
-from resourcepool.database.retry import retrying
+from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable
@@ -24,6 +24,7 @@ IF_EXISTS = ("replace", "keep", "error")
 MOST_AHEAD = 36_500 * options.DAY  # seconds
 SOON = datetime.timedelta(seconds=1.5)  # nodes look by themselves before that
 LOOKS = 5  # tries at a row that others change at the same time
+LOOKED_AT = ("pk", "topic_id", "fence", "state", "finished_at", "schedule", "scheduled_at")
 NAMED = 5  # topics in an error
 
 
@@ -109,7 +110,7 @@ def schedule(
         "schedule": "" if when.schedule is None else when.schedule.text(),
     }
     using = router.db_for_write(Timer)
-    tried: list[datetime.datetime] = []  # when: a try whose answer was lost is known by its scheduled_at
+    tried: dict[datetime.datetime, bool] = {}  # moments at which a row was written, and whether it was new
     is_soon = False
 
     def send() -> Scheduled:
@@ -117,11 +118,17 @@ def schedule(
         now = _now(using, topic)
         due_at = when.due_at(now)
         is_soon = due_at - now < SOON
-        tried.append(now)
         anew = {**Timer.anew(using, due_at), "scheduled_at": in_columns(now, connections[using])}
-        return _put(using, Scheduled(name, topic, for_project(due_at), True), {**values, **anew}, mode, tried)
+        return _put(
+            using, Scheduled(name, topic, for_project(due_at), True), {**values, **anew}, mode, now, tried
+        )
 
-    made = retrying(connections[using], send)
+    def settle() -> Scheduled:
+        if is_soon and not _leaves_a_row(using, name, topic):
+            raise DatabaseUnavailable(f"timer {topic}/{name} may have been set, and have fired since")
+        raise Unsettled
+
+    made = retrying(connections[using], send, settle=settle)
     if is_soon:
         nodes.tell_after_commit(using, topic)
     return made
@@ -167,7 +174,11 @@ def reschedule(
     """
     when = _when(after, at, every, cron, tz, start)
     kept = {} if when.schedule is None else {"schedule": when.schedule.text()}
-    changes = lambda using, now: {**Timer.anew(using, when.due_at(now)), **kept}  # noqa: E731
+
+    def changes(using: str, now: datetime.datetime) -> dict[str, Any]:
+        anew = Timer.anew(using, when.due_at(now))
+        return {**anew, **kept, "scheduled_at": in_columns(now, connections[using])}
+
     return _change(name, topic, Outcome.RESCHEDULED, changes)
 
 
@@ -200,28 +211,45 @@ def _now(using: str, topic: str) -> datetime.datetime:
     return from_columns(now, connections[using])
 
 
+def _leaves_a_row(using: str, name: str, topic: str) -> bool:
+    """Whether one can tell if this timer was set and has fired: its row is there, or would still be."""
+    rows = Timer.objects.using(using).filter(name=name, topic_id=topic)
+    return rows.exists() or Topic.objects.using(using).filter(pk=topic, done_kept__gt=0).exists()
+
+
 def _put(
-    using: str, done: Scheduled, values: dict[str, Any], mode: str, tried: list[datetime.datetime]
+    using: str,
+    done: Scheduled,
+    values: dict[str, Any],
+    mode: str,
+    now: datetime.datetime,
+    tried: dict[datetime.datetime, bool],
 ) -> Scheduled:
     name, topic = done.name, done.topic
     rows = Timer.objects.using(using).filter(name=name, topic_id=topic)
     for _look in range(LOOKS):
         found = rows.values("finished_at", "due_at", "scheduled_at").first()
         if found is None:
+            tried[now] = True
             if Timer(name=name, topic_id=topic, **values).insert(using):
                 return done
+            del tried[now]
+            if connections[using].in_atomic_block:  # whose snapshot may be older than the row
+                rows = rows.select_for_update()
             continue
         is_over = found["finished_at"] is not None
         due_at, set_at = (from_columns(found[name], connections[using]) for name in ("due_at", "scheduled_at"))
-        if not is_over and set_at in tried[:-1]:
-            return done._replace(due_at=for_project(due_at))  # by a try whose answer was lost
+        if set_at in tried:  # by a try whose answer was lost; it may have fired, or been cancelled, since
+            return done._replace(due_at=for_project(due_at), is_new=tried[set_at])
         if not is_over and mode == "keep":
             return Scheduled(name, topic, for_project(due_at), False)
         if not is_over and mode == "error":
             raise BadOption("name", name, because=Sentence(_("a timer of this topic has it, and is not over")))
         still = Q() if mode == "replace" else ~Q(finished_at=None)
+        tried[now] = is_over
         if rows.filter(still).update(**values, fence=F("fence") + 1):
             return done._replace(is_new=is_over)
+        del tried[now]
     raise DatabaseUnavailable(f"timer {topic}/{name} was changed by others {LOOKS} times meanwhile")
 
 
@@ -230,30 +258,38 @@ def _change(name: str, topic: str | None, done: Outcome, changes: _Changes) -> O
     rows = Timer.objects.using(using).filter(name=checking.name("name", name))
     if topic is not None:
         rows = rows.filter(topic_id=checking.name("topic", topic, most=MAX_TOPIC))
-    return retrying(connections[using], partial(_change_once, rows, done, changes))
+    return retrying(connections[using], partial(_change_once, rows, done, changes, set()))
 
 
-def _change_once(rows: Any, done: Outcome, changes: _Changes) -> Outcome:
+def _only_one(found: list[dict[str, Any]]) -> dict[str, Any]:
+    if len(found) > 1:  # finished ones do not count
+        found = [one for one in found if one["finished_at"] is None] or found[:1]
+    if len(found) > 1:
+        names = ", ".join(sorted(row["topic_id"] for row in found))
+        raise BadOption("topic", None, Sentence(_("one of %(names)s"), names=names))
+    return found[0]
+
+
+def _change_once(rows: Any, done: Outcome, changes: _Changes, tried: set[datetime.datetime]) -> Outcome:
     is_cancel = done is Outcome.CANCELLED
     for _look in range(LOOKS):
-        columns = rows.values("pk", "topic_id", "fence", "state", "finished_at", "schedule", now=DbNow())
+        columns = rows.values(*LOOKED_AT, now=DbNow())
         found = list(columns[: NAMED + 1])
         if not found:
             return Outcome.UNKNOWN
-        if len(found) > 1:  # finished ones do not count
-            found = [one for one in found if one["finished_at"] is None] or found[:1]
-        if len(found) > 1:
-            names = ", ".join(sorted(row["topic_id"] for row in found))
-            raise BadOption("topic", None, Sentence(_("one of %(names)s"), names=names))
-        (row,) = found
+        row = _only_one(found)
+        now = from_columns(row["now"], connections[rows.db])
+        if from_columns(row["scheduled_at"], connections[rows.db]) in tried:
+            return done  # by a try whose answer was lost, whatever has happened since
         if row["finished_at"] is not None:
             is_same = row["state"] in (State.CANCELLED, State.DISCARDED)
             return done if is_same and is_cancel else Outcome.FIRED
         mine = rows.filter(pk=row["pk"], fence=row["fence"]).unfinished()
         # A timer whose handler's process has died can be cancelled: it would fire again.
         nobodys = mine.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
-        now = from_columns(row["now"], connections[rows.db])
         values = changes(rows.db, now)
+        if "scheduled_at" in values:
+            tried.add(now)
         if nobodys.update(**values, fence=F("fence") + 1):
             if "due_at" in values and from_columns(values["due_at"], connections[rows.db]) - now < SOON:
                 nodes.tell_after_commit(rows.db, row["topic_id"])

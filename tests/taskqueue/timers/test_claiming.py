@@ -64,6 +64,28 @@ def test_a_claim_whose_answer_was_lost_is_found_again_by_its_holder() -> None:
     assert timer().attempts == 1
 
 
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        '{"cron": "0 0 1 1 *", "tz": "Mars/Olympus"}',
+        '{"cron": "whenever", "tz": "UTC"}',
+        '{"moon": "full"}',
+        "{",
+    ],
+)
+def test_one_whose_schedule_this_node_cannot_read_is_left_as_it_is_and_the_others_are_claimed(
+    schedule: str,
+) -> None:
+    due("odd", every=60)
+    due("fine", every=60)
+    Timer.objects.filter(name="odd").update(schedule=schedule)
+    before = Timer.objects.filter(name="odd").values().get()
+    assert [one.name for one in exchange(seen())] == ["fine"]
+    rule = claiming.rules("default", ["t"])["t"]
+    assert claiming.take("default", timer("odd").pk, timer("odd").fence, rule, HOLDER) is None
+    assert Timer.objects.filter(name="odd").values().get() == before
+
+
 @pytest.mark.only("mysql", "postgresql")
 def test_a_locked_timer_is_passed_over() -> None:
     due("locked")

@@ -310,5 +310,5 @@ def test_one_that_was_set_by_a_try_whose_answer_was_lost_is_recognised(
 
     monkeypatch.setattr(scheduling, "_put", lose_the_answer)
     fence = timer().fence if is_there else None
-    assert set_one(at=at, if_exists="replace" if is_there else "error") == ("a", "t", at, True)
+    assert set_one(at=at, if_exists="replace" if is_there else "error") == ("a", "t", at, not is_there)
     assert fence is None or timer().fence == fence + 1

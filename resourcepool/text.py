@@ -1,0 +1,33 @@
+"""Columns for text of any characters, whatever character set the database was made with."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+if TYPE_CHECKING:
+    _Field = models.Field[Any, Any]
+    _CharField = models.CharField[Any, Any]
+    _TextField = models.TextField[Any, Any]
+else:  # Django's fields take no type parameters when they run
+    _Field, _CharField, _TextField = object, models.CharField, models.TextField
+
+
+class OfAnyCharacters(_Field):
+    """Of a field: sets its column's collation, and so its character set, where each column has its own."""
+
+    mysql_collation = "utf8mb4_unicode_520_ci"
+
+    def db_parameters(self, connection: BaseDatabaseWrapper) -> Any:
+        parameters = super().db_parameters(connection)
+        if connection.vendor == "mysql" and not parameters.get("collation"):
+            parameters["collation"] = self.mysql_collation
+        return parameters
+
+
+class CharField(OfAnyCharacters, _CharField):
+    """Django's, for text of any characters."""
+
+
+class TextField(OfAnyCharacters, _TextField):
+    """Django's, for text of any characters."""

@@ -1,0 +1,151 @@
+"""Text of any characters, in a database that was made for those of western Europe alone."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.db import DataError, connection, connections
+from django.db.migrations.executor import MigrationExecutor
+
+from resourcepool.models import Stream, Task, Timer
+from resourcepool.taskqueue import NewTask, handler, submit, submit_many, timers
+from tests.committed import *  # noqa: F403 (fixtures)
+from tests.taskqueue.consuming import consuming, finished, states, stream, task
+from tests.taskqueue.timers.handled import due, handling, over, timer
+
+pytestmark = pytest.mark.only("mysql", "postgresql")
+
+NAME = "resourcepool_of_western_europe"
+MADE = {
+    "mysql": f"CREATE DATABASE {NAME} CHARACTER SET latin1",
+    "postgresql": f"CREATE DATABASE {NAME} ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0",
+}
+
+
+@pytest.fixture(autouse=True)
+def _on_committed_rows(transactional_db: None) -> None:
+    pass
+
+
+@pytest.fixture(autouse=True)
+def _forgotten_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resourcepool.taskqueue.handlers.of_tasks.known", {})
+    monkeypatch.setattr("resourcepool.taskqueue.timers.handling.of_timers.known", {})
+
+
+@pytest.fixture(scope="module")
+def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """A database of another character set, with the tables of the package."""
+    name = f"{NAME}_{connection.settings_dict['NAME']}"
+    with django_db_blocker.unblock():
+        execute(f"DROP DATABASE IF EXISTS {name}", MADE[connection.vendor].replace(NAME, name))
+        with elsewhere():
+            MigrationExecutor(connection).migrate([("resourcepool", "0001_initial")])
+        yield
+        execute(f"DROP DATABASE {name}")
+
+
+@pytest.fixture
+def narrow(made: None) -> Iterator[None]:
+    """This process works in that database, with all its threads."""
+    with elsewhere():
+        yield
+        for model in (Timer, Task, Stream):
+            model.objects.all().delete()
+
+
+@contextlib.contextmanager
+def elsewhere() -> Iterator[None]:
+    usual, entry = connections["default"], connections.settings["default"]
+    other = {**usual.settings_dict, "NAME": f"{NAME}_{usual.settings_dict['NAME']}"}
+    with mock.patch.dict(connections.settings, {"default": {**entry, **other}}):
+        connections["default"] = connections.create_connection("default")
+        try:
+            yield
+        finally:
+            connections["default"].close()
+            connections["default"] = usual
+
+
+def execute(*statements: str) -> None:
+    with connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+@contextlib.contextmanager
+def latin1(table: str, *names: str) -> Iterator[None]:
+    """Have these columns hold the characters of western Europe alone, as all of such a database on PostgreSQL do."""
+    if connection.vendor == "mysql":
+        for name in names:
+            execute(f"ALTER TABLE {table} MODIFY {name} VARCHAR(2000) CHARACTER SET latin1 NOT NULL")
+    yield
+    if connection.vendor == "mysql":
+        for name in names:
+            execute(f"ALTER TABLE {table} MODIFY {name} VARCHAR(2000) CHARACTER SET utf8mb4 NOT NULL")
+
+
+@pytest.mark.only("mysql")
+def test_every_column_of_text_is_made_for_all_characters(narrow: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE()"
+            " AND table_name LIKE 'resourcepool%%' AND character_set_name <> 'utf8mb4'"
+        )
+        assert list(cursor.fetchall()) == []
+
+
+@pytest.mark.only("mysql")
+def test_what_many_tasks_are_given_is_stored_as_it_is(narrow: None) -> None:
+    stream()
+    assert submit_many("oracle", [NewTask("note", {"名": "😀"}, key="表", lane="Ж")]) == 1
+    assert (task("表").params, task("表").lane) == ('{"名": "😀"}', "Ж")
+
+
+@pytest.mark.only("mysql")
+def test_what_a_column_cannot_hold_is_refused_and_never_stored_as_something_else(narrow: None) -> None:
+    stream()
+    submit("oracle", "note", key="there")
+    tasks = [NewTask("note", key="good"), NewTask("note", {"text": "😀"}, key="bad")]
+    with latin1("resourcepool_task", "params"), pytest.raises(DataError, match="Incorrect string value"):
+        submit_many("oracle", tasks)
+    assert states() == {"there": "ready"}
+
+
+SAID = {"result": '{"said": "\\u540d\\ud83d\\ude00"}', "error": "ValueError: \\u540d\\ud83d\\ude00"}
+
+
+def test_no_text_of_a_timers_result_or_error_ends_the_node(narrow: None) -> None:
+    @timers.on("t")
+    def say(one: timers.RunningTimer) -> dict[str, str]:
+        if one.name == "error":
+            raise ValueError("名😀")
+        return {"said": "名😀" if one.name == "result" else "fine"}
+
+    for name in ("result", "error", "innocent"):
+        due(name)
+    with latin1("resourcepool_timer", "outcome"):
+        with handling():
+            over(3)
+        assert {name: timer(name).outcome for name in SAID} == SAID
+        assert (timer("innocent").state, timer("innocent").attempts) == ("done", 1)
+        assert (timer("result").state, timer("error").state) == ("done", "dead")
+
+
+def test_no_text_of_a_tasks_result_or_error_ends_the_consumer(narrow: None) -> None:
+    @handler("say")
+    def say(one: Any) -> dict[str, str]:
+        if one.key == "error":
+            raise ValueError("名😀")
+        return {"said": "名😀"}
+
+    stream(on_failure="dead-letter")
+    for key in SAID:
+        submit("oracle", "say", key=key)
+    with latin1("resourcepool_task", "outcome"):
+        with consuming():
+            finished(2)
+        assert {key: task(key).outcome for key in SAID} == SAID
+        assert states() == {"result": "done", "error": "dead"}
