@@ -12,6 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F
 
 from resourcepool.database.open_transaction import callers_blocks
+from resourcepool.database.receipts import once
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow, brief_transaction
 from resourcepool.events import say
@@ -26,6 +27,7 @@ from resourcepool.taskqueue.dispenser.statements import Row, Seen
 TRIES = 8  # if the bucket expires while it is being filled
 WAIT = 10  # whole seconds that a statement waits for a locked row: longer than a suspended process keeps it
 WHOLE_REBUILD = 60  # the same, where a rebuild may have the pool locked
+SHORT_REBUILD = 1  # the same, by a worker that has got some tasks
 AT_ONCE = 3  # of these: the dispenser may have to be made, and then the bucket; pauses follow
 State = DispenserTask.State
 Send = Callable[[Seen, int], list[Row] | None]
@@ -55,19 +57,16 @@ def limited(using: str, *, wait: int = WAIT) -> AbstractContextManager[None]:
 
 
 def in_transaction(using: str, send: Callable[[], Answer]) -> Answer:
-    """Run ``send`` in such a transaction, and again after a transient error."""
-
-    def once() -> Answer:
-        with limited(using):
-            return send()
-
-    return retrying(connections[using], once)
+    """Run ``send`` in such a transaction, which is committed once."""
+    return once(connections[using], send, wait=WAIT)
 
 
 def make_dispenser(using: str, name: str) -> None:
     """Make the row of a dispenser, unless there is one."""
-    make = partial(Dispenser.objects.using(using).bulk_create, [Dispenser(name=name)], ignore_conflicts=True)
-    retrying(connections[using], make)
+    rows, connection = Dispenser.objects.using(using), connections[using]
+    # Looked for first: an insertion would wait for a rebuild, which has the row locked, and keep the next one waiting.
+    if not retrying(connection, rows.filter(pk=name).exists):
+        retrying(connection, partial(rows.bulk_create, [Dispenser(name=name)], ignore_conflicts=True))
 
 
 def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> Seen:
@@ -137,8 +136,10 @@ def fail_unreadable(using: str, refused: given.Refused) -> None:
         retrying(connections[using], partial(it.fail, said))
 
 
-def live(using: str, dispenser: str, name: str) -> int | None:
-    rows = Bucket.objects.using(using).filter(dispenser_id=dispenser, name=name, busy_before__gt=DbNow())
+def of(using: str, dispenser: str, name: str, *, is_live: bool = False) -> int | None:
+    """Return the bucket of this name; ``is_live``: unless it has expired."""
+    rows = Bucket.objects.using(using).filter(dispenser_id=dispenser, name=name)
+    rows = rows.filter(busy_before__gt=DbNow()) if is_live else rows
     found = retrying(connections[using], lambda: rows.values_list("pk", flat=True).first())
     return None if found is None else int(found)
 
@@ -169,17 +170,34 @@ def fill(using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: 
         DatabaseUnavailable: it may have been filled; call it again.
     """
     refuse_open_transaction(connections[using])
-    rows, is_paused = _fill(using, dispenser, bucket, holder, limit, ttl, after_rebuild=False)
-    if len(rows) < limit and not is_paused and _are_there_more(using, dispenser):
+    rows, is_paused = _fill(using, dispenser, bucket, holder, limit, ttl, [], after_rebuild=False)
+    can_wait = not rows or ttl > 2 * SHORT_REBUILD
+    if len(rows) < limit and not is_paused and can_wait and _are_there_more(using, dispenser):
         # A rebuild may have them locked, which changes their scores and is not to empty the pool for others.
-        rows, _ = _fill(using, dispenser, bucket, holder, limit, ttl, after_rebuild=True)
+        rows, _ = _fill(using, dispenser, bucket, holder, limit, ttl, rows, after_rebuild=True)
     return rows
 
 
 def _fill(
-    using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: float, *, after_rebuild: bool
+    using: str,
+    dispenser: str,
+    bucket: str,
+    holder: str,
+    limit: int,
+    ttl: float,
+    had: list[Row],
+    *,
+    after_rebuild: bool,
 ) -> tuple[list[Row], bool]:
-    send = partial(_send, using, dispenser, limit, ttl, after_rebuild)
+    """Fill it once. With tasks ``had`` in hand nobody waits for a long rebuild: they would expire meanwhile."""
+    wait = (SHORT_REBUILD if had else WHOLE_REBUILD) if after_rebuild else WAIT
+    busy = (lambda: had) if had else None
+
+    def send(seen: Seen, pk: int) -> list[Row] | None:
+        # Sent again, it tells what the bucket has.
+        sends = partial(_send, using, dispenser, limit, ttl, wait, after_rebuild, seen, pk)
+        return retrying(connections[using], sends, busy=busy)
+
     seen, rows = in_bucket(using, dispenser, bucket, holder, ttl, send)
     return rows, seen.is_paused
 
@@ -191,17 +209,24 @@ def in_bucket(
     for _ in range(TRIES):
         seen = opened(using, dispenser, name, holder, ttl)
         assert seen.bucket is not None  # noqa: S101 (for the type checker)
-        rows = retrying(connections[using], partial(send, seen, seen.bucket))
+        rows = send(seen, seen.bucket)
         if rows is not None:
             return seen, rows
     raise locked_row(using)
 
 
 def _send(
-    using: str, dispenser: str, limit: int, ttl: float, after_rebuild: bool, seen: Seen, bucket: int
+    using: str,
+    dispenser: str,
+    limit: int,
+    ttl: float,
+    wait: int,
+    after_rebuild: bool,
+    seen: Seen,
+    bucket: int,
 ) -> list[Row] | None:
     connection = connections[using]
-    with limited(using, wait=WHOLE_REBUILD if after_rebuild else WAIT):
+    with limited(using, wait=wait):
         if after_rebuild:
             list(Dispenser.objects.using(using).filter(pk=dispenser).select_for_update().values_list("pk"))
         if not statements.touch(connection, bucket, ttl):

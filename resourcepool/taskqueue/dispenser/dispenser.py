@@ -179,14 +179,18 @@ class TaskDispenser:
     def give_back(self, worker: str, tasks: Iterable[Any] | None = None) -> int:
         """Return tasks of this worker to the pool at once (None: all that it has); returns how many it had.
 
+        Also those of a bucket that has expired, as long as nobody has taken it back.
+
         Args:
             tasks: as for ``tasks_done``.
         """
-        bucket, connection = self._bucket(worker), connections[self._using]
+        name, connection = checking.name("worker", worker), connections[self._using]
         if tasks is None:
-            return bucket.clear()
-        give = partial(statements.give_back_by_key, connection, self.name, bucket.name)
-        return sum(retrying(connection, partial(give, part)) for part in chunks(given.fences(tasks)))
+            bucket = buckets.of(self._using, self.name, name)
+            return 0 if bucket is None else buckets.emptied(self._using, bucket)
+        give = partial(statements.give_back_by_key, connection, self.name, name)
+        parts = chunks(given.fences(tasks))
+        return sum(buckets.in_transaction(self._using, partial(give, part)) for part in parts)
 
     def touch(self, worker: str) -> bool:
         """Have the worker's bucket expire ``bucket_ttl`` from now; False: it has expired, or there is none."""

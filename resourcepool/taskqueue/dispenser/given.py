@@ -72,6 +72,16 @@ def keys(values: object, option: str = "tasks") -> set[str]:
     return {key(one.key if isinstance(one, Assigned) else one, option) for one in values}
 
 
+def wanted(values: object) -> dict[str, float]:
+    """Return {key: score} of a mapping, of assigned tasks, or of keys, whose scores are 0; raises BadOption."""
+    if isinstance(values, Mapping):
+        return scores(values, "tasks")
+    if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
+        raise BadOption("tasks", values, Sentence(_("a list of keys")))
+    of_each = [(one.key, one.score) if isinstance(one, Assigned) else (one, 0.0) for one in values]
+    return {key(one, "tasks"): score(number) for one, number in of_each}
+
+
 def scores(mapping: object, option: str = "mapping") -> dict[str, float]:
     """Return {key: score} as it is stored; raises BadOption, naming the first key that is not allowed."""
     if not isinstance(mapping, Mapping):

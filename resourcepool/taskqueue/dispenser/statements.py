@@ -59,10 +59,8 @@ class Texts:
         self.touch = f"UPDATE {bucket} SET busy_before = {speaks.later} WHERE id = %s AND busy_before > {now}"
         self.held = f"{row} WHERE bucket_id = %s AND state = 'assigned' ORDER BY score, id"
         self.ready = f"{row} {ready}"
-        self.first = (
-            f"{row}{by_order}{{and_not_before}} ORDER BY score, id LIMIT %s"
-            f"{' FOR UPDATE SKIP LOCKED' if skips else ''}"
-        )
+        self.waiting = f"{row}{by_order}{{and_not_before}} ORDER BY score, id LIMIT %s"
+        self.first = f"{self.waiting}{' FOR UPDATE SKIP LOCKED' if skips else ''}"
         self.take = (
             f"UPDATE {task} SET state = 'assigned', bucket_id = %s, fence = fence + 1, assigned_at = {now} "
             "WHERE id IN ({ids}) AND state = 'ready'"
@@ -129,13 +127,26 @@ def first(
             InnoDB keeps index entries of recently assigned tasks for a second or so. A look passes over them; here
             each would be locked, which took longer than all the rest.
     """
+    return _in_order(connection, texts(connection).first, dispenser, most, head)
+
+
+def waiting(
+    connection: BaseDatabaseWrapper, dispenser: str, most: int, start: tuple[float, int] | None = None
+) -> list[Row]:
+    """Return the first tasks in the pool, without locking them; ``start``: the first that are not before this."""
+    return _in_order(connection, texts(connection).waiting, dispenser, most, start)
+
+
+def _in_order(
+    connection: BaseDatabaseWrapper, sql: str, dispenser: str, most: int, start: tuple[float, int] | None
+) -> list[Row]:
     and_not_before = ""
-    if head:
+    if start:
         # With an exponent it is a double for MySQL, and not a decimal number.
-        one = f"{head[0]!r}{'' if 'e' in repr(head[0]) else 'e0'}"
-        after = dialect.of(connection).not_before.format(first="score", second="id", one=one, other=head[1])
+        one = f"{start[0]!r}{'' if 'e' in repr(start[0]) else 'e0'}"
+        after = dialect.of(connection).not_before.format(first="score", second="id", one=one, other=start[1])
         and_not_before = f" AND {after}"
-    return _rows(connection, texts(connection).first.format(and_not_before=and_not_before), (dispenser, most))
+    return _rows(connection, sql.format(and_not_before=and_not_before), (dispenser, most))
 
 
 def take(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row]) -> list[Row]:
