@@ -94,7 +94,7 @@ DISPENSERS = (
     Mutation(
         "dispenser: expired buckets are taken back",
         BUCKETS,
-        "            take_back(using, pk, seen.most_expirations)\n",
+        "            take_back(using, seen.expired[start : start + TAKEN_BACK], seen.most_expirations)\n",
         "            pass\n",
         HANDS_OUT,
     ),
@@ -138,8 +138,8 @@ DISPENSERS = (
     Mutation(
         "dispenser: a bucket stays while a task in it is locked",
         BUCKETS,
-        "if not tasks.exists():",
-        "if True:",
+        'left = set(tasks.values_list("bucket_id", flat=True))',
+        "left = set[int]()",
         FROZEN,
         "mariadb",
     ),

@@ -189,7 +189,11 @@ class TaskRouter:
         known = self.get(worker)
         if known is not None:
             return known
-        buckets.opened(self._using, self._key, bucket, worker, self._ttl)
+        seen = buckets.opened(self._using, self._key, bucket, worker, self._ttl)
+        rows = Bucket.objects.using(self._using).filter(pk=seen.bucket).exclude(holder=worker)
+        if retrying(connections[self._using], rows.exists):
+            allowed = _("a name that the bucket of no other worker has")
+            raise BadOption("prefix" if task_name is None else "task_name", bucket, Sentence(allowed))
         return bucket
 
     def get(self, name: str) -> str | None:

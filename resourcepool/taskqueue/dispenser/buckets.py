@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -23,10 +23,12 @@ from resourcepool.taskqueue.abstract import changed
 from resourcepool.taskqueue.dispenser import given, statements
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.dispenser.statements import Row, Seen
+from resourcepool.taskqueue.table import BATCH
 
 TRIES = 8  # if the bucket expires while it is being filled
 WAIT = 10  # whole seconds that a statement waits for a locked row: longer than a suspended process keeps it
 WHOLE_REBUILD = 60  # the same, where a rebuild may have the pool locked
+TAKEN_BACK = 100  # expired buckets in one transaction: after an outage all of them have expired
 SHORT_REBUILD = 1  # the same, by a worker that has got some tasks
 AT_ONCE = 3  # of these: the dispenser may have to be made, and then the bucket; pauses follow
 State = DispenserTask.State
@@ -83,8 +85,8 @@ def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> Se
         if seen is None:
             make_dispenser(using, dispenser)
             continue
-        for pk in seen.expired:
-            take_back(using, pk, seen.most_expirations)
+        for start in range(0, len(seen.expired), TAKEN_BACK):
+            take_back(using, seen.expired[start : start + TAKEN_BACK], seen.most_expirations)
         if seen.bucket is not None:
             # What was taken back may be before what was the first.
             return seen._replace(head=None) if seen.expired else seen
@@ -93,39 +95,54 @@ def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> Se
     raise locked_row(using)
 
 
-def take_back(using: str, bucket: int, most_expirations: int) -> int:
-    """Return the tasks of an expired bucket to the pool, or fail them if they expired too often; return how many.
+def take_back(using: str, buckets: list[int], most_expirations: int) -> int:
+    """Return the tasks of expired buckets to the pool, or fail those that expired too often; return how many.
 
     A bucket that was touched since, or that another process is taking back, is left alone. A bucket with locked tasks
     stays, expired.
     """
-    connection = connections[using]
+    connection, rows = connections[using], Bucket.objects.using(using)
     skips = connection.features.has_select_for_update_skip_locked
-    expired = Bucket.objects.using(using).filter(pk=bucket, busy_before__lte=DbNow())
 
     def send() -> int:
-        if skips and not expired.select_for_update(skip_locked=True).values_list("pk"):
-            return 0  # its worker may be suspended in the middle of an assignment: do not wait for it
+        expired = rows.filter(pk__in=buckets, busy_before__lte=DbNow())
+        if skips:  # a worker may be suspended in the middle of an assignment: do not wait for it
+            expired = rows.filter(pk__in=_keys(expired.select_for_update(skip_locked=True)))
         if not expired.update(fence=F("fence") + 1):
             return 0
-        tasks = DispenserTask.objects.using(using).filter(bucket_id=bucket, state=State.ASSIGNED)
+        pks = _keys(expired)
+        tasks = DispenserTask.objects.using(using).filter(bucket_id__in=pks, state=State.ASSIGNED)
         # Do not wait for tasks that a worker is finishing in a transaction of its own.
         free = tasks.select_for_update(skip_locked=True) if skips else tasks
         # By primary key, in the order in which everybody locks them.
-        had = dict(free.order_by("pk").values_list("pk", "expirations"))
-        mine, failed = tasks.filter(pk__in=list(had)), 0
-        back = {"bucket": None, "fence": F("fence") + 1, "expirations": F("expirations") + 1}
-        if max(had.values(), default=0) >= most_expirations - 1:
-            poison = mine.filter(expirations__gte=most_expirations - 1)
-            said = say("bucket_expired", count=most_expirations)
-            over = {"state": State.FAILED, "finished_at": DbNow(), "outcome": said}
-            failed = changed(poison, What.FAILED, "", said, **over, **back)
-        returned = mine.update(state=State.READY, **back)
-        if not tasks.exists():
-            Bucket.objects.using(using).filter(pk=bucket)._raw_delete(using)
-        return int(failed + returned)
+        had = list(free.order_by("pk").values_list("pk", "expirations"))
+        for start in range(0, len(had), BATCH):
+            _return_expired(tasks, dict(had[start : start + BATCH]), most_expirations)
+        left = set(tasks.values_list("bucket_id", flat=True))
+        rows.filter(pk__in=set(pks) - left)._raw_delete(using)
+        return len(had)
 
-    return in_transaction(using, send)
+    def taken() -> int:
+        with limited(using):
+            return send()
+
+    return retrying(connection, taken)
+
+
+def _keys(rows: Any) -> list[int]:
+    return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+def _return_expired(tasks: Any, had: dict[int, int], most_expirations: int) -> None:
+    """Return these tasks, {primary key: expirations so far}, which are locked."""
+    mine = tasks.filter(pk__in=list(had))
+    back = {"bucket": None, "fence": F("fence") + 1, "expirations": F("expirations") + 1}
+    if max(had.values()) >= most_expirations - 1:
+        poison = mine.filter(expirations__gte=most_expirations - 1)
+        said = say("bucket_expired", count=most_expirations)
+        over = {"state": State.FAILED, "finished_at": DbNow(), "outcome": said}
+        changed(poison, What.FAILED, "", said, **over, **back)
+    mine.update(state=State.READY, **back)
 
 
 def fail_unreadable(using: str, refused: given.Refused) -> None:

@@ -4,8 +4,10 @@ import datetime
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
+from resourcepool.dialect import DbLater
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue import Assigned, Done, TaskDispenser
 from resourcepool.taskqueue.dispenser import buckets
@@ -142,6 +144,34 @@ def test_a_bucket_expires_as_a_whole_and_its_tasks_return_at_once() -> None:
     assert task("a").expirations == 1
     assert not Bucket.objects.filter(name="alice").exists()
     assert d.tasks_done("bob", taken) == dict.fromkeys("abc", Done.DONE)
+
+
+def statements_of_an_assignment(expired: int) -> int:
+    """Return how many statements an assignment takes after so many workers were away for long."""
+    d = dispenser(dict.fromkeys(range(2 * expired), 1))
+    for number in range(expired):
+        d.assign_tasks(2, f"worker {number}")
+    Bucket.objects.update(busy_before=DbLater(-1))
+    with CaptureQueriesContext(connection) as sent:
+        assert len(d.assign_tasks(2 * expired, "returned")) == 2 * expired
+    assert Bucket.objects.get().name == "returned"
+    return len(sent)
+
+
+def test_an_assignment_takes_many_expired_buckets_back_with_as_few_statements_as_one() -> None:
+    assert statements_of_an_assignment(1) == statements_of_an_assignment(30)
+
+
+def test_workers_that_return_at_once_after_an_outage_get_all_tasks() -> None:
+    d = dispenser(dict.fromkeys(range(120), 1))
+    for number in range(12):
+        d.assign_tasks(10, f"worker {number}")
+    Bucket.objects.update(busy_before=DbLater(-1))
+    told = at_once(12, lambda number: TaskDispenser("reviews").assign_tasks(10, f"worker {number}"))
+    got = [one.key for each in told for one in each]
+    assert len(got) == len(set(got))
+    assert len(got) + d.size() == 120
+    assert set(DispenserTask.objects.values_list("expirations", flat=True)) == {1}
 
 
 def test_what_an_expired_bucket_had_comes_first_again() -> None:

@@ -23,7 +23,7 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "expired buckets are taken back",
         FOLDER + "buckets.py",
-        "            take_back(using, pk, seen.most_expirations)\n",
+        "            take_back(using, seen.expired[start : start + TAKEN_BACK], seen.most_expirations)\n",
         "            pass\n",
     ): (LOST, UNEXPECTED),
     Mutation(
