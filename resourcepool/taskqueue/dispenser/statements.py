@@ -12,6 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.dialect import micros
+from resourcepool.events import say
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
 ORDER = "resourcepool_dispensed_order"
@@ -78,7 +79,8 @@ class Texts:
             f"(SELECT id FROM {bucket} WHERE dispenser_id = %s AND {name} = %s)"
         )
         self.done = (
-            f"UPDATE {task} SET state = 'done', bucket_id = NULL, fence = fence + 1, finished_at = {now} {mine}"
+            f"UPDATE {task} SET state = 'done', bucket_id = NULL, fence = fence + 1, finished_at = {now}, "
+            f"outcome = %s {mine}"
         )
         self.give_back_by_key = f"UPDATE {task} SET {again} {mine}"
 
@@ -180,7 +182,13 @@ def rescore(connection: BaseDatabaseWrapper, scores: Mapping[int, float]) -> int
 
 def done(connection: BaseDatabaseWrapper, dispenser: str, bucket: str, fences: Mapping[str, int]) -> int:
     """Finish these tasks of a bucket; returns how many still had this fence."""
-    return _by_key(connection, texts(connection).done, dispenser, bucket, fences)
+    outcome = DispenserTask._meta.get_field("outcome").get_prep_value(done_by(bucket))
+    return _by_key(connection, texts(connection).done, dispenser, bucket, fences, outcome)
+
+
+def done_by(worker: str) -> str:
+    """Return the outcome of a task that this worker has done."""
+    return say("done_by", name=worker)
 
 
 def give_back_by_key(
@@ -191,11 +199,16 @@ def give_back_by_key(
 
 
 def _by_key(
-    connection: BaseDatabaseWrapper, sql: str, dispenser: str, bucket: str, fences: Mapping[str, int]
+    connection: BaseDatabaseWrapper,
+    sql: str,
+    dispenser: str,
+    bucket: str,
+    fences: Mapping[str, int],
+    *first: Any,
 ) -> int:
     cases = " ".join(f"WHEN %s THEN {fence:d}" for fence in fences.values())
     sql = sql.format(keys=", ".join(["%s"] * len(fences)), fences=cases)
-    return _count(connection, sql, (dispenser, *fences, *fences, dispenser, bucket))
+    return _count(connection, sql, (*first, dispenser, *fences, *fences, dispenser, bucket))
 
 
 def _rows(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Row]:

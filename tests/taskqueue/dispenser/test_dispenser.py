@@ -132,6 +132,35 @@ def test_only_its_own_assignment_is_done() -> None:
     assert d.tasks_done("alice", [(again.key, again.fence)]) == {"a": Done.DONE}
 
 
+def test_what_another_worker_has_done_is_stale_to_oneself() -> None:
+    d = dispenser(letters("a"))
+    told = d.assign_tasks(1, "alice")
+    assert d.tasks_done("alice", told) == {"a": Done.DONE}
+    assert d.tasks_done("bob", told) == {"a": Done.STALE}
+    assert d.tasks_done("alice", told) == {"a": Done.DONE}
+    assert task("a").outcome == "done by alice"
+
+
+def test_tasks_are_checked_under_the_fences_of_their_assignment() -> None:
+    d = dispenser(letters("a"))
+    late = d.assign_tasks(1, "alice")
+    d.give_back("alice")
+    again = d.assign_tasks(1, "alice")
+    assert not d.check_tasks("alice", late)
+    assert d.check_tasks("alice", again)
+    assert d.check_tasks("alice", ["a"])
+
+
+def test_what_a_worker_has_in_an_expired_bucket_can_be_given_back() -> None:
+    d = dispenser(letters("ab"))
+    d.assign_tasks(2, "alice")
+    run_out("alice")
+    assert d.give_back("alice") == 2
+    assert waiting() == "ab"
+    assert task("a").expirations == 0
+    assert d.give_back("nobody") == 0
+
+
 def test_a_bucket_expires_as_a_whole_and_its_tasks_return_at_once() -> None:
     d = dispenser(letters("abcd"))
     late = d.assign_tasks(2, "alice")

@@ -41,8 +41,8 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "what is handed out is locked first",
         FOLDER + "statements.py",
-        "f\"{' FOR UPDATE SKIP LOCKED' if skips else ''}\"",
-        '""',
+        "{' FOR UPDATE SKIP LOCKED' if skips else ''}",
+        "",
     ): (SHARED, TWICE, NOBODYS),
     Mutation(
         "what finished after its mapping was begun does not come back",
