@@ -1,5 +1,6 @@
 """Import-only: which tables exist, and the names that users import."""
 
+from resourcepool.database.receipts import Receipt
 from resourcepool.elections.models import Leadership
 from resourcepool.history.models import Dashboard, Event, Sample
 from resourcepool.jobs import Job
@@ -34,6 +35,7 @@ __all__ = [
     "Proxy",
     "Queue",
     "RWLockPermit",
+    "Receipt",
     "Sample",
     "SemaphorePermit",
     "Server",

@@ -59,6 +59,7 @@ TEMPLATES = {
     "ran_too_long": _("it ran longer than its max_runtime of %(seconds)s s"),
     "key_unreadable": _("its key cannot be read by the factory of the worker: %(error)s"),
     "bucket_expired": _("its bucket expired %(count)s times: its workers died, or took too long"),
+    "done_by": _("done by %(name)s"),
     "discarded": _("discarded by %(name)s: %(why)s"),
     "cancelled": _("cancelled by %(name)s"),
     # What became of messages

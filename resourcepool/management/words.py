@@ -1,6 +1,7 @@
 """Commands whose first word says what to do: readings, which can be watched, and acts, which change something."""
 
 import argparse
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.operations import Operation
 
 Options = dict[str, Any]
+
+NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$", re.IGNORECASE | re.ASCII)
 
 
 class Word(NamedTuple):
@@ -70,6 +73,7 @@ class WordsCommand(OperatorCommand):
         self._words = {word.name: word for word in self.words()}
         for word in self._words.values():
             sub = parsers.add_parser(word.name, help=word.about, description=word.about)
+            sub._negative_number_matcher = NEGATIVE  # argparse's own takes -1e300 for an option
             add(sub, word.arguments)
             if word.is_reading:
                 add(sub, watching.watched(default=argparse.SUPPRESS))

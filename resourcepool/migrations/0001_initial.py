@@ -325,6 +325,33 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Receipt",
+            fields=[
+                (
+                    "writer",
+                    resourcepool.dialect.KeyField(
+                        editable=False,
+                        max_length=32,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="writer",
+                    ),
+                ),
+                ("number", models.BigIntegerField(editable=False, verbose_name="number")),
+                (
+                    "at",
+                    models.DateTimeField(
+                        default=resourcepool.dialect.expressions.DbNow, editable=False, verbose_name="at"
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "receipt",
+                "verbose_name_plural": "receipts",
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
             name="Stream",
             fields=[
                 (

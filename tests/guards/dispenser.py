@@ -14,7 +14,33 @@ FACTORIES = ("tests/taskqueue/dispenser/test_factories.py",)
 FROZEN = ("tests/taskqueue/dispenser/surroundings/test_frozen.py",)
 REBUILDS, POOLS = ("tests/taskqueue/dispenser/test_rebuild.py",), ("tests/taskqueue/dispenser/test_pool.py",)
 
+LOST = ("tests/taskqueue/dispenser/surroundings/test_lost_replies.py",)
+
 DISPENSERS = (
+    Mutation(
+        "dispenser: what was committed is not done again",
+        "database/receipts.py",
+        "if is_callers or _leave(connection, writer, number):",
+        "if is_callers or not _leave(connection, writer, number) or True:",
+        LOST,
+        "mariadb",
+    ),
+    Mutation(
+        "dispenser: nobody with tasks in hand waits for a rebuild that stands",
+        BUCKETS,
+        "wait = (SHORT_REBUILD if had else WHOLE_REBUILD) if after_rebuild else WAIT",
+        "wait = WHOLE_REBUILD if after_rebuild else WAIT",
+        REBUILDS,
+        "mariadb",
+    ),
+    Mutation(
+        "dispenser: nobody who adds waits for a rebuild",
+        BUCKETS,
+        "    if not retrying(connection, rows.filter(pk=name).exists):\n",
+        "    if True:\n",
+        REBUILDS,
+        "mariadb",
+    ),
     Mutation(
         "dispenser: done by its fence",
         STATEMENTS,
@@ -68,7 +94,7 @@ DISPENSERS = (
     Mutation(
         "dispenser: expired buckets are taken back",
         BUCKETS,
-        "            take_back(using, pk, seen.most_expirations)\n",
+        "            take_back(using, seen.expired[start : start + TAKEN_BACK], seen.most_expirations)\n",
         "            pass\n",
         HANDS_OUT,
     ),
@@ -112,8 +138,8 @@ DISPENSERS = (
     Mutation(
         "dispenser: a bucket stays while a task in it is locked",
         BUCKETS,
-        "if not tasks.exists():",
-        "if True:",
+        'left = set(tasks.values_list("bucket_id", flat=True))',
+        "left = set[int]()",
         FROZEN,
         "mariadb",
     ),

@@ -91,7 +91,13 @@ def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[A
                 one.failed,
             )
             yield Alarm(Kind.FAILED_TASKS, about, text % {"count": one.failed})
-        if one.oldest is None or one.is_paused:
+        if one.is_paused:
+            continue
+        if one.oldest is None:
+            # With a live bucket there is a worker that takes the others back when it asks for more.
+            if one.assigned and one.expired and not one.live and (one.quiet or 0) > oldest:
+                text = _("nothing has been handed out for %(age)s (%(because)s).")
+                yield Alarm(Kind.LATE_TASKS, about, text % {"age": duration(one.quiet), "because": one.because})
             continue
         idle = one.oldest if one.quiet is None else min(one.oldest, one.quiet)
         if idle > oldest:

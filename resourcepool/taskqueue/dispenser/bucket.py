@@ -25,7 +25,7 @@ class TaskBucket:
     """Tasks that one worker has until the bucket expires; then they are in the pool again.
 
         bucket = TaskBucket("alice", 600, pool="reviews")
-        bucket.add(TaskPool("reviews").assign(20))
+        bucket.add(TaskPool("reviews").assign_scored(20))
 
     A ``TaskDispenser`` moves tasks from the pool to the bucket in one step. Here a process that dies between the two
     has lost what it took.
@@ -57,45 +57,53 @@ class TaskBucket:
 
         Keys that ``factory`` refuses are failed, as by ``TaskDispenser.assign_tasks``.
 
+        Args:
+            tasks: keys, assigned tasks, or {key: score}. A key that is in the pool keeps its score there; a new one
+                has the score that is given, or else 0, and comes after those of its score that came before it.
+
         Raises:
             BadOption: a key is not allowed.
             ClaimInTransaction: a transaction is open, whose rollback would undo it.
         """
-        wanted, connection = dict.fromkeys(given.keys(tasks), 0.0), connections[self._using]
+        wanted, connection = given.wanted(tasks), connections[self._using]
         buckets.refuse_open_transaction(connection)
         got: Rows = []
         for chunk in chunks(wanted):
             got += self._add(chunk)
-        told, refused = given.assigned(got, self._factory)
+        in_order = sorted(got, key=lambda row: (row.score, row.pk))
+        told, refused = given.assigned(in_order, self._factory)
         buckets.fail_unreadable(self._using, refused)
         return told
 
     def _add(self, wanted: dict[str, float]) -> Rows:
         connection = connections[self._using]
 
+        def put_and_take(bucket: int) -> Rows | None:
+            if not statements.touch(connection, bucket, self._ttl):
+                return None
+            there = known(connection, self._pool, wanted)
+            gone = {key: wanted[key] for key in wanted if key not in there or there[key].finished_at}
+            put(connection, self._pool, gone)
+            rows = DispenserTask.objects.using(self._using).filter(
+                dispenser_id=self._pool, state="ready", key__in=list(wanted)
+            )
+            found = rows.select_for_update().order_by("pk").values_list("pk", "key", "fence", "score")
+            if ready := [statements.Row(*row) for row in found]:
+                statements.take(connection, bucket, ready)
+            return [row for row in statements.held(connection, bucket) if row.key in wanted]
+
         def send(_: statements.Seen, bucket: int) -> Rows | None:
-            with buckets.limited(self._using):
-                if not statements.touch(connection, bucket, self._ttl):
-                    return None
-                there = known(connection, self._pool, wanted)
-                gone = {key: 0.0 for key in wanted if key not in there or there[key].finished_at}
-                put(connection, self._pool, gone, there)
-                rows = DispenserTask.objects.using(self._using).filter(
-                    dispenser_id=self._pool, state="ready", key__in=list(wanted)
-                )
-                found = rows.select_for_update().order_by("pk").values_list("pk", "key", "fence", "score")
-                mine = [statements.Row(*row) for row in found]
-                return statements.take(connection, bucket, mine) if mine else []
+            return buckets.in_transaction(self._using, partial(put_and_take, bucket))
 
         return buckets.in_bucket(self._using, self._pool, self.name, self._holder, self._ttl, send)[1]
 
     def expire(self, t: float | timedelta) -> bool:
         """Have it expire in ``t`` (seconds or a timedelta, up to a day); False: it has expired, or there is none."""
         seconds, bucket = options.seconds("t", t), self._live()
-        connection = connections[self._using]
-        return bucket is not None and retrying(
-            connection, partial(statements.touch, connection, bucket, seconds)
-        )
+        if bucket is None:
+            return False
+        touch = partial(statements.touch, connections[self._using], bucket, seconds)
+        return buckets.in_transaction(self._using, touch)
 
     def clear(self) -> int:
         """Return its tasks to the pool; returns how many it had. (The document's loses them.)"""
@@ -135,7 +143,7 @@ class TaskBucket:
         return [one for _, one in given.read(rows, self._factory)[0]]
 
     def _live(self) -> int | None:
-        return buckets.live(self._using, self._pool, self.name)
+        return buckets.of(self._using, self._pool, self.name, is_live=True)
 
 
 class TaskRouter:
@@ -181,7 +189,11 @@ class TaskRouter:
         known = self.get(worker)
         if known is not None:
             return known
-        buckets.opened(self._using, self._key, bucket, worker, self._ttl)
+        seen = buckets.opened(self._using, self._key, bucket, worker, self._ttl)
+        rows = Bucket.objects.using(self._using).filter(pk=seen.bucket).exclude(holder=worker)
+        if retrying(connections[self._using], rows.exists):
+            allowed = _("a name that the bucket of no other worker has")
+            raise BadOption("prefix" if task_name is None else "task_name", bucket, Sentence(allowed))
         return bucket
 
     def get(self, name: str) -> str | None:

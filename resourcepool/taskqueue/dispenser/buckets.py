@@ -5,13 +5,14 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F
 
 from resourcepool.database.open_transaction import callers_blocks
+from resourcepool.database.receipts import once
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow, brief_transaction
 from resourcepool.events import say
@@ -22,10 +23,13 @@ from resourcepool.taskqueue.abstract import changed
 from resourcepool.taskqueue.dispenser import given, statements
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.dispenser.statements import Row, Seen
+from resourcepool.taskqueue.table import BATCH
 
 TRIES = 8  # if the bucket expires while it is being filled
 WAIT = 10  # whole seconds that a statement waits for a locked row: longer than a suspended process keeps it
 WHOLE_REBUILD = 60  # the same, where a rebuild may have the pool locked
+TAKEN_BACK = 100  # expired buckets in one transaction: after an outage all of them have expired
+SHORT_REBUILD = 1  # the same, by a worker that has got some tasks
 AT_ONCE = 3  # of these: the dispenser may have to be made, and then the bucket; pauses follow
 State = DispenserTask.State
 Send = Callable[[Seen, int], list[Row] | None]
@@ -55,19 +59,16 @@ def limited(using: str, *, wait: int = WAIT) -> AbstractContextManager[None]:
 
 
 def in_transaction(using: str, send: Callable[[], Answer]) -> Answer:
-    """Run ``send`` in such a transaction, and again after a transient error."""
-
-    def once() -> Answer:
-        with limited(using):
-            return send()
-
-    return retrying(connections[using], once)
+    """Run ``send`` in such a transaction, which is committed once."""
+    return once(connections[using], send, wait=WAIT)
 
 
 def make_dispenser(using: str, name: str) -> None:
     """Make the row of a dispenser, unless there is one."""
-    make = partial(Dispenser.objects.using(using).bulk_create, [Dispenser(name=name)], ignore_conflicts=True)
-    retrying(connections[using], make)
+    rows, connection = Dispenser.objects.using(using), connections[using]
+    # Looked for first: an insertion would wait for a rebuild, which has the row locked, and keep the next one waiting.
+    if not retrying(connection, rows.filter(pk=name).exists):
+        retrying(connection, partial(rows.bulk_create, [Dispenser(name=name)], ignore_conflicts=True))
 
 
 def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> Seen:
@@ -84,8 +85,8 @@ def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> Se
         if seen is None:
             make_dispenser(using, dispenser)
             continue
-        for pk in seen.expired:
-            take_back(using, pk, seen.most_expirations)
+        for start in range(0, len(seen.expired), TAKEN_BACK):
+            take_back(using, seen.expired[start : start + TAKEN_BACK], seen.most_expirations)
         if seen.bucket is not None:
             # What was taken back may be before what was the first.
             return seen._replace(head=None) if seen.expired else seen
@@ -94,39 +95,54 @@ def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> Se
     raise locked_row(using)
 
 
-def take_back(using: str, bucket: int, most_expirations: int) -> int:
-    """Return the tasks of an expired bucket to the pool, or fail them if they expired too often; return how many.
+def take_back(using: str, buckets: list[int], most_expirations: int) -> int:
+    """Return the tasks of expired buckets to the pool, or fail those that expired too often; return how many.
 
     A bucket that was touched since, or that another process is taking back, is left alone. A bucket with locked tasks
     stays, expired.
     """
-    connection = connections[using]
+    connection, rows = connections[using], Bucket.objects.using(using)
     skips = connection.features.has_select_for_update_skip_locked
-    expired = Bucket.objects.using(using).filter(pk=bucket, busy_before__lte=DbNow())
 
     def send() -> int:
-        if skips and not expired.select_for_update(skip_locked=True).values_list("pk"):
-            return 0  # its worker may be suspended in the middle of an assignment: do not wait for it
+        expired = rows.filter(pk__in=buckets, busy_before__lte=DbNow())
+        if skips:  # a worker may be suspended in the middle of an assignment: do not wait for it
+            expired = rows.filter(pk__in=_keys(expired.select_for_update(skip_locked=True)))
         if not expired.update(fence=F("fence") + 1):
             return 0
-        tasks = DispenserTask.objects.using(using).filter(bucket_id=bucket, state=State.ASSIGNED)
+        pks = _keys(expired)
+        tasks = DispenserTask.objects.using(using).filter(bucket_id__in=pks, state=State.ASSIGNED)
         # Do not wait for tasks that a worker is finishing in a transaction of its own.
         free = tasks.select_for_update(skip_locked=True) if skips else tasks
         # By primary key, in the order in which everybody locks them.
-        had = dict(free.order_by("pk").values_list("pk", "expirations"))
-        mine, failed = tasks.filter(pk__in=list(had)), 0
-        back = {"bucket": None, "fence": F("fence") + 1, "expirations": F("expirations") + 1}
-        if max(had.values(), default=0) >= most_expirations - 1:
-            poison = mine.filter(expirations__gte=most_expirations - 1)
-            said = say("bucket_expired", count=most_expirations)
-            over = {"state": State.FAILED, "finished_at": DbNow(), "outcome": said}
-            failed = changed(poison, What.FAILED, "", said, **over, **back)
-        returned = mine.update(state=State.READY, **back)
-        if not tasks.exists():
-            Bucket.objects.using(using).filter(pk=bucket)._raw_delete(using)
-        return int(failed + returned)
+        had = list(free.order_by("pk").values_list("pk", "expirations"))
+        for start in range(0, len(had), BATCH):
+            _return_expired(tasks, dict(had[start : start + BATCH]), most_expirations)
+        left = set(tasks.values_list("bucket_id", flat=True))
+        rows.filter(pk__in=set(pks) - left)._raw_delete(using)
+        return len(had)
 
-    return in_transaction(using, send)
+    def taken() -> int:
+        with limited(using):
+            return send()
+
+    return retrying(connection, taken)
+
+
+def _keys(rows: Any) -> list[int]:
+    return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+def _return_expired(tasks: Any, had: dict[int, int], most_expirations: int) -> None:
+    """Return these tasks, {primary key: expirations so far}, which are locked."""
+    mine = tasks.filter(pk__in=list(had))
+    back = {"bucket": None, "fence": F("fence") + 1, "expirations": F("expirations") + 1}
+    if max(had.values()) >= most_expirations - 1:
+        poison = mine.filter(expirations__gte=most_expirations - 1)
+        said = say("bucket_expired", count=most_expirations)
+        over = {"state": State.FAILED, "finished_at": DbNow(), "outcome": said}
+        changed(poison, What.FAILED, "", said, **over, **back)
+    mine.update(state=State.READY, **back)
 
 
 def fail_unreadable(using: str, refused: given.Refused) -> None:
@@ -137,8 +153,10 @@ def fail_unreadable(using: str, refused: given.Refused) -> None:
         retrying(connections[using], partial(it.fail, said))
 
 
-def live(using: str, dispenser: str, name: str) -> int | None:
-    rows = Bucket.objects.using(using).filter(dispenser_id=dispenser, name=name, busy_before__gt=DbNow())
+def of(using: str, dispenser: str, name: str, *, is_live: bool = False) -> int | None:
+    """Return the bucket of this name; ``is_live``: unless it has expired."""
+    rows = Bucket.objects.using(using).filter(dispenser_id=dispenser, name=name)
+    rows = rows.filter(busy_before__gt=DbNow()) if is_live else rows
     found = retrying(connections[using], lambda: rows.values_list("pk", flat=True).first())
     return None if found is None else int(found)
 
@@ -169,17 +187,34 @@ def fill(using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: 
         DatabaseUnavailable: it may have been filled; call it again.
     """
     refuse_open_transaction(connections[using])
-    rows, is_paused = _fill(using, dispenser, bucket, holder, limit, ttl, after_rebuild=False)
-    if len(rows) < limit and not is_paused and _are_there_more(using, dispenser):
+    rows, is_paused = _fill(using, dispenser, bucket, holder, limit, ttl, [], after_rebuild=False)
+    can_wait = not rows or ttl > 2 * SHORT_REBUILD
+    if len(rows) < limit and not is_paused and can_wait and _are_there_more(using, dispenser):
         # A rebuild may have them locked, which changes their scores and is not to empty the pool for others.
-        rows, _ = _fill(using, dispenser, bucket, holder, limit, ttl, after_rebuild=True)
+        rows, _ = _fill(using, dispenser, bucket, holder, limit, ttl, rows, after_rebuild=True)
     return rows
 
 
 def _fill(
-    using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: float, *, after_rebuild: bool
+    using: str,
+    dispenser: str,
+    bucket: str,
+    holder: str,
+    limit: int,
+    ttl: float,
+    had: list[Row],
+    *,
+    after_rebuild: bool,
 ) -> tuple[list[Row], bool]:
-    send = partial(_send, using, dispenser, limit, ttl, after_rebuild)
+    """Fill it once. With tasks ``had`` in hand nobody waits for a long rebuild: they would expire meanwhile."""
+    wait = (SHORT_REBUILD if had else WHOLE_REBUILD) if after_rebuild else WAIT
+    busy = (lambda: had) if had else None
+
+    def send(seen: Seen, pk: int) -> list[Row] | None:
+        # Sent again, it tells what the bucket has.
+        sends = partial(_send, using, dispenser, limit, ttl, wait, after_rebuild, seen, pk)
+        return retrying(connections[using], sends, busy=busy)
+
     seen, rows = in_bucket(using, dispenser, bucket, holder, ttl, send)
     return rows, seen.is_paused
 
@@ -191,17 +226,24 @@ def in_bucket(
     for _ in range(TRIES):
         seen = opened(using, dispenser, name, holder, ttl)
         assert seen.bucket is not None  # noqa: S101 (for the type checker)
-        rows = retrying(connections[using], partial(send, seen, seen.bucket))
+        rows = send(seen, seen.bucket)
         if rows is not None:
             return seen, rows
     raise locked_row(using)
 
 
 def _send(
-    using: str, dispenser: str, limit: int, ttl: float, after_rebuild: bool, seen: Seen, bucket: int
+    using: str,
+    dispenser: str,
+    limit: int,
+    ttl: float,
+    wait: int,
+    after_rebuild: bool,
+    seen: Seen,
+    bucket: int,
 ) -> list[Row] | None:
     connection = connections[using]
-    with limited(using, wait=WHOLE_REBUILD if after_rebuild else WAIT):
+    with limited(using, wait=wait):
         if after_rebuild:
             list(Dispenser.objects.using(using).filter(pk=dispenser).select_for_update().values_list("pk"))
         if not statements.touch(connection, bucket, ttl):

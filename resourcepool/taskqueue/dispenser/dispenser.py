@@ -107,8 +107,8 @@ class TaskDispenser:
 
         It keeps the tasks that it has and gets the first of the pool; if it has more, the last ones go back at once.
         While the dispenser is paused it gets none. Its bucket expires ``bucket_ttl`` from now. A task whose key
-        ``factory`` refuses with a ValueError, a TypeError or an ArithmeticError, or turns into another key (7 of
-        "007"), is failed, and no worker is held up by it.
+        ``factory`` refuses with a ValueError, a TypeError, a LookupError or an ArithmeticError, or turns into another
+        key (7 of "007"), is failed, and no worker is held up by it.
 
         Args:
             limit: 0 to 10,000.
@@ -129,21 +129,23 @@ class TaskDispenser:
             buckets.fail_unreadable(self._using, refused)
 
     def check_tasks(self, worker: str, tasks: Iterable[Any]) -> bool:
-        """Whether the worker's bucket is live and holds exactly these keys."""
-        keys, name = given.keys(tasks), checking.name("worker", worker)
+        """Whether the worker's bucket is live and holds exactly these keys; of assigned tasks, under their fences."""
+        fences, name = given.keys(tasks, self.pool.factory), checking.name("worker", worker)
         rows = Bucket.objects.using(self._using).filter(
             dispenser_id=self.name, name=name, busy_before__gt=DbNow()
         )
-        found = retrying(connections[self._using], lambda: list(rows.values_list("tasks__key", flat=True)))
-        return bool(found) and {key for key in found if key is not None} == keys
+        found = retrying(connections[self._using], lambda: dict(rows.values_list("tasks__key", "tasks__fence")))
+        has = {key: fence for key, fence in found.items() if key is not None}
+        is_same = all(fence in (None, has.get(key)) for key, fence in fences.items())
+        return bool(found) and has.keys() == fences.keys() and is_same
 
     def tasks_done(self, worker: str, tasks: Iterable[Any]) -> dict[Any, Done]:
         """Finish tasks of this worker; returns {key: what became of it}. In the caller's transaction, if one is open.
 
-        The keys are as ``factory`` makes them; one that it refuses is text.
+        The keys are as ``factory`` makes them, handed in as these or as text; one that it refuses is text.
 
         A task counts if it still has the fence under which it was assigned, also when the bucket has expired and nobody
-        has taken it back. Repeating the call says the same.
+        has taken it back. Repeating the call says the same; to another worker the task is stale.
 
         Args:
             tasks: what ``assign_tasks`` returned, or (key, fence) pairs.
@@ -152,7 +154,7 @@ class TaskDispenser:
             BadOption: a value is not allowed, such as keys without fences.
             DatabaseUnavailable: some may be done; call it again.
         """
-        fences, name = given.fences(tasks), checking.name("worker", worker)
+        fences, name = given.fences(tasks, self.pool.factory), checking.name("worker", worker)
         named = {key: self._named(key) for key in fences}  # an error of the factory comes before any end
         limit_silence(connections[self._using], self._ttl)
         told: dict[Any, Done] = {}
@@ -169,24 +171,29 @@ class TaskDispenser:
     def _finish(self, worker: str, fences: dict[str, int]) -> dict[str, Done]:
         if statements.done(connections[self._using], self.name, worker, fences) == len(fences):
             return dict.fromkeys(fences, Done.DONE)
-        # Done under the next fence: by this call, or by an earlier one like it.
+        # Done under the next fence, by this worker: by this call, or by an earlier one like it.
         rows = DispenserTask.objects.using(self._using).filter(dispenser_id=self.name, key__in=list(fences))
-        there = {key: (state, fence) for key, state, fence in rows.values_list("key", "state", "fence")}
+        there = {key: about for key, *about in rows.values_list("key", "state", "fence", "outcome")}
         told = {key: Done.STALE if key in there else Done.UNKNOWN for key in fences}
-        finished = [key for key, fence in fences.items() if there.get(key) == ("done", fence + 1)]
+        said = statements.done_by(worker)
+        finished = [key for key, fence in fences.items() if there.get(key) == ["done", fence + 1, said]]
         return {**told, **dict.fromkeys(finished, Done.DONE)}
 
     def give_back(self, worker: str, tasks: Iterable[Any] | None = None) -> int:
         """Return tasks of this worker to the pool at once (None: all that it has); returns how many it had.
 
+        Also those of a bucket that has expired, as long as nobody has taken it back.
+
         Args:
             tasks: as for ``tasks_done``.
         """
-        bucket, connection = self._bucket(worker), connections[self._using]
+        name, connection = checking.name("worker", worker), connections[self._using]
         if tasks is None:
-            return bucket.clear()
-        give = partial(statements.give_back_by_key, connection, self.name, bucket.name)
-        return sum(retrying(connection, partial(give, part)) for part in chunks(given.fences(tasks)))
+            bucket = buckets.of(self._using, self.name, name)
+            return 0 if bucket is None else buckets.emptied(self._using, bucket)
+        give = partial(statements.give_back_by_key, connection, self.name, name)
+        parts = chunks(given.fences(tasks, self.pool.factory))
+        return sum(buckets.in_transaction(self._using, partial(give, part)) for part in parts)
 
     def touch(self, worker: str) -> bool:
         """Have the worker's bucket expire ``bucket_ttl`` from now; False: it has expired, or there is none."""

@@ -28,7 +28,7 @@ class Assigned(NamedTuple):
 
 Factory = Callable[[str], Any]
 Refused = list[tuple[Row, Exception]]
-REFUSALS = (ValueError, TypeError, ArithmeticError)  # a factory refuses a key by one of these
+REFUSALS = (ValueError, TypeError, LookupError, ArithmeticError)  # a factory refuses a key by one of these
 
 
 def read(rows: Iterable[Row], factory: Factory) -> tuple[list[tuple[Row, Any]], Refused]:
@@ -65,11 +65,35 @@ def key(value: object, option: str = "key") -> str:
     return checking.name(option, value, most=MAX_KEY)
 
 
-def keys(values: object, option: str = "tasks") -> set[str]:
-    """Return these keys, or the keys of these assigned tasks; raises BadOption."""
+def text_of(value: object, factory: Factory) -> object:
+    """Return the text of which ``factory`` makes this key, where that is its ``str``; else the value as it is."""
+    if isinstance(value, int | str):
+        return value
+    try:
+        return text if factory(text := str(value)) == value else value
+    except Exception:  # noqa: BLE001 (it is no key, and is refused as such)
+        return value
+
+
+def keys(values: object, factory: Factory = str, option: str = "tasks") -> dict[str, int | None]:
+    """Return {key: fence} of assigned tasks, or of keys, which say None; raises BadOption."""
     if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
         raise BadOption(option, values, Sentence(_("a list of keys")))
-    return {key(one.key if isinstance(one, Assigned) else one, option) for one in values}
+    found: dict[str, int | None] = {}
+    for one in values:
+        named, fence = (one.key, one.fence) if isinstance(one, Assigned) else (one, None)
+        found[key(text_of(named, factory), option)] = fence
+    return found
+
+
+def wanted(values: object) -> dict[str, float]:
+    """Return {key: score} of a mapping, of assigned tasks, or of keys, whose scores are 0; raises BadOption."""
+    if isinstance(values, Mapping):
+        return scores(values, "tasks")
+    if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
+        raise BadOption("tasks", values, Sentence(_("a list of keys")))
+    of_each = [(one.key, one.score) if isinstance(one, Assigned) else (one, 0.0) for one in values]
+    return {key(one, "tasks"): score(number) for one, number in of_each}
 
 
 def scores(mapping: object, option: str = "mapping") -> dict[str, float]:
@@ -102,7 +126,7 @@ def factory(value: Factory) -> Factory:
     return value
 
 
-def fences(tasks: object, option: str = "tasks") -> dict[str, int]:
+def fences(tasks: object, factory: Factory = str, option: str = "tasks") -> dict[str, int]:
     """Return {key: fence} of tasks as they were assigned, or of (key, fence) pairs; raises BadOption."""
     if isinstance(tasks, str | Mapping) or not isinstance(tasks, Iterable):
         raise BadOption(option, tasks, Sentence(PAIRS))
@@ -114,6 +138,6 @@ def fences(tasks: object, option: str = "tasks") -> dict[str, int]:
         if not 0 <= task[1] < 2**63:  # Python itself refuses to write out a number of thousands of digits
             raise BadOption(option, f"a fence for {task[0]!r}", Sentence(PAIRS))
         fence = int(task[1])  # an enum that is one, too, is written out as a number
-        if found.setdefault(key(task[0], option), fence) != fence:
+        if found.setdefault(key(text_of(task[0], factory), option), fence) != fence:
             raise BadOption(option, task, because=Sentence(_("each task under one fence")))
     return found

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import check_finite, seconds, whole
+from resourcepool.database.retry import Unsettled
 from resourcepool.dialect import DbNow, FenceField, KeyField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.short_transactions import briefly
@@ -80,6 +81,15 @@ class BucketQuerySet(LeaseQuerySet):
 def _freed(using: str, pk: Any, dispenser: str, worker: str, actor: str) -> int:
     bucket = Bucket.objects.using(using).filter(pk=pk)
 
+    def freed() -> int:
+        tell(Fact(What.FREED, Dispenser, using, dispenser, holder=worker, actor=actor))
+        return 1
+
+    def settle() -> int:
+        if bucket.exists():
+            raise Unsettled
+        return freed()
+
     def once() -> int:
         if not bucket.update(fence=F("fence") + 1):  # locks it, so that nothing is put into it
             return 0
@@ -88,10 +98,9 @@ def _freed(using: str, pk: Any, dispenser: str, worker: str, actor: str) -> int:
         mine = tasks.filter(pk__in=list(tasks.order_by("pk").values_list("pk", flat=True)))
         mine.update(state=DispenserTask.State.READY, bucket=None, fence=F("fence") + 1)
         bucket._raw_delete(using)
-        tell(Fact(What.FREED, Dispenser, using, dispenser, holder=worker, actor=actor))
-        return 1
+        return freed()
 
-    return briefly(using, once, rows=(Bucket, [pk]))
+    return briefly(using, once, settle=settle, rows=(Bucket, [pk]))
 
 
 class Bucket(AbstractLease):

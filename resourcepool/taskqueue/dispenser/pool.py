@@ -11,7 +11,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.taskqueue import checking
 from resourcepool.taskqueue.dispenser import buckets, given, statements
 from resourcepool.taskqueue.dispenser.models import DispenserTask
-from resourcepool.taskqueue.dispenser.putting import Put, chunks, known, put
+from resourcepool.taskqueue.dispenser.putting import chunks, put
 from resourcepool.taskqueue.table import BATCH
 
 MOST = 10_000  # tasks in a bucket
@@ -54,32 +54,31 @@ class TaskPool:
 
     def _add(self, scores: Mapping[str, float]) -> int:
         buckets.make_dispenser(self.using, self.key)
-        return sum((self._put(chunk).added for chunk in chunks(scores)), 0)
-
-    def _put(self, scores: Mapping[str, float]) -> Put:
-        connection = connections[self.using]
-        # Looked up once: when the writing is repeated, what it has added may be finished already.
-        there = retrying(connection, partial(known, connection, self.key, scores))
-        return buckets.in_transaction(self.using, partial(put, connection, self.key, scores, there))
+        put_chunk = partial(put, connections[self.using], self.key)
+        return sum(
+            buckets.in_transaction(self.using, partial(put_chunk, chunk)).added for chunk in chunks(scores)
+        )
 
     def clear(self) -> int:
         """Remove all tasks that wait; returns how many. What workers have, they keep."""
-        rows = DispenserTask.objects.using(self.using).filter(dispenser_id=self.key, state="ready")
         connection, removed = connections[self.using], 0
+        after: tuple[float, int] | None = None
         while True:
-            # In order, or the database may look for them among all that are finished.
-            found = retrying(connection, lambda: dict(rows.in_order().values_list("pk", "fence")[:BATCH]))
-            if found:
-                removed += retrying(connection, partial(statements.retire, connection, found))
-            if len(found) < BATCH:
+            look = partial(statements.waiting, connection, self.key, BATCH, after)
+            if not (found := retrying(connection, look)):
                 return removed
+            fences = {row.pk: row.fence for row in found}
+            removed += buckets.in_transaction(self.using, partial(statements.retire, connection, fences))
+            # A transaction may see for ever what others have taken since it began.
+            after = (found[-1].score, found[-1].pk + 1)
 
     def assign(self, size: int = 20) -> list[Any]:
         """Take the first tasks out of the pool for good; returns up to ``size`` keys.
 
         At most once: what a process that dies had taken is lost, unless it took it in a transaction of its own, which
         then puts it back. ``TaskDispenser.assign_tasks`` loses nothing. A task whose key ``factory`` refuses with a
-        ValueError, a TypeError or an ArithmeticError is failed; after any other error of it none is taken.
+        ValueError, a TypeError, a LookupError or an ArithmeticError is failed; after any other error of it none is
+        taken.
 
         Raises:
             BadOption: ``size`` is not from 0 to 10,000.
@@ -100,6 +99,20 @@ class TaskPool:
             return got
 
         return buckets.in_transaction(self.using, send) if most else []
+
+    def assign_scored(self, size: int = 20) -> dict[str, float]:
+        """Take the first tasks out, as ``assign``; returns {key: score} for ``TaskBucket.add`` or ``add_many``.
+
+        The keys are text: ``factory`` is not asked.
+        """
+        connection, most = connections[self.using], options.whole("size", size, least=0, most=MOST)
+
+        def send() -> dict[str, float]:
+            if rows := statements.first(connection, self.key, most):
+                statements.remove(connection, rows)
+            return {row.key: row.score for row in rows}
+
+        return buckets.in_transaction(self.using, send) if most else {}
 
     def size(self) -> int:
         """Return how many tasks wait."""

@@ -16,11 +16,11 @@ from django.db.models import Q
 from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
+from resourcepool.database.receipts import once
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import (
     DbNow,
     aware,
-    brief_transaction,
     for_project,
     from_columns,
     in_columns,
@@ -84,15 +84,14 @@ def put(
     connection: BaseDatabaseWrapper,
     dispenser: str,
     scores: Mapping[str, float],
-    there: Mapping[str, Known],
     is_new_work: Callable[[datetime.datetime], bool] = lambda _: True,
 ) -> Put:
-    """Put a chunk of keys into the pool, inside a transaction; repeating it does nothing more.
+    """Put a chunk of keys into the pool, inside a transaction.
 
     Args:
-        there: what ``known`` said of these keys.
         is_new_work: whether a key that finished at this moment is new work.
     """
+    there = known(connection, dispenser, scores)
     again, rescored, new = {}, {}, []
     kept = assigned = ignored = 0
     for key, score in scores.items():
@@ -146,8 +145,8 @@ def rebuild(
     make_dispenser(using, dispenser)
     if began is not None:
         _check(using, dispenser, began)
-    once = partial(_send, using, dispenser, scores, began)
-    return retrying(connections[using], once)
+    connection = connections[using]
+    return once(connection, partial(_diff, connection, dispenser, scores, began), idle=SILENCE)
 
 
 def clock(connection: BaseDatabaseWrapper) -> datetime.datetime:
@@ -167,33 +166,34 @@ def _check(using: str, dispenser: str, as_of: datetime.datetime) -> None:
         raise BadOption("as_of", as_of, Sentence(allowed, span=options.span(kept)))
 
 
-def _send(using: str, dispenser: str, scores: Mapping[str, float], as_of: datetime.datetime | None) -> Rebuilt:
-    connection = connections[using]
-
+def _diff(
+    connection: BaseDatabaseWrapper,
+    dispenser: str,
+    scores: Mapping[str, float],
+    as_of: datetime.datetime | None,
+) -> Rebuilt:
     def is_new_work(finished_at: datetime.datetime) -> bool:
         return bool(as_of and from_columns(finished_at, connection) < as_of)
 
-    with brief_transaction(connection, idle=SILENCE):
-        row = Dispenser.objects.using(using).filter(pk=dispenser)
-        # Locks it: rebuilds run one after the other, and an older mapping is refused.
-        moment = in_columns(for_project(as_of), connection) if as_of else None
-        latest = row.filter(Q(as_of=None) | Q(as_of__lte=moment)) if as_of else row
-        if not latest.update(rebuilt_at=DbNow(), **({"as_of": moment} if as_of else {})):
-            return Rebuilt(is_outdated=True)
-        rest, rescored, missing, kept = dict(scores), {}, {}, 0
-        for task in statements.ready(connection, dispenser):
-            score = rest.pop(task.key, None)
-            if score is None:
-                missing[task.pk] = task.fence
-            elif score == task.score:
-                kept += 1
-            else:
-                rescored[task.pk] = score
-        changed = sum(statements.rescore(connection, part) for part in chunks(rescored, AT_ONCE))
-        # By the fence that was seen: one that was assigned and given back meanwhile is left to the next rebuild.
-        retired = sum(statements.retire(connection, part) for part in chunks(missing, AT_ONCE))
-        told = Put(0, changed, kept, len(rescored) - changed)
-        for chunk in chunks(rest):
-            there = known(connection, dispenser, chunk)
-            told += put(connection, dispenser, chunk, there, is_new_work)
-        return Rebuilt(*told, retired)
+    row = Dispenser.objects.using(connection.alias).filter(pk=dispenser)
+    # Locks it: rebuilds run one after the other, and an older mapping is refused.
+    moment = in_columns(for_project(as_of), connection) if as_of else None
+    latest = row.filter(Q(as_of=None) | Q(as_of__lte=moment)) if as_of else row
+    if not latest.update(rebuilt_at=DbNow(), **({"as_of": moment} if as_of else {})):
+        return Rebuilt(is_outdated=True)
+    rest, rescored, missing, kept = dict(scores), {}, {}, 0
+    for task in statements.ready(connection, dispenser):
+        score = rest.pop(task.key, None)
+        if score is None:
+            missing[task.pk] = task.fence
+        elif score == task.score:
+            kept += 1
+        else:
+            rescored[task.pk] = score
+    changed = sum(statements.rescore(connection, part) for part in chunks(rescored, AT_ONCE))
+    # By the fence that was seen: one that was assigned and given back meanwhile is left to the next rebuild.
+    retired = sum(statements.retire(connection, part) for part in chunks(missing, AT_ONCE))
+    told = Put(0, changed, kept, len(rescored) - changed)
+    for chunk in chunks(rest):
+        told += put(connection, dispenser, chunk, is_new_work)
+    return Rebuilt(*told, retired)

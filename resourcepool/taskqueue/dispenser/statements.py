@@ -12,6 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.dialect import micros
+from resourcepool.events import say
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
 ORDER = "resourcepool_dispensed_order"
@@ -59,10 +60,8 @@ class Texts:
         self.touch = f"UPDATE {bucket} SET busy_before = {speaks.later} WHERE id = %s AND busy_before > {now}"
         self.held = f"{row} WHERE bucket_id = %s AND state = 'assigned' ORDER BY score, id"
         self.ready = f"{row} {ready}"
-        self.first = (
-            f"{row}{by_order}{{and_not_before}} ORDER BY score, id LIMIT %s"
-            f"{' FOR UPDATE SKIP LOCKED' if skips else ''}"
-        )
+        self.waiting = f"{row}{by_order}{{and_not_before}} ORDER BY score, id LIMIT %s"
+        self.first = f"{self.waiting}{' FOR UPDATE SKIP LOCKED' if skips else ''}"
         self.take = (
             f"UPDATE {task} SET state = 'assigned', bucket_id = %s, fence = fence + 1, assigned_at = {now} "
             "WHERE id IN ({ids}) AND state = 'ready'"
@@ -80,7 +79,8 @@ class Texts:
             f"(SELECT id FROM {bucket} WHERE dispenser_id = %s AND {name} = %s)"
         )
         self.done = (
-            f"UPDATE {task} SET state = 'done', bucket_id = NULL, fence = fence + 1, finished_at = {now} {mine}"
+            f"UPDATE {task} SET state = 'done', bucket_id = NULL, fence = fence + 1, finished_at = {now}, "
+            f"outcome = %s {mine}"
         )
         self.give_back_by_key = f"UPDATE {task} SET {again} {mine}"
 
@@ -129,13 +129,26 @@ def first(
             InnoDB keeps index entries of recently assigned tasks for a second or so. A look passes over them; here
             each would be locked, which took longer than all the rest.
     """
+    return _in_order(connection, texts(connection).first, dispenser, most, head)
+
+
+def waiting(
+    connection: BaseDatabaseWrapper, dispenser: str, most: int, start: tuple[float, int] | None = None
+) -> list[Row]:
+    """Return the first tasks in the pool, without locking them; ``start``: the first that are not before this."""
+    return _in_order(connection, texts(connection).waiting, dispenser, most, start)
+
+
+def _in_order(
+    connection: BaseDatabaseWrapper, sql: str, dispenser: str, most: int, start: tuple[float, int] | None
+) -> list[Row]:
     and_not_before = ""
-    if head:
+    if start:
         # With an exponent it is a double for MySQL, and not a decimal number.
-        one = f"{head[0]!r}{'' if 'e' in repr(head[0]) else 'e0'}"
-        after = dialect.of(connection).not_before.format(first="score", second="id", one=one, other=head[1])
+        one = f"{start[0]!r}{'' if 'e' in repr(start[0]) else 'e0'}"
+        after = dialect.of(connection).not_before.format(first="score", second="id", one=one, other=start[1])
         and_not_before = f" AND {after}"
-    return _rows(connection, texts(connection).first.format(and_not_before=and_not_before), (dispenser, most))
+    return _rows(connection, sql.format(and_not_before=and_not_before), (dispenser, most))
 
 
 def take(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row]) -> list[Row]:
@@ -169,7 +182,13 @@ def rescore(connection: BaseDatabaseWrapper, scores: Mapping[int, float]) -> int
 
 def done(connection: BaseDatabaseWrapper, dispenser: str, bucket: str, fences: Mapping[str, int]) -> int:
     """Finish these tasks of a bucket; returns how many still had this fence."""
-    return _by_key(connection, texts(connection).done, dispenser, bucket, fences)
+    outcome = DispenserTask._meta.get_field("outcome").get_prep_value(done_by(bucket))
+    return _by_key(connection, texts(connection).done, dispenser, bucket, fences, outcome)
+
+
+def done_by(worker: str) -> str:
+    """Return the outcome of a task that this worker has done."""
+    return say("done_by", name=worker)
 
 
 def give_back_by_key(
@@ -180,11 +199,16 @@ def give_back_by_key(
 
 
 def _by_key(
-    connection: BaseDatabaseWrapper, sql: str, dispenser: str, bucket: str, fences: Mapping[str, int]
+    connection: BaseDatabaseWrapper,
+    sql: str,
+    dispenser: str,
+    bucket: str,
+    fences: Mapping[str, int],
+    *first: Any,
 ) -> int:
     cases = " ".join(f"WHEN %s THEN {fence:d}" for fence in fences.values())
     sql = sql.format(keys=", ".join(["%s"] * len(fences)), fences=cases)
-    return _count(connection, sql, (dispenser, *fences, *fences, dispenser, bucket))
+    return _count(connection, sql, (*first, dispenser, *fences, *fences, dispenser, bucket))
 
 
 def _rows(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Row]:

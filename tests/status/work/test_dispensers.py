@@ -6,7 +6,7 @@ import pytest
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption
-from resourcepool.models import Dispenser, DispenserTask
+from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.status.alarm import Kind
 from resourcepool.status.work.dispensers import DISPENSERS, dispensers, of_dispensers
 from resourcepool.status.work.places import MOST
@@ -134,6 +134,23 @@ def test_a_task_that_is_ready_for_too_long_is_an_alarm_unless_it_is_paused() -> 
     assert (alarm.kind, alarm.is_severe) == (Kind.LATE_TASKS, True)
     assert alarm.text == "nothing has been handed out for 2 h (no worker has a bucket); ready: 2."
     Dispenser.objects.update(is_paused=True)
+    assert list(of_dispensers(dispensers(), 600)) == []
+
+
+def test_tasks_in_expired_buckets_that_nobody_asks_for_are_an_alarm() -> None:
+    dispenser()
+    bucket("alice", "a", "b", lasts=-1)
+    assert list(of_dispensers(dispensers(), 600)) == []
+    DispenserTask.objects.update(assigned_at=DbLater(-7_200))
+    (alarm,) = of_dispensers(dispensers(), 600)
+    assert alarm.kind is Kind.LATE_TASKS
+    assert alarm.text == (
+        "nothing has been handed out for 2 h (all tasks are assigned; those in expired buckets return when the next"
+        " worker asks)."
+    )
+    bucket("bob")
+    assert list(of_dispensers(dispensers(), 600)) == [], "bob takes them back when he asks for more"
+    Bucket.objects.all().delete()
     assert list(of_dispensers(dispensers(), 600)) == []
 
 

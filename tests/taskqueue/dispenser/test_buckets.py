@@ -24,6 +24,31 @@ def test_a_bucket_has_what_is_put_into_it_and_others_do_not_get_it() -> None:
     assert d.tasks_done("alice", got) == dict.fromkeys(["a", "b", "c"], Done.DONE)
 
 
+def test_what_is_put_into_a_bucket_keeps_its_score_and_its_order() -> None:
+    d = dispenser({"z": 3, "c": 7, "a": 7, "b": 5, "first": 1})
+    got = of().add(TaskPool("reviews").assign_scored(5))
+    assert keys(got) == "firstzbca"
+    assert [one.score for one in got] == [1.0, 3.0, 5.0, 7.0, 7.0]
+    assert of().peek_all() == ["first", "z", "b", "c", "a"]
+    d.add("0", 4)
+    run_out("alice")
+    assert keys(d.assign_tasks(6, "bob")) == "firstz0bca"
+
+
+def test_new_keys_that_are_put_into_a_bucket_stay_in_their_order() -> None:
+    dispenser({})
+    assert keys(of().add(["c", "a", "b"])) == "cab"
+    assert of().peek_all() == ["c", "a", "b"]
+
+
+def test_what_is_put_into_a_bucket_that_has_it_is_told_again() -> None:
+    d = dispenser(letters("abc"))
+    told = d.assign_tasks(2, "alice")
+    assert of().add(["b", "a"]) == told
+    assert keys(of().add(told)) == "ab"
+    assert d.check_tasks("alice", told)
+
+
 def test_an_expired_bucket_shows_nothing_and_gives_its_tasks_back() -> None:
     d = dispenser(letters("ab"))
     d.assign_tasks(2, "alice")
@@ -74,6 +99,16 @@ def test_a_router_knows_which_worker_has_which_bucket() -> None:
     assert router.clear() == 2
     assert router.buckets() == []
     assert waiting() == "abc"
+
+
+def test_two_workers_do_not_get_one_bucket() -> None:
+    router = TaskRouter("reviews")
+    assert router.add("alice", "shared") == "shared"
+    with pytest.raises(BadOption, match="task_name='shared'"):
+        router.add("bob", "shared")
+    assert router.get("bob") is None
+    run_out("shared")
+    assert router.add("bob", "shared") == router.get("bob") == "shared"
 
 
 @pytest.mark.parametrize(

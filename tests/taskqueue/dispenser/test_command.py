@@ -53,6 +53,11 @@ def test_tasks_are_added_with_their_scores_and_get_new_ones() -> None:
     assert dict(DispenserTask.objects.values_list("key", "score")) == {"a": 3.0, "b": -1.5, "c": 1000.0}
 
 
+def test_a_score_may_be_any_finite_number() -> None:
+    assert run("add", "films", "--new", "a", "-1e300", "b", "-.5E-3") == "new: 2; there already: 0"
+    assert dict(DispenserTask.objects.values_list("key", "score")) == {"a": -1e300, "b": -0.0005}
+
+
 def test_adding_to_a_name_that_is_mistyped_makes_no_dispenser() -> None:
     dispenser()
     allowed = "dispenser='reveiws' is not allowed: it must be one of reviews; --new makes it"

@@ -4,8 +4,10 @@ import datetime
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
+from resourcepool.dialect import DbLater
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue import Assigned, Done, TaskDispenser
 from resourcepool.taskqueue.dispenser import buckets
@@ -130,6 +132,35 @@ def test_only_its_own_assignment_is_done() -> None:
     assert d.tasks_done("alice", [(again.key, again.fence)]) == {"a": Done.DONE}
 
 
+def test_what_another_worker_has_done_is_stale_to_oneself() -> None:
+    d = dispenser(letters("a"))
+    told = d.assign_tasks(1, "alice")
+    assert d.tasks_done("alice", told) == {"a": Done.DONE}
+    assert d.tasks_done("bob", told) == {"a": Done.STALE}
+    assert d.tasks_done("alice", told) == {"a": Done.DONE}
+    assert task("a").outcome == "done by alice"
+
+
+def test_tasks_are_checked_under_the_fences_of_their_assignment() -> None:
+    d = dispenser(letters("a"))
+    late = d.assign_tasks(1, "alice")
+    d.give_back("alice")
+    again = d.assign_tasks(1, "alice")
+    assert not d.check_tasks("alice", late)
+    assert d.check_tasks("alice", again)
+    assert d.check_tasks("alice", ["a"])
+
+
+def test_what_a_worker_has_in_an_expired_bucket_can_be_given_back() -> None:
+    d = dispenser(letters("ab"))
+    d.assign_tasks(2, "alice")
+    run_out("alice")
+    assert d.give_back("alice") == 2
+    assert waiting() == "ab"
+    assert task("a").expirations == 0
+    assert d.give_back("nobody") == 0
+
+
 def test_a_bucket_expires_as_a_whole_and_its_tasks_return_at_once() -> None:
     d = dispenser(letters("abcd"))
     late = d.assign_tasks(2, "alice")
@@ -142,6 +173,34 @@ def test_a_bucket_expires_as_a_whole_and_its_tasks_return_at_once() -> None:
     assert task("a").expirations == 1
     assert not Bucket.objects.filter(name="alice").exists()
     assert d.tasks_done("bob", taken) == dict.fromkeys("abc", Done.DONE)
+
+
+def statements_of_an_assignment(expired: int) -> int:
+    """Return how many statements an assignment takes after so many workers were away for long."""
+    d = dispenser(dict.fromkeys(range(2 * expired), 1))
+    for number in range(expired):
+        d.assign_tasks(2, f"worker {number}")
+    Bucket.objects.update(busy_before=DbLater(-1))
+    with CaptureQueriesContext(connection) as sent:
+        assert len(d.assign_tasks(2 * expired, "returned")) == 2 * expired
+    assert Bucket.objects.get().name == "returned"
+    return len(sent)
+
+
+def test_an_assignment_takes_many_expired_buckets_back_with_as_few_statements_as_one() -> None:
+    assert statements_of_an_assignment(1) == statements_of_an_assignment(30)
+
+
+def test_workers_that_return_at_once_after_an_outage_get_all_tasks() -> None:
+    d = dispenser(dict.fromkeys(range(120), 1))
+    for number in range(12):
+        d.assign_tasks(10, f"worker {number}")
+    Bucket.objects.update(busy_before=DbLater(-1))
+    told = at_once(12, lambda number: TaskDispenser("reviews").assign_tasks(10, f"worker {number}"))
+    got = [one.key for each in told for one in each]
+    assert len(got) == len(set(got))
+    assert len(got) + d.size() == 120
+    assert set(DispenserTask.objects.values_list("expirations", flat=True)) == {1}
 
 
 def test_what_an_expired_bucket_had_comes_first_again() -> None:

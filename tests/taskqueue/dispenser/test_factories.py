@@ -63,6 +63,24 @@ def test_a_factory_that_makes_no_keys_may_make_anything() -> None:
     assert TaskDispenser("reviews", factory=UUID).tasks_done("alice", [(good, fence)]) == {key: Done.DONE}
 
 
+def test_what_a_factory_makes_of_a_key_can_be_handed_in_again_if_it_says_the_key() -> None:
+    good = str(UUID(int=7))
+    given(good, ())
+    d = TaskDispenser("reviews", factory=UUID)
+    told = d.assign_tasks(1, "alice")
+    assert d.check_tasks("alice", told)
+    assert d.give_back("alice", told) == 1
+    told = d.assign_tasks(1, "alice")
+    assert d.tasks_done("alice", told) == {UUID(int=7): Done.DONE}
+
+
+@pytest.mark.parametrize("factory", [{GOOD: 7}.__getitem__, lambda key: {1: 7}[len(key)]])
+def test_a_key_that_a_factory_does_not_find_is_refused(factory: Callable[[str], Any]) -> None:
+    given(GOOD, ("abc",))
+    assert [one.key for one in TaskDispenser("reviews", factory=factory).assign_tasks(2, "alice")] == [7]
+    assert states() == {"abc": "failed", GOOD: "assigned"}
+
+
 def test_a_pool_fails_it_and_hands_out_the_others() -> None:
     given()
     assert pool(int).assign(20) == [7]

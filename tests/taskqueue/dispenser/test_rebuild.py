@@ -151,6 +151,30 @@ def test_an_assignment_waits_for_a_rebuild_that_has_the_whole_pool_locked(
     assert keys(assigning.result(30)) == "cba"
 
 
+@pytest.mark.only("mysql", "postgresql")
+def test_an_assignment_that_has_found_some_tasks_does_not_wait_for_a_rebuild_that_stands() -> None:
+    d = dispenser(letters("abcdef"))
+    told = d.assign_tasks(3, "alice")
+    with transaction.atomic():
+        d.recreate_task_pool(letters("fed"))
+        again = InBackground(lambda: TaskDispenser("reviews").assign_tasks(6, "alice")).result(30)
+    assert again == told
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_a_task_is_added_beside_a_rebuild_and_a_rebuild_is_done_beside_an_addition() -> None:
+    d = dispenser(letters("abc"))
+    adds = lambda: TaskDispenser("reviews").add("x", 0)  # noqa: E731
+    rebuilds = lambda: TaskDispenser("reviews").recreate_task_pool(letters("cba"))  # noqa: E731
+    with transaction.atomic():
+        d.recreate_task_pool(letters("abc"))
+        assert InBackground(adds).result(30)
+    with transaction.atomic():
+        d.add("y", 9)
+        assert InBackground(rebuilds).result(30).retired == 1
+    assert waiting() == "cbay"
+
+
 @pytest.mark.parametrize("as_of", [datetime.date(2026, 1, 1), "2026-01-01", 5])
 def test_a_moment_that_is_none_is_refused(as_of: Any) -> None:
     with pytest.raises(BadOption, match="as_of"):

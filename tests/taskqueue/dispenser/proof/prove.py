@@ -23,7 +23,7 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "expired buckets are taken back",
         FOLDER + "buckets.py",
-        "            take_back(using, pk, seen.most_expirations)\n",
+        "            take_back(using, seen.expired[start : start + TAKEN_BACK], seen.most_expirations)\n",
         "            pass\n",
     ): (LOST, UNEXPECTED),
     Mutation(
@@ -41,8 +41,8 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "what is handed out is locked first",
         FOLDER + "statements.py",
-        "f\"{' FOR UPDATE SKIP LOCKED' if skips else ''}\"",
-        '""',
+        "{' FOR UPDATE SKIP LOCKED' if skips else ''}",
+        "",
     ): (SHARED, TWICE, NOBODYS),
     Mutation(
         "what finished after its mapping was begun does not come back",

@@ -8,7 +8,7 @@ import pytest
 from django.db import OperationalError, connection, connections, transaction
 from django.test import override_settings
 
-from resourcepool.taskqueue import Done, TaskDispenser
+from resourcepool.taskqueue import Done, TaskDispenser, TaskPool
 from resourcepool.taskqueue.dispenser.putting import Rebuilt
 from tests.aliases import alias
 from tests.eventually import InBackground, at_once
@@ -77,6 +77,20 @@ def test_what_is_done_in_a_transaction_that_sees_an_older_moment_is_judged_by_wh
         InBackground(meanwhile).result(30)
         assert d.tasks_done("alice", late) == {"a": Done.STALE}
     assert states() == {"a": "assigned", "b": "ready"}
+
+
+@pytest.mark.only("mysql")  # PostgreSQL refuses what was changed since the transaction began
+def test_clearing_ends_in_a_transaction_that_sees_what_others_have_taken_since() -> None:
+    d = dispenser({number: number for number in range(1_300)})
+
+    def meanwhile() -> int:
+        return len(TaskPool("reviews").assign(1_000))
+
+    with transaction.atomic(using=STRANGE):
+        assert d.size() == 1_300  # its moment
+        assert InBackground(meanwhile).result(30) == 1_000
+        assert d.clear() == 300
+    assert states() == {}
 
 
 def test_workers_and_rebuilds_at_once_finish_each_task_once() -> None:
