@@ -286,4 +286,11 @@ SURFACES = (
         "",
         ("tests/canary/test_frames.py",),
     ),
+    Mutation(
+        "a command that is process 1 of a container goes on after SIGTERM",
+        "management/base.py",
+        "    if is_ours:\n        signal.signal(signal.SIGTERM, signal.default_int_handler)\n",
+        "",
+        ("tests/management/test_first_process.py",),
+    ),
 )
