@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from resourcepool import options
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, Hidden
 
 DEFAULTS: dict[str, Any] = {
     # How long a grant lasts unless it is renewed, in seconds. A crashed holder blocks a row this long.
@@ -64,16 +64,22 @@ def setting(name: str) -> Any:
     Raises:
         BadOption: when RESOURCEPOOL is not a dict, or a nested dict is not one.
     """
-    chosen = getattr(settings, "RESOURCEPOOL", {})
-    if type(chosen) is not dict and not isinstance(chosen, Mapping):
-        raise BadOption("RESOURCEPOOL", chosen, "a dict")
     default = DEFAULTS[name]
-    value = chosen.get(name, default)
     if not isinstance(default, dict):
-        return value
-    if not isinstance(value, Mapping):
-        raise BadOption(f"RESOURCEPOOL[{name!r}]", value, "a dict")
-    return {**default, **value}
+        return all_settings().get(name, default)
+    _refuse_other_than_dict(f"RESOURCEPOOL[{name!r}]", type(all_settings().get(name, default)))
+    return {**default, **all_settings().get(name, default)}
+
+
+def all_settings() -> Mapping[str, Any]:
+    """Return RESOURCEPOOL, which no local variable may refer to: error reports show these. Raises BadOption."""
+    _refuse_other_than_dict("RESOURCEPOOL", type(getattr(settings, "RESOURCEPOOL", {})))
+    return getattr(settings, "RESOURCEPOOL", {})  # type: ignore[no-any-return]
+
+
+def _refuse_other_than_dict(name: str, kind: type) -> None:
+    if kind is not dict and not issubclass(kind, Mapping):
+        raise BadOption(name, Hidden(), f"a dict, not a {kind.__name__}")
 
 
 def ticket_ttl() -> float:

@@ -2,15 +2,16 @@
 
 import base64
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+from django.views.decorators.debug import sensitive_variables
 
 from resourcepool import options
-from resourcepool.conf import DEFAULTS, POOL_OPTIONS, rest_limits, rest_waits, setting, ticket_ttl
+from resourcepool.conf import DEFAULTS, POOL_OPTIONS, all_settings, rest_limits, rest_waits, setting, ticket_ttl
 from resourcepool.elections.models import election_models
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
@@ -29,10 +30,9 @@ from resourcepool.validity.rules import rules_of
 def check_settings(**_: Any) -> list[CheckMessage]:
     """Report unknown or wrong settings (E001), pools and checks of models that do not exist (E002), and a service for
     hints that this process cannot use (E012)."""
-    chosen = getattr(settings, "RESOURCEPOOL", {})
-    if not isinstance(chosen, Mapping):
+    if not isinstance(getattr(settings, "RESOURCEPOOL", {}), Mapping):
         return [Error("RESOURCEPOOL is not a dict.", id="resourcepool.E001")]
-    found = list(_unknown("RESOURCEPOOL", chosen, DEFAULTS))
+    found = list(_unknown("RESOURCEPOOL", all_settings().keys(), DEFAULTS))
     found += _check_options("RESOURCEPOOL", {name.upper(): setting(name.upper()) for name in POOL_OPTIONS})
     of_rows, of_nodes = (ticket_ttl, history_kept, history_rows), (node_labels, node_version, rest_waits)
     for check in (*of_rows, *of_nodes, Limits.from_settings, _check_quarantine, _check_keys, _check_prepared):
@@ -45,14 +45,14 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     for name in ("POOLS", "CHECKS"):
         broken = list(_wrong("", partial(setting, name)))
         found += broken
-        for label, value in {} if broken else setting(name).items():
+        for label in [] if broken else list(setting(name)):
             where = f"RESOURCEPOOL[{name!r}][{label!r}]"
             if label in models and name == "CHECKS":
                 found += _wrong("", partial(rules_of, models[label]))
             elif label in models:
-                found += _check_pool(where, value, POOL_OPTIONS)
+                found += _check_pool(where, setting(name)[label], POOL_OPTIONS)
             elif label in told and name == "POOLS":
-                found += _check_pool(where, value, ("history",))
+                found += _check_pool(where, setting(name)[label], ("history",))
             else:
                 hint = f"There are: {', '.join(models)}."
                 found.append(Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002"))
@@ -81,9 +81,10 @@ def _check_prepared() -> None:
     options.flag("RESOURCEPOOL['PREPARED_STATEMENTS']", setting("PREPARED_STATEMENTS"))
 
 
+@sensitive_variables()
 def _check_keys() -> None:
     name, keys = "RESOURCEPOOL['SECRET_KEYS']", setting("SECRET_KEYS")
-    if not isinstance(keys, list | tuple) or not all(isinstance(key, str | bytes) for key in keys):
+    if not isinstance(keys, list | tuple) or not set(map(type, keys)) <= {str, bytes}:
         raise BadOption(name, type(keys).__name__, "a list of Fernet keys")
     for number, key in enumerate(keys, 1):
         with contextlib.suppress(ValueError):
@@ -111,7 +112,7 @@ def _check_pool(where: str, chosen: Any, known: Collection[str]) -> Iterator[Che
     if not isinstance(chosen, Mapping):
         yield Error(f"{where} is not a dict.", id="resourcepool.E001")
         return
-    yield from _unknown(where, chosen, known)
+    yield from _unknown(where, chosen.keys(), known)
     yield from _check_options(where, {name: chosen[name] for name in chosen.keys() & set(known)})
 
 
@@ -120,8 +121,8 @@ def _check_options(where: str, chosen: Mapping[str, Any]) -> Iterator[CheckMessa
         yield from _wrong(f"{where}[{name!r}]: ", partial(check_option, name.lower(), value))
 
 
-def _unknown(where: str, chosen: Mapping[str, Any], known: Any) -> Iterator[CheckMessage]:
-    for name in chosen.keys() - set(known):
+def _unknown(where: str, names: Set[str], known: Any) -> Iterator[CheckMessage]:
+    for name in names - set(known):
         hint = f"There are: {', '.join(known)}."
         yield Error(f"{where}[{name!r}] is not a setting.", hint=hint, id="resourcepool.E001")
 

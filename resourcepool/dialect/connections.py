@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.connection import ConnectionProxy
+from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.dialect.supported import of, supports
 
 LOCK_WAIT = 1  # whole seconds that a background thread waits for a locked row
 CONNECT = "connect_timeout"
 BEGIN = "get_new_connection"
-SOCKET = "_resourcepool_socket"  # Django's connection objects have no such attribute
+SOCKET = "_resourcepool_socket"  # Django's connection objects have no such attributes
+SETTINGS = "_resourcepool_settings"
 
 # Strong references: collecting a connection of the parent's threads in a child would close it.
 _opened: list[BaseDatabaseWrapper] = []
@@ -34,6 +36,7 @@ class _Socket(NamedTuple):
     is_ours: bool  # a statement of ours began the session
 
 
+@sensitive_variables()
 def private_connection(alias: str, *, is_hasty: bool = True) -> BaseDatabaseWrapper:
     """Return a new connection to ``alias`` for one thread, with short timeouts if its database is supported.
 
@@ -129,23 +132,31 @@ def connecting_within(connection: BaseDatabaseWrapper, seconds: float) -> Iterat
     (the signal ``connection_created``, an ``execute_wrapper``) comes after Django's first statements of a session, and
     the server may be frozen by then; and mysqlclient refuses to tell another thread its socket.
     """
-    begin, before = connection.get_new_connection, connection.settings_dict
+    begin = connection.get_new_connection
     if getattr(begin, "func", None) is _begin:  # inside of another such block
         yield
         return
-    options = before["OPTIONS"]
-    if supports(connection) and CONNECT in of(connection).timeouts and not options.get("pool"):
-        limit = math.ceil(min(seconds, float(options.get(CONNECT) or seconds)))
-        connection.settings_dict = {**before, "OPTIONS": {**options, CONNECT: limit}}
+    # Not in a local variable: error reports show these, and it has the password.
+    connection.__dict__[SETTINGS] = connection.settings_dict
+    _limit_connecting(connection, seconds)
     of_others = connection.__dict__.get(BEGIN)  # what measures sessions may have put it there
     connection.__dict__[BEGIN] = partial(_begin, connection, begin)
     try:
         yield
     finally:
-        connection.settings_dict = before
+        connection.settings_dict = connection.__dict__.pop(SETTINGS)
         del connection.__dict__[BEGIN]
         if of_others is not None:
             connection.__dict__[BEGIN] = of_others
+
+
+@sensitive_variables()
+def _limit_connecting(connection: BaseDatabaseWrapper, seconds: float) -> None:
+    before = connection.settings_dict
+    options = before["OPTIONS"]
+    if supports(connection) and CONNECT in of(connection).timeouts and not options.get("pool"):
+        limit = math.ceil(min(seconds, float(options.get(CONNECT) or seconds)))
+        connection.settings_dict = {**before, "OPTIONS": {**options, CONNECT: limit}}
 
 
 def close_ours(connection: BaseDatabaseWrapper) -> None:
@@ -155,6 +166,7 @@ def close_ours(connection: BaseDatabaseWrapper) -> None:
         close_quietly(connection)
 
 
+@sensitive_variables()
 def _begin(connection: BaseDatabaseWrapper, begin: Callable[[Any], Any], conn_params: Any) -> Any:
     driver = begin(conn_params)
     _remember(connection, driver, is_ours=True)

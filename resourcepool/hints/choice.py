@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from django.db import connections
+from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption
@@ -29,6 +30,7 @@ class Choice:
         """The setting, without what may be secret in it."""
         return f"postgresql:{self.place}" if self.service == "postgresql" else f"{self.service}://..."
 
+    @sensitive_variables()
     def open(self) -> Transport:
         """Return a way to this service, not connected yet; raises BadOption when this process cannot use it."""
         self.refuse_unusable()
@@ -48,6 +50,7 @@ class Choice:
 
         return Broker
 
+    @sensitive_variables()
     def refuse_unusable(self) -> None:
         """Raise BadOption when the client is not installed, does not know the URL, or the database is another one."""
         if self.service == "postgresql":
@@ -60,6 +63,7 @@ class Choice:
             raise BadOption(NAME, self.shown, because=problem)
 
 
+@sensitive_variables()
 def chosen() -> Choice | None:
     """Return what the settings choose, None for no hints; raises BadOption for what is no choice."""
     value = setting("HINTS")
@@ -78,6 +82,7 @@ def load() -> None:
 
 
 @functools.lru_cache(maxsize=16)
+@sensitive_variables()
 def understood(value: str) -> Choice:
     """Return what this text chooses; raises BadOption, which does not repeat what may be secret in it."""
     service, colon, alias = value.partition(":")

@@ -4,11 +4,13 @@ import getpass
 import io
 import json
 import os
+import signal
 import socket
 import sys
 import textwrap
+import threading
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
@@ -95,7 +97,8 @@ class OperatorCommand(BaseCommand):
         colors = {name: bool(options.get(name)) for name in ("no_color", "force_color")}
         self.as_json, self.printer = bool(options.get("json")), console(self.stdout._out, **colors)
         try:
-            self.run(**options)
+            with _sigterm_as_ctrl_c():
+                self.run(**options)
         except ResourcePoolError as error:
             raise CommandError(shown(error)) from error
         except (DatabaseError, InterfaceError) as error:
@@ -131,6 +134,20 @@ class OperatorCommand(BaseCommand):
         self.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise CommandError(_("not confirmed; nothing was changed"))
+
+
+@contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """Have SIGTERM do what Ctrl-C does, unless somebody handles it: the first process of a container would ignore it."""
+    is_unhandled = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    is_ours = is_unhandled and threading.current_thread() is threading.main_thread()
+    if is_ours:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def actor() -> str:

@@ -8,6 +8,7 @@ from django.db import connections
 from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.retry import retrying
+from resourcepool.encryption.forgetting import forgetting_variables
 from resourcepool.events import Sentence, say
 from resourcepool.exceptions import ImportRefused
 from resourcepool.proxies.import_plan import Imported, make_plan, store
@@ -24,6 +25,7 @@ class BadLines(ImportRefused):
         super().__init__(Sentence(text, count=f"{self.bad_count:,}", lines=listed(self.bad, self.bad_count)))
 
 
+@forgetting_variables()
 def import_proxies(
     name: str,
     *,

@@ -100,9 +100,10 @@ class Pool:
     @property
     def keeps_history(self) -> bool:
         """Whether events of its resources are recorded; read for every lease, so the setting is cached."""
-        chosen = getattr(settings, "RESOURCEPOOL", None)
-        if self._history is None or self._history[0] is not chosen:
-            self._history = chosen, pool_setting(self.model._meta.label, "history", self._declared) is True
+        # No local variable may refer to the settings: error reports show these, and the settings have keys.
+        if self._history is None or self._history[0] is not getattr(settings, "RESOURCEPOOL", None):
+            keeps = pool_setting(self.model._meta.label, "history", self._declared) is True
+            self._history = getattr(settings, "RESOURCEPOOL", None), keeps
         return self._history[1]
 
     @cached_property

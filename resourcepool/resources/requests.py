@@ -46,8 +46,9 @@ class Requests:
         Raises:
             BadOption: names the first wrong option or selector, its value, and what is allowed.
         """
-        if self._settings is not (chosen := getattr(settings, "RESOURCEPOOL", None)):
-            self._settings, self._checked = chosen, {}
+        # No local variable may refer to the settings: error reports show these, and the settings have keys.
+        if self._settings is not getattr(settings, "RESOURCEPOOL", None):
+            self._settings, self._checked = getattr(settings, "RESOURCEPOOL", None), {}
         checked = self._checked  # of these settings: another thread may see others before this one is done
         # With the types, because 1 == True.
         key = (type(count), count, *wishes.items(), *map(type, wishes.values()))

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.views.decorators.debug import sensitive_variables
 
 from resourcepool import dialect
 from resourcepool.database.answers import Try, answer_timeout
@@ -110,6 +111,7 @@ def keys_of(model: Model) -> list[Any]:
     ]
 
 
+@sensitive_variables()
 def told(connection: BaseDatabaseWrapper, error: Exception) -> str:
     """Return the text of ``error`` in one line, without the password."""
     text = " ".join(" ".join(str(part) for part in error.args).split()) or type(error).__name__
@@ -120,6 +122,7 @@ def told(connection: BaseDatabaseWrapper, error: Exception) -> str:
     return text
 
 
+@sensitive_variables()
 def _declared(connection: BaseDatabaseWrapper) -> dict[str, Any]:
     settings = connection.settings_dict
     facts = {

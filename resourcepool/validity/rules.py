@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext_noop as _
+from django.views.decorators.debug import sensitive_variables
 
 from resourcepool import options
 from resourcepool.conf import setting
@@ -33,6 +34,7 @@ class Rules:
     suspicious: int
 
 
+@sensitive_variables()  # the address of a checker's page may have a key
 def rules_of(model: Any) -> Rules:
     """Return the settings of the checks of ``model``.
 
@@ -57,14 +59,15 @@ def rules_of(model: Any) -> Rules:
 def intervals() -> dict[str, int]:
     """Return {label of a checked model: the interval in seconds}; raises BadOption."""
     return {
-        label: _every(f"RESOURCEPOOL['CHECKS'][{label!r}]", chosen)
-        for label, chosen in setting("CHECKS").items()
+        label: _every(f"RESOURCEPOOL['CHECKS'][{label!r}]", setting("CHECKS")[label])
+        for label in setting("CHECKS")
     }
 
 
+@sensitive_variables()
 def _every(where: str, chosen: Any) -> int:
     if not isinstance(chosen, Mapping):
-        raise BadOption(where, chosen, Sentence(_("a dict")))
+        raise BadOption(where, Hidden(), Sentence(_("a dict")))
     return options.whole(f"{where}['every']", chosen.get("every", 600), least=10, most=WEEK)
 
 

@@ -29,8 +29,9 @@ from resourcepool.models import (
     TimerNode,
     Topic,
 )
-from tests.canary.planted import DATABASE_URLS, TARGET, found_in, plant
+from tests.canary.planted import DATABASE, DATABASE_URLS, TARGET, TOKEN, found_in, plant
 from tests.committed import remove_all_rows, transactional_db
+from tests.frames import looked_into
 from tests.proxies.checking.servers import closed_port
 
 __all__ = ["transactional_db"]
@@ -72,6 +73,14 @@ def checkable(planted: Proxy) -> Proxy:
         host="127.0.0.1", port=closed_port(), username="joe", password=planted.password
     )
     return made
+
+
+@pytest.fixture(autouse=True)
+def _no_frame_has_one(settings: Any, _secrets: None) -> Iterator[None]:
+    """Whatever a test here does: no local variable of the package has a key, or an address with a secret."""
+    with looked_into(TOKEN, DATABASE, *settings.RESOURCEPOOL["SECRET_KEYS"]) as found:
+        yield
+    assert not sorted(found)
 
 
 @pytest.fixture(autouse=True)

@@ -43,7 +43,7 @@ def test_settings_of_a_pool_are_fine() -> None:
             "",
         ),
         ({"QUARANTINE": {"base": -1}}, "E001", "RESOURCEPOOL['QUARANTINE']['base']=-1 is not allowed", ""),
-        ({"CHECKS": []}, "E001", "RESOURCEPOOL['CHECKS']=[] is not allowed: it must be a dict", ""),
+        ({"CHECKS": []}, "E001", "RESOURCEPOOL['CHECKS']: it must be a dict, not a list", ""),
         (
             {"CHECKS": {"shop.Till": {}}},
             "E002",
@@ -123,7 +123,7 @@ def test_settings_of_a_pool_are_fine() -> None:
             "RESOURCEPOOL['SECRET_KEYS']='str' is not allowed: it must be a list",
             "",
         ),
-        ({"POOLS": []}, "E001", "RESOURCEPOOL['POOLS']=[] is not allowed: it must be a dict", ""),
+        ({"POOLS": []}, "E001", "RESOURCEPOOL['POOLS']: it must be a dict, not a list", ""),
         ({"POOLS": {"resourcepool.Proxy": {"ttl": "1"}}}, "E001", "['ttl']: ttl='1' is not allowed", ""),
     ],
 )
@@ -166,6 +166,6 @@ def test_a_setting_for_the_model_comes_before_its_own_and_that_before_the_genera
 def test_what_is_no_dict_is_refused_when_it_is_used(chosen: Any, name: str) -> None:
     with (
         override_settings(RESOURCEPOOL=chosen),
-        pytest.raises(BadOption, match="is not allowed: it must be a dict"),
+        pytest.raises(BadOption, match="it must be a dict, not a"),
     ):
         setting(name)

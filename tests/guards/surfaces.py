@@ -264,4 +264,33 @@ SURFACES = (
         '"change", key)',
         ("tests/dashboard/test_locks.py",),
     ),
+    Mutation(
+        "error reports show the keys for secrets, by a local variable",
+        "resources/requests.py",
+        'if self._settings is not getattr(settings, "RESOURCEPOOL", None):',
+        'if self._settings is not (chosen := getattr(settings, "RESOURCEPOOL", None)) or chosen is None:',
+        ("tests/canary/test_frames.py",),
+    ),
+    Mutation(
+        "error reports show the password of the database, by a local variable",
+        "dialect/connections.py",
+        "@sensitive_variables()\ndef _begin",
+        "def _begin",
+        ("tests/canary/test_frames.py",),
+        "mariadb",
+    ),
+    Mutation(
+        "error reports of an import show passwords",
+        "encryption/forgetting.py",
+        "        traceback.clear_frames(error.__traceback__)\n",
+        "",
+        ("tests/canary/test_frames.py",),
+    ),
+    Mutation(
+        "a command that is process 1 of a container goes on after SIGTERM",
+        "management/base.py",
+        "    if is_ours:\n        signal.signal(signal.SIGTERM, signal.default_int_handler)\n",
+        "",
+        ("tests/management/test_first_process.py",),
+    ),
 )

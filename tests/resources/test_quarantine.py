@@ -76,7 +76,7 @@ class TestPolicy:
                 r"RESOURCEPOOL\['QUARANTINE'\]\['cap'\]=5 is not allowed: it must be .* from 10 s to 30 days",
             ),
             ({"cap": "a day"}, "cap"),
-            (300, r"RESOURCEPOOL\['QUARANTINE'\]=300 is not allowed: it must be a dict"),
+            (300, r"RESOURCEPOOL\['QUARANTINE'\]: it must be a dict, not a int"),
         ],
     )
     def test_that_makes_no_sense_is_refused(self, settings: Any, chosen: Any, wrong: str) -> None:

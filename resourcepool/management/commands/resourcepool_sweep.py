@@ -53,3 +53,4 @@ class Command(OperatorCommand):
             done = job()
             result = _("being done elsewhere") if done is None else shown(done)
             self.stdout.write(f"{gettext(name)}: {result}")
+        self.stdout.flush()

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.utils.encoding import iri_to_uri, punycode
+from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.database.clock import monotonic
 from resourcepool.events import say
@@ -31,6 +32,7 @@ class ProxyChecker(Checker):
     though not public; ``ca``, a file with the certificates to trust.
     """
 
+    @sensitive_variables()
     def __init__(
         self,
         *,
@@ -63,6 +65,7 @@ class ProxyChecker(Checker):
         except Fault:
             return  # a host that knows no names may have proxies that do
 
+    @sensitive_variables()  # the page's address may have a key, the proxy has a password
     def check(self, resource: Any) -> Finding:
         began_at = monotonic()
         try:
