@@ -122,6 +122,7 @@ IN_TURN = (
     "tests/locks/test_rwlock_changing.py",  # several rows in one transaction, and rows that are taken back
     "tests/locks/test_rwlock_order.py",  # the order of the line, and of the rows
     "tests/locks/test_rwlock_processes.py",  # what dead sessions leave
+    "tests/locks/test_rwlock_revoked.py",  # hand-overs to one ticket for several rows
     "tests/taskqueue/test_task_time.py",  # in which zone a column's moments are
     "tests/taskqueue/test_history.py",  # reads and changes rows that others change meanwhile
     "tests/taskqueue/timers/test_history.py",  # reads and changes rows that others change meanwhile

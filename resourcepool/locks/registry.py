@@ -75,6 +75,13 @@ class ProcessHolds:
         with self._lock:
             self._all.setdefault(hold.which, []).append(hold)
 
+    def older(self, hold: Any) -> list[Any]:
+        """Return the leases of rows that ``hold`` has under a higher fence: they were lost."""
+        fences = {lease.pk: lease.fence for lease in hold.leases}
+        with self._lock:
+            mine = [lease for one in self._all.get(hold.which, ()) for lease in one.leases]
+        return [lease for lease in mine if lease.fence < fences.get(lease.pk, 0)]
+
     def remove(self, hold: Any) -> bool:
         """Forget a hold; False: it was released before."""
         with self._lock:

@@ -14,6 +14,7 @@ from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.exceptions import BadOption, NotHeld
+from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant
 from resourcepool.locks.base import Chosen
 from resourcepool.locks.hold import Hold
@@ -195,6 +196,8 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         try:
             # All lock them in one order (``guard``).
             hold.leases = sorted(leases, key=lambda lease: str(lease.pk))
+            for lost in holds.older(hold):  # by an operator, and given to this caller: one row is one permit
+                lost.lose(verbs.TAKEN)
             holds.add(hold)
             delivered(leases)  # last: until then the keeper lets go of what an interrupted caller has not got
         except BaseException:

@@ -3,7 +3,8 @@
 from tests.guards.mutation import LINE, Mutation
 
 LOCK, PERMITS, SIDES = (f"locks/rwlock/{name}.py" for name in ("lock", "permits", "sides"))
-TESTS = tuple(f"tests/locks/test_rwlock{end}.py" for end in ("", "_changing", "_order"))
+TESTS = tuple(f"tests/locks/test_rwlock{end}.py" for end in ("", "_changing", "_order", "_revoked"))
+REVOKED = ("tests/locks/test_rwlock_revoked.py",)
 CANCELLED = ("tests/locks/test_cancelled_anywhere.py",)
 ORDER = "PREFERRED, UPGRADING = -1, -2"
 
@@ -70,9 +71,16 @@ READ_WRITE_LOCKS = (
     Mutation(
         "who lost what it read upgrades",
         LOCK,
-        "        hold.ensure_held()  # all the time: otherwise somebody may have written meanwhile\n",
-        "",
+        "            await mode.call(hold.leases[0].renew)\n",
+        "            hold.ensure_held()\n",
         TESTS,
+    ),
+    Mutation(
+        "who lost what it keeps reads on",
+        SIDES,
+        "        self.leases[0].renew()\n",
+        "",
+        REVOKED,
     ),
     Mutation(
         "who stops waiting to write does not know that it has lost",

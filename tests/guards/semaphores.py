@@ -115,6 +115,13 @@ SEMAPHORES = (
         SEATS,
     ),
     Mutation(
+        "semaphores: a row that came back to the process is one permit",
+        SEMAPHORE,
+        "                lost.lose(verbs.TAKEN)\n",
+        "                pass\n",
+        SEATS,
+    ),
+    Mutation(
         "semaphores: more than there are is refused",
         SEMAPHORE,
         "if there_are < request.count:",

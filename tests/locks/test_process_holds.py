@@ -3,14 +3,16 @@
 import threading
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from resourcepool.exceptions import LeaseLost, NotHeld
 from resourcepool.locks import Semaphore
+from resourcepool.locks.registry import holds
+from resourcepool.locks.releasing import take_away
 from resourcepool.models import SemaphorePermit
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground
-from tests.locks.seats import elsewhere, held, permit
+from tests.locks.seats import elsewhere, held, in_line, permit
 
 
 def test_more_than_held_is_an_error_that_says_how_many_are_held() -> None:
@@ -100,7 +102,9 @@ def test_of_one_that_was_lost_says_so_and_gives_the_others_back() -> None:
     assert permit(1).holder != ""
 
 
-def test_with_an_older_grant_of_the_same_row_that_was_lost() -> None:
+def test_with_an_older_grant_of_the_same_row_that_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads got them, and the one with the older grant was slower to note it."""
+    monkeypatch.setattr(holds, "older", lambda hold: [])
     seats = Semaphore("seats", 2)
     held(seats, 2)
     for row in SemaphorePermit.objects.all():
@@ -109,6 +113,24 @@ def test_with_an_older_grant_of_the_same_row_that_was_lost() -> None:
     with pytest.raises(LeaseLost):
         seats.release(4)
     assert after.leases[0].was_given_back
+    assert seats.available() == 2
+
+
+def test_a_permit_that_was_taken_away_and_came_back_to_the_process_counts_once() -> None:
+    seats = Semaphore("seats", 2)
+    first, other = held(seats), held(seats)
+    waits = InBackground(lambda: Semaphore("seats", 2).acquire(timeout=30))
+    in_line()
+    row = (first.leases[0].pk, first.fence, first.holder)
+    assert take_away(connection, SemaphorePermit, [row], "broken", "")
+    second = waits.result()
+    assert second.leases[0].pk == first.leases[0].pk
+    assert [hold.is_held for hold in (first, other, second)] == [False, True, True]
+    assert first.lost.is_set() or first.lost.wait(30)
+    with pytest.raises(LeaseLost):
+        first.release()
+    other.release()
+    second.release()
     assert seats.available() == 2
 
 

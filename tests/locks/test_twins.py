@@ -59,7 +59,7 @@ INSIDE = {
     "timed_out",
     "held_to",
     *("take_away", "said"),
-    *("take_back", "take_back_anyway", "take_back_awaiting", "take_every", "give_back"),
+    *("take_back", "take_back_anyway", "take_back_awaiting", "take_every", "give_back", "read_on"),
 }
 
 

@@ -79,6 +79,7 @@ class RWLock(RWPermits):
             NotHeld: this thread (or task) does not hold it.
             UpgradeConflict: another reader already waits to write, and waits for you: release.
             LeaseLost: what the reader had is lost.
+            DatabaseUnavailable: it reads on.
         """
         return run_sync(self._upgraded, blocking, timeout)
 
@@ -89,7 +90,7 @@ class RWLock(RWPermits):
     async def _downgraded(self, mode: Mode) -> Hold:
         hold = self.write().held_to("downgrade")
         if others := hold.all_but_one():
-            await mode.call(hold.give_back, others)
+            await mode.call(hold.read_on, others)
         return hold
 
     async def _upgraded(self, mode: Mode, blocking: bool, timeout: object) -> Hold | None:
@@ -106,7 +107,9 @@ class RWLock(RWPermits):
                 terms = Terms(self._ttl, holder_of(current()), holder_is_unique=True)
                 async with intent(mode, self.name, self.using, terms):
                     leases = await self.take_every(mode, hold, wait, UPGRADING)
-            hold.ensure_held()  # all the time: otherwise somebody may have written meanwhile
+            # Held all the time: otherwise another may have written meanwhile. The database says so, for what an
+            # operator takes away goes to the first in line, which is this reader's own ticket.
+            await mode.call(hold.leases[0].renew)
             hold.leases = [*hold.leases, *leases]
             hold.is_writing = hold.is_upgraded = True
             delivered(leases)

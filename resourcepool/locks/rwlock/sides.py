@@ -62,6 +62,11 @@ class RWHold(Hold):
         self.leases = [lease for lease in self.leases if lease not in leases]
         self.is_writing = self.is_upgraded = False
 
+    def read_on(self, others: Sequence[PermitLease]) -> None:
+        """Release the ``others``, and have the database confirm the one that is kept. Raises LeaseLost."""
+        self.give_back(others)
+        self.leases[0].renew()
+
     def give_back(self, leases: Sequence[PermitLease]) -> None:
         """Release these leases. Raises LeaseLost if any of it was lost, now or before."""
         try:
@@ -124,6 +129,7 @@ class _Side(Reentrant[RWHold]):
         if hold is None or not (hold.writes if self.writes else hold.count - hold.writes):
             raise self._not_held("release it")
         leases: Sequence[PermitLease] = ()
+        give_back = hold.give_back
         if hold.count == 1:
             del mine[self.lock.key]  # one step: see ``Lock``
             hold.count = hold.writes = 0
@@ -132,9 +138,9 @@ class _Side(Reentrant[RWHold]):
             hold.count -= 1
             hold.writes -= self.writes
             if hold.is_writing and not hold.writes and not hold.is_upgraded:
-                leases = hold.all_but_one()
+                leases, give_back = hold.all_but_one(), hold.read_on
         if leases:  # otherwise nothing has to be sent
-            await mode.call(hold.give_back, leases)
+            await mode.call(give_back, leases)
 
 
 class Reading(_Side):
