@@ -47,7 +47,7 @@ SERVERS = [
 @pytest.mark.parametrize("kind", SERVERS)
 def test_server_keeps_its_data_until_it_leaves_without_a_trace(kind: type[Server]) -> None:
     with kind(options=["--max-connections=17"]) as server:
-        query(server, "CREATE TABLE noted (number int)")
+        query(server, "CREATE TABLE noted (number int PRIMARY KEY)")
         query(server, "INSERT INTO noted VALUES (7)")
         for again in (server.restart, server.kill, server.start):
             again()

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
+from django.db import OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.dialect import transactions
 from resourcepool.models import Proxy
 from tests.app.models import Team
 from tests.app.rows import hold, new
@@ -112,6 +113,23 @@ def test_a_session_that_is_lost_in_it_takes_its_limit_along(own: BaseDatabaseWra
     with transaction.atomic():
         guard(lease)
         assert limit(own) == 60
+    assert limit(own) == 0
+
+
+@pytest.mark.only("mysql")
+def test_a_session_that_cannot_be_set_back_is_used_no_more(
+    own: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its short limit it would end in the pauses between transactions."""
+
+    def refuse(*_: object) -> None:
+        raise OperationalError(1205, "Lock wait timeout exceeded")
+
+    lease = hold(new(Proxy), ttl=60)
+    with transaction.atomic():
+        guard(lease)
+        monkeypatch.setattr(transactions, "execute", refuse)
+    assert own.connection is None
     assert limit(own) == 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from resourcepool.models import Move, Queue, Server, TaskType
-from resourcepool.queues import changing
+from resourcepool.queues import QueueServer, changing
 from tests.app.models import Team
 from tests.concurrency.wire import Wire, wired
 from tests.queues.crew import (
@@ -47,6 +47,15 @@ def test_a_server_registers_once(wire: Wire) -> None:
     assert Server.objects.count() == 1
     assert len(handles(a)) == 4
     assert {one.fence for one in a.held} == {before + 1}
+
+
+def test_a_server_starts_though_what_its_task_type_is_has_to_be_asked_twice(wire: Wire) -> None:
+    """Otherwise the lost session would stay the connection's, and each later start would fail, too."""
+    made(1)
+    wire.cut_after(TaskType._meta.db_table)
+    with QueueServer(NAME, name="A"):
+        assert Server.objects.count() == 1
+    assert wire.cuts == 1
 
 
 def test_a_plan_moves_every_queue_once(wire: Wire) -> None:

@@ -1,10 +1,12 @@
 """Servers that ``.ci/fetch_server`` has extracted, with all their libraries; nothing of them is installed."""
 
+import os
 from pathlib import Path
 
 from tests.servers.server import ServerMissing
 
-SERVERS = Path(__file__).parents[2] / ".servers"
+# Inherited by the processes that run in a copy of this tree, which has none of its own.
+SERVERS = Path(os.environ.setdefault("TESTS_SERVERS", str(Path(__file__).parents[2] / ".servers")))
 
 
 def tree(name: str) -> Path:

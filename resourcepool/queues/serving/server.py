@@ -6,13 +6,16 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Self
 
-from django.db import router
+from django.db import connections, router
 
 from resourcepool import options
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.background import own_connections
 from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.exceptions import (
     BadOption,
@@ -235,7 +238,10 @@ class QueueServer:
         return self._membership
 
     def _register(self, application: Application, after: Membership | None = None) -> Membership:
-        task_type = find_task_type(self.task_type, self._using)
+        # The session may have been lost since it was last used, and a plain read would leave it so for ever.
+        read = partial(find_task_type, self.task_type, self._using)
+        with answer_timeout():
+            task_type = retrying(connections[self._using], read)
         found = Membership(self._using, task_type, application, self._wakeup.bring_forward, after)
         self._membership = found
         found.is_stopping = self.stopping  # read last: ``stop`` may have been called meanwhile
