@@ -5,10 +5,11 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, connections, transaction
+from django.db import DataError, InterfaceError, OperationalError, connections, transaction
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import translation
 from django.views.decorators.debug import sensitive_variables
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -72,6 +73,15 @@ class View(APIView):
             if NUL in value:
                 raise NotFound(name, value, because="no name has a NUL character")
         self.asked = parameters(request, self.query)
+
+    def perform_authentication(self, request: Request) -> None:
+        """Take a name, token or session with NUL for unknown: PostgreSQL's driver raises an error, and does not ask."""
+        try:
+            super().perform_authentication(request)
+        except (ValueError, DataError) as error:
+            if "NUL" not in str(error):
+                raise
+            raise AuthenticationFailed("no user has a NUL character in what it is known by") from None
 
     def sent(self) -> dict[str, Any]:
         """Return the JSON object that was sent; raises BadOption, as ``body`` does."""

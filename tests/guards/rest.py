@@ -151,6 +151,14 @@ REST = (
         "        pass\n",
         LIMITED,
     ),
+    Mutation(
+        "rest: a user name with NUL is nobody's",
+        VIEW,
+        'if "NUL" not in str(error):',
+        "if True:",
+        ("tests/rest/test_inputs.py::test_a_user_name_with_nul_is_nobodys",),
+        "postgresql",
+    ),
     Mutation("rest: only so many requests wait", WAITS, "self._taken < most", "True", WAITING),
     Mutation(
         "rest: with one thread nobody waits",
