@@ -102,3 +102,16 @@ class View(APIView):
         if isinstance(answer.data, dict):  # unless the project's EXCEPTION_HANDLER made something else
             answer.data = {"error": type(exc).__name__, **answer.data}
         return answer
+
+
+class Act(View):
+    """What is done to something by its name; at the same address one reads what is called so: a lock "a/acquire"."""
+
+    reading: Any = None  # the view of such things
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method not in ("GET", "HEAD"):
+            return super().dispatch(request, *args, **kwargs)
+        act = request.path.rpartition("/")[2]
+        answer: HttpResponseBase = self.reading(request, name=f"{kwargs['name']}/{act}")
+        return answer
