@@ -31,6 +31,7 @@ class View(APIView):
     query: tuple[str, ...] = ()  # the parameters that its address takes
     takes: tuple[str, ...] = ()  # the names that its body may have,
     needs: tuple[str, ...] = ()  # and those that it must have
+    takes_others = False  # whether there may be others, which depend on the address
     # the status of success: what is in the answer, as ``schema`` calls it; and what kind of text that is
     answers: Mapping[int, str] = {200: ""}
     media_type = JSON
