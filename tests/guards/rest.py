@@ -163,7 +163,7 @@ REST = (
     Mutation(
         "rest: with one thread nobody waits",
         WAITS,
-        'request.META.get("wsgi.multithread", True)',
+        'bool(request.META.get("wsgi.multithread", True))',
         "True",
         WAITING,
     ),
