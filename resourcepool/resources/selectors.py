@@ -140,6 +140,7 @@ def _value(field: Any, value: Any) -> Any:
         value = value.pk
     if value is None and field.null:
         return None
+    text = ""
     try:
         clean = target.to_python(value)
         if clean is not None:
