@@ -156,7 +156,7 @@ REST = (
         VIEW,
         'if "NUL" not in str(error):',
         "if True:",
-        ("tests/rest/test_inputs.py::test_a_user_name_with_nul_is_nobodys",),
+        INPUTS,
         "postgresql",
     ),
     Mutation("rest: only so many requests wait", WAITS, "self._taken < most", "True", WAITING),
