@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet, FieldDoesNotExist, FieldError, FullResultSet, ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections
-from django.db.models import Field, Model, Q
+from django.db.models import Field, JSONField, Model, Q
 from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.where import Where
@@ -22,6 +23,7 @@ from resourcepool.resources.state import STATE_COLUMNS
 from resourcepool.resources.tags import ALLOWED, TagsField, words
 
 MAX_VALUES = 100
+DEEPEST = 50  # lists and objects in each other; Django's filters call themselves for each
 
 # These change while a resource is in use, or decide whether it may be leased at all.
 _STATE = LEASE_COLUMNS | STATE_COLUMNS
@@ -56,10 +58,15 @@ def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
         elif isinstance(value, list | tuple | set | frozenset):
             if not 0 < len(value) <= MAX_VALUES:
                 raise BadOption(name, value, Sentence(_("1 to %(count)s values"), count=MAX_VALUES))
-            clean[field.name] = sorted({_value(field, one) for one in value}, key=str)
+            values = {_text(found): found for one in value for found in (_value(field, one),)}
+            clean[field.name] = [values[text] for text in sorted(values)]
         else:
             clean[field.name] = _value(field, value)
-    return json.dumps(clean, sort_keys=True, cls=DjangoJSONEncoder)
+    return _text(dict(sorted(clean.items())))
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, cls=DjangoJSONEncoder)  # objects as they are: some databases compare their text
 
 
 def selectable(model: type[Model]) -> dict[str, Field[Any, Any]]:
@@ -103,9 +110,18 @@ def wanted(model: type[Model], selector: str) -> Q:
 def _condition(field: Any, value: Any) -> Q:
     if isinstance(field, TagsField):
         return Q(*((f"{field.name}__contains", f" {word} ") for word in value))
+    if isinstance(value, list) and isinstance(field, JSONField):  # "in" compares its text on MariaDB
+        return reduce(or_, (Q((field.name, one)) for one in value))
     if isinstance(value, list):
         return Q((f"{field.name}__in", value))
     return Q((f"{field.name}__isnull", True)) if value is None else Q((field.name, value))
+
+
+def _depth(value: Any) -> int:
+    """Return how many lists and objects are in each other."""
+    if not isinstance(value, dict | list):
+        return 0
+    return 1 + max(map(_depth, value.values() if isinstance(value, dict) else value), default=0)
 
 
 def _tags(name: str, value: Any) -> list[str]:
@@ -124,19 +140,28 @@ def _value(field: Any, value: Any) -> Any:
         value = value.pk
     if value is None and field.null:
         return None
+    text = ""
     try:
         clean = target.to_python(value)
         if clean is not None:
             target.run_validators(clean)
             str(clean).encode()  # half a surrogate pair is text that no database accepts
-    except (ValidationError, TypeError, ValueError, ArithmeticError):  # int() of infinity overflows
+            text = _text(clean)  # not of bytes, for example
+            clean = clean if _depth(clean) <= DEEPEST else None
+    except (
+        ValidationError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        RecursionError,
+    ):  # int() of infinity overflows
         clean = None
     choices = [choice for choice, _label in target.flatchoices] if target.choices else None
     if (
         clean is None
         or isinstance(value, bool) != isinstance(clean, bool)
         or (isinstance(value, float) and isinstance(clean, int) and clean != value)  # 1.5 is not a whole number
-        or (isinstance(clean, str) and "\0" in clean)  # PostgreSQL accepts no such text
+        or "\\u0000" in text.replace("\\\\", "")  # NUL: PostgreSQL accepts no such text
         or (choices and clean not in choices)
     ):
         allowed = Sentence(_("a value for %(field)s"), field=f"{type(target).__name__} {target.name}")

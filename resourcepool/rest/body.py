@@ -93,7 +93,8 @@ def parameters(request: Request, allowed: Collection[str]) -> dict[str, str]:
 
 def of_framework() -> Collection[str]:
     """Return the parameters that Django REST framework takes in any address, as the project has set it up."""
-    has_version = issubclass(api_settings.DEFAULT_VERSIONING_CLASS or object, QueryParameterVersioning)
+    versioning: Any = api_settings.DEFAULT_VERSIONING_CLASS
+    has_version = versioning is not None and issubclass(versioning, QueryParameterVersioning)
     return (api_settings.URL_FORMAT_OVERRIDE, *([api_settings.VERSION_PARAM] if has_version else []))
 
 

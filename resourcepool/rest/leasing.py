@@ -20,7 +20,7 @@ from resourcepool.rest.access import caller, pool_named, pool_of, require
 from resourcepool.rest.grants import detached, lease_for, of_token
 from resourcepool.rest.limits import limited, quota
 from resourcepool.rest.names import holder_of, of_user
-from resourcepool.rest.view import View
+from resourcepool.rest.view import Act, View
 from resourcepool.rest.waits import waiting
 from resourcepool.status.reading import as_data
 from resourcepool.waiting.request import Request as Wish
@@ -53,7 +53,7 @@ class Acquire(View):
         return Response({**detached(lease), "resource": resource}, 201)
 
 
-class AcquireLock(View):
+class AcquireLock(Act):
     """``POST locks/<name>/acquire``: a lock by its name, for one holder among all processes and programs."""
 
     takes = (*OF_ALL, "ttl")

@@ -32,7 +32,7 @@ class Operations(View):
 class Operate(View):
     """``POST pools/<pool>/operations/<name>``: to these ``ids``, to those ``where``, or to ``all``."""
 
-    takes = WHICH  # and the fields of the operation
+    takes, takes_others = WHICH, True  # the fields of the operation
 
     def post(self, request: Request, pool: str, name: str) -> Response:
         model = pool_of(request, "view", pool)

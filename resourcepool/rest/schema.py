@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from django.conf import settings
 from django.urls import URLPattern
+from rest_framework.authentication import SessionAuthentication
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,7 +21,10 @@ Schema = dict[str, Any]
 TEXT: Schema = {"type": "string"}
 TRUTH: Schema = {"type": "boolean"}
 SECONDS: Schema = {"type": "number", "minimum": 0, "description": "Seconds."}
-OBJECT: Schema = {"type": "object"}
+OBJECT: Schema = {
+    "type": "object",
+    "additionalProperties": True,
+}  # or typed clients could send and read no name
 # A name means the same wherever it is sent; what is not here is text.
 NAMES: Mapping[str, Schema] = {
     "timeout": {**SECONDS, "maximum": LONGEST_WAIT, "default": 0, "description": "Seconds to wait in line."},
@@ -27,7 +32,7 @@ NAMES: Mapping[str, Schema] = {
     "cooldown": {**SECONDS, "description": "Seconds that the resource rests after the release."},
     "max_hold": {**SECONDS, "description": "Seconds after which it is not renewed any more."},
     "priority": {"type": "integer", "default": 0, "description": "The lowest is served first."},
-    "strategy": {"enum": [*STRATEGIES]},
+    "strategy": {**TEXT, "enum": [*STRATEGIES]},
     "where": {**OBJECT, "description": "Fields of the model and the values that will do."},
     "request_id": {
         **TEXT,
@@ -73,15 +78,33 @@ class OpenAPI(View):
     patterns: tuple[URLPattern, ...] = ()
 
     def get(self, request: Request) -> Response:
+        schemes = self.schemes()
         return Response(
             {
                 "openapi": "3.1.0",
                 "info": {"title": "resourcepool", "version": "1"},
                 "servers": [{"url": request.path.removesuffix("/openapi")}],
                 "paths": dict(map(path_of, self.patterns)),
-                "components": {"schemas": {"Lease": LEASE, "Error": ERROR}},
+                "security": [{name: []} for name in schemes],
+                "components": {"schemas": {"Lease": LEASE, "Error": ERROR}, "securitySchemes": schemes},
             }
         )
+
+    def schemes(self) -> dict[str, Schema]:
+        """Return the project's ways to log in, by the names of their classes, as far as they say what they are."""
+        found = {type(one).__name__: scheme_of(one, self.request) for one in self.get_authenticators()}
+        return {name: scheme for name, scheme in found.items() if scheme}
+
+
+def scheme_of(way: Any, request: Request) -> Schema:
+    """Return how a client says who it is, by what the class of authentication answers where nobody is logged in."""
+    if isinstance(way, SessionAuthentication):
+        return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
+    word = (way.authenticate_header(request) or "").partition(" ")[0]
+    if word.lower() in ("basic", "bearer"):
+        return {"type": "http", "scheme": word.lower()}
+    about = f'"{word} ", and the token'
+    return {"type": "apiKey", "in": "header", "name": "Authorization", "description": about} if word else {}
 
 
 def path_of(pattern: URLPattern) -> tuple[str, Schema]:
@@ -103,7 +126,8 @@ def operation_of(view: type[View], address: str, method: str) -> Schema:
     }
     if method == "post":
         names = (*view.needs, *view.takes)
-        about = {**OBJECT, "properties": properties_of(names), "required": [*view.needs]}
+        about: Schema = {"type": "object", "properties": properties_of(names), "required": [*view.needs]}
+        about["additionalProperties"] = view.takes_others
         found["requestBody"] = {
             "required": bool(view.needs),
             "content": {JSON: {"schema": about}},

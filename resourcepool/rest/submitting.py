@@ -7,12 +7,12 @@ from resourcepool.locks import Channel
 from resourcepool.locks.channels.models import Broadcast
 from resourcepool.rest.access import require
 from resourcepool.rest.errors import in_address
-from resourcepool.rest.view import View
+from resourcepool.rest.view import Act
 from resourcepool.taskqueue import submit
 from resourcepool.taskqueue.models import Stream
 
 
-class Submit(View):
+class Submit(Act):
     """``POST streams/<name>/submit``: a task. With a ``key`` it is safe to repeat: it is still one task."""
 
     takes, needs = ("params", "key", "lane"), ("type",)
@@ -26,7 +26,7 @@ class Submit(View):
         return Response({"key": done.key, "is_new": done.is_new}, 201 if done.is_new else 200)
 
 
-class Publish(View):
+class Publish(Act):
     """``POST channels/<name>/publish``: a message; answered with its number."""
 
     needs = ("payload",)

@@ -5,10 +5,11 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, connections, transaction
+from django.db import DataError, InterfaceError, OperationalError, connections, transaction
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import translation
 from django.views.decorators.debug import sensitive_variables
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -30,6 +31,7 @@ class View(APIView):
     query: tuple[str, ...] = ()  # the parameters that its address takes
     takes: tuple[str, ...] = ()  # the names that its body may have,
     needs: tuple[str, ...] = ()  # and those that it must have
+    takes_others = False  # whether there may be others, which depend on the address
     # the status of success: what is in the answer, as ``schema`` calls it; and what kind of text that is
     answers: Mapping[int, str] = {200: ""}
     media_type = JSON
@@ -73,6 +75,15 @@ class View(APIView):
                 raise NotFound(name, value, because="no name has a NUL character")
         self.asked = parameters(request, self.query)
 
+    def perform_authentication(self, request: Request) -> None:
+        """Take a name, token or session with NUL for unknown: PostgreSQL's driver raises an error, and does not ask."""
+        try:
+            super().perform_authentication(request)
+        except (ValueError, DataError) as error:
+            if "NUL" not in str(error):
+                raise
+            raise AuthenticationFailed("no user has a NUL character in what it is known by") from None
+
     def sent(self) -> dict[str, Any]:
         """Return the JSON object that was sent; raises BadOption, as ``body`` does."""
         return body(self.request, self.takes, self.needs)
@@ -91,4 +102,17 @@ class View(APIView):
         answer = super().handle_exception(exc)
         if isinstance(answer.data, dict):  # unless the project's EXCEPTION_HANDLER made something else
             answer.data = {"error": type(exc).__name__, **answer.data}
+        return answer
+
+
+class Act(View):
+    """What is done to something by its name; at the same address one reads what is called so: a lock "a/acquire"."""
+
+    reading: Any = None  # the view of such things
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method not in ("GET", "HEAD"):
+            return super().dispatch(request, *args, **kwargs)
+        act = request.path.rpartition("/")[2]
+        answer: HttpResponseBase = self.reading(request, name=f"{kwargs['name']}/{act}")
         return answer

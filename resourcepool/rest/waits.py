@@ -55,13 +55,22 @@ def waiting(request: Request, wish: Wish) -> Iterator[Wish]:
         except AcquireTimeout as error:
             if may_wait or not wish.timeout:
                 raise
-            why = f"{most} requests may wait in this process of the web server (RESOURCEPOOL['REST_WAITS'])"
-            raise TooManyWait(f"{error}. No more than {why}") from None
+            why = (
+                f"no more than {most} may (RESOURCEPOOL['REST_WAITS'])"
+                if has_threads(request)
+                else "it has one thread"
+            )
+            raise TooManyWait(f"{error}. It cannot wait in this process of the web server: {why}") from None
 
 
 def most_waits(request: Request) -> int:
-    """Return how many requests may wait here; none in a web server that has one thread."""
-    return rest_waits() if request.META.get("wsgi.multithread", True) else 0
+    """Return how many requests may wait here; none in a process that has one thread."""
+    return rest_waits() if has_threads(request) else 0
+
+
+def has_threads(request: Request) -> bool:
+    """Whether the web server says that its process has more than one thread; under ASGI it has."""
+    return bool(request.META.get("wsgi.multithread", True))
 
 
 places = Places()

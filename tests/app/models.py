@@ -44,6 +44,7 @@ class Device(AbstractResource):
     bought_on = models.DateField(null=True, blank=True)
     owner = models.ForeignKey(Team, null=True, blank=True, on_delete=models.SET_NULL)
     pin = EncryptedTextField(default="", blank=True, max_length=500)
+    traits = models.JSONField(default=dict, blank=True)
 
     pool = Pool(ttl=30, timeout=5, strategy="sticky")
 

@@ -47,7 +47,7 @@ def test_they_are_told_to_who_leases_it(program: APIClient, device: Any) -> None
 def test_no_reading_shows_one(address: str, program: APIClient, planted: Proxy, device: Any) -> None:
     read = 0
     for pool, pk in (("proxy", planted.pk), ("device", device.pk)):
-        filled = address.replace("<str:pool>", pool).replace("<str:pk>", str(pk))
+        filled = address.replace("<str:pool>", pool).replace("<path:pk>", str(pk))
         for name in (SCRIPT, HOSTILE[:-1]):
             for query in QUERIES:
                 answer = program.get(f"/api/{filled.replace('<path:name>', quote(name))}{query}")

@@ -27,7 +27,7 @@ GETS: dict[str, tuple[str, ...]] = {
     "pools/<str:pool>": ("view_proxy",),
     "pools/<str:pool>/leases": ("view_proxy",),
     "pools/<str:pool>/resources": ("view_proxy",),
-    "pools/<str:pool>/resources/<str:pk>": ("view_proxy",),
+    "pools/<str:pool>/resources/<path:pk>": ("view_proxy",),
     "pools/<str:pool>/operations": ("view_proxy",),
     "locks": LOCKS,
     "locks/<path:name>": LOCKS,
@@ -60,7 +60,7 @@ def test_every_address_is_tried_here() -> None:
 
 
 def filled(address: str, row: Any) -> str:
-    for part, value in {**PARTS, "<str:pk>": str(row.pk)}.items():
+    for part, value in {**PARTS, "<path:pk>": str(row.pk)}.items():
         address = address.replace(part, value)
     return address
 

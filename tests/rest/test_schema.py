@@ -1,12 +1,14 @@
 """The API as OpenAPI: what generators of clients read is what the views take."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from rest_framework.authentication import BaseAuthentication, TokenAuthentication
 
 from resourcepool.models import Proxy, Stream
-from resourcepool.rest.schema import NAMES
+from resourcepool.rest.schema import NAMES, OpenAPI
 from resourcepool.rest.urls import described
 from tests.app.rows import new
 from tests.rest.conftest import Caller
@@ -79,6 +81,55 @@ def test_a_body_that_is_described_is_taken(schema: Any, root: Caller) -> None:
         if said["error"] == "BadOption":  # of all these names only the one that is not described is unknown
             assert said["name"] == "nothing"
             assert all(name in said["detail"] for name in about["properties"])
+
+
+def objects(schema: Any) -> Iterator[Any]:
+    """Yield all schemas of objects in it."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield schema
+        for one in schema.values():
+            yield from objects(one)
+
+
+def test_a_generated_client_can_send_and_read_names_that_a_model_has(schema: Any) -> None:
+    for path, operations in schema["paths"].items():
+        for one in objects(operations):  # without either, typed clients take no name at all
+            assert one.get("properties") or one.get("additionalProperties") is True, path
+    acquire = schema["paths"]["/pools/{pool}/acquire"]["post"]
+    assert body_of(acquire)["properties"]["where"]["additionalProperties"] is True
+    assert schema["components"]["schemas"]["Lease"]["properties"]["resource"]["additionalProperties"] is True
+
+
+def test_only_an_operation_takes_names_that_are_not_described(schema: Any) -> None:
+    for path, operations in schema["paths"].items():
+        if "post" in operations:
+            others = body_of(operations["post"])["additionalProperties"]
+            assert others == path.endswith("/operations/{name}"), path
+
+
+class Keyed(BaseAuthentication):
+    """A way of a project's own, which says nothing of itself."""
+
+
+class Bearer(TokenAuthentication):
+    keyword = "Bearer"
+
+
+def test_a_generated_client_is_told_how_to_log_in(schema: Any, root: Caller, monkeypatch: Any) -> None:
+    assert schema["components"]["securitySchemes"] == {
+        "SessionAuthentication": {"type": "apiKey", "in": "cookie", "name": "sessionid"},
+        "BasicAuthentication": {"type": "http", "scheme": "basic"},
+    }
+    assert schema["security"] == [{"SessionAuthentication": []}, {"BasicAuthentication": []}]
+    monkeypatch.setattr(OpenAPI, "authentication_classes", [Bearer, TokenAuthentication, Keyed])
+    found = root.get("openapi").json()["components"]["securitySchemes"]
+    assert found["Bearer"] == {"type": "http", "scheme": "bearer"}
+    assert (found["TokenAuthentication"]["in"], found["TokenAuthentication"]["name"]) == (
+        "header",
+        "Authorization",
+    )
+    assert "Keyed" not in found
 
 
 def test_an_answer_that_is_empty_or_no_json_is_described_so(schema: Any) -> None:

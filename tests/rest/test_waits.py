@@ -77,7 +77,9 @@ def test_in_a_web_server_of_one_thread_nobody_waits(boss: User) -> None:
     hold(new(Proxy))
     caller = Caller(boss)
     caller.client.defaults["wsgi.multithread"] = False
-    assert caller.post("pools/proxy/acquire", timeout=25).json()["error"] == "TooManyWait"
+    said = caller.post("pools/proxy/acquire", timeout=25).json()
+    assert said["error"] == "TooManyWait"
+    assert "one thread" in said["detail"]
 
 
 class FewThreads(ThreadedWSGIServer):
