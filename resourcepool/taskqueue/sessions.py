@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, close_old_connections, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.dialect import Trouble
@@ -67,11 +66,12 @@ def _is_disconnection(error: BaseException) -> bool:
     return any(dialect.trouble(one, error) is Trouble.DISCONNECTED for one in of_driver)
 
 
-def _has_transaction(connection: BaseDatabaseWrapper) -> bool:
+def _has_transaction(connection: Any) -> bool:
     is_usual = connection.autocommit == connection.settings_dict["AUTOCOMMIT"]
     if connection.in_atomic_block or (connection.connection is not None and not is_usual):
         return True
-    if connection.connection is None or not connection.autocommit or not dialect.supports(connection):
+    is_used = connection.connection is not None and connection.health_check_done  # since ``check``
+    if not is_used or not connection.autocommit or not dialect.supports(connection):
         return False
     # A lost session has taken its transaction along.
     with contextlib.suppress(DatabaseError, InterfaceError), connection.wrap_database_errors:

@@ -1,15 +1,17 @@
 """The database sessions of handlers: one that ends is nobody's failure, and nothing of one task reaches the next."""
 
+import socket
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from django.utils import timezone, translation
 
 from resourcepool.models import Stream
 from resourcepool.taskqueue import handler, submit
-from tests.taskqueue.consuming import consuming, finished, states, stream, task
-from tests.taskqueue.sessions import asked, end, keep_them, session
+from tests.aliases import alias
+from tests.taskqueue.consuming import WITHIN, Gate, consuming, finished, states, stream, task
+from tests.taskqueue.sessions import asked, end, end_all, keep_them, session
 
 on_servers = pytest.mark.only("mysql", "postgresql")
 used: list[int] = []
@@ -77,6 +79,49 @@ def test_what_a_lost_session_broke_begins_again(is_wrapped: bool) -> None:
         finished(1)
     assert ran == [1, 2, 3]
     assert (states(), task("a").failures, task("a").deaths) == ({"a": "done"}, 0, 2)
+
+
+@on_servers
+def test_a_restart_of_the_server_blocks_no_stream_with_the_usual_settings() -> None:
+    Stream.objects.create(name="oracle", lanes=2, retry_delay=0)
+    gates = {"a": Gate(), "b": Gate()}
+
+    @handler("use")
+    def use_it(one: Any) -> None:
+        session()
+        if one.attempt == 1:
+            gates[one.key](one)
+        Stream.objects.exists()
+
+    for key in gates:
+        submit("oracle", "use", key=key, lane=key)
+    with consuming():
+        for gate in gates.values():
+            assert gate.began.wait(WITHIN)
+        end_all()
+        for gate in gates.values():
+            gate.may_end.set()
+        finished(2)
+    assert states() == {"a": "done", "b": "done"}
+    assert [(task(key).failures, task(key).deaths) for key in gates] == [(0, 1)] * 2
+
+
+@on_servers
+def test_a_server_that_is_away_is_no_failure_of_the_task_that_begins_meanwhile() -> None:
+    stream(retries=0, retry_delay=0, most_deaths=3)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        with alias("away", leased=False, HOST="127.0.0.1", PORT=nobody.getsockname()[1]):
+
+            @handler("use")
+            def use_it(one: Any) -> None:
+                if one.attempt == 1:
+                    connections["away"].ensure_connection()
+
+            submit("oracle", "use", key="a")
+            with consuming():
+                finished(1)
+    assert (states(), task("a").failures, task("a").deaths) == ({"a": "done"}, 0, 1)
 
 
 @on_servers

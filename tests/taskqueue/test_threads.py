@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from resourcepool.taskqueue import Consumer, handler, submit, timers
-from tests.eventually import InBackground
+from resourcepool.taskqueue.turning import EXIT_CODE
+from tests.eventually import InBackground, closing, eventually
+from tests.spawned import Spawner
 from tests.taskqueue.consuming import WITHIN, Gate, consuming, die, finished, states, stream, task
 from tests.taskqueue.timers import handled
 
@@ -139,3 +141,31 @@ def test_so_does_a_node() -> None:
     with pytest.raises(Exception, match="a thread that runs handlers has ended"):
         running.result(WITHIN)
     assert (handled.states(), handled.timer("b").failures) == ({"a": "done", "b": "pending"}, 0)
+
+
+def consumer_with_late_errors() -> None:
+    """Consume; in a thread whose task is done an error is raised, when it takes the next one."""
+
+    def raise_then(key: str, thread: int) -> None:
+        eventually(lambda: task(key).finished_at, WITHIN)
+        raise_late(TimeoutError, thread)
+        print("raised", flush=True)
+
+    def run(one: Any) -> None:
+        told = (raise_then, one.key, threading.get_ident())
+        threading.Thread(target=closing, args=told, daemon=True).start()
+
+    handler("late")(run)
+    Consumer("oracle").run()
+
+
+def test_a_process_without_a_thread_for_its_tasks_ends_to_be_started_again(spawn: Spawner) -> None:
+    stream(term_ttl=1)
+    submit("oracle", "late", key="a")
+    first = spawn(consumer_with_late_errors)
+    first.line("raised")
+    submit("oracle", "late", key="b")
+    assert first.wait() == EXIT_CODE
+    assert states() == {"a": "done", "b": "ready"}
+    spawn(consumer_with_late_errors)
+    finished(2)

@@ -25,7 +25,7 @@ class RunningTimer(Attempt):
         payload: the JSON object that was given.
         attempt: 1 for the first one of each occurrence of a recurring timer.
         previous_end: how the attempt before this one ended: "" there was none, "clean" it failed, "expired" its process
-            died or stood still, "revoked" it was given back when its process was to stop.
+            died, stood still or lost its database session, "revoked" it was given back when its process was to stop.
         due_at: the moment for which it was set.
         late_by: a timedelta: how long after that this attempt was begun, by the database's clock.
         missed: how many further occurrences there were by then for which it fires, too.

@@ -8,7 +8,8 @@ from django.utils import timezone, translation
 from resourcepool.models import Topic
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.timers import handed
-from tests.taskqueue.sessions import end, keep_them, session
+from tests.taskqueue.consuming import WITHIN, Gate
+from tests.taskqueue.sessions import end, end_all, keep_them, session
 from tests.taskqueue.timers.handled import due, handling, over, states, timer, topic
 
 on_servers = pytest.mark.only("mysql", "postgresql")
@@ -52,6 +53,31 @@ def test_what_a_lost_session_broke_begins_again() -> None:
 
 
 @on_servers
+def test_a_restart_of_the_server_makes_no_dead_letters_of_what_runs() -> None:
+    topic(retry_delay=0)
+    gates = {f"n{number}": Gate() for number in range(4)}
+
+    @timers.on("t")
+    def use(one: Any) -> None:
+        session()
+        if one.attempt == 1:
+            gates[one.name](one)
+        Topic.objects.exists()
+
+    for name in gates:
+        due(name)
+    with handling(threads=4):
+        for gate in gates.values():
+            assert gate.began.wait(WITHIN)
+        end_all()
+        for gate in gates.values():
+            gate.may_end.set()
+        over(4)
+    assert states() == dict.fromkeys(gates, "done")
+    assert {(timer(name).failures, timer(name).deaths) for name in gates} == {(0, 1)}
+
+
+@on_servers
 def test_a_timer_that_always_ends_its_session_is_set_aside_with_the_error_of_that() -> None:
     topic(retries=0, retry_delay=0, most_deaths=3)
     loses(9, [])
@@ -67,10 +93,11 @@ def test_so_it_is_in_another_process_that_handles_them() -> None:
     topic(retries=0, retry_delay=0)
     ran: list[Any] = []
     loses(1, ran)
-    for _ in range(2):
-        due()  # anew each time: its fence is known
-        handed.handle(timer().pk, timer().fence)
-    assert ran == [(1, ""), (1, "")]
+    due()
+    handed.handle(timer().pk, timer().fence)
+    assert (states(), timer().failures, timer().deaths) == ({"a": "pending"}, 0, 1)
+    handed.handle(timer().pk, timer().fence)
+    assert (states(), ran) == ({"a": "done"}, [(1, ""), (2, "expired")])
 
 
 def test_language_and_time_zone_of_a_timer_are_not_those_of_its_process() -> None:
