@@ -1,5 +1,6 @@
 """Columns for text of any characters, whatever character set the database was made with."""
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
@@ -31,3 +32,8 @@ class CharField(OfAnyCharacters, _CharField):
 
 class TextField(OfAnyCharacters, _TextField):
     """Django's, for text of any characters."""
+
+
+def in_ascii(text: str) -> str:
+    r"""Return ``text`` with other characters written as in JSON, \u540d: for a database that cannot hold them."""
+    return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text)
