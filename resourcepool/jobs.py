@@ -65,13 +65,16 @@ def run(name: str, work: Callable[[Term], str]) -> str | None:
     connection = connections[term.using]
     mine = verbs.rows_of(connection, Job).filter(pk=name, fence=term.fence)
 
+    def write(**came_of_it: Any) -> None:
+        retrying(connection, lambda: mine.update(**came_of_it))
+
     def note(result: str, **came_of_it: Any) -> None:
         try:
-            retrying(connection, lambda: mine.update(result=result, **came_of_it))
+            write(result=result, **came_of_it)
         except Exception as error:
             if not dialect.refuses_text(connection, error):
                 raise
-            retrying(connection, lambda: mine.update(result=in_ascii(result), **came_of_it))
+            write(result=in_ascii(result), **came_of_it)
 
     with term:
         began_at = monotonic()
