@@ -14,6 +14,14 @@ else:  # Django's fields take no type parameters when they run
     _Field, _CharField, _TextField = object, models.CharField, models.TextField
 
 
+class _Alike(type):
+    """Has a field of Django's own count as one of these: expressions combine columns and values of one class only."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        is_own = cls.__module__ == __name__ and type(instance) in cls.__bases__
+        return is_own or super().__instancecheck__(instance)
+
+
 class OfAnyCharacters(_Field):
     """Of a field: sets its column's collation, and so its character set, where each column has its own."""
 
@@ -26,11 +34,11 @@ class OfAnyCharacters(_Field):
         return parameters
 
 
-class CharField(OfAnyCharacters, _CharField):
+class CharField(OfAnyCharacters, _CharField, metaclass=_Alike):
     """Django's, for text of any characters."""
 
 
-class TextField(OfAnyCharacters, _TextField):
+class TextField(OfAnyCharacters, _TextField, metaclass=_Alike):
     """Django's, for text of any characters."""
 
 
