@@ -8,19 +8,23 @@ thread of the beat that leads, hands the tasks to the broker, again and again wh
 """
 
 import datetime
+import json
 import logging
 import uuid
-from typing import Any
+from typing import Any, ClassVar
 
 from celery import current_app
 from celery.exceptions import OperationalError
+from celery.utils.time import maybe_make_aware
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, router, transaction
 from django.db.models import F
 from django_celery_beat.schedulers import DatabaseScheduler
+from kombu.utils.json import dumps, loads
 
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import BadOption, ResourcePoolError
+from resourcepool.hints.broker import broker_connection
 from resourcepool.taskqueue import Consumer, GivenBack, RunningTask, handler, submit
 from resourcepool.taskqueue.models import MOST_LANES, MOST_RETRIES, Stream
 from resourcepool.threads.daemon import Daemon
@@ -55,14 +59,30 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
 
     producer = None  # the consumer sends: no tick waits for the broker
 
+    _being_made: ClassVar[list[Any]] = []
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._term: Term | None = None
         self._consumer: Consumer | None = None
         self._thread: Daemon | None = None
-        super().__init__(*args, **kwargs)
+        self._is_turning = self._is_to_end = False
+        if self._being_made:  # by Celery's handler of SIGTERM, in the middle of a statement of the other one
+            kwargs["lazy"] = True
+        self._being_made.append(self)
+        try:
+            super().__init__(*args, **kwargs)
+        finally:
+            self._being_made.remove(self)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Start one due entry if this beat leads; returns the seconds until the next call."""
+        """Start one due entry if this beat leads; returns the seconds until the next call.
+
+        Raises:
+            SystemExit: it was closed. Celery's signal handler has raised that, too, but drivers may replace it.
+        """
+        if self._is_to_end:
+            raise SystemExit
+        self._is_turning = True
         try:
             term = self._term_of_this_beat()
             if term is not self._term:
@@ -75,6 +95,8 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
             logger.warning("celery beat: %s", error)
             self._read_again()
             return STANDBY
+        finally:
+            self._is_turning = False
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
         """Note that the entry is run, and submit its Celery task; nothing happens when another beat was faster.
@@ -87,22 +109,37 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
         rows = self.Model.objects.using(term.using).filter(
             pk=model.pk, enabled=True, total_run_count=entry.total_run_count
         )
-        key = f"{model.pk} {model.last_run_at.isoformat()}"
+        key = _key(entry)
         with transaction.atomic(using=term.using), term.guard():
             if rows.update(last_run_at=model.last_run_at, total_run_count=F("total_run_count") + 1):
                 _submit(entry, key)
                 return
         self._read_again()  # it was changed meanwhile
 
+    def enabled_models_qs(self) -> Any:
+        """Return all enabled entries.
+
+        django-celery-beat leaves out crontabs with a single hour that is not near: one that was missed would not run
+        when beat is back, but at a wrong hour of the next day.
+        """
+        return self.Model.objects.enabled()
+
     def sync(self) -> None:
         """Write nothing: it is written when an entry is run."""
         self._dirty.clear()
 
     def close(self) -> None:
-        """Resign, so that another beat leads at once."""
+        """Resign, so that another beat leads at once.
+
+        Celery's signal handler calls it, too, perhaps in the middle of a turn, whose transaction may have locked what
+        the consumer needs to end: then nothing is waited for. When that turn has ended, Celery calls this again.
+        """
+        for one in (self, *self._being_made):
+            one._is_to_end = True
         if self._consumer is not None and self._thread is not None:
             self._consumer.stop()
-            self._thread.join(STANDBY * 10)
+            if not self._is_turning:
+                self._thread.join(STANDBY * 10)
         super().close()
 
     def _term_of_this_beat(self) -> Term | None:
@@ -125,17 +162,19 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
 def send(task: RunningTask) -> str:
     """Hand a Celery task to the broker; returns its id. While that is away the task waits, however long."""
     wanted = task.params
+    args, kwargs = _unpacked(wanted["args"]), _unpacked(wanted["kwargs"])
     options: dict[str, Any] = {
         name: datetime.datetime.fromisoformat(value) if name in MOMENTS and isinstance(value, str) else value
-        for name, value in wanted["options"].items()
+        for name, value in _unpacked(wanted["options"]).items()
     }
     known = current_app.tasks.get(wanted["task"])
-    args, kwargs = wanted["args"], wanted["kwargs"]
     try:
-        if known is not None:
-            known.apply_async(args, kwargs, task_id=wanted["id"], **options)
-        else:
-            current_app.send_task(wanted["task"], args, kwargs, task_id=wanted["id"], **options)
+        with broker_connection(current_app) as connection:
+            options = {**options, "task_id": wanted["id"], "connection": connection, "retry": False}
+            if known is not None:
+                known.apply_async(args, kwargs, **options)
+            else:
+                current_app.send_task(wanted["task"], args, kwargs, **options)
     except AWAY as error:  # no failure: after so many of them it would be given up
         logger.warning("celery beat: task %s waits for the broker: %s", task, error)
         raise GivenBack(f"{type(error).__name__}: {error}", after=ASK_AGAIN) from error
@@ -151,6 +190,12 @@ def _submit(entry: Any, key: str) -> None:
         logger.error("celery beat: %r cannot be sent and is passed over: %s", entry.name, error)  # noqa: TRY400
 
 
+def _key(entry: Any) -> str:
+    """Return a key for the run of an entry that follows the last one: who saves an outdated copy starts none again."""
+    last_run_at = maybe_make_aware(entry.last_run_at).astimezone(datetime.UTC)
+    return f"{entry.model.pk} {entry.total_run_count} {last_run_at.isoformat()}"
+
+
 def _sendable(entry: Any, key: str) -> dict[str, Any]:
     options = dict(entry.options)
     if isinstance(seconds := options.get("expires"), int):  # from now on, however long the broker is away
@@ -159,8 +204,18 @@ def _sendable(entry: Any, key: str) -> dict[str, Any]:
         name: value.isoformat() if isinstance(value, datetime.datetime) else value
         for name, value in options.items()
     }
+    values = {"args": entry.args, "kwargs": entry.kwargs, "options": options}
     celery_id = str(uuid.uuid5(ENTRIES, key))
-    return {"task": entry.task, "id": celery_id, "args": entry.args, "kwargs": entry.kwargs, "options": options}
+    return {"task": entry.task, "id": celery_id, **{name: _packed(value) for name, value in values.items()}}
+
+
+def _packed(value: Any) -> Any:
+    """Return plain JSON for what Celery has its own JSON for: moments, decimal numbers, UUIDs."""
+    return json.loads(dumps(value))
+
+
+def _unpacked(value: Any) -> Any:
+    return loads(json.dumps(value))
 
 
 def _refuse_two_databases(model: Any) -> None:

@@ -12,19 +12,22 @@ import contextlib
 import datetime
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from celery import Task, current_app
-from django.db import router
+from django.db import connections, router
 
+from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
+from resourcepool.hints.broker import REACHED_WITHIN, broker_connection
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.timers.claiming import HANDED_FOR
 from resourcepool.taskqueue.timers.models import Timer, Topic
+from resourcepool.taskqueue.timers.scheduling import make_topic
 
 TOPIC = "celery"
 DEFAULTS = {"retries": 1_000, "retry_delay": 5.0}
-REACHED_WITHIN = 4  # seconds for a broker to answer
 REFUSED = ("countdown", "eta", "task_id")
 
 
@@ -59,8 +62,9 @@ def apply_async_at(
             raise BadOption(
                 refused, options[refused], because="apply_async_at sets it; say when by after or at"
             )
-    topics = Topic.objects.using(router.db_for_write(Timer))
-    topics.get_or_create(pk=TOPIC, defaults=DEFAULTS)
+    using = router.db_for_write(Timer)
+    if not retrying(connections[using], Topic.objects.using(using).filter(pk=TOPIC).exists):
+        retrying(connections[using], partial(make_topic, using, TOPIC, **DEFAULTS))
     told = {
         "task": task if isinstance(task, str) else task.name,
         "args": list(args),
@@ -75,7 +79,9 @@ def apply_async_at(
 def send(timer: timers.RunningTimer) -> None:
     """Hand the task to the broker."""
     told = timer.payload
-    current_app.send_task(told["task"], told["args"], told["kwargs"], **told["options"])
+    with broker_connection(current_app) as connection:
+        options = {"retry": False, **told["options"], "connection": connection}
+        current_app.send_task(told["task"], told["args"], told["kwargs"], **options)
 
 
 @contextlib.contextmanager
@@ -84,7 +90,7 @@ def by_celery() -> Iterator[Callable[[int, int, float | None], object]]:
 
     A handler's ``max_runtime`` is the hard time limit of its task: a prefork worker kills the process.
     """
-    with current_app.connection_for_write(connect_timeout=REACHED_WITHIN) as connection:
+    with broker_connection(current_app) as connection:
         connection.ensure_connection(max_retries=1, timeout=REACHED_WITHIN)
 
         def send(pk: int, fence: int, most: float | None) -> None:

@@ -8,6 +8,7 @@ from django.db import DatabaseError, InterfaceError, connections, models
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
+from resourcepool import dialect
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
@@ -15,9 +16,9 @@ from resourcepool.elections.election import Election
 from resourcepool.elections.models import AbstractElection
 from resourcepool.elections.term import Term
 from resourcepool.events import Sentence, SentenceField, say
-from resourcepool.exceptions import ResourcePoolError
+from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.leases import verbs
-from resourcepool.text import TextField
+from resourcepool.text import TextField, in_ascii
 
 # What the jobs are called, in their rows and wherever they are shown.
 SWEEP, PRUNE, STATISTICS = gettext_noop("sweep"), gettext_noop("prune history"), gettext_noop("statistics")
@@ -64,20 +65,30 @@ def run(name: str, work: Callable[[Term], str]) -> str | None:
     connection = connections[term.using]
     mine = verbs.rows_of(connection, Job).filter(pk=name, fence=term.fence)
 
-    def note(**came_of_it: Any) -> None:
+    def write(**came_of_it: Any) -> None:
         retrying(connection, lambda: mine.update(**came_of_it))
+
+    def note(result: str, **came_of_it: Any) -> None:
+        try:
+            write(result=result, **came_of_it)
+        except Exception as error:
+            if not dialect.refuses_text(connection, error):
+                raise
+            write(result=in_ascii(result), **came_of_it)
 
     with term:
         began_at = monotonic()
         try:
             result = work(term)
         except Exception as error:
+            if isinstance(error, LeaseLost) and not term.is_leader:
+                raise  # another process does it by now; what this one has done stands
             try:
-                note(failed_at=DbNow(), result=_failure(error))
+                note(_failure(error), failed_at=DbNow())
             except TROUBLE as trouble:  # what ``work`` has met matters more
                 logger.warning("that the job %r failed was not written down: %s", name, trouble)
             raise
-        note(done_at=DbNow(), failed_at=None, seconds=monotonic() - began_at, result=result)
+        note(result, done_at=DbNow(), failed_at=None, seconds=monotonic() - began_at)
     return result
 
 

@@ -172,7 +172,8 @@ def tell(fact: Fact) -> None:
 def tell_heard(fact: Fact, recorded: bool, connection: BaseDatabaseWrapper) -> None:
     """Do the same for a caller that has asked, before it made the fact, whether it is heard and ``is_recorded``."""
     if connection.in_atomic_block:
-        transaction.on_commit(partial(_send, fact, recorded), using=fact.using, robust=True)
+        # Not ``robust``, for ``_send`` raises nothing: Django would swallow what a signal handler raises meanwhile.
+        transaction.on_commit(partial(_send, fact, recorded), using=fact.using)
     else:
         _send(fact, recorded)
 

@@ -7,7 +7,7 @@ While the database is away, or settings are wrong, they fail with a line in the 
 """
 
 import logging
-import signal
+import traceback
 from collections.abc import Callable
 
 from celery import shared_task
@@ -61,9 +61,10 @@ def run_timer(pk: int, fence: int) -> str:
 
 
 def _ends_process(error: BaseException) -> bool:
-    """Tell whether Celery ends this process by it: billiard makes an exit code of a signal to one of its pool."""
-    if isinstance(error, SystemExit) and isinstance(error.code, int):
-        return -error.code in range(256 - signal.NSIG, 256)
+    """Tell whether Celery ends this process by it. A signal to one of its pool is a SystemExit, raised by billiard."""
+    if isinstance(error, SystemExit):
+        *_, (frame, _line) = traceback.walk_tb(error.__traceback__)
+        return str(frame.f_globals.get("__name__")).startswith("billiard.")
     return isinstance(error, KeyboardInterrupt | WorkerShutdown | WorkerTerminate)
 
 

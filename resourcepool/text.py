@@ -1,5 +1,6 @@
 """Columns for text of any characters, whatever character set the database was made with."""
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
@@ -11,6 +12,14 @@ if TYPE_CHECKING:
     _TextField = models.TextField[Any, Any]
 else:  # Django's fields take no type parameters when they run
     _Field, _CharField, _TextField = object, models.CharField, models.TextField
+
+
+class _Alike(type):
+    """Has a field of Django's own count as one of these: expressions combine columns and values of one class only."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        is_own = cls.__module__ == __name__ and type(instance) in cls.__bases__
+        return is_own or super().__instancecheck__(instance)
 
 
 class OfAnyCharacters(_Field):
@@ -25,9 +34,14 @@ class OfAnyCharacters(_Field):
         return parameters
 
 
-class CharField(OfAnyCharacters, _CharField):
+class CharField(OfAnyCharacters, _CharField, metaclass=_Alike):
     """Django's, for text of any characters."""
 
 
-class TextField(OfAnyCharacters, _TextField):
+class TextField(OfAnyCharacters, _TextField, metaclass=_Alike):
     """Django's, for text of any characters."""
+
+
+def in_ascii(text: str) -> str:
+    r"""Return ``text`` with other characters written as in JSON, \u540d: for a database that cannot hold them."""
+    return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text)

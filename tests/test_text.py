@@ -8,14 +8,14 @@ from unittest import mock
 import pytest
 from django.db import DataError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
+from django.db.models import Case, F, TextField, Value, When
 
-from resourcepool.models import Stream, Task, Timer
+from resourcepool.models import Proxy, Stream, Task, Timer
 from resourcepool.taskqueue import NewTask, handler, submit, submit_many, timers
+from tests.app.rows import new
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.taskqueue.consuming import consuming, finished, states, stream, task
 from tests.taskqueue.timers.handled import due, handling, over, timer
-
-pytestmark = pytest.mark.only("mysql", "postgresql")
 
 NAME = "resourcepool_of_western_europe"
 MADE = {
@@ -117,6 +117,7 @@ def test_what_a_column_cannot_hold_is_refused_and_never_stored_as_something_else
 SAID = {"result": '{"said": "\\u540d\\ud83d\\ude00"}', "error": "ValueError: \\u540d\\ud83d\\ude00"}
 
 
+@pytest.mark.only("mysql", "postgresql")
 def test_no_text_of_a_timers_result_or_error_ends_the_node(narrow: None) -> None:
     @timers.on("t")
     def say(one: timers.RunningTimer) -> dict[str, str]:
@@ -134,6 +135,7 @@ def test_no_text_of_a_timers_result_or_error_ends_the_node(narrow: None) -> None
         assert (timer("result").state, timer("error").state) == ("done", "dead")
 
 
+@pytest.mark.only("mysql", "postgresql")
 def test_no_text_of_a_tasks_result_or_error_ends_the_consumer(narrow: None) -> None:
     @handler("say")
     def say(one: Any) -> dict[str, str]:
@@ -149,3 +151,13 @@ def test_no_text_of_a_tasks_result_or_error_ends_the_consumer(narrow: None) -> N
             finished(2)
         assert {key: task(key).outcome for key in SAID} == SAID
         assert states() == {"result": "done", "error": "dead"}
+
+
+def test_the_columns_combine_with_texts_of_djangos_own_in_expressions() -> None:
+    row = new(Proxy, notes="some")
+    rows = Proxy.objects.annotate(
+        first=Case(When(pk=0, then=Value("none")), default=F("status")),
+        last=Case(When(pk=0, then=F("status")), default=Value("other")),
+        text=Case(When(pk=0, then=Value("none", TextField())), default=F("notes")),
+    )
+    assert rows.values_list("first", "last", "text").get() == (row.status, "other", "some")

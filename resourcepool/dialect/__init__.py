@@ -35,7 +35,7 @@ from resourcepool.dialect.expressions import (
     read_clock,
 )
 from resourcepool.dialect.statement import all_rows, row_count, run
-from resourcepool.dialect.supported import of, refuses_text, supports, trouble
+from resourcepool.dialect.supported import of, refuses_text, supports, trouble, violates
 from resourcepool.dialect.transactions import BRIEF, brief_transaction, limit_idle
 
 __all__ = [
@@ -79,4 +79,5 @@ __all__ = [
     "run",
     "supports",
     "trouble",
+    "violates",
 ]

@@ -125,6 +125,10 @@ class Dialect:
         """Whether ``error`` of the driver says that a character cannot be stored, or sent."""
         return False
 
+    def violates(self, error: Exception, constraint: str) -> bool:
+        """Whether ``error`` says that an insertion would break this unique constraint."""
+        return False
+
     def refuse_damage(self, connection: BaseDatabaseWrapper) -> None:
         """Raise DataError if an insertion that ignores existing keys has stored something else than it was given."""
 

@@ -1,5 +1,6 @@
 """MariaDB and MySQL."""
 
+import re
 from typing import Any
 
 from django.db import DatabaseError, DataError, InterfaceError
@@ -116,6 +117,10 @@ class MySQL(Dialect):
 
     def refuses_text(self, error: Exception) -> bool:
         return bool(error.args) and error.args[0] in _NO_TEXT
+
+    def violates(self, error: Exception, constraint: str) -> bool:
+        code, said = (*error.args, None, None)[:2]
+        return code == EXISTS and re.search(rf"[.']{constraint}'$", str(said)) is not None
 
     def refuse_damage(self, connection: BaseDatabaseWrapper) -> None:
         # INSERT IGNORE ignores more than existing keys: of text that a column cannot hold it stores "??".

@@ -103,6 +103,10 @@ class PostgreSQL(Dialect):
         chosen = getattr(connection, "isolation_level", None)
         return getattr(chosen, "name", "READ_COMMITTED") == "READ_COMMITTED"
 
+    def violates(self, error: Exception, constraint: str) -> bool:
+        said = getattr(error.__cause__, "diag", None)
+        return _state(error) == "23505" and getattr(said, "constraint_name", None) == constraint
+
     def refuses_text(self, error: Exception) -> bool:
         return _state(error) in _NO_TEXT
 

@@ -38,3 +38,8 @@ def trouble(connection: BaseDatabaseWrapper, error: Exception) -> Trouble | None
 def refuses_text(connection: BaseDatabaseWrapper, error: Exception) -> bool:
     """Whether a statement failed for a character that the database, or the connection, cannot hold."""
     return isinstance(error, UnicodeEncodeError) or of(connection).refuses_text(error)
+
+
+def violates(connection: BaseDatabaseWrapper, error: Exception, constraint: str) -> bool:
+    """Whether an insertion failed because it would break this unique constraint."""
+    return of(connection).violates(error, constraint)

@@ -1,6 +1,7 @@
 """This process's own address, sender and listener; a forked child begins with its own."""
 
 import atexit
+import logging
 import os
 import secrets
 import threading
@@ -8,13 +9,15 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from django.db import connections, transaction
+from django.db import DatabaseError, InterfaceError, connections, transaction
 
 from resourcepool.conf import setting
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.hints.listener import Listener
 from resourcepool.hints.sender import Sender
 from resourcepool.hints.transport import Transport
+
+logger = logging.getLogger(__name__)
 
 FORK_TIMEOUT = 0.2  # seconds for which a fork waits for what the threads are saying
 MOST = 2**23  # addresses: what a hand-over tells is one of them and a ticket in one number of 63 bits
@@ -59,10 +62,14 @@ def after_commit(using: str, tell: Callable[..., object], *given: Any) -> None:
     connection = connections[using]
     if connection.in_atomic_block or connection.get_autocommit():
 
-        def told() -> None:  # Django cannot name a ``partial`` that fails, and fails itself
-            tell(*given)
+        def told() -> None:
+            try:
+                tell(*given)
+            except (DatabaseError, InterfaceError, ResourcePoolError) as error:  # what was committed counts
+                logger.warning("nobody was told: %s", error)
 
-        transaction.on_commit(told, using=using, robust=True)
+        # Not ``robust``: Django would swallow what a signal handler raises meanwhile.
+        transaction.on_commit(told, using=using)
 
 
 def listen(wake: Callable[[], object]) -> None:

@@ -4,7 +4,6 @@ The history records what operators do and what is given up (docs/history.md). Su
 many to record.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -14,6 +13,7 @@ from django.db.models import F, Value
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
+from resourcepool import dialect
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence, SentenceField, say
@@ -35,11 +35,6 @@ def counted(tasks: int) -> str:
 def about(name: str, why: str) -> str:
     """Return the reason of an event: which unit of work it is about, and ``why``."""
     return say("about", name=name, why=why) if why else name
-
-
-def in_ascii(text: str) -> str:
-    r"""Return ``text`` with other characters written as in JSON, \u540d: for a database that cannot hold them."""
-    return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text)
 
 
 def changed(rows: Any, what: What, actor: str, why: str, /, **changes: Any) -> int:
@@ -157,14 +152,23 @@ class AbstractWork(models.Model):
         return "/".join(str(getattr(self, name)) for name in self.named_by)
 
     def insert(self, using: str) -> bool:
-        """Insert this new row; False: there is one of this name already."""
-        self.pk = None  # a try whose commit failed has set it, and another row may have it by now
+        """Insert this new row; False: there is one of this name already, which no earlier try to insert it has made."""
+        tried, self.pk = (
+            self.pk,
+            None,
+        )  # a try whose commit failed has set it, and another row may have it by now
         try:
             with transaction.atomic(using=using):
                 self.save(force_insert=True, using=using)
-        except IntegrityError:
+        except IntegrityError as error:
             rows = type(self).objects.using(using)  # type: ignore[attr-defined]  # of each concrete model
-            if not rows.called(*(getattr(self, name) for name in self.named_by)).exists():
+            mine = rows.called(*(getattr(self, name) for name in self.named_by))
+            (named,) = self._meta.constraints
+            if (found := mine.values_list("pk", flat=True).first()) is not None:
+                self.pk = found
+                return bool(found == tried)
+            # One that was committed after a transaction's snapshot was made is not seen in it.
+            if not dialect.violates(connections[using], error, named.name):
                 raise
             return False
         return True

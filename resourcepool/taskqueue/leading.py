@@ -21,7 +21,7 @@ from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue import attempts, handlers
-from resourcepool.taskqueue.abstract import about, counted, in_ascii
+from resourcepool.taskqueue.abstract import about, counted
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.policy import (
     End,
@@ -36,6 +36,7 @@ from resourcepool.taskqueue.policy import (
 )
 from resourcepool.taskqueue.running import Result, RunningTask
 from resourcepool.taskqueue.turning import GIVEN_BACK, Turns
+from resourcepool.text import in_ascii
 
 logger = logging.getLogger(__name__)
 

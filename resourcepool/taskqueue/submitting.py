@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from django.db import connections, router
 
 from resourcepool import hints, options
-from resourcepool.database.retry import retrying
+from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbNow, in_columns
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, DatabaseUnavailable
 from resourcepool.taskqueue import checking
 from resourcepool.taskqueue.abstract import names_of
 from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, Stream, Task
@@ -76,14 +76,27 @@ def submit(
     using = router.db_for_write(Task)
     address = _address(using, stream)
 
-    is_new = retrying(connections[using], partial(row.insert, using))
+    def settle() -> bool:
+        if row.pk and not _leaves_a_row(using, row):
+            raise DatabaseUnavailable(f"task {row} may have been submitted, and have been done since")
+        raise Unsettled
+
+    is_new = retrying(connections[using], partial(row.insert, using), settle=settle)
     if address:
         hints.after_commit(using, hints.send, address)
     return Submitted(row.key, is_new)
 
 
+def _leaves_a_row(using: str, row: Task) -> bool:
+    """Whether one can tell if this task was submitted and is done: its row is there, or would still be."""
+    there_is = Task.objects.using(using).called(row.stream_id, row.key).exists()
+    return there_is or Stream.objects.using(using).filter(pk=row.stream_id, done_kept__gt=0).exists()
+
+
 def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
     """Add many tasks, in this order, in statements of up to 1,000; returns how many keys were new.
+
+    Keys that a try added whose answer was lost count as known.
 
     Nothing is added if one of them is not allowed. Outside a transaction of the caller each statement commits by
     itself: after an error, repeat the call with the same keys.

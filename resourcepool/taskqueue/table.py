@@ -81,7 +81,7 @@ def insert(
     insertion = ops.insert_statement(on_conflict=OnConflict.IGNORE)
     end = ops.on_conflict_suffix_sql(columns, OnConflict.IGNORE, [], [])
     sql = f"{insertion} {ops.quote_name(meta.db_table)} ({quoted}) VALUES {', '.join(values)} {end}"
-    with transaction.atomic(using=connection.alias):
+    with transaction.atomic(using=connection.alias, savepoint=False):
         added = dialect.run(connection, sql, params, dialect.row_count)
         speaks.refuse_damage(connection)
     return int(added)

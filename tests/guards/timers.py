@@ -22,6 +22,27 @@ TIMERS = (
         "mariadb",
     ),
     Mutation(
+        "timers: an exit code of a handler is not Celery's",
+        "tasks.py",
+        'return str(frame.f_globals.get("__name__")).startswith("billiard.")',
+        "return True",
+        HANDED,
+    ),
+    Mutation(
+        "jobs: one that lost its lease has not failed",
+        "jobs.py",
+        "if isinstance(error, LeaseLost) and not term.is_leader:",
+        "if False:",
+        ("tests/jobs",),
+    ),
+    Mutation(
+        "hints: what a signal handler raises is not swallowed",
+        "hints/process.py",
+        "transaction.on_commit(told, using=using)",
+        "transaction.on_commit(told, using=using, robust=True)",
+        ("tests/hints/test_sender.py",),
+    ),
+    Mutation(
         "timers: a lost answer sets none twice",
         SCHEDULING,
         "if set_at in tried:",

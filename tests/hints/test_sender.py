@@ -8,10 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from resourcepool import hints
-from resourcepool.hints import choice, process
+from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.hints import after_commit, choice, process
 from resourcepool.hints.sender import ASK_AGAIN, Sender
+from resourcepool.models import Proxy
+from resourcepool.signals import Fact, What, tell_heard
 from tests.committed import Clock
 from tests.hints.conftest import choose
 from tests.hints.ends import LONG
@@ -233,3 +237,38 @@ def test_the_end_of_the_process_waits_for_a_service_that_hangs_once(
     for _ in range(3):
         hints.flush_at_exit()
     assert waited == [process.EXIT_TIMEOUT, 0.0, 0.0]
+
+
+class OutOfTime(Exception):
+    """What a project's handler of SIGALRM raises."""
+
+
+def interrupted(*_: object) -> None:
+    raise OutOfTime
+
+
+def test_what_a_signal_handler_raises_while_others_are_told_reaches_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(OutOfTime), transaction.atomic():
+        after_commit("default", interrupted)
+    monkeypatch.setattr("resourcepool.signals._send", interrupted)
+    row = Proxy.objects.create(host="198.51.100.7", port=8080)
+    proxy_freed = Fact(What.FREED, Proxy, "default", row.pk, 1)
+    with pytest.raises(OutOfTime), transaction.atomic():
+        tell_heard(proxy_freed, False, connection)
+    assert Proxy.objects.exists(), "what was committed stays"
+
+
+@pytest.mark.parametrize(
+    "error", [OperationalError("gone"), InterfaceError("closed"), DatabaseUnavailable("away")]
+)
+def test_that_nobody_can_be_told_is_no_error_of_what_was_committed(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise error
+
+    with transaction.atomic():
+        after_commit("default", fail)
+    assert f"nobody was told: {error}" in caplog.messages

@@ -8,6 +8,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import translation
 
+from resourcepool.elections import Election
 from resourcepool.events import say, shown
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.jobs import MAX_RESULT, run
@@ -109,6 +110,33 @@ def test_one_that_lost_its_lease_is_told_and_overwrites_nothing() -> None:
     row = Job.objects.get()
     assert columns(row)["result"] == ""
     assert columns(row)["holder"] == "another"
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_one_that_lost_its_lease_has_not_failed(is_taken: bool) -> None:
+    def slow(lease: Any) -> str:
+        if is_taken:
+            steal(Job.objects.get(), holder="another")
+        lease.lose("it stood still for too long")
+        lease.ensure_held()
+        return "late"
+
+    with pytest.raises(LeaseLost):
+        run("sweep", slow)
+    assert jobs()["sweep"].failed is None
+
+
+def test_one_that_loses_another_lease_has_failed() -> None:
+    def borrows(_: Any) -> str:
+        other = Election("another job", Job).try_now()
+        assert other is not None
+        other.lose("for a test")
+        other.ensure_held()
+        return "late"
+
+    with pytest.raises(LeaseLost):
+        run("sweep", borrows)
+    assert jobs()["sweep"].failed is not None
 
 
 def test_what_a_job_has_met_is_raised_even_if_it_cannot_be_written_down(

@@ -1,7 +1,11 @@
 """Every test here works on committed rows."""
 
+import socket
+from collections.abc import Iterator
+
 import pytest
 
+from project.celery import app
 from tests.committed import *  # noqa: F403 (fixtures)
 
 
@@ -14,3 +18,13 @@ def _on_committed_rows(transactional_db: None) -> None:
 def _forgotten_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resourcepool.taskqueue.handlers.of_tasks.known", {})
     monkeypatch.setattr("resourcepool.taskqueue.timers.handling.of_timers.known", {})
+
+
+@pytest.fixture
+def mute_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Celery's broker takes connections, and says nothing."""
+    monkeypatch.setattr("resourcepool.hints.broker.REACHED_WITHIN", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setattr(app.conf, "broker_url", f"redis://127.0.0.1:{server.getsockname()[1]}/0")
+        app.set_default()
+        yield

@@ -2,25 +2,32 @@
 
 import datetime
 import json
+import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import redis
+from django.db import OperationalError, connection
 from django.utils import timezone
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
+from django_celery_beat.schedulers import DatabaseScheduler
 
 from project.celery import app
+from resourcepool import celery_beat
 from resourcepool.celery_beat import DEFAULTS, STREAM, LeasedDatabaseScheduler
 from resourcepool.elections import Election
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task
+from resourcepool.threads.daemon import Daemon
 from tests.eventually import eventually
 from tests.servers.redis import Redis, redis_server
 from tests.servers.server import ServerMissing
 from tests.spawned import Child, Spawner
 
 SOON = 60
+LONG_AGO = timezone.now() - datetime.timedelta(days=2)
 
 
 def beat() -> None:
@@ -29,6 +36,36 @@ def beat() -> None:
 
     scheduler = "resourcepool.celery_beat:LeasedDatabaseScheduler"
     app.start(["beat", "--max-interval=1", "--loglevel=INFO", "--pidfile=", "-S", scheduler])
+
+
+def sigterm(*_: object, **__: object) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def sigterm_replaced_by_an_error(*_: object, **__: object) -> None:
+    """As drivers do whose session was interrupted in the middle of a statement."""
+    try:
+        sigterm()
+    except SystemExit:
+        raise OperationalError("commands out of sync") from None
+
+
+def beat_that_is_told_to_end(where: str, how: str) -> None:
+    """Be a beat that gets SIGTERM in the middle of its work; say so if it waits for others within a transaction."""
+    join = Daemon.join
+
+    def said(daemon: Daemon, seconds: float) -> None:
+        print("waits within a transaction" if connection.in_atomic_block else "waits", flush=True)
+        join(daemon, seconds)
+
+    Daemon.join = said  # type: ignore[method-assign]
+    tell = {"sigterm": sigterm, "replaced": sigterm_replaced_by_an_error}[how]
+    if where == "at its start":
+        of: Any = DatabaseScheduler
+        of.Entry.from_entry = tell
+    else:
+        celery_beat.submit = tell  # type: ignore[assignment]
+    beat()
 
 
 @pytest.fixture(autouse=True)
@@ -109,6 +146,19 @@ def test_what_is_due_while_the_broker_is_away_waits_for_it_and_has_not_failed(sp
         eventually(lambda: sent(server.url), SOON)
         eventually(lambda: Task.objects.filter(state=Task.State.DONE).exists(), SOON)
         assert len(sent(server.url)) == 1
+
+
+@pytest.mark.parametrize("where", ["at its start", "while it notes a run"])
+@pytest.mark.parametrize("how", ["sigterm", "replaced"])
+def test_sigterm_ends_a_beat_at_once_whatever_it_does_just_then(spawn: Spawner, where: str, how: str) -> None:
+    Stream.objects.create(name=STREAM)
+    every = IntervalSchedule.objects.create(every=1, period=IntervalSchedule.DAYS)
+    PeriodicTask.objects.create(name="daily", task="reports.make", interval=every, last_run_at=LONG_AGO)
+    child = spawn(beat_that_is_told_to_end, where, how, CELERY_BROKER_URL="memory://")
+    assert child.wait() == 0
+    assert "waits within a transaction" not in child.output
+    assert ("waits" in child.output) == (where == "while it notes a run")
+    assert (leader(), runs("daily"), Task.objects.count()) == ("", 0, 0)
 
 
 @pytest.fixture

@@ -1,18 +1,23 @@
 """Entries of the leading beat that cannot be sent, expire, or were changed meanwhile hold up no other."""
 
 import datetime
+import decimal
 import json
+import uuid
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.utils import timezone
-from django_celery_beat.models import IntervalSchedule, PeriodicTask
+from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
+from kombu.utils.json import dumps
 
 from project.celery import app
-from resourcepool.celery_beat import STREAM, LeasedDatabaseScheduler
+from resourcepool.celery_beat import ASK_AGAIN, STREAM, LeasedDatabaseScheduler, send
 from resourcepool.elections import Election
 from resourcepool.models import Stream, Task
+from resourcepool.taskqueue import GivenBack
 
 LONG_AGO = timezone.now() - datetime.timedelta(hours=2)
 
@@ -28,6 +33,7 @@ def beat(monkeypatch: pytest.MonkeyPatch) -> Iterator[LeasedDatabaseScheduler]:
         yield scheduler
     PeriodicTask.objects.all().delete()
     IntervalSchedule.objects.all().delete()
+    CrontabSchedule.objects.all().delete()
 
 
 def entry(name: str, **options: Any) -> PeriodicTask:
@@ -82,6 +88,69 @@ def test_a_disabled_or_deleted_entry_is_not_started_and_an_edited_one_once(
     PeriodicTask.objects.filter(pk=edited.pk).update(total_run_count=7)
     assert list(turned(beat)) == ["edited"]
     assert PeriodicTask.objects.get(name="edited").total_run_count == 8
+
+
+def test_a_crontab_of_a_single_hour_that_was_missed_is_run_when_beat_is_back(
+    beat: LeasedDatabaseScheduler,
+) -> None:
+    away = timezone.now() + datetime.timedelta(hours=12)
+    daily = CrontabSchedule.objects.create(hour=str(away.hour), minute="0", timezone="UTC")
+    missed = timezone.now() - datetime.timedelta(days=2)
+    PeriodicTask.objects.create(name="daily", task="daily", crontab=daily, last_run_at=missed)
+    assert list(turned(beat)) == ["daily"]
+
+
+def test_an_entry_that_is_saved_from_a_copy_that_was_read_before_it_ran_is_not_run_again(
+    beat: LeasedDatabaseScheduler,
+) -> None:
+    copy = PeriodicTask.objects.get(pk=entry("hourly").pk)
+    assert list(turned(beat)) == ["hourly"]
+    copy.description = "edited in the admin, in a form that was opened before"
+    copy.save()
+    turned(beat)
+    beat._read_again()
+    turned(beat)
+    assert Task.objects.count() == 1
+    assert PeriodicTask.objects.get().last_run_at > LONG_AGO
+    PeriodicTask.objects.update(last_run_at=LONG_AGO)
+    beat._read_again()
+    turned(beat)
+    assert Task.objects.count() == 2, "its next run is one of its own"
+
+
+ARGUMENTS = [
+    datetime.datetime(2026, 1, 2, 3, 4, 5, 6, datetime.UTC),
+    datetime.date(2026, 1, 2),
+    decimal.Decimal("1.10"),
+    uuid.UUID(int=7),
+    {"名": [1, None]},
+]
+
+
+def test_arguments_that_only_celery_has_json_for_arrive_as_they_are(
+    beat: LeasedDatabaseScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr(app, "send_task", lambda *args, **options: sent.append((args, options)))
+    app.set_default()
+    entry(
+        "typed", args=dumps(ARGUMENTS), kwargs=dumps({"at": ARGUMENTS[0]}), headers=dumps({"on": ARGUMENTS[1]})
+    )
+    params = turned(beat)["typed"]
+    send(SimpleNamespace(params=params))  # type: ignore[arg-type]
+    ((_, args, kwargs), options) = sent[0]
+    assert (args, kwargs) == (ARGUMENTS, {"at": ARGUMENTS[0]})
+    assert options["headers"]["on"] == ARGUMENTS[1]
+    assert options["task_id"] == params["id"]
+
+
+def test_a_broker_that_answers_nothing_is_asked_again_later(
+    beat: LeasedDatabaseScheduler, mute_broker: None
+) -> None:
+    entry("hourly")
+    with pytest.raises(GivenBack, match="OperationalError") as given:
+        send(SimpleNamespace(params=turned(beat)["hourly"]))  # type: ignore[arg-type]
+    assert given.value.after == ASK_AGAIN
 
 
 def test_an_entry_of_one_run_is_started_once(beat: LeasedDatabaseScheduler) -> None:

@@ -2,17 +2,20 @@
 
 import contextlib
 import datetime
+from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 
-from resourcepool.exceptions import BadOption
-from resourcepool.models import Task
+from resourcepool.exceptions import BadOption, DatabaseUnavailable
+from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import NewTask, handler, submit, submit_many
 from tests.app.rows import columns
-from tests.eventually import at_once
+from tests.concurrency.wire import Wire, wired
+from tests.eventually import InBackground, at_once
+from tests.queues.crew import COMMIT
 from tests.taskqueue.consuming import states, stream, task
 
 
@@ -86,6 +89,65 @@ def test_what_is_rolled_back_to_a_savepoint_was_not_submitted() -> None:
             raise ZeroDivisionError
         assert submit("oracle", "note", key="b").is_new
     assert states() == {"a": "ready", "b": "ready"}
+
+
+@contextlib.contextmanager
+def isolation(level: str) -> Iterator[None]:
+    session = {"mysql": "SET SESSION TRANSACTION", "postgresql": "SET SESSION CHARACTERISTICS AS TRANSACTION"}
+    statement = f"{session[connection.vendor]} ISOLATION LEVEL "
+    with connection.cursor() as cursor:
+        cursor.execute(statement + level)
+        try:
+            yield
+        finally:
+            cursor.execute(statement + "READ COMMITTED")
+
+
+@pytest.mark.only("mysql", "postgresql")
+@pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+def test_a_key_that_is_newer_than_the_snapshot_of_the_callers_transaction_is_there(level: str) -> None:
+    stream()
+    stream("other")
+    with isolation(level), transaction.atomic():
+        assert Stream.objects.count() == 2  # its snapshot is made
+        assert InBackground(lambda: submit("oracle", "first", key="a")).result(30).is_new
+        assert not submit("oracle", "second", key="a").is_new
+        assert submit("other", "second", key="a").is_new, "the transaction goes on"
+        assert submit("oracle", "second", key="b").is_new
+    types = Task.objects.filter(stream_id="oracle").values_list("key", "type")
+    assert dict(types) == {"a": "first", "b": "second"}
+    assert states("other") == {"a": "ready"}
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    with wired() as (wire, _):
+        Stream.objects.exists()  # connects
+        yield wire
+
+
+def do_it() -> None:
+    """Do the task, as a consumer of a stream that keeps no finished tasks does."""
+    Task.objects.all().delete()
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_a_task_whose_commit_was_not_answered_is_known_to_be_ones_own(wire: Wire) -> None:
+    stream()
+    wire.cut_after(COMMIT)
+    assert submit("oracle", "note", key="a").is_new
+    assert (wire.cuts, states()) == (1, {"a": "ready"})
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_where_no_row_is_left_of_a_task_that_is_done_its_submitter_is_told_that_nobody_knows(
+    wire: Wire,
+) -> None:
+    stream(done_kept=0)
+    wire.cut_after(COMMIT, meanwhile=do_it)
+    with pytest.raises(DatabaseUnavailable, match="oracle/a may have been submitted, and have been done since"):
+        submit("oracle", "note", key="a")
+    assert (wire.cuts, states()) == (1, {})
 
 
 def test_a_task_may_be_submitted_while_autocommit_is_off() -> None:
@@ -228,3 +290,24 @@ def test_a_task_whose_commit_failed_is_submitted_again_whatever_others_did_meanw
     submit("oracle", "note", key="b")
     assert row.insert("default")
     assert states() == {"b": "ready", "a": "ready"}
+
+
+def test_a_task_whose_commit_failed_is_not_taken_for_one_that_another_has_submitted_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream()
+    errors, commit = [OperationalError("database is locked")], connection._commit
+
+    def fail() -> None:
+        if errors:
+            raise errors.pop()
+        commit()
+
+    monkeypatch.setattr(connection, "_commit", fail)
+    row = Task(stream_id="oracle", key="a", type="note")
+    with pytest.raises(OperationalError):
+        row.insert("default")
+    submit("oracle", "note", key="takes the primary key of the one that failed, on SQLite")
+    submit("oracle", "faster", key="a")
+    assert not row.insert("default")
+    assert task("a").type == "faster"

@@ -14,10 +14,11 @@ from resourcepool.database.clock import monotonic
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction, from_columns
 from resourcepool.events import say
 from resourcepool.signals import Fact, What, tell
-from resourcepool.taskqueue.abstract import about, in_ascii
+from resourcepool.taskqueue.abstract import about
 from resourcepool.taskqueue.timers import occurrences
 from resourcepool.taskqueue.timers.gate import Rule, retry_delay
 from resourcepool.taskqueue.timers.models import LATE, Timer, Topic
+from resourcepool.text import in_ascii
 
 logger = logging.getLogger(__name__)
 

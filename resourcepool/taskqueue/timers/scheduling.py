@@ -1,18 +1,19 @@
 """Setting timers, by any process: each call is one small transaction, or part of the caller's (R4.8)."""
 
+import contextlib
 import datetime
 import enum
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.db import connections, router
+from django.db import IntegrityError, connections, router, transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns
+from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns, read_clock
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable
 from resourcepool.taskqueue import checking
@@ -201,13 +202,19 @@ def _when(after: object, at: object, every: object, cron: object, tz: object, st
     return _When(options.seconds("after", after, most=MOST_AHEAD), None, None)
 
 
+def make_topic(using: str, name: str, **options: Any) -> None:
+    """Add a topic if there is none of this name."""
+    # No get_or_create: it reads what was added meanwhile, which a transaction's snapshot does not show.
+    with contextlib.suppress(IntegrityError), transaction.atomic(using=using):
+        Topic.objects.using(using).create(pk=name, **options)
+
+
 def _now(using: str, topic: str) -> datetime.datetime:
     """Return the database's now; add the topic if it is new."""
-    topics = Topic.objects.using(using)
-    wanted = topics.filter(pk=topic).values_list(DbNow(), flat=True)
-    if (now := wanted.first()) is None:
-        topics.get_or_create(pk=topic)
-        now = wanted.get()
+    now = Topic.objects.using(using).filter(pk=topic).values_list(DbNow(), flat=True).first()
+    if now is None:
+        make_topic(using, topic)
+        now = read_clock(connections[using])
     return from_columns(now, connections[using])
 
 

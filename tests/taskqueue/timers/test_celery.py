@@ -1,5 +1,7 @@
 """A Celery task is sent at its time, under the same id in each attempt."""
 
+import contextlib
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +21,10 @@ class Broker:
     def __init__(self, fails: int = 0) -> None:
         self.sent: list[Any] = []
         self._fails = fails
+        self.conf = SimpleNamespace(broker_transport_options={})
+
+    def connection_for_write(self, **_: Any) -> Any:
+        return contextlib.nullcontext()
 
     def send_task(self, *args: Any, **options: Any) -> None:
         self.sent.append((args, options))
@@ -46,6 +52,17 @@ def test_a_task_is_sent_at_its_time_and_again_while_the_broker_is_down(broker: B
     assert args == ("resourcepool.sweep", [1], {"x": "y"})
     assert options["queue"] == "slow"
     assert len({options["task_id"] for _, options in broker.sent}) == 1
+
+
+def test_a_broker_that_answers_nothing_fails_the_attempt_and_keeps_no_thread(
+    mute_broker: None,
+) -> None:
+    apply_async_at(sweep, after=0)
+    Topic.objects.update(retries=0)
+    timers.on("celery")(celery_timers.send)
+    with handling():
+        over(1)
+    assert Timer.objects.get().outcome.startswith("OperationalError: ")
 
 
 def test_each_call_has_a_timer_of_its_own_unless_it_names_one() -> None:

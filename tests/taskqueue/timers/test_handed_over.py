@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from billiard import common as billiard
 from django.db import connection, transaction
 
 from resourcepool.dialect import DbLater
@@ -274,13 +275,16 @@ def test_no_transaction_is_open_before_or_after(carrier: Carrier) -> None:
 
 @pytest.mark.parametrize(("most", "state", "outcome"), [(None, "pending", ""), (0.2, "dead", "it ran longer")])
 def test_a_process_that_is_told_to_end_gives_it_back_or_it_has_taken_too_long(
-    carrier: Carrier, most: float | None, state: str, outcome: str
+    carrier: Carrier, most: float | None, state: str, outcome: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(billiard, "_should_have_exited", [False])
+    monkeypatch.setattr(billiard, "maybe_setsignal", lambda *_: None)
+
     @timers.on("t", max_runtime=most)
     def interrupted(_one: Any) -> None:
         transaction.set_autocommit(False)
         Timer.objects.exists()
-        raise SystemExit(signal.SIGTERM - 256)  # as billiard does
+        billiard._shutdown_cleanup(signal.SIGTERM, None)  # as Celery has it called on SIGTERM
 
     due()
     (message,) = handed_over(carrier)
@@ -291,7 +295,7 @@ def test_a_process_that_is_told_to_end_gives_it_back_or_it_has_taken_too_long(
     assert not connection.in_atomic_block
 
 
-@pytest.mark.parametrize("code", [None, 1, -1, "no"])
+@pytest.mark.parametrize("code", [None, 1, -1, -192, signal.SIGTERM - 256, -255, "no"])
 def test_a_handler_that_ends_by_itself_has_failed(carrier: Carrier, code: Any) -> None:
     @timers.on("t")
     def ends(_one: Any) -> None:

@@ -17,6 +17,7 @@ from tests.app.rows import change, expire, now
 from tests.concurrency.wire import Interference
 from tests.eventually import InBackground
 from tests.resources.clients import LOST_CONNECTION
+from tests.taskqueue.test_submit import isolation
 
 HOUR = datetime.timedelta(hours=1)
 AWAY = {**LOST_CONNECTION, "sqlite": lambda: OperationalError("database is locked")}[connection.vendor]
@@ -137,6 +138,26 @@ def test_what_a_transaction_sets_and_cancels_counts_when_it_commits() -> None:
     with transaction.atomic():
         set_one("a")
     assert timer().state == "pending"
+
+
+@pytest.mark.only("mysql", "postgresql")
+@pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+def test_a_topic_that_is_newer_than_the_snapshot_of_the_callers_transaction_is_used(level: str) -> None:
+    with isolation(level), transaction.atomic():
+        assert not Timer.objects.exists()  # its snapshot is made
+        InBackground(lambda: Topic.objects.create(name="t")).result(30)
+        assert set_one().is_new
+    assert timer().state == "pending"
+
+
+@pytest.mark.only("mysql")
+def test_one_that_is_newer_than_the_snapshot_of_the_callers_transaction_is_replaced() -> None:
+    Topic.objects.create(name="t")
+    with isolation("REPEATABLE READ"), transaction.atomic():
+        assert not Timer.objects.exists()  # its snapshot is made
+        InBackground(lambda: set_one(payload={"v": 1})).result(30)
+        assert not set_one(payload={"v": 2}).is_new
+    assert timer().payload == '{"v": 2}'
 
 
 def test_one_that_is_pending_is_cancelled_once_and_for_all() -> None:
