@@ -61,6 +61,7 @@ def once(
         DatabaseUnavailable: nothing was changed, or it is not known.
     """
     told: list[Result] = []
+    hooks: list[Any] = []
     with _numbered(connection.alias) as (writer, number):
 
         def send() -> Result:
@@ -69,6 +70,9 @@ def once(
                 # First: this waits for a try whose COMMIT is still on its way.
                 if is_callers or _leave(connection, writer, number):
                     told[:] = [work()]
+                    hooks[:] = connection.run_on_commit
+                else:  # what was to be done after that commit was not, for nobody knew of it
+                    connection.run_on_commit += hooks
             return told[0]
 
         return retrying(connection, send)

@@ -11,6 +11,7 @@ from django.db.models import Count, Max, Q
 
 from resourcepool import options
 from resourcepool.conf import setting
+from resourcepool.database.receipts import KEPT, Receipt
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.exceptions import RowLocked
@@ -73,8 +74,9 @@ def prune_history(lease: Lease | None = None) -> int:
 
 
 def prune_finished(lease: Lease | None = None) -> int:
-    """Remove old finished tasks and timers, except failed ones; returns how many."""
-    return sum(_remove_finished(model, lease, *how) for model, how in FINISHED.items())
+    """Remove old finished tasks and timers, except failed ones, and receipts; returns how many."""
+    finished = sum(_remove_finished(model, lease, *how) for model, how in FINISHED.items())
+    return finished + _remove(Receipt, lease, at__lt=DbLater(-KEPT))
 
 
 def prune_channels(lease: Lease | None = None) -> int:

@@ -12,7 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect, hints
 from resourcepool.conf import ticket_ttl
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying, rows_read
+from resourcepool.database.retry import Unsettled, retrying, rows_read
 from resourcepool.dialect import DbLater, micros
 from resourcepool.leases.table import Model
 from resourcepool.waiting.allot import WaitingTicket
@@ -105,8 +105,17 @@ def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder
     )
     params = (micros(ttl), *asked, micros(lasts), holder)
     sent_at, read = monotonic(), dialect.of(connection).key_after_insert
-    pk = retrying(connection, partial(dialect.run, connection, of(connection).take, params, read))
-    return Taken(pk, sent_at, lasts)
+
+    def settle() -> int:
+        """Find the ticket after a lost reply: a second one would be given rows of which nobody knows."""
+        mine = Ticket.objects.using(connection.alias).in_line_for(model, request.selector).held_by(holder)
+        found: int | None = mine.order_by("-pk").values_list("pk", flat=True).first()
+        if found is None or not request.terms.holder_is_unique:
+            raise Unsettled
+        return found
+
+    send = partial(dialect.run, connection, of(connection).take, params, read)
+    return Taken(retrying(connection, send, settle=settle), sent_at, lasts)
 
 
 def find(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> Taken | None:

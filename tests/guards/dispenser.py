@@ -42,6 +42,27 @@ DISPENSERS = (
         "mariadb",
     ),
     Mutation(
+        "dispenser: done by another worker is stale",
+        "taskqueue/dispenser/dispenser.py",
+        'there.get(key) == ["done", fence + 1, said]',
+        'there.get(key, [])[:2] == ["done", fence + 1]',
+        HANDS_OUT,
+    ),
+    Mutation(
+        "dispenser: tasks are checked under their fences",
+        "taskqueue/dispenser/dispenser.py",
+        "is_same = all(",
+        "is_same = True or all(",
+        HANDS_OUT,
+    ),
+    Mutation(
+        "dispenser: two workers get no common bucket",
+        "taskqueue/dispenser/bucket.py",
+        "if retrying(connections[self._using], rows.exists):",
+        "if False:",
+        ("tests/taskqueue/dispenser/test_buckets.py",),
+    ),
+    Mutation(
         "dispenser: done by its fence",
         STATEMENTS,
         "IN ({{keys}}) AND fence = CASE {key} {{fences}} END AND",

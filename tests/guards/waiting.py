@@ -12,6 +12,14 @@ THE_LINE = tuple(f"tests/waiting/test_line{end}.py" for end in ("", "_trust", "_
 THE_TICKETS = ("tests/waiting/test_tickets.py",)
 
 WAITING = (
+    Mutation(
+        "a ticket whose reply was lost is taken once",
+        TICKETS,
+        "retrying(connection, send, settle=settle), sent_at",
+        "retrying(connection, send), sent_at",
+        THE_TICKETS,
+        "mariadb",
+    ),
     # Row and ticket
     Mutation(
         "fence of the row out of the hand-over",

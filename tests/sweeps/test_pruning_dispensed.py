@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from resourcepool.models import Dispenser, DispenserTask
+from resourcepool.database.receipts import KEPT
+from resourcepool.dialect import DbLater
+from resourcepool.models import Dispenser, DispenserTask, Receipt
 from resourcepool.sweeps import pruning
 from resourcepool.sweeps.pruning import prune_finished
 from resourcepool.taskqueue import TaskDispenser
@@ -50,3 +52,11 @@ def test_a_task_that_is_retried_just_before_it_is_removed_stays(monkeypatch: pyt
     monkeypatch.setattr(pruning, "briefly", retried_first)
     assert prune_finished() == 0
     assert DispenserTask.objects.get().state == "ready"
+
+
+def test_receipts_of_processes_that_ended_are_removed_after_a_day() -> None:
+    Receipt.objects.all().delete()
+    old, young = (Receipt.objects.create(writer=name, number=1).pk for name in ("old", "young"))
+    Receipt.objects.filter(pk=old).update(at=DbLater(-KEPT - 60))
+    assert prune_finished() == 1
+    assert [one.pk for one in Receipt.objects.all()] == [young]

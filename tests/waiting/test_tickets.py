@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from resourcepool.leases.terms import default_holder
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import tickets
 from resourcepool.waiting.lease import release
 from tests import running
 from tests.app.models import Device
 from tests.app.rows import busy_for, change, columns, expire, granted, lasts, new
+from tests.concurrency.wire import wired
 from tests.waiting.waiters import ticket
 
 US, DE = '{"country": "US"}', '{"country": "DE"}'
@@ -147,3 +149,12 @@ def test_a_ticket_that_ran_out_is_no_place_in_line_any_more() -> None:
     assert in_line() == [one.pk]
     expire(one)
     assert in_line() == []
+
+
+@pytest.mark.only("mysql", "postgresql")  # SQLite has no reply that could be lost
+def test_a_ticket_is_taken_once_when_the_reply_is_lost() -> None:
+    with wired() as (wire, own):
+        wire.cut_after("INSERT INTO resourcepool_ticket")
+        got = tickets.take(own, Proxy, Proxy.pool.request(1, {}), default_holder())
+        assert wire.cuts == 1
+    assert [one.pk for one in Ticket.objects.all()] == [got.pk]

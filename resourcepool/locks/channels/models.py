@@ -71,11 +71,13 @@ class Broadcast(models.Model):
 
     def remove_up_to(self, number: int, actor: str = "") -> bool:
         """Remove the messages up to this number, a batch at a time; return whether there were any."""
-        using, removed = router.db_for_write(type(self), instance=self), 0
+        using, removed, last = router.db_for_write(type(self), instance=self), 0, -1
         rows: Any = BroadcastMessage.objects
-        messages = rows.using(using).filter(channel_id=self.name, number__lte=number)
-        while pks := list(messages.order_by("number").values_list("pk", flat=True)[:BATCH]):
-            removed += messages.filter(pk__in=pks)._raw_delete(using)
+        messages = rows.using(using).filter(channel_id=self.name, number__lte=number).order_by("number")
+        # Onward: a transaction may see for ever what others have removed since it began.
+        while found := list(messages.filter(number__gt=last).values_list("pk", "number")[:BATCH]):
+            removed += rows.using(using).filter(pk__in=[pk for pk, _ in found])._raw_delete(using)
+            last = found[-1][1]
         if removed and actor:
             reason = say("messages_removed", name=self.name, count=removed)
             tell(Fact(What.DISCARDED, type(self), using, self.name, reason=reason, actor=actor))

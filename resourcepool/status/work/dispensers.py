@@ -95,9 +95,10 @@ def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[A
             continue
         if one.oldest is None:
             # With a live bucket there is a worker that takes the others back when it asks for more.
-            if one.assigned and one.expired and not one.live and (one.quiet or 0) > oldest:
+            quiet = one.quiet or 0.0
+            if one.assigned and one.expired and not one.live and quiet > oldest:
                 text = _("nothing has been handed out for %(age)s (%(because)s).")
-                yield Alarm(Kind.LATE_TASKS, about, text % {"age": duration(one.quiet), "because": one.because})
+                yield Alarm(Kind.LATE_TASKS, about, text % {"age": duration(quiet), "because": one.because})
             continue
         idle = one.oldest if one.quiet is None else min(one.oldest, one.quiet)
         if idle > oldest:

@@ -28,9 +28,9 @@ from resourcepool.taskqueue.table import BATCH
 TRIES = 8  # if the bucket expires while it is being filled
 WAIT = 10  # whole seconds that a statement waits for a locked row: longer than a suspended process keeps it
 WHOLE_REBUILD = 60  # the same, where a rebuild may have the pool locked
-TAKEN_BACK = 100  # expired buckets in one transaction: after an outage all of them have expired
 SHORT_REBUILD = 1  # the same, by a worker that has got some tasks
-AT_ONCE = 3  # of these: the dispenser may have to be made, and then the bucket; pauses follow
+AT_ONCE = 3  # of the TRIES: the dispenser may have to be made, and then the bucket; pauses follow
+TAKEN_BACK = 100  # expired buckets in one transaction: after an outage all of them have expired
 State = DispenserTask.State
 Send = Callable[[Seen, int], list[Row] | None]
 Answer = TypeVar("Answer")

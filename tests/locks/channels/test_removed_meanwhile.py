@@ -1,14 +1,18 @@
 """A channel that is removed while somebody begins to read: no subscription outlives its channel."""
 
 import pytest
+from django.db import transaction
 
 from resourcepool.database.answers import answer_timeout
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import subscription
-from resourcepool.models import Broadcast, Subscription
+from resourcepool.models import Broadcast, BroadcastMessage, Subscription
+from tests.aliases import alias
+from tests.eventually import InBackground
 from tests.locking import locked
 from tests.locks.channels.reading import broadcast, filled
+from tests.queues.test_reassigning import repeatable_read
 
 
 def remove_made(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
@@ -45,3 +49,15 @@ def test_who_begins_waits_for_who_removes() -> None:
     with locked(broadcast()), answer_timeout(1), pytest.raises(DatabaseUnavailable):
         Channel("c").subscribe("a")
     assert not Subscription.objects.exists()
+
+
+@pytest.mark.only("mysql")  # PostgreSQL refuses what was changed since the transaction began
+def test_removing_messages_ends_in_a_transaction_that_sees_what_others_have_removed_since() -> None:
+    filled(2)
+    remove = lambda: BroadcastMessage.objects.all()._raw_delete("default")  # noqa: E731
+    strange = alias("strange", leased=False, OPTIONS={"isolation_level": repeatable_read()})
+    with strange as using, transaction.atomic(using=using):
+        channel = Broadcast.objects.using(using).get()
+        assert BroadcastMessage.objects.using(using).count() == 2  # its moment
+        InBackground(remove).result(30)
+        assert not channel.remove_up_to(channel.last)

@@ -152,13 +152,22 @@ def test_an_assignment_waits_for_a_rebuild_that_has_the_whole_pool_locked(
 
 
 @pytest.mark.only("mysql", "postgresql")
-def test_an_assignment_that_has_found_some_tasks_does_not_wait_for_a_rebuild_that_stands() -> None:
-    d = dispenser(letters("abcdef"))
+def test_an_assignment_that_has_found_some_tasks_does_not_wait_for_a_rebuild_that_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    d, limited, waits = dispenser(letters("abcdef")), buckets.limited, list[int]()
+
+    def noted(using: str, *, wait: int = 0) -> Any:
+        waits.append(wait)
+        return limited(using, wait=wait)
+
     told = d.assign_tasks(3, "alice")
     with transaction.atomic():
         d.recreate_task_pool(letters("fed"))
+        monkeypatch.setattr(buckets, "limited", noted)
         again = InBackground(lambda: TaskDispenser("reviews").assign_tasks(6, "alice")).result(30)
     assert again == told
+    assert waits == [buckets.WAIT, buckets.SHORT_REBUILD]
 
 
 @pytest.mark.only("mysql", "postgresql")

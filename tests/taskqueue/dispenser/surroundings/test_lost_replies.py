@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from resourcepool.models import Bucket, Receipt
+from resourcepool.models import Bucket, DispenserTask, Receipt
 from resourcepool.taskqueue import TaskBucket, TaskDispenser, TaskPool, TaskRouter
 from resourcepool.taskqueue.dispenser.putting import Rebuilt
 from tests.concurrency.wire import Wire, wired
+from tests.history.kept import events, history  # noqa: F401 (a fixture)
 from tests.queues.crew import COMMIT
 from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, run_out, states, waiting
 
@@ -118,3 +119,11 @@ def test_an_expired_bucket_is_taken_back_once(wire: Wire) -> None:
     wire.cut_after(COMMIT)
     assert keys(d.assign_tasks(6, "bob")) == "uvabcd"
     assert wire.cuts == 1
+
+
+def test_what_was_failed_by_a_call_is_told_to_the_history(wire: Wire) -> None:
+    dispenser({"abc": 0, "7": 1})
+    wire.cut_after(COMMIT)
+    assert TaskPool("reviews", factory=int).assign(1) == [7]
+    assert wire.cuts == 1
+    assert [what for what, *_ in events(DispenserTask, "holder")] == ["failed"]
