@@ -138,7 +138,7 @@ class OperatorCommand(BaseCommand):
 
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """Have SIGTERM do what Ctrl-C does, unless somebody handles it: the first process of a container would ignore it."""
+    """Have SIGTERM do what Ctrl-C does, unless somebody handles it: process 1 of a container would ignore it."""
     is_unhandled = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     is_ours = is_unhandled and threading.current_thread() is threading.main_thread()
     if is_ours:
