@@ -61,6 +61,7 @@ RULES = (
     Rule("W008", "full_page_writes", _is_off),
     Rule("W012", "lock_timeout", lambda seconds: seconds == 0 or seconds > LONGEST_LOCK_WAIT),
     Rule("W013", "DISABLE_SERVER_SIDE_CURSORS", bool),
+    Rule("W040", "server_processes_shared", bool),
     # SQLite
     Rule("E004", "sqlite", lambda version: version < (3, 35)),
     Rule("W014", "transaction_mode", lambda mode: mode == "DEFERRED"),
