@@ -149,4 +149,25 @@ RESOURCES = (
         "found = type(rows)(model=rows.model, using=rows.db)",
         ("tests/resources/test_told.py",),
     ),
+    Mutation(
+        "user:password:host:port is stored with the password as the port",
+        "proxies/address.py",
+        "            raise _ambiguous()  # user:password:host:port\n",
+        "            pass\n",
+        ("tests/proxies/test_address.py",),
+    ),
+    Mutation(
+        "host:port@user:password is stored with the password as the port",
+        "proxies/address.py",
+        "        raise _ambiguous()  # host:port@user:password\n",
+        "        pass\n",
+        ("tests/proxies/test_address.py",),
+    ),
+    Mutation(
+        "an import reads on whatever it reads",
+        "proxies/reading.py",
+        "        if reading.is_stopped:\n            break\n",
+        "",
+        ("tests/proxies/test_reading.py",),
+    ),
 )
