@@ -21,6 +21,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.encryption.form_field import SecretField, SecretInput
 from resourcepool.encryption.sealed import ANY, Purpose, Sealed, seal
+from resourcepool.exceptions import SecretUnreadable
 
 PREFIX = "sealed:"
 
@@ -34,7 +35,17 @@ class _OpensWhenRead(DeferredAttribute):
             return self
         value = instance.__dict__.get(self.field.attname, self)
         value = super().__get__(instance, cls) if value is self else value
-        return value.open(*self.field.purposes(instance)) if isinstance(value, Sealed) else value
+        return self._opened(value, instance) if isinstance(value, Sealed) else value
+
+    @sensitive_variables()
+    def _opened(self, value: Sealed, instance: Any) -> str:
+        try:
+            text = value.open(*self.field.purposes(instance))
+        except SecretUnreadable as error:
+            error.row = (type(instance), instance.pk) if self.field.keys_fit else None
+            raise
+        self.field.keys_fit = True
+        return text
 
     @sensitive_variables()
     def __set__(self, instance: Any, value: Any) -> None:
@@ -71,6 +82,7 @@ class EncryptedTextField(TextField):
     """
 
     descriptor_class = _OpensWhenRead
+    keys_fit = False  # this process has read a secret of this column
     non_db_attrs = (*models.TextField.non_db_attrs, "bound_to", "called")
 
     def __init__(self, *args: Any, bound_to: Sequence[str] = (), called: str = "", **kwargs: Any) -> None:

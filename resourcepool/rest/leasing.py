@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from resourcepool import options
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, SecretUnreadable
 from resourcepool.leases.remote import Token
 from resourcepool.leases.terms import Terms
 from resourcepool.locks.base import TTL
@@ -41,12 +41,15 @@ class Acquire(View):
         chosen = {name: asked[name] for name in OF_POOLS if name in asked}
         own = {"timeout": timeout_of(asked), "holder": holder_of(request, asked, is_one_of_many=False)}
         wish = model.pool.request(1, {**selectors_of(asked), **chosen, **own})
-        lease = lease_for(model.pool, wish, asked)
-        try:
-            resource = as_data(lease.resource.for_holder())
-        except BaseException:
-            lease.abandon()
-            raise
+        while True:
+            lease = lease_for(model.pool, wish, asked)
+            try:
+                resource = as_data(lease.resource.for_holder())
+                break
+            except BaseException as error:
+                if not (isinstance(error, SecretUnreadable) and lease.put_away(error)):
+                    lease.abandon()
+                    raise
         return Response({**detached(lease), "resource": resource}, 201)
 
 

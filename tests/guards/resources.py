@@ -170,4 +170,18 @@ RESOURCES = (
         "",
         ("tests/proxies/test_reading.py",),
     ),
+    Mutation(
+        "a process with wrong keys puts away all that has a secret",
+        "encryption/field.py",
+        " if self.field.keys_fit else None",
+        "",
+        ("tests/resources/test_unreadable.py",),
+    ),
+    Mutation(
+        "a resource is put away for the secret of another",
+        "resources/lease.py",
+        "if error.row != (self.model, self.pk):",
+        "if error.row is None:",
+        ("tests/resources/test_unreadable.py",),
+    ),
 )
