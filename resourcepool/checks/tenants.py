@@ -20,9 +20,10 @@ HINT = (
 @register("resourcepool")
 def check_tenants(**_: Any) -> list[CheckMessage]:
     """Report apps with leased models of which each tenant has tables of its own (E020): our threads know no tenant."""
+    models: list[Any] = [*leased_models(), Event]
     leased = {
         model._meta.app_label: model._meta.app_config.name
-        for model in (*leased_models(), Event)
+        for model in models
         if hasattr(connections[router.db_for_write(model)], SETTER)
     }
     of_tenants = _apps_of_tenants() if leased else set()

@@ -45,12 +45,12 @@ class Acquire(View):
             lease = lease_for(model.pool, wish, asked)
             try:
                 resource = as_data(lease.resource.for_holder())
-                break
             except BaseException as error:
                 if not (isinstance(error, SecretUnreadable) and lease.put_away(error)):
                     lease.abandon()
                     raise
-        return Response({**detached(lease), "resource": resource}, 201)
+            else:
+                return Response({**detached(lease), "resource": resource}, 201)
 
 
 class AcquireLock(View):
