@@ -74,7 +74,7 @@ def setting(name: str) -> Any:
 def all_settings() -> Mapping[str, Any]:
     """Return RESOURCEPOOL, which no local variable may refer to: error reports show these. Raises BadOption."""
     _refuse_other_than_dict("RESOURCEPOOL", type(getattr(settings, "RESOURCEPOOL", {})))
-    return getattr(settings, "RESOURCEPOOL", {})  # type: ignore[no-any-return]
+    return getattr(settings, "RESOURCEPOOL", {})
 
 
 def _refuse_other_than_dict(name: str, kind: type) -> None:

@@ -144,7 +144,13 @@ class SecretUnreadable(ResourcePoolError, ValueError):
     """A secret could not be encrypted or decrypted with the keys in the settings.
 
     A ``ValueError``, for Django's pages show a dash in the place of a value that raises one, and fail for others.
+
+    Attributes:
+        row: the model and the primary key of the row at fault; None: this process has read no other secret of that
+            column, so its keys may be at fault.
     """
+
+    row: tuple[type, Any] | None = None
 
 
 class ImportRefused(ResourcePoolError):

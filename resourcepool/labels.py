@@ -1,5 +1,6 @@
 """Labels: what a server offers and what a queue requires, such as {"zone": "eu"}."""
 
+import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,12 @@ def labels_of(value: Mapping[str, str] | None) -> dict[str, str]:
     except ValidationError as error:
         raise BadOption("labels", value, because=" ".join(error.messages)) from None
     return found
+
+
+def host_name() -> str:
+    """Return this host's name, for people, as 1 to 80 printable characters; nobody may have chosen the one it has."""
+    name = "".join(letter if letter.isprintable() and letter != "/" else "_" for letter in socket.gethostname())
+    return name.strip()[:80].strip() or "unnamed"
 
 
 def printable(name: object) -> str:

@@ -1,5 +1,5 @@
 """System checks, listed in docs/checks.md."""
 
-from resourcepool.checks import database, models, settings
+from resourcepool.checks import database, models, settings, tenants
 
-__all__ = ["database", "models", "settings"]
+__all__ = ["database", "models", "settings", "tenants"]

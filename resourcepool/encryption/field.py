@@ -8,18 +8,20 @@ It is bound to its column when it is set, and to its row when that is saved: cop
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as CheckWarning
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.db.models import signals
 from django.db.models.query_utils import DeferredAttribute
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.encryption.form_field import SecretField, SecretInput
 from resourcepool.encryption.sealed import ANY, Purpose, Sealed, seal
+from resourcepool.exceptions import SecretUnreadable
 from resourcepool.text import TextField
 
 PREFIX = "sealed:"
@@ -34,13 +36,29 @@ class _OpensWhenRead(DeferredAttribute):
             return self
         value = instance.__dict__.get(self.field.attname, self)
         value = super().__get__(instance, cls) if value is self else value
-        return value.open(*self.field.purposes(instance)) if isinstance(value, Sealed) else value
+        return self._opened(value, instance) if isinstance(value, Sealed) else value
+
+    @sensitive_variables()
+    def _opened(self, value: Sealed, instance: Any) -> str:
+        try:
+            text = value.open(*self.field.purposes(instance))
+        except SecretUnreadable as error:
+            error.row = (type(instance), instance.pk) if self.field.keys_fit else None
+            raise
+        self.field.keys_fit = True
+        return text
 
     @sensitive_variables()
     def __set__(self, instance: Any, value: Any) -> None:
         # At once, so that no instance carries the text about, and no error report on its way to the database does.
         is_text = isinstance(value, str) and value
         instance.__dict__[self.field.attname] = seal(value, self.field.purpose()) if is_text else value
+
+
+class _AsLoaded(NamedTuple):
+    """A secret of a fixture on its way to the database: what reads the instance meanwhile does not decrypt it."""
+
+    sealed: Sealed
 
 
 class EncryptedTextField(TextField):
@@ -54,11 +72,12 @@ class EncryptedTextField(TextField):
             can be read no more.
         called: "app.Model.field" as it was when the secrets were stored, should one of these be renamed.
 
-    Not promised: that ``update``, ``bulk_update`` and ``loaddata`` bind to the row. They bind to the column alone; the
-    next ``save``, or ``resourcepool_rotate_secrets``, does the rest.
+    Not promised: that ``update`` and ``bulk_update`` bind to the row. They bind to the column alone; the next ``save``,
+    or ``resourcepool_rotate_secrets``, does the rest. ``loaddata`` stores what ``dumpdata`` wrote, readable or not.
     """
 
     descriptor_class = _OpensWhenRead
+    keys_fit = False  # this process has read a secret of this column
     non_db_attrs = (*TextField.non_db_attrs, "bound_to", "called")
 
     def __init__(self, *args: Any, bound_to: Sequence[str] = (), called: str = "", **kwargs: Any) -> None:
@@ -109,6 +128,19 @@ class EncryptedTextField(TextField):
         super().contribute_to_class(cls, name, private_only)
         # Django would read it, which may fail, and set it anew.
         cls.clean_fields = _without(name, cls.clean_fields)
+        # So would loaddata: one that no key decrypts would keep it from restoring all others.
+        signals.pre_save.connect(self._keep_as_loaded, sender=cls)
+        signals.post_save.connect(self._read_again, sender=cls)
+
+    def _keep_as_loaded(self, instance: Any, raw: bool, **_: Any) -> None:
+        value = instance.__dict__.get(self.attname)
+        if raw and isinstance(value, Sealed):
+            instance.__dict__[self.attname] = _AsLoaded(value)
+
+    def _read_again(self, instance: Any, raw: bool, **_: Any) -> None:
+        value = instance.__dict__.get(self.attname)
+        if raw and isinstance(value, _AsLoaded):
+            instance.__dict__[self.attname] = value.sealed
 
     @property
     def flatchoices(self) -> list[tuple[None, str]]:
@@ -165,6 +197,8 @@ class EncryptedTextField(TextField):
     def get_prep_value(self, value: Any) -> Any:
         if value is None or value == "":
             return value
+        if isinstance(value, _AsLoaded):
+            return PREFIX + value.sealed.token
         sealed = value if isinstance(value, Sealed) else seal(str(value), self.purpose())
         return PREFIX + sealed.token
 

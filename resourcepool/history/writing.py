@@ -4,7 +4,6 @@ import logging
 import math
 import os
 import re
-import socket
 from collections.abc import Sequence
 from functools import partial
 
@@ -21,6 +20,7 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.history.held import grant, held
 from resourcepool.history.merging import Entry
 from resourcepool.history.models import MAX_ACTOR, MAX_ROW, MAX_TEXT, Event, storable
+from resourcepool.labels import host_name
 from resourcepool.signals import Fact, What
 
 COLUMNS = (
@@ -36,7 +36,7 @@ PLAIN = re.compile(r"[\w./: -]*", re.ASCII).fullmatch
 
 logger = logging.getLogger(__name__)
 
-_host = socket.gethostname()[:80]
+_host = host_name()
 
 
 def write(entries: Sequence[Entry]) -> None:

@@ -4,7 +4,6 @@ import functools
 import itertools
 import os
 import secrets
-import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from resourcepool.events import say
 from resourcepool.exceptions import LeaseLost, LeaseReleased
+from resourcepool.labels import host_name
 
 MIN_TTL = 0.1  # seconds
 MAX_LENGTH = 200  # of a holder's name
@@ -260,7 +260,7 @@ def _begin() -> None:
     _thread.begin()
 
 
-_host = socket.gethostname()[:80]
+_host = host_name()
 _incarnation = ""
 _requests = itertools.count(1)
 _thread = _Thread()

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import signal
-import socket
 import sys
 import textwrap
 import threading
@@ -23,6 +22,7 @@ from resourcepool import dialect
 from resourcepool.dialect import Trouble
 from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.labels import host_name
 from resourcepool.management.arguments import Argument, add
 from resourcepool.management.layout import console, plain, printable, rendered
 from resourcepool.status.reading import as_data
@@ -138,7 +138,7 @@ class OperatorCommand(BaseCommand):
 
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """Have SIGTERM do what Ctrl-C does, unless somebody handles it: the first process of a container would ignore it."""
+    """Have SIGTERM do what Ctrl-C does, unless somebody handles it: process 1 of a container would ignore it."""
     is_unhandled = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     is_ours = is_unhandled and threading.current_thread() is threading.main_thread()
     if is_ours:
@@ -156,7 +156,7 @@ def actor() -> str:
         name = os.environ.get("SUDO_USER") or getpass.getuser()
     except (KeyError, OSError):  # containers know no names
         name = f"uid {os.getuid()}"
-    said = f"{name[:40]}@{socket.gethostname()[:80]} (shell)"
+    said = f"{name[:40]}@{host_name()} (shell)"
     return said.encode(errors="replace").decode()  # no database takes a byte that is no letter
 
 

@@ -39,6 +39,7 @@ class Imported:
         differing: how many of the unchanged have other values in the file.
         uncompared: how many of the unchanged have a password in the file that was not compared with the stored one.
         staying_retired: how many that are in the file are retired and stay so.
+        repeated: how many lines of the file are exact copies of one before.
         bad, bad_count: the first of the lines that were skipped, and how many there are.
     """
 
@@ -50,6 +51,7 @@ class Imported:
     differing: int = 0
     uncompared: int = 0
     staying_retired: int = 0
+    repeated: int = 0
     bad: Sequence[BadLine] = ()
     bad_count: int = 0
 
@@ -91,7 +93,7 @@ def make_plan(
         compares_passwords: False for those who may not know the stored ones, and would learn whether theirs are the
             same. Then every password in the file counts as another one.
     """
-    counts = Imported(bad=reading.bad, bad_count=reading.bad_count)
+    counts = Imported(bad=reading.bad, bad_count=reading.bad_count, repeated=reading.repeated)
     plan = ImportPlan(reading.details - {"password"}, counts)
     missing = dict(reading.rows)
     details = sorted(reading.details)

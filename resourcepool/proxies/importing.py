@@ -60,7 +60,7 @@ def import_proxies(
     using = Proxy.pool.using
     try:
         reading = read(lines_of(name, stream), tell)
-        if reading.bad and not (skip_bad and reading.rows):
+        if reading.is_stopped or (reading.bad and not (skip_bad and reading.rows)):
             raise BadLines(reading)
     except ImportRefused as error:
         error.args = (say("about", name=label(name), why=str(error)),)

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +17,7 @@ MAX_LINES = 500_000  # which take about half a gigabyte of memory
 MAX_BYTES = 100_000_000
 MAX_LINE = 100_000
 KEPT = 20  # of the bad lines; the others are counted
+MOST_BAD = 10_000  # lines, after which it is no list of proxies: each costs more than a good one
 EVERY = 1_000
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -80,6 +81,8 @@ class Reading:
         rows: its good lines.
         bad: the first of its bad lines.
         bad_count: how many bad lines there are.
+        repeated: how many lines are exact copies of one before.
+        is_stopped: there were so many bad lines that the rest was not read.
         details: which columns it has, besides those that identify a proxy.
     """
 
@@ -87,18 +90,27 @@ class Reading:
     rows: dict[Identity, Row] = field(default_factory=dict)
     bad: list[BadLine] = field(default_factory=list)
     bad_count: int = 0
+    repeated: int = 0
+    is_stopped: bool = False
 
     def add(self, found: Row | BadLine) -> None:
-        """Add a line. A second line for the same proxy is bad, even if it is an exact copy."""
+        """Add a line. A second one for the same proxy is bad, unless it says the same."""
         if isinstance(found, Row):
             first = self.rows.setdefault(found.identity, found)
             if first is found:
+                return
+            if replace(found, line=first.line) == first:
+                self.repeated += 1
                 return
             reason = Sentence(_("the same scheme, host, port and username as line %(count)s"), count=first.line)
             found = BadLine(found.line, "proxy", reason, found.host)
         self.bad_count += 1
         if len(self.bad) < KEPT:
             self.bad.append(found)
+        if self.bad_count >= MOST_BAD:
+            self.is_stopped = True
+            why = _("reading stopped here: bad lines: %(count)s. Is this a list of proxies?")
+            self.bad[-1] = BadLine(found.line, "file", Sentence(why, count=f"{MOST_BAD:,}"))
 
 
 def read(lines: Iterator[Numbered], tell: Tell = silent) -> Reading:
@@ -114,6 +126,8 @@ def read(lines: Iterator[Numbered], tell: Tell = silent) -> Reading:
             reading.add(row(number, cells()))
         except BadField as error:
             reading.add(BadLine(number, error.field, error.reason))
+        if reading.is_stopped:
+            break
         if count % EVERY == 0:
             tell("read", count, None)
     if not reading.rows and not reading.bad:

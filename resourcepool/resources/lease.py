@@ -12,7 +12,7 @@ from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.events import SentenceField, say
-from resourcepool.exceptions import LeaseLost
+from resourcepool.exceptions import LeaseLost, ResourcePoolError, SecretUnreadable
 from resourcepool.leases import verbs
 from resourcepool.leases.instance import instance
 from resourcepool.leases.terms import Grant
@@ -89,6 +89,26 @@ class ResourceLease(AwaitedLease):
             return retrying(connection, partial(self._park, reason, policy), settle=settle)
 
         self._give_up(what, f"quarantined ({reason})", send, reason)
+
+    def put_away(self, error: SecretUnreadable) -> bool:
+        """Quarantine the resource if ``error`` is about its own secret; tell whether it was. Others would get it next.
+
+        Not if this process has read no other secret of that column: then its keys may be at fault. Raises nothing.
+        """
+        if error.row != (self.model, self.pk):
+            return False
+        try:
+            self.quarantine(say("password_unreadable"))
+        except ResourcePoolError:
+            return False
+        return True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, SecretUnreadable):
+            self.put_away(error)
+        super().__exit__(kind, error, trace)
 
     def fix(self, reason: str, *, timeout: object = None) -> None:
         """Quarantine the resource and move this handle to another one, requested in the same way (R0.6).

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from resourcepool import options
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, SecretUnreadable
 from resourcepool.leases.remote import Token
 from resourcepool.leases.terms import Terms
 from resourcepool.locks.base import TTL
@@ -43,14 +43,17 @@ class Acquire(View):
         own = {"timeout": timeout_of(asked), "holder": holder_of(request, asked, is_one_of_many=False)}
         wish = limited(model, model.pool.request(1, {**selectors_of(asked), **chosen, **own}), asked)
         wish = dataclasses.replace(wish, terms=dataclasses.replace(wish.terms, actor=caller(request)))
-        with waiting(request, wish) as may:
-            lease = lease_for(model.pool, may, asked, quota(model, of_user(request)))
-        try:
-            resource = as_data(lease.resource.for_holder())
-        except BaseException:
-            lease.abandon()
-            raise
-        return Response({**detached(lease), "resource": resource}, 201)
+        while True:
+            with waiting(request, wish) as may:
+                lease = lease_for(model.pool, may, asked, quota(model, of_user(request)))
+            try:
+                resource = as_data(lease.resource.for_holder())
+            except BaseException as error:
+                if not (isinstance(error, SecretUnreadable) and lease.put_away(error)):
+                    lease.abandon()
+                    raise
+            else:
+                return Response({**detached(lease), "resource": resource}, 201)
 
 
 class AcquireLock(Act):

@@ -22,7 +22,7 @@ _KEY_FIELD = "Make it a resourcepool.dialect.KeyField and migrate."
 _FOLDED = 'The column compares by %(collation)s: "Jobs" and "jobs" can be the same key.'
 
 # Warnings that are as unsafe as errors.
-VOIDS = frozenset({"W004", "W005", "W006", "W007", "W008", "W009", "W010", "W018", "W019", "W020"})
+VOIDS = frozenset({"W004", "W005", "W006", "W007", "W008", "W009", "W010", "W018", "W019", "W020", "W040"})
 
 
 class Text(NamedTuple):
@@ -161,6 +161,11 @@ TEXTS = {
         "DISABLE_SERVER_SIDE_CURSORS suggests a pooler in transaction mode: it hands the session settings of the"
         " background threads on to other clients.",
         "Connect directly, or through a pooler in session mode; then remove DISABLE_SERVER_SIDE_CURSORS.",
+    ),
+    "W040": Text(
+        "A pooler in transaction mode is in between: the limits that background threads set for their sessions"
+        " (statement_timeout, lock_timeout, idle_in_transaction_session_timeout) reach all of its other clients.",
+        "Connect directly, or through a pooler in session mode (PgBouncer: pool_mode = session).",
     ),
     "W014": Text(
         'Transactions that read first and write later fail at once with "database is locked", whatever the timeout.',

@@ -63,6 +63,7 @@ RULES = (
     Rule("W038", "server_encoding", lambda name: name != "UTF8"),
     Rule("W012", "lock_timeout", lambda seconds: seconds == 0 or seconds > LONGEST_LOCK_WAIT),
     Rule("W013", "DISABLE_SERVER_SIDE_CURSORS", bool),
+    Rule("W040", "server_processes_shared", bool),
     # SQLite
     Rule("E004", "sqlite", lambda version: version < (3, 35)),
     Rule("W014", "transaction_mode", lambda mode: mode == "DEFERRED"),

@@ -31,7 +31,7 @@ class JobStatus:
 
 def jobs() -> dict[str, JobStatus]:
     """Return {name: state of the job}."""
-    rows = verbs.rows_of(connections[router.db_for_read(Job)], Job).order_by("name")
+    rows = verbs.rows_of(connections[router.db_for_write(Job)], Job).order_by("name")
     rows = rows.annotate(left=Until("busy_before"), done=Since("done_at"), failed=Since("failed_at"))
     return {
         row.name: JobStatus(row.name, row.done, row.failed, row.result, row.holder if row.left > 0 else "")

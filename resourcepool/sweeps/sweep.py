@@ -18,6 +18,7 @@ from resourcepool.history.held import ran_out
 from resourcepool.history.models import Event
 from resourcepool.history.recorder import recorder
 from resourcepool.jobs import PRUNE, STATISTICS, SWEEP, Job, run
+from resourcepool.labels import printable
 from resourcepool.leases import verbs
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.queryset import ResourceQuerySet, end_leases
@@ -135,9 +136,9 @@ def tell_alarms(term: Term) -> int:
         raised = [now[which] for which in now.keys() - known.keys()]
         cleared = [Alarm(Kind(which[0]), which[1], known[which]) for which in known.keys() - now.keys()]
         for alarm in raised:
-            logger.warning("%s", alarm)
+            logger.warning("%s", printable(alarm))  # others have written the names in it
         for alarm in cleared:
-            logger.info("over: %s", alarm)
+            logger.info("over: %s", printable(alarm))
     for alarm in raised:
         alarm_raised.send_robust(sender=Alarm, alarm=alarm)
     for alarm in cleared:

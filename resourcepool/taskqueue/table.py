@@ -14,10 +14,10 @@ from django.db.models import Model
 from django.db.models.constants import OnConflict
 
 from resourcepool import dialect
+from resourcepool.database.batches import batches as cut
 from resourcepool.dialect import DbNow, FenceField
 
 BATCH = 1_000  # rows in a statement
-BATCH_LENGTH = 1_000_000  # characters of parameters: MariaDB takes 16 MiB in a statement
 
 
 class Row(NamedTuple):
@@ -32,16 +32,7 @@ class Row(NamedTuple):
 
 def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Cut rows into batches of one statement each."""
-    batch: list[Row] = []
-    length = 0
-    for row in rows:
-        if batch and (len(batch) == BATCH or length + len(row.params) > BATCH_LENGTH):
-            yield batch
-            batch, length = [], 0
-        batch.append(row)
-        length += len(row.params)
-    if batch:
-        yield batch
+    return cut(rows, lambda row: len(row.key) + len(row.type) + len(row.params) + len(row.lane), BATCH)
 
 
 def insert(

@@ -29,7 +29,7 @@ from resourcepool.models import (
     TimerNode,
     Topic,
 )
-from tests.canary.planted import DATABASE, DATABASE_URLS, TARGET, TOKEN, found_in, plant
+from tests.canary.planted import CONTROLS, DATABASE, DATABASE_URLS, TARGET, TOKEN, found_in, plant
 from tests.committed import remove_all_rows, transactional_db
 from tests.frames import looked_into
 from tests.proxies.checking.servers import closed_port
@@ -92,3 +92,5 @@ def _nothing_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     for when in ("setup", "call"):
         for record in caplog.get_records(when):  # type: ignore[arg-type]
             assert not found_in(form.format(record)), record.name
+            is_ours = record.name.startswith("resourcepool")
+            assert not is_ours or not CONTROLS & set(record.getMessage()), record.name

@@ -49,6 +49,7 @@ DATABASE_URLS = {
 
 SCRIPT = "<script>alert(1)</script>"
 TERMINAL = "\x1b[31m\x1b]0;owned\x07"
+CONTROLS = set("\x1b\x07\u202e")
 HOSTILE = f"=1+1{SCRIPT}{TERMINAL}\u202e\n"
 FORMULAS = tuple("=+-@\t\r")
 

@@ -14,6 +14,7 @@ from django.db import connection
 from resourcepool.models import Proxy
 from tests.canary.lines import LINES, WHY
 from tests.canary.planted import (
+    CONTROLS,
     DATABASE,
     DATABASE_URLS,
     PASSWORD,
@@ -24,7 +25,6 @@ from tests.canary.planted import (
 from tests.management.operated import run
 from tests.spawned import Spawner
 
-CONTROLS = set("\x1b\x07\u202e")
 FOR_EVER = {
     "channels": {"--watch"},
     "dispenser": {"--watch"},

@@ -189,6 +189,18 @@ class TestPostgreSQL:
         with alias("strange", DISABLE_SERVER_SIDE_CURSORS=True):
             assert codes("strange") == {"W013"}
 
+    def test_a_transaction_pooler_is_found_by_what_it_does(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        place = "resourcepool.dialect.inspection.postgresql"
+        with alias("strange", OPTIONS={"options": "-c lock_timeout=5s"}):
+            monkeypatch.setattr(f"{place}.told_process", lambda _: 1)  # as a pooler tells it
+            assert codes("strange") == set()
+            monkeypatch.setattr(f"{place}.private_connection", lambda alias, **_: connections[alias])
+            monkeypatch.setattr(f"{place}.discard", lambda _: None)
+            (message,) = messages("strange")
+        assert message.id == "resourcepool.W040"
+        for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
+            assert name in message.msg
+
     def test_a_key_that_ignores_case(self) -> None:
         folding = "CREATE COLLATION folding (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
         change = f"ALTER TABLE {Device._meta.db_table} ALTER name TYPE varchar(50) COLLATE "

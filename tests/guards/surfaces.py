@@ -293,4 +293,11 @@ SURFACES = (
         "",
         ("tests/management/test_first_process.py",),
     ),
+    Mutation(
+        "a stream that a lagging replica lacks does not exist",
+        "status/work/listed.py",
+        "router.db_for_write(model)",
+        "router.db_for_read(model)",
+        ("tests/resources/test_replicas.py",),
+    ),
 )

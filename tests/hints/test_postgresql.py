@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 
-from resourcepool.hints.choice import chosen
+from resourcepool.dialect.inspection.base import rows
+from resourcepool.hints.choice import Choice, chosen
 from resourcepool.hints.postgresql import WAKES
 from tests.hints.conftest import choose
 from tests.hints.ends import End
@@ -20,15 +22,33 @@ def server(settings: Any) -> Iterator[Service]:
         choose(settings, None)
 
 
+def choice() -> Choice:
+    found = chosen()
+    assert found
+    return found
+
+
 @pytest.mark.timeout(120)
 @pytest.mark.usefixtures("server")
 def test_the_hints_that_are_worth_their_cost_depend_on_how_many_listen(end: Callable[[str], End]) -> None:
-    choice = chosen()
-    assert choice
-    transport = choice.open()
+    transport = choice().open()
     transport.send(["nobody"])
     assert transport.most_per_second() == WAKES
     for name in ("one", "two", "three", "four"):
         end(name).connected()
     assert transport.most_per_second() == WAKES / 4
     transport.close()
+
+
+@pytest.mark.only("postgresql")
+@pytest.mark.django_db(transaction=True)
+def test_a_session_that_has_sent_hints_waits_for_the_disk_as_before(settings: Any) -> None:
+    """Behind a pooler it is handed on to others, whose commits must not be forgotten in a crash."""
+    setting = "SELECT CURRENT_SETTING('synchronous_commit')"
+    choose(settings, "postgresql")
+    transport: Any = choice().open()
+    try:
+        transport.send(["nobody"])
+        assert rows(transport._connection, setting) == rows(connection, setting) != [("off",)]
+    finally:
+        transport.close()

@@ -123,6 +123,7 @@ def test_json_is_one_object_on_standard_output(run: Run) -> None:
         "differing": 0,
         "uncompared": 0,
         "staying_retired": 0,
+        "repeated": 0,
         "bad": [bad],
         "bad_count": 1,
     }
@@ -227,7 +228,9 @@ def test_as_a_program_it_ends_with_130_after_ctrl_c() -> None:
     ) as waiting:
         assert waiting.stdin
         assert waiting.stderr
-        waiting.stdin.write("a line that is waited for\n" * 50_000)  # more than a pipe holds: by then it reads
+        waiting.stdin.write(
+            "# a line that is waited for\n" * 50_000
+        )  # more than a pipe holds: by then it reads
         waiting.stdin.flush()
         waiting.send_signal(signal.SIGINT)
         *progress, last = waiting.stderr.read().splitlines()

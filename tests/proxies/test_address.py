@@ -40,6 +40,19 @@ GOOD = [
     ("h.example:80:joe:p@ss", FULL | {"password": "p@ss"}),
     ("h.example:80:joe:x://y", FULL | {"password": "x://y"}),
     ("[::1]:80:joe:secret", FULL | {"host": "[::1]"}),
+    (
+        "198.51.100.7:8080:joe.smith:1234",
+        FULL | {"host": "198.51.100.7", "port": "8080", "username": "joe.smith", "password": "1234"},
+    ),
+    ("h.example:80:joe:1234", FULL | {"password": "1234"}),
+    ("h.example:80:joe:99999", FULL | {"password": "99999"}),
+    ("squid:80:joe:secret", FULL | {"host": "squid"}),
+    ("joe:1234@squid:80", FULL | {"host": "squid", "password": "1234"}),
+    ("joe.smith:1234@h.example:80", FULL | {"username": "joe.smith", "password": "1234"}),
+    (
+        "http://joe.smith:1234@10.0.0.1:80",
+        HTTP | FULL | {"host": "10.0.0.1", "username": "joe.smith", "password": "1234"},
+    ),
     # Nobody's address; what is wrong with them the checks of the fields say.
     ("h.example", PLAIN | {"port": ""}),
     ("http://", HTTP | PLAIN | {"host": "", "port": ""}),
@@ -60,6 +73,24 @@ BAD = [
     ("::1:80", "in brackets"),
     ("h.example:80:secret", "host:port:user:password"),
     ("h.example:80:joe:secret@other.example:81", "can be read in two ways"),
+    *(
+        (text, "can be read in two ways: which is the host?")
+        for text in (
+            "alice:31337:198.51.100.7:8080",
+            "alice:31337:proxy.example:8080",
+            "alice:31337:squid:8080",
+            "alice:31337:[2001:db8::1]:8080",
+            "198.51.100.7:8080:10.0.0.1:1234",
+            "proxy.example:8080:joe.smith:1234",
+            "198.51.100.7:8080@alice:31337",
+            "proxy.example:8080@alice:31337",
+            "[2001:db8::1]:8080@alice:31337",
+            "198.51.100.7:8080@alice.example:31337",
+            "http://198.51.100.7:8080@alice:31337",
+            "socks5://proxy.example:8080@alice:31337/",
+        )
+    ),
+    ("http://alice:31337:198.51.100.7:8080", "more than one colon"),
     ("h.example,80,joe,secret", "a header such as host,port"),
     ("h.example;80;joe;secret", "a header such as host,port"),
     ("h.example\t80\tjoe\tsecret", "a header such as host,port"),

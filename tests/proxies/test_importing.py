@@ -222,6 +222,11 @@ class TestSync:
         assert {name for name in after if after[name] != before[name]} == {"in_service", "status", "reason"}
         assert list(Proxy.objects.draining()) == [proxy]
 
+    def test_an_exact_copy_of_a_line_is_counted_and_does_not_keep_it_from_retiring(self, bring: Import) -> None:
+        bring("a.example:80\nb.example:80")
+        done = bring("b.example:80\nb.example:80", sync=True)
+        assert (numbers(done), done.repeated) == ((0, 0, 1, 1), 1)
+
     def test_retires_nothing_while_lines_are_skipped(self, bring: Import) -> None:
         bring("a.example:80\nb.example:80\nc.example:80")
         Proxy.objects.filter(host="c.example").retire("old")

@@ -35,6 +35,11 @@ class TestNothingOrAll:
         with pytest.raises(BadLines):
             bring("b.example:0", skip_bad=True)
 
+    def test_skip_bad_refuses_a_file_that_has_too_many_to_be_a_list_of_proxies(self, bring: Import) -> None:
+        with pytest.raises(BadLines, match="reading stopped here: bad lines: 10,000"):
+            bring("a.example:80\n" + "x\n" * 20_000, skip_bad=True)
+        assert rows() == []
+
     def test_skip_bad_imports_the_first_of_two_that_are_the_same(self, bring: Import) -> None:
         bring("host,port,weight\na.example,80,2\na.example,80,3", skip_bad=True)
         assert Proxy.objects.get().weight == 2

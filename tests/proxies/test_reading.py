@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resourcepool.exceptions import ImportRefused
-from resourcepool.proxies.reading import Reading, read
+from resourcepool.proxies.reading import KEPT, MOST_BAD, Reading, read
 
 # What ``resourcepool_export`` writes for people to read.
 EXPORTED = (
@@ -153,14 +153,23 @@ class TestBadLines:
     def test_leave_the_good_ones_alone(self) -> None:
         assert [row.line for row in reading("a.example:80\nbad host:80\nb.example:80").rows.values()] == [1, 3]
 
-    @pytest.mark.parametrize("second", ["HTTP://A.example.:0080", "http://:other@a.example:80"])
-    def test_the_same_proxy_twice_is_one(self, second: str) -> None:
-        found = reading(f"a.example:80\nb.example:80\n{second}\na.example:80")
+    def test_the_same_proxy_with_other_values_is_one(self) -> None:
+        found = reading("a.example:80\nb.example:80\nhttp://:other@a.example:80")
         assert [str(line) for line in found.bad] == [
             "line 3 (a.example): proxy: the same scheme, host, port and username as line 1",
-            "line 4 (a.example): proxy: the same scheme, host, port and username as line 1",
         ]
         assert [row.line for row in found.rows.values()] == [1, 2]
+
+    @pytest.mark.parametrize("second", ["a.example:80", "HTTP://A.example.:0080"])
+    def test_an_exact_copy_is_none_but_is_counted(self, second: str) -> None:
+        found = reading(f"a.example:80\nb.example:80\n{second}\na.example:80")
+        assert (found.bad, found.repeated) == ([], 2)
+        assert [row.line for row in found.rows.values()] == [1, 2]
+
+    def test_too_many_end_the_reading_with_a_line_that_says_so(self) -> None:
+        found = reading("a.example:80\n" + "x\n" * (MOST_BAD + 5))
+        assert (found.is_stopped, found.bad_count, len(found.bad)) == (True, MOST_BAD, KEPT)
+        assert "line 10001: file: reading stopped here: bad lines: 10,000" in str(found.bad[-1])
 
     def test_another_scheme_port_or_username_is_another_proxy(self) -> None:
         assert (

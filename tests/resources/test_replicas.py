@@ -8,9 +8,16 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
+from resourcepool.dialect import DbNow
 from resourcepool.exceptions import LeaseLost
-from resourcepool.models import Proxy
+from resourcepool.models import Dispenser, Job, Proxy, Stream, Task, Topic
 from resourcepool.signals import Fact, What
+from resourcepool.status.jobs import jobs
+from resourcepool.status.work.dispensers import DISPENSERS
+from resourcepool.status.work.listed import page_of_work
+from resourcepool.status.work.streams import STREAMS
+from resourcepool.status.work.timers import TOPICS
+from resourcepool.taskqueue import submit
 from tests.aliases import alias
 from tests.app.rows import granted, new, several
 from tests.resources.told import facts
@@ -76,3 +83,18 @@ def test_operators_decide_on_the_writer_also_when_somebody_listens(facts: list[F
     assert Proxy.objects.all().return_to_service() >= 1
     with Proxy.pool.lease(timeout=5):
         pass
+
+
+def test_commands_and_pages_find_streams_dispensers_and_topics_on_the_writer() -> None:
+    Stream.objects.create(name="s1")
+    submit("s1", "t", key="k")
+    assert [one.name for one in STREAMS.named("s1")] == ["s1"]
+    assert [task.key for task in page_of_work(Task, "s1").work] == ["k"]
+    for model, places in ((Dispenser, DISPENSERS), (Topic, TOPICS)):
+        model.objects.create(name="one")
+        assert places.called("one")
+
+
+def test_the_state_of_the_jobs_is_read_on_the_writer() -> None:
+    Job.objects.create(name="sweep", done_at=DbNow())
+    assert list(jobs()) == ["sweep"]

@@ -65,6 +65,8 @@ ROOT = Path(__file__).resolve().parents[2]
         ("lock_timeout", 0.5, None),
         ("lock_timeout", 60.0, "W012"),
         ("DISABLE_SERVER_SIDE_CURSORS", True, "W013"),
+        ("server_processes_shared", True, "W040"),
+        ("server_processes_shared", False, None),
         ("transaction_mode", "DEFERRED", "W014"),
         ("transaction_mode", "EXCLUSIVE", None),
         ("journal_mode", "delete", "W015"),
@@ -105,7 +107,7 @@ def test_only_what_forgets_or_doubles_grants_is_called_unsafe() -> None:
         "E010",
         "E013",
         "E018",
-        *(f"W0{n:02}" for n in (4, 5, 6, 7, 8, 9, 10, 18)),
+        *(f"W0{n:02}" for n in (4, 5, 6, 7, 8, 9, 10, 18, 40)),
     }
 
 

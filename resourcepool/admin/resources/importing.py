@@ -51,6 +51,9 @@ BESIDES = {
         "%d of the unchanged have passwords in the file, which are not compared with the stored ones.",
     ),
     "staying_retired": ngettext_lazy("%d is retired and stays so.", "%d are retired and stay so."),
+    "repeated": ngettext_lazy(
+        "%d line is an exact copy of one before.", "%d lines are exact copies of ones before."
+    ),
     "bad_count": ngettext_lazy("%d bad line is skipped.", "%d bad lines are skipped."),
 }
 

@@ -6,8 +6,15 @@ from typing import Any
 
 from django.db import transaction
 
-from resourcepool.dialect.connections import execute
-from resourcepool.dialect.inspection.base import Inspector, QueryPlan, Session, TableAccess, TableFacts
+from resourcepool.dialect.connections import discard, execute, private_connection
+from resourcepool.dialect.inspection.base import (
+    Inspector,
+    QueryPlan,
+    Session,
+    TableAccess,
+    TableFacts,
+    rows,
+)
 
 DURABLE = ("synchronous_commit", "fsync", "full_page_writes")
 LIMITS = ("lock_timeout", "statement_timeout")
@@ -18,6 +25,8 @@ SETTINGS = (
     "default_transaction_read_only",
     "server_encoding",
 )
+PROCESS = "SELECT pg_backend_pid()"
+TRIES = 5  # of two sessions after one another
 FOLDING = """
     SELECT attname, collname FROM pg_attribute JOIN pg_collation c ON c.oid = attcollation
     WHERE attrelid = to_regclass(%s) AND NOT collisdeterministic
@@ -56,6 +65,7 @@ class PostgreSQLInspector(Inspector):
             "server_encoding": said["server_encoding"],
             "lock_timeout": min(filter(None, limits), default=0),
             "DISABLE_SERVER_SIDE_CURSORS": pooler,
+            "server_processes_shared": self._shares_its_process(),
         }
 
     def tables(self, names: Collection[str]) -> dict[str, TableFacts]:
@@ -89,8 +99,28 @@ class PostgreSQLInspector(Inspector):
         in_transactions = chosen.replace("_", " ").lower()
         return of_the_session if in_transactions == "read committed" else in_transactions
 
+    def _shares_its_process(self) -> bool:
+        """Whether another session that is open at the same time has the same process of the server.
+
+        So a pooler is in between that hands it to one after the other, with all that somebody has set for his session.
+        A busy one may go unnoticed: it has many.
+        """
+        own = self._rows(PROCESS)
+        if own == [(told_process(self.connection),)]:  # a pooler tells a number of its own
+            return False
+        other = private_connection(self.connection.alias, is_hasty=False)
+        try:
+            return any(rows(other, PROCESS) == self._rows(PROCESS) for _ in range(TRIES))
+        finally:
+            discard(other)
+
     def _access(self, table: str, index: str | None) -> TableAccess:
         return TableAccess(table, index, by_key=bool(index and self._rows(IS_PRIMARY, [index])))
+
+
+def told_process(connection: Any) -> int:
+    """Return the number of the server's process that it told when the session began."""
+    return int(connection.connection.info.backend_pid)
 
 
 def _session(number: int, host: str | None, port: int | None, state: str | None, seconds: Any) -> Session:

@@ -12,11 +12,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Min
 
 from resourcepool import dialect
+from resourcepool.database.batches import batches
 from resourcepool.exceptions import ChannelFull
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
 
-BATCH = 100  # messages in a statement
+BATCH = 100  # messages in a statement, at most
 
 
 class _Published(Exception):
@@ -81,13 +82,13 @@ class Publication:
         quote, meta = connection.ops.quote_name, BroadcastMessage._meta
         columns = ", ".join(map(quote, ("channel_id", "number", "payload", "publisher", "published_at")))
         row, first = f"(%s, %s, %s, %s, {dialect.of(connection).indexed_now})", number - len(self._payloads) + 1
-        for start in range(0, len(self._payloads), BATCH):
-            some = self._payloads[start : start + BATCH]
+        for some in batches(self._payloads, len, BATCH):
             sql = f"INSERT INTO {quote(meta.db_table)} ({columns}) VALUES {', '.join([row] * len(some))}"  # noqa: S608
             given: list[object] = []
-            for place, payload in enumerate(some, first + start):
+            for place, payload in enumerate(some, first):
                 given += [self._broadcast.name, place, payload, self._publisher]
             dialect.run(connection, sql, given, dialect.row_count)
+            first += len(some)
 
     def _refuse_full(self, number: int) -> None:
         if self._most is None:

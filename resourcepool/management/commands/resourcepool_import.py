@@ -114,6 +114,7 @@ def _sentences(done: Imported, *, sync: bool, dry_run: bool) -> list[str]:
         _("Back in service: %s of the changed."): done.returned,
         _("Unchanged though the file says otherwise: %s; --update takes its values."): done.differing,
         _("Retired and still so: %s; --sync returns them to service."): done.staying_retired,
+        _("Exact copies of lines before: %s."): done.repeated,
     }
     said = [_main_sentence(done, dry_run=dry_run)]
     said += [text % f"{count:,}" for text, count in besides.items() if count]

@@ -3,7 +3,6 @@
 import logging
 import os
 import signal
-import socket
 import threading
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -24,7 +23,7 @@ from resourcepool.exceptions import (
     LeaseLost,
     LeaseReleased,
 )
-from resourcepool.labels import labels_of, listed
+from resourcepool.labels import host_name, labels_of, listed
 from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT, TaskType
 from resourcepool.queues.queries import find_task_type
 from resourcepool.queues.serving.held import Hand, HeldQueue, refuse_event_loop
@@ -82,7 +81,7 @@ class QueueServer:
         """
         self.task_type = options.text("task_type", task_type, most=MAX_NAME)
         self._application = Application(
-            options.text("name", socket.gethostname()[:80] if name is None else name, most=MAX_NAME),
+            options.text("name", host_name() if name is None else name, most=MAX_NAME),
             options.whole("weight", weight, least=1, most=MOST_WEIGHT),
             labels_of(labels),
             None if limit is None else options.whole("limit", limit, least=1, most=MOST_LIMIT),

@@ -112,7 +112,7 @@ def page_of_work(
         DatabaseUnavailable: they cannot be read.
     """
     limit = options.whole("limit", limit, least=1, most=MOST_LISTED)
-    connection = connections[router.db_for_read(model)]
+    connection = connections[router.db_for_write(model)]  # a replica may not have it yet
     using = connection.alias
     if not place.isprintable():  # no place has such a name, and no database can be asked for each
         raise _unknown(model, place, using)

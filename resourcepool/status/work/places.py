@@ -112,7 +112,7 @@ class Places:
         return self._read(lambda rows: standing_so(rows).filter(**wanted), most)
 
     def _connection(self) -> BaseDatabaseWrapper:
-        return connections[router.db_for_read(self.model)]
+        return connections[router.db_for_write(self.model)]  # a replica may not have it yet
 
     def _read(self, chosen: Callable[[Any], Any], limit: int) -> Page:
         connection = self._connection()

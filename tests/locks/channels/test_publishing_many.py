@@ -1,17 +1,24 @@
 """Publishing several at once: one range of numbers, all or none."""
 
 import asyncio
+import contextlib
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
+from hypothesis import given
+from hypothesis import strategies as st
 
+from resourcepool.database.batches import LENGTH, batches
 from resourcepool.exceptions import BadOption, ChannelFull
 from resourcepool.locks import Channel
 from resourcepool.locks.channels.publishing import BATCH, Publication
+from resourcepool.models import Stream
+from resourcepool.taskqueue import NewTask, submit_many
 from tests.eventually import at_once
 from tests.locks.channels.reading import all_of, broadcast, durable, filled, kept
 
@@ -95,3 +102,42 @@ def test_of_many_each_costs_no_statement_of_its_own() -> None:
     with CaptureQueriesContext(connection) as many:
         channel.publish_many(range(BATCH))
     assert len(many) == len(one)
+
+
+@pytest.mark.only("mysql")
+def test_many_long_messages_fit_a_server_that_takes_only_1_mb_in_a_statement() -> None:
+    with takes_1_mb():
+        assert Channel("c").publish_many(["ü" * 20_000] * 60) == range(1, 61)
+    assert kept() == list(range(1, 61))
+
+
+@pytest.mark.only("mysql")
+def test_so_do_many_long_tasks() -> None:
+    Stream.objects.create(name="s")
+    with takes_1_mb():
+        assert submit_many("s", [NewTask("t", {"a": '"' * 25_000}) for _ in range(40)]) == 40
+
+
+@contextlib.contextmanager
+def takes_1_mb() -> Iterator[None]:
+    """Have a new session on a server with the smallest usual ``max_allowed_packet``."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT @@GLOBAL.max_allowed_packet")
+        (before,) = cursor.fetchone()
+        cursor.execute("SET GLOBAL max_allowed_packet = 1048576")
+    connection.close()
+    try:
+        yield
+    finally:
+        connection.close()
+        with connection.cursor() as cursor:
+            cursor.execute("SET GLOBAL max_allowed_packet = %s", [before])
+        connection.close()
+
+
+@given(st.lists(st.integers(0, 300_000)), st.integers(1, 5))
+def test_batches_keep_the_order_and_are_small_in_both_ways(lengths: list[int], most: int) -> None:
+    found = list(batches(lengths, int, most))
+    assert [length for batch in found for length in batch] == lengths
+    assert all(0 < len(batch) <= most for batch in found)
+    assert all(sum(batch) <= LENGTH or len(batch) == 1 for batch in found)

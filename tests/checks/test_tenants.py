@@ -1,0 +1,45 @@
+"""Projects whose tenants have schemas of their own, as django-tenants makes them."""
+
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+from django.db import connection
+
+
+def found() -> set[str]:
+    return {str(one.obj) for one in run_checks(tags=["resourcepool"]) if one.id == "resourcepool.E020"}
+
+
+@pytest.fixture
+def tenants(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Any:
+    """Have a connection like that of such a backend."""
+    monkeypatch.setattr(connection, "set_schema", lambda name: None, raising=False)
+    return settings
+
+
+@pytest.mark.parametrize("app", ["resourcepool", "resourcepool.apps.ResourcePoolConfig"])
+def test_tables_of_each_tenant_are_refused(app: str, tenants: Any) -> None:
+    tenants.TENANT_APPS = ["django.contrib.auth", app]
+    assert found() == {"resourcepool"}
+
+
+def test_so_are_a_projects_own_resources(tenants: Any) -> None:
+    tenants.TENANT_APPS = ["tests.app"]
+    assert found() == {"testapp"}
+
+
+def test_so_are_those_of_one_type_of_tenant(tenants: Any) -> None:
+    tenants.TENANT_TYPES = {"public": {"APPS": ["tests.app"]}, "big": {"APPS": ["resourcepool"]}}
+    assert found() == {"resourcepool"}
+
+
+def test_tables_that_all_tenants_share_are_fine(tenants: Any) -> None:
+    tenants.SHARED_APPS = ["resourcepool", "tests.app"]
+    tenants.TENANT_APPS = ["django.contrib.auth"]
+    assert not found()
+
+
+def test_a_setting_of_that_name_without_such_a_backend_means_nothing(settings: Any) -> None:
+    settings.TENANT_APPS = ["resourcepool"]
+    assert not found()
