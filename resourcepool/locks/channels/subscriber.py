@@ -142,6 +142,7 @@ class Subscriber:
     async def _is_ready(self, mode: Mode, until: float) -> bool:
         """Wait until there is something to deliver; False: see ``get``."""
         is_over = False
+        self._position.is_read_in(mode.loop)
         while not (is_over or self._is_closed or self._stop()):
             is_over = monotonic() >= until
             try:
@@ -183,7 +184,7 @@ class Subscriber:
         if self._has_lost():
             return
         bell = mode.bell()
-        look, news = pollers.on(self._source.using), self._position.waiting(bell.ring)
+        look, news = pollers.on(self._source.using), self._position.waiting(bell)
         try:
             look.join(news)
             await self._sleep(mode, bell, until)
