@@ -55,7 +55,7 @@ def acquire(
     waiter: Leases | Waiter | None = None
     leases: Leases | None = None
     connection = connections[source.using]
-    had_session = connection.connection is not None
+    had_session = connection.connection is not None and not request.ends_session
     try:
         with _limited(request):
             waiter = _begin(connection, source, request)
