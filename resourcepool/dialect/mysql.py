@@ -17,11 +17,10 @@ _CODES = {
     **dict.fromkeys((1205, 1317, 1969, 3024, 3572), Trouble.BUSY),
     **dict.fromkeys(_DISCONNECTED, Trouble.DISCONNECTED),
     **dict.fromkeys((1054, 1146), Trouble.NOT_MIGRATED),
+    # No access to the database, wrong user or password, no such database, wrong plugin, expired or locked.
+    **dict.fromkeys((1044, 1045, 1049, 1698, 1820, 1862, 3118, 4151), Trouble.LOGIN),
 }
-_FOR_GOOD = (
-    *(1267, 1300, 1366, 3988),  # text that a column, or the connection, cannot hold
-    *(1044, 1045, 1049, 1698),  # a wrong user, password or database
-)
+_FOR_GOOD = (1267, 1300, 1366, 3988)  # text that a column, or the connection, cannot hold
 
 # Zero means no limit. The one for transactions that have written goes before the others, also if it is longer.
 _LIMIT_IDLE = """

@@ -50,7 +50,7 @@ def acquire(
         AcquireTimeout: they did not come free in time; nothing is held.
         ClaimInTransaction: a transaction is open, and the request does not allow that.
         BadOption: the request can never be filled.
-        DatabaseUnavailable: only when not waiting.
+        DatabaseUnavailable: only when not waiting, or when the database refuses the login of one not yet in line.
     """
     waiter: Leases | Waiter | None = None
     leases: Leases | None = None
@@ -150,6 +150,8 @@ def _begin(connection: BaseDatabaseWrapper, source: Source, request: Request) ->
         try:
             grants = _at_once(connection, source, request)
         except DatabaseUnavailable as error:
+            if error.is_login:
+                raise  # wrong settings, as a rule: a program would wait for ever, and nobody would know why
             trouble = error  # the database may be back in time
     if grants is None:
         holder = request.terms.holder or default_holder()
