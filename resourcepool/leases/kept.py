@@ -135,6 +135,9 @@ class KeptLease:
         logger.warning("%s", self._state.lost)
         self._tell(What.LOST, self._connection, reason)
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self} belongs to this process, which renews it: send its key and its fence")
+
     def __str__(self) -> str:
         return f"lease of {self.model._meta.label} {self.pk}, fence {self.fence}"
 

@@ -45,6 +45,9 @@ class Subscriber:
         name = f" as {self._source.shown!r}" if self._source.is_durable else ""
         return f"<{type(self).__name__} of {self._source.broadcast.name!r}{name}>"
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} belongs to this process: subscribe there")
+
     def __iter__(self) -> Self:
         return self
 
