@@ -118,7 +118,13 @@ class GuardOutsideTransaction(ResourcePoolError):
 
 
 class DatabaseUnavailable(ResourcePoolError):
-    """The database could not be reached or stayed busy, through all retries, or refuses; the message says why."""
+    """The database could not be reached or stayed busy, through all retries, or refuses; the message says why.
+
+    Attributes:
+        is_login: it refuses the user, the password or the name of the database.
+    """
+
+    is_login = False
 
 
 class RowLocked(DatabaseUnavailable):

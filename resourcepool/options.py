@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import unicodedata
 from collections.abc import Collection
 from datetime import timedelta
 from typing import TypeVar
@@ -101,12 +102,20 @@ def name(option: str, value: object, *, most: int) -> str:
     return line
 
 
+def _allowed(value: object, most: int) -> Sentence:
+    """Return what a text must be; it names the first character that is not allowed, which most screens do not show."""
+    hidden = next((one for one in value if not one.isprintable()), None) if isinstance(value, str) else None
+    if hidden is None:
+        return Sentence(_("one line of text, 1 to %(count)s printable characters"), count=most)
+    character = f"U+{ord(hidden):04X} {unicodedata.name(hidden, '')}".strip()
+    allowed = _("one line of text, 1 to %(count)s printable characters; %(character)s is none")
+    return Sentence(allowed, count=most, character=character)
+
+
 def text(name: str, value: object, *, most: int) -> str:
     """Return ``value`` if it is one line of 1 to ``most`` printable characters; raises BadOption otherwise."""
     if not isinstance(value, str) or not 0 < len(value) <= most or not value.isprintable():
-        raise BadOption(
-            name, value, Sentence(_("one line of text, 1 to %(count)s printable characters"), count=most)
-        )
+        raise BadOption(name, value, _allowed(value, most))
     if isinstance(value, Sentence):  # it keeps its code: a reason is put into words when it is read
         return value
     return str.__str__(value)  # of another subclass, such as an enum's member, ``str()`` may be another text

@@ -144,9 +144,11 @@ IN_TURN = (
     "tests/locks/test_barrier.py",  # a row that is locked while it is removed
     "tests/locks/test_condition_any_order.py",  # every statement in every order
     "tests/locks/test_condition_processes.py",  # what a killed session leaves
+    "tests/locks/test_condition_sessions.py",  # how many sessions are used
     "tests/encryption/test_field_bound.py::test_however_it_was_stored_it_is_nothing_to_another_row",  # types of columns
     # Tickets
     "tests/waiting/test_acquire.py",  # which statements a caller sends
+    "tests/waiting/test_login_away.py",  # what each server says of a refused login
     "tests/waiting/test_sessions.py",  # how many sessions are used
     # Pools: statements, choice and what operators change
     "tests/resources/test_any_order.py",  # all calls of a pool in every order

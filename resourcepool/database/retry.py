@@ -74,7 +74,8 @@ def retrying(
                 if trouble is Trouble.BUSY and busy is not None:
                     return busy()
                 unsure = unsure or trouble is Trouble.DISCONNECTED
-                is_last = turn == TRIES - 1 or (trouble is Trouble.REFUSED and not unsure)
+                refuses = trouble in (Trouble.REFUSED, Trouble.LOGIN)
+                is_last = turn == TRIES - 1 or (refuses and not unsure)
                 _raise_if_final(connection, error, trouble, this, is_last=is_last or monotonic() > gives_up_at)
                 time.sleep(random.uniform(0, 0.03 * 2**turn))  # noqa: S311 (jitter, not a secret)
     except (DatabaseError, InterfaceError, ResourcePoolError, Unsettled):
@@ -116,7 +117,9 @@ def _raise_if_final(
     if trouble is Trouble.DISCONNECTED:
         dialect.close_quietly(connection)  # the driver may have closed it already, and then raises
     if is_last or this.is_over:
-        raise DatabaseUnavailable(said) from error
+        final = DatabaseUnavailable(said)
+        final.is_login = trouble is Trouble.LOGIN
+        raise final from error
     logger.debug("%s; trying again", said)
 
 

@@ -16,6 +16,7 @@ class Trouble(Enum):
     BUSY = "busy"  # the row is locked: send it again, or do without
     DISCONNECTED = "disconnected"  # it may have taken effect: reconnect and look
     NOT_MIGRATED = "not migrated"  # a table or a column is not there
+    LOGIN = "login"  # a wrong user, password or database name: misconfigured, or being changed at this moment
     REFUSED = "refused"  # it may pass: a full disk, a missing permission, whatever is on no list
 
 

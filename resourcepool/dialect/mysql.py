@@ -21,12 +21,13 @@ _CODES = {
     **dict.fromkeys((1205, 1317, 1969, 3024, 3572), Trouble.BUSY),
     **dict.fromkeys(_DISCONNECTED, Trouble.DISCONNECTED),
     **dict.fromkeys((1054, 1146), Trouble.NOT_MIGRATED),
+    # No access to the database, wrong user or password, no such database, wrong plugin, expired or locked.
+    **dict.fromkeys((1044, 1045, 1049, 1698, 1820, 1862, 3118, 4151), Trouble.LOGIN),
 }
 _NO_TEXT = (1267, 1300, 1366, 3988)  # text that a column, or the connection, cannot hold
 EXISTS = 1062
 _FOR_GOOD = (
     *_NO_TEXT,
-    *(1044, 1045, 1049, 1698),  # a wrong user, password or database
     *(2059, 2061, 3159),  # a login method that the driver lacks, or that needs an encrypted connection
 )
 

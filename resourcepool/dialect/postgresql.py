@@ -15,10 +15,19 @@ _STATES = {
     **dict.fromkeys(("53300", "57P01", "57P02", "57P03", "57P05", "25006", "25P03"), Trouble.DISCONNECTED),
     **dict.fromkeys(("42P01", "42703"), Trouble.NOT_MIGRATED),
     "42501": Trouble.REFUSED,
+    **dict.fromkeys(("28000", "28P01", "3D000"), Trouble.LOGIN),
 }
 _NO_TEXT = ("22021", "22P05")  # text that the database, or the connection, cannot hold
 
 IDLE, UNKNOWN = 0, 4  # libpq's PQTRANS_IDLE and PQTRANS_UNKNOWN: the session is lost
+
+_LOGIN = (
+    "authentication failed",
+    "does not exist",
+    "not permitted to log in",
+    "permission denied for database",
+    "no pg_hba.conf entry",
+)
 
 # Zero means no limit; LEAST leaves NULL out. It ends with the transaction.
 _IDLE = """
@@ -115,10 +124,11 @@ class PostgreSQL(Dialect):
         if state:
             return Trouble.DISCONNECTED if state.startswith("08") else _STATES.get(state) or unlisted(error)
         message = str(error)
-        # A refused login carries no SQLSTATE either, and does not get better by trying again.
-        refused = "authentication failed" in message or "does not exist" in message
+        # A refused login carries no SQLSTATE either.
+        if any(words in message for words in _LOGIN):
+            return Trouble.LOGIN
         lost = isinstance(error, InterfaceError) or type(error).__name__ == "OperationalError"
-        return None if refused else Trouble.DISCONNECTED if lost else unlisted(error)
+        return Trouble.DISCONNECTED if lost else unlisted(error)
 
     def key_after_insert(self, cursor: Any) -> int:
         return int(cursor.fetchone()[0])

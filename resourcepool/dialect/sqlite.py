@@ -28,5 +28,6 @@ class SQLite(Dialect):
         lacks = ("no such table", "no such column", "has no column")
         if any(words in message for words in lacks):
             return Trouble.NOT_MIGRATED
-        is_for_good = "syntax error" in message or "unable to open database file" in message
-        return None if is_for_good else unlisted(error)
+        if "unable to open database file" in message:
+            return Trouble.LOGIN
+        return None if "syntax error" in message else unlisted(error)

@@ -58,6 +58,11 @@ class Term(AwaitedLease):
 
     aresign = for_asyncio(resign)
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"term {self.fence} of {self.pk!r} belongs to this process: send the name and the number"
+        )
+
     def report_leak(self, why: str) -> None:
         """Report nothing: a program that leads as long as it lives need not keep the handle."""
 

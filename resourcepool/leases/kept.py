@@ -4,6 +4,8 @@ import logging
 import math
 import os
 import threading
+import weakref
+from asyncio import AbstractEventLoop
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -31,6 +33,7 @@ class KeptLease:
     """
 
     is_delivered = False  # whether the caller of acquire has got it
+    loop: "weakref.ref[AbstractEventLoop] | None" = None  # of the task that is to get it, or reads with it
     actor = ""  # the operator who acts, for the history; "": a program
     _transaction: OpenTransaction | None
 
@@ -74,6 +77,14 @@ class KeptLease:
         if self._transaction is not None and not self._transaction.is_open:
             self._transaction = None
         return self._transaction is not None
+
+    @property
+    def is_orphaned(self) -> bool:
+        """Whether nobody can give it back: its task never got it, and never will, for the loop is closed."""
+        if self.is_delivered or self.loop is None:
+            return False
+        loop = self.loop()
+        return loop is None or loop.is_closed()
 
     @property
     def leaks_at(self) -> float:
@@ -123,6 +134,9 @@ class KeptLease:
                 logger.exception("on_lost of %s could not be run", self)
         logger.warning("%s", self._state.lost)
         self._tell(What.LOST, self._connection, reason)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self} belongs to this process, which renews it: send its key and its fence")
 
     def __str__(self) -> str:
         return f"lease of {self.model._meta.label} {self.pk}, fence {self.fence}"

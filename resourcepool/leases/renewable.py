@@ -27,6 +27,10 @@ class Renewable(Hashable, Protocol):
         """Whether a transaction of this process has the row locked."""
 
     @property
+    def is_orphaned(self) -> bool:
+        """Whether nobody can give it back."""
+
+    @property
     def leaks_at(self) -> float:
         """The time, by this process's clock, from which it counts as leaked; infinity: never, or already reported."""
 

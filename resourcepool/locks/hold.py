@@ -5,9 +5,10 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.locks.registry import has_ended
 from resourcepool.signals import Fact, What, tell
 from resourcepool.waiting.lease import AwaitedLease
 
@@ -26,7 +27,18 @@ def own_error_first(kind: type[BaseException] | None) -> Iterator[None]:
 
 
 class LockLease(AwaitedLease):
-    """The lease of one row."""
+    """The lease of one row.
+
+    Attributes:
+        is_of_owner: the thread or task that acquired it is the only one that can release it.
+    """
+
+    is_of_owner: ClassVar[bool] = True
+
+    @property
+    def is_orphaned(self) -> bool:
+        """See ``KeptLease``; whoever keeps the thread's or the task's object, or the hold."""
+        return super().is_orphaned or (self.is_of_owner and has_ended(self.holder))
 
     def report_leak(self, why: str) -> None:
         """Let it expire: its thread or task ended without releasing it, and no other can."""

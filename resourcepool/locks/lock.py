@@ -4,6 +4,7 @@ Document 004 (R4.2): a unique value, set if absent, with an expiry, removed only
 """
 
 import asyncio
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
@@ -96,7 +97,9 @@ class Lock(Named, Reentrant[Hold]):
 
     def take_back(self, hold: Hold) -> None:
         """Acquire it again for ``hold``, whose lease was released, however long that takes."""
-        self._take(held_by(current()), self.key, hold, run_sync(self._leases, hold, math.inf))
+        # The caller waits from the moment at which it released it: its session was the lock's.
+        request = dataclasses.replace(self._request(math.inf, hold), ends_session=True)
+        self._take(held_by(current()), self.key, hold, run_sync(Mode.acquire, self, request))
 
     def take_back_anyway(self, hold: Hold) -> None:
         """``take_back`` after an interruption at any moment since the lock was to be released."""

@@ -36,7 +36,7 @@ class Lockable(Generic[H]):
         Raises:
             LeaseLost: the caller has it already, and has lost it.
             ClaimInTransaction: a transaction is open.
-            DatabaseUnavailable: it was not decided; only when not waiting.
+            DatabaseUnavailable: it was not decided; only when not waiting, or when the login is refused.
         """
         return run_sync(self._acquire, self._wait(blocking, timeout))
 

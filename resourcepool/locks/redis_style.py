@@ -8,6 +8,7 @@ polling, ``release`` raises ``NotHeld`` instead of ``LockError``, and only the t
 or release it.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -27,12 +28,14 @@ class RedisStyleLock:
     """A ``Lock`` with the options and methods of redis-py's.
 
     Args:
-        key, version: together its name.
-        timeout: seconds after the death of its holder until others may have it; None: 30.
+        key, version: together its name; bytes are read as UTF-8. No spaces at either end: databases do not tell such
+            names apart.
+        timeout: seconds after the death of its holder until others may have it; None or 0: 30.
         blocking_timeout: seconds that ``acquire`` waits; None: as long as it takes.
         blocking: False: ``acquire`` does not wait.
         raise_on_release_error: False: if it was lost before the end of a ``with`` block, that is only logged.
-        sleep, client, thread_local, lock_class: accepted, without effect.
+        sleep, thread_local: attributes without effect.
+        client, lock_class: accepted, without effect.
 
     Raises:
         BadOption: names the option, the value, and what is allowed.
@@ -40,7 +43,7 @@ class RedisStyleLock:
 
     def __init__(
         self,
-        key: str,
+        key: str | bytes,
         version: int | str | None = None,
         timeout: float | None = None,
         sleep: float = 0.1,
@@ -52,15 +55,22 @@ class RedisStyleLock:
         lock_class: Callable[..., Any] | None = None,
         raise_on_release_error: bool = True,
     ) -> None:
-        key = options.text("key", key, most=MAX_NAME)
+        key = options.text("key", _decoded(key), most=MAX_NAME)
         if isinstance(version, bool) or not isinstance(version, int | str | None):
             raise BadOption("version", version, "a whole number or a text, which is part of the name")
         self.name = options.name("key", key if version is None else f"{key}:{version}", most=MAX_NAME)
-        ttl = TTL if timeout is None else options.seconds("timeout", timeout, least=MIN_TTL)
+        is_usual = timeout is None or (
+            timeout == 0 and not isinstance(timeout, bool)
+        )  # theirs: it never expires
+        ttl = TTL if is_usual else options.seconds("timeout", timeout, least=MIN_TTL)
         self._lock = Lock(self.name, ttl=ttl, timeout=_checked(blocking_timeout))
         self.timeout, self.blocking_timeout = timeout, blocking_timeout
+        self.sleep, self.thread_local = sleep, thread_local
         self.blocking = options.flag("blocking", blocking)
         self.raise_on_release_error = options.flag("raise_on_release_error", raise_on_release_error)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} is known by its name: make another one there")
 
     def __repr__(self) -> str:
         return f"<cache_lock {self.name!r}>"
@@ -108,6 +118,12 @@ class RedisStyleLock:
             if self.raise_on_release_error:
                 raise
             logger.warning("%s", error)
+
+
+def _decoded(key: object) -> object:
+    with contextlib.suppress(UnicodeDecodeError):  # then it is refused as it is
+        return key.decode() if isinstance(key, bytes) else key
+    return key
 
 
 def _checked(blocking_timeout: object) -> object:

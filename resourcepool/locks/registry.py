@@ -4,39 +4,82 @@ import asyncio
 import itertools
 import os
 import threading
-from collections.abc import MutableMapping
+import weakref
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from resourcepool.leases.terms import MAX_LENGTH, default_holder
 
 Key = tuple[Any, str, str]  # model, database, name
 MARK = "@"  # in a holder, before the number of the owner
 
-_held: WeakKeyDictionary[Any, dict[Key, Any]] = WeakKeyDictionary()
-_numbers: MutableMapping[Any, int] = WeakKeyDictionary()
 _next = itertools.count(1)
 
 
-def current() -> Any:
-    """Return the running task of asyncio, or else the thread."""
-    # Without a loop ``current_task`` alone would raise, which takes longer than all the rest.
-    loop = asyncio._get_running_loop()
-    return (asyncio.current_task(loop) if loop else None) or threading.current_thread()
+class Owner:
+    """Stands for one thread, or task of asyncio, whatever its class calls equal and whoever keeps its object.
+
+    Attributes:
+        holds: what it holds, by key; changed by the thread or task alone.
+        number: in its holders.
+        task: None: a thread, whose owner goes with it.
+    """
+
+    __slots__ = ("__weakref__", "holds", "number", "task")
+
+    def __init__(self, task: "weakref.ref[asyncio.Task[Any]] | None" = None) -> None:
+        self.holds: dict[Key, Any] = {}
+        self.number, self.task = str(next(_next)), task
+        _owners[self.number] = self
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its task will never run again."""
+        if self.task is None:
+            return False
+        task = self.task()
+        return task is None or task.done() or task.get_loop().is_closed()
+
+
+class _Thread(threading.local):
+    """The calling thread's owner. It goes when the thread ends; its number may be another thread's then."""
+
+    def __init__(self) -> None:
+        self.owner = Owner()
+
+
+def current() -> Owner:
+    """Return the owner that stands for the running task of asyncio, or else for the thread."""
+    task = _running_task()
+    return _thread.owner if task is None else _tasks.get(id(task)) or _owner_of(task)
 
 
 def is_task() -> bool:
     """Whether the caller is a task of asyncio."""
-    return isinstance(current(), asyncio.Task)
+    return _running_task() is not None
 
 
-def number_of(owner: Any) -> str:
-    return str(_numbers.get(owner) or _numbers.setdefault(owner, next(_next)))
+def _running_task() -> Any:
+    # Without a loop ``current_task`` alone would raise, which takes longer than all the rest.
+    loop = asyncio._get_running_loop()
+    return asyncio.current_task(loop) if loop else None
 
 
-def holder_of(owner: Any) -> str:
+def _owner_of(task: Any) -> Owner:
+    key = id(task)  # another task's only after this one is gone, and the entry with it
+    owner = _tasks[key] = Owner(weakref.ref(task, lambda _: _tasks.pop(key, None)))
+    return owner
+
+
+def holder_of(owner: Owner) -> str:
     """Return a unique holder for a request of ``owner``, which ends in the owner's number."""
-    return f"{default_holder()}{MARK}{number_of(owner)}"[-MAX_LENGTH:]
+    return f"{default_holder()}{MARK}{owner.number}"[-MAX_LENGTH:]
+
+
+def has_ended(holder: str) -> bool:
+    """Tell whether ``holder``, of this process, names a thread or a task that has ended."""
+    number = owner_in(holder)[1]
+    owner = _owners.get(number)
+    return bool(number) and (owner is None or owner.has_ended)
 
 
 def owner_in(holder: str) -> tuple[str, str]:
@@ -45,22 +88,21 @@ def owner_in(holder: str) -> tuple[str, str]:
     return incarnation, rest.partition(MARK)[2]
 
 
-def held_by(owner: Any) -> dict[Key, Any]:
+def held_by(owner: Owner) -> dict[Key, Any]:
     """Return the holds of ``owner`` by key, to be changed by the owner."""
-    mine = _held.get(owner)
-    return _held.setdefault(owner, {}) if mine is None else mine
+    return owner.holds
 
 
 def is_of_caller(hold: Any) -> bool:
     """Whether this thread (or task) acquired ``hold``."""
-    return owner_in(hold.holder)[1] == number_of(current())
+    return owner_in(hold.holder)[1] == current().number
 
 
 def forget() -> None:
     """Forget all holds: they are being released. A thread that waits now will note what it gets."""
-    for reference in _held.keyrefs():
+    for reference in _owners.valuerefs():
         if (owner := reference()) is not None:
-            held_by(owner).clear()
+            owner.holds.clear()
     holds.forget()
 
 
@@ -121,10 +163,15 @@ class ProcessHolds:
 
 
 def _after_fork() -> None:
-    _held.clear()  # the parent's
-    _numbers.clear()
+    global _thread  # noqa: PLW0603
+    _tasks.clear()  # the parent's
+    _owners.clear()
+    _thread = _Thread()
     holds.__init__()  # type: ignore[misc]
 
 
+_owners: weakref.WeakValueDictionary[str, Owner] = weakref.WeakValueDictionary()
+_tasks: dict[int, Owner] = {}  # by the identity of the task
+_thread = _Thread()
 holds = ProcessHolds()
 os.register_at_fork(after_in_child=_after_fork)

@@ -31,6 +31,12 @@ from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 MOST_AT_ONCE = 1_000
 
 
+class SemaphoreLease(PermitLease):
+    """The lease of one permit, which any thread of the process can release."""
+
+    is_of_owner = False
+
+
 class SemaphoreHold(Hold):
     """The permits of one ``acquire``; ``is_of_block``: a ``with`` block releases them."""
 
@@ -81,6 +87,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     """
 
     model: ClassVar[type[SemaphorePermit]] = SemaphorePermit
+    lease = SemaphoreLease
     kind = "semaphore"
 
     def __init__(self, name: str, value: int = 1, **chosen: Unpack[Chosen]) -> None:

@@ -29,7 +29,8 @@ def in_naps() -> Iterator[None]:
     try:
         yield
     finally:
-        _waiting[loop] -= 1
+        if loop in _waiting:  # not so once the loop is closed and gone
+            _waiting[loop] -= 1
 
 
 def _wake(loop: asyncio.AbstractEventLoop) -> None:

@@ -50,12 +50,12 @@ def acquire(
         AcquireTimeout: they did not come free in time; nothing is held.
         ClaimInTransaction: a transaction is open, and the request does not allow that.
         BadOption: the request can never be filled.
-        DatabaseUnavailable: only when not waiting.
+        DatabaseUnavailable: only when not waiting, or when the database refuses the login of one not yet in line.
     """
     waiter: Leases | Waiter | None = None
     leases: Leases | None = None
     connection = connections[source.using]
-    had_session = connection.connection is not None
+    had_session = connection.connection is not None and not request.ends_session
     try:
         with _limited(request):
             waiter = _begin(connection, source, request)
@@ -97,13 +97,14 @@ async def aacquire(
     stop: Callable[[], bool] | None = None,
 ) -> Leases:
     """``acquire`` for asyncio; waiting occupies no thread. ``stop`` is a plain function."""
-    waiter: Leases | Waiter = await in_thread(_loaded, _begin_here, source, request, undo=_undo)
+    loop = asyncio.get_running_loop()
+    waiter: Leases | Waiter = await in_thread(_loaded, _begin_here, loop, source, request, undo=_undo)
     if not isinstance(waiter, Waiter):
         return waiter
     try:
         if once_in_line is not None:
             await once_in_line()
-        waiter.is_task = True
+        waiter.loop = loop
         waiters.join(waiter)
         try:
             async with asyncio.timeout(waiter.began + request.timeout - monotonic()):
@@ -120,7 +121,7 @@ async def aacquire(
 
 async def atry_now(source: Source, request: Request) -> Leases | None:
     """``try_now`` for asyncio."""
-    return await in_thread(_loaded, try_now, source, request, undo=_undo)
+    return await in_thread(_loaded, try_now, asyncio.get_running_loop(), source, request, undo=_undo)
 
 
 def _limited(request: Request) -> answer_timeout:
@@ -149,6 +150,8 @@ def _begin(connection: BaseDatabaseWrapper, source: Source, request: Request) ->
         try:
             grants = _at_once(connection, source, request)
         except DatabaseUnavailable as error:
+            if error.is_login:
+                raise  # wrong settings, as a rule: a program would wait for ever, and nobody would know why
             trouble = error  # the database may be back in time
     if grants is None:
         holder = request.terms.holder or default_holder()
@@ -195,7 +198,7 @@ def _outcome(waiter: Waiter, stop: Callable[[], bool], *, had_session: bool) -> 
     """Wait for the leases; None when the time is up without any.
 
     Args:
-        had_session: this thread had a session before the request, which may be in use.
+        had_session: this thread had a session before the request, which may be in use and is to stay.
     """
     until, now = waiter.began + waiter.request.timeout, monotonic()
     keeps_session_until = now + SESSION_KEPT
@@ -247,13 +250,18 @@ def _undo(obtained: Leases | Waiter | None) -> None:
     abandon(leave(obtained) if isinstance(obtained, Waiter) else obtained)
 
 
-def _loaded(obtain: Callable[[Source, Request], Obtained], source: Source, request: Request) -> Obtained:
+def _loaded(
+    obtain: Callable[[Source, Request], Obtained],
+    loop: asyncio.AbstractEventLoop,
+    source: Source,
+    request: Request,
+) -> Obtained:
     """Obtain leases and read their rows: under asyncio ``lease.resource`` must not touch the database."""
     with _limited(request):
         obtained = obtain(source, request)
     if isinstance(obtained, list):
         try:
-            load(obtained)
+            load(obtained, loop)
         except BaseException:
             abandon(obtained)
             raise

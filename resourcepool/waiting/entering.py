@@ -29,6 +29,8 @@ def stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | W
         return _take_ticket(connection, waiter) or waiter
     except DatabaseUnavailable as error:
         waiter.trouble, waiter.is_taking = error, False
+        if error.is_login and waiter.ticket is None:
+            raise
         return waiter
     except BaseException:
         if waiter.ticket is not None or waiter.is_taking:

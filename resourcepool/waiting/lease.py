@@ -1,6 +1,8 @@
 """The handle of a row that others may be waiting for: made, delivered to the caller, given back."""
 
 import logging
+import weakref
+from asyncio import AbstractEventLoop
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -99,9 +101,10 @@ def abandon(leases: Sequence[Lease] | None) -> None:
         lease.abandon()
 
 
-def load(leases: Sequence[AwaitedLease]) -> None:
-    """Read the lazy values of these now."""
+def load(leases: Sequence[AwaitedLease], loop: AbstractEventLoop) -> None:
+    """Read the lazy values of these now, for a task of this loop: should that be closed, it never gets them."""
     for lease in leases:
+        lease.loop = weakref.ref(loop)
         lease.load()
 
 

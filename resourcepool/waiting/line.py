@@ -55,6 +55,9 @@ class Line:
         Raises:
             DatabaseUnavailable: nothing was decided; the waiters are unchanged.
         """
+        for waiter in self.waiters:
+            if waiter.is_orphaned:
+                waiter.outcome.give_up()
         self.leave([waiter for waiter in self.waiters if waiter.has_left])
         self._dismiss()
         if not self.waiters:

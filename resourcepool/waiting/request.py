@@ -28,6 +28,7 @@ class Request:
         terms: the options of the leases.
         stands_first: it is given only what comes while it stands in line, where it has one place: when that has lapsed,
             it is served with nothing. Whether it is served or too late is decided in the database.
+        ends_session: a long wait ends the thread's session, also one that an earlier request began.
     """
 
     terms: Terms
@@ -38,6 +39,7 @@ class Request:
     selector: str = "{}"
     allow_in_transaction: bool = False
     stands_first: bool = False
+    ends_session: bool = False
 
     @property
     def within(self) -> str:

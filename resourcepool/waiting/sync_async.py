@@ -34,6 +34,11 @@ class Mode:
     def __init__(self, *, is_async: bool) -> None:
         self._is_async = is_async
 
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop | None:
+        """The running event loop; None: the caller is a thread."""
+        return asyncio.get_running_loop() if self._is_async else None
+
     async def either(self, blocks: Callable[[], R], awaits: Callable[[], Awaitable[R]]) -> R:
         """Return the result of ``blocks`` in a thread, of ``awaits`` in a task."""
         return await awaits() if self._is_async else blocks()
@@ -93,6 +98,8 @@ def run_sync(
 
 
 class _SyncBell(Bell):
+    is_orphaned = False
+
     async def heard(self, seconds: float) -> bool:
         """Wait until it is rung, or for so many seconds; return whether it was rung."""
         return self.wait(seconds)
@@ -101,6 +108,11 @@ class _SyncBell(Bell):
 class _AsyncBell:
     def __init__(self) -> None:
         self._loop, self._is_rung = asyncio.get_running_loop(), asyncio.Event()
+
+    @property
+    def is_orphaned(self) -> bool:
+        """Whether its task will never run again: the loop is closed."""
+        return self._loop.is_closed()
 
     def ring(self) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits there any more

@@ -1,5 +1,6 @@
 """One request that waits in line: its ticket, its looks and its outcome."""
 
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
@@ -112,7 +113,7 @@ class Waiter:
         trouble: the database's error, if the last statement for it failed.
         has_joined: the background thread looks for it.
         is_late: its time is up, and the database is to decide what came first.
-        is_task: under asyncio, where ``lease.resource`` must not touch the database: it is read before.
+        loop: of its task, where ``lease.resource`` must not touch the database: it is read before; None: a thread.
         is_near: it is among the first in line; None: unknown.
         had_to_wait: False: when it came, rows were free.
         line: the name of its line.
@@ -134,7 +135,7 @@ class Waiter:
     trouble: Exception | None = None
     has_joined: bool = False
     is_late: bool = False
-    is_task: bool = False
+    loop: AbstractEventLoop | None = None
     is_near: bool | None = None
     had_to_wait: bool = True
     line: str = field(init=False)
@@ -154,6 +155,11 @@ class Waiter:
     def has_left(self) -> bool:
         """Whether it was served, failed, or gave up."""
         return self.outcome.is_decided
+
+    @property
+    def is_orphaned(self) -> bool:
+        """Whether its task will never run again: the loop is closed."""
+        return self.loop is not None and self.loop.is_closed()
 
     @property
     def since(self) -> float:
@@ -189,8 +195,8 @@ class Waiter:
         leases = []
         try:
             leases = handles(self.source, self.using, self.request, grants)
-            if self.is_task:
-                load(leases)
+            if self.loop is not None:
+                load(leases, self.loop)
         except Exception as error:  # noqa: BLE001 (no more threads, for example: the caller is to know)
             abandon(leases)
             self.outcome.fail(error)

@@ -45,6 +45,22 @@ CONDITIONS = (
         ("tests/locks/test_cancelled_anywhere.py",),
     ),
     Mutation(
+        "conditions: a wait ends the session that the lock was taken with",
+        "locks/conditions/notifications.py",
+        ", stands_first=True, ends_session=True)",
+        ", stands_first=True)",
+        ("tests/locks/test_condition_sessions.py",),
+        "mariadb",
+    ),
+    Mutation(
+        "conditions: so does the wait for the lock after it",
+        "locks/lock.py",
+        ", ends_session=True)",
+        ")",
+        ("tests/locks/test_condition_sessions.py",),
+        "mariadb",
+    ),
+    Mutation(
         "conditions: nobody waits without the lock",
         CONDITION,
         'hold, is_away = self.lock.held_to("wait"), False',
@@ -90,8 +106,8 @@ CONDITIONS = (
     Mutation(
         "conditions: it takes the lock back however long that takes",
         "locks/lock.py",
-        "self._take(held_by(current()), self.key, hold, run_sync(self._leases, hold, math.inf))",
-        "self._take(held_by(current()), self.key, hold, run_sync(self._leases, hold, self._timeout))",
+        "request = dataclasses.replace(self._request(math.inf, hold)",
+        "request = dataclasses.replace(self._request(self._timeout, hold)",
         TESTS,
     ),
     Mutation(

@@ -1,11 +1,12 @@
 """The guards of locks: who may release one, who may take it again, and whose line is whose."""
 
-from tests.guards.mutation import Mutation
+from tests.guards.mutation import LINE, Mutation
 
 LOCK, LOCKABLE, HOLD, REGISTRY, BASE = (
     f"locks/{name}.py" for name in ("lock", "lockable", "hold", "registry", "base")
 )
 TESTS = ("tests/locks/test_lock.py",)
+OWNERS = ("tests/locks/test_owners.py",)
 CYCLES = "status/locks/cycles.py"
 PER_NAME = ("tests/waiting/test_line_per_name.py", *TESTS)
 
@@ -27,8 +28,8 @@ LOCKS = (
     Mutation(
         "lock: who waits while all is released holds what it gets",
         REGISTRY,
-        "            held_by(owner).clear()\n",
-        "            _held.pop(owner, None)\n",
+        "            owner.holds.clear()\n",
+        "            owner.holds = {}\n",
         ("tests/locks/test_releasing.py",),
     ),
     Mutation(
@@ -48,9 +49,51 @@ LOCKS = (
     Mutation(
         "lock: a task is a holder of its own",
         REGISTRY,
-        "return (asyncio.current_task(loop) if loop else None) or threading.current_thread()",
-        "return threading.current_thread()",
+        "return asyncio.current_task(loop) if loop else None",
+        "return None",
         TESTS,
+    ),
+    Mutation(
+        "lock: a thread that ended keeps nothing, though its hold is kept",
+        HOLD,
+        "super().is_orphaned or (self.is_of_owner and has_ended(self.holder))",
+        "super().is_orphaned",
+        OWNERS,
+    ),
+    Mutation(
+        "lock: a task of a closed loop keeps nothing",
+        REGISTRY,
+        "task is None or task.done() or task.get_loop().is_closed()",
+        "task is None or task.done()",
+        OWNERS,
+    ),
+    Mutation(
+        "lock: a task that ended keeps nothing",
+        REGISTRY,
+        "task is None or task.done() or task.get_loop().is_closed()",
+        "task is None or task.get_loop().is_closed()",
+        OWNERS,
+    ),
+    Mutation(
+        "a task that waits in a closed loop leaves the line",
+        LINE,
+        "                waiter.outcome.give_up()\n        self.leave(",
+        "                pass\n        self.leave(",
+        OWNERS,
+    ),
+    Mutation(
+        "what a task of a closed loop never got is not renewed",
+        "leases/kept.py",
+        "return loop is None or loop.is_closed()",
+        "return False",
+        OWNERS,
+    ),
+    Mutation(
+        "a subscriber in a closed loop is not told of messages",
+        "locks/channels/polling.py",
+        "                self.leave(one)\n        try:",
+        "                pass\n        try:",
+        OWNERS,
     ),
     Mutation("lock: nobody's is not renewed for ever", HOLD, "        self.let_go()\n", "", TESTS),
     Mutation(

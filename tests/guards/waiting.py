@@ -20,6 +20,22 @@ WAITING = (
         THE_TICKETS,
         "mariadb",
     ),
+    Mutation(
+        "a wrong password is waited for",
+        "waiting/acquire.py",
+        "            if error.is_login:\n",
+        "            if False:\n",
+        ("tests/resources/test_outages.py",),
+        "mariadb",
+    ),
+    Mutation(
+        "a refused login ends those in line",
+        "dialect/mysql.py",
+        "    **dict.fromkeys((1044, 1045, 1049, 1698, 1820, 1862, 3118, 4151), Trouble.LOGIN),\n",
+        "    **dict.fromkeys((1044, 1045, 1049, 1698, 1820, 1862, 3118, 4151)),\n",
+        ("tests/waiting/test_login_away.py", "tests/concurrency/test_transient.py"),
+        "mariadb",
+    ),
     # Row and ticket
     Mutation(
         "fence of the row out of the hand-over",

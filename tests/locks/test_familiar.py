@@ -49,7 +49,8 @@ def test_it_is_the_same_lock_as_ours() -> None:
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("timeout", 0),
+        ("timeout", 0.05),
+        ("timeout", False),
         ("timeout", float("nan")),
         ("blocking_timeout", "5"),
         ("blocking_timeout", -2),
@@ -67,10 +68,17 @@ def test_a_bad_wait_is_refused_under_its_own_name() -> None:
 
 
 @pytest.mark.parametrize("version", [None, 1])
-@pytest.mark.parametrize("key", [None, b"report", 5, "", "x" * 201])
+@pytest.mark.parametrize("key", [None, b"\xff", 5, "", b"", "x" * 201])
 def test_a_key_that_is_no_name_is_refused_also_with_a_version(key: Any, version: Any) -> None:
     with pytest.raises(BadOption, match=r"^key="):
         cache_lock(key, version=version)
+
+
+@pytest.mark.parametrize("key", [b"report ", "report ", " report"])
+def test_a_key_with_a_space_at_an_end_is_refused_and_says_so(key: Any) -> None:
+    """MariaDB would take it for the key without."""
+    with pytest.raises(BadOption, match=r"^key=.*without a space at either end"):
+        cache_lock(key)
 
 
 def test_it_takes_what_redis_py_takes() -> None:
@@ -81,6 +89,21 @@ def test_it_takes_what_redis_py_takes() -> None:
     for name in {"acquire", "release", "extend", "reacquire", "locked", "owned"} & set(methods):
         theirs = inspect.signature(getattr(RedisLock, name)).parameters
         assert set(theirs) <= set(inspect.signature(getattr(RedisStyleLock, name)).parameters), name
+
+
+def test_a_name_in_bytes_is_the_same_name_and_a_timeout_of_0_the_usual_one() -> None:
+    """Of redis-py's, which reads its own names as bytes, and for which 0 is no timeout."""
+    with cache_lock("Büro".encode(), timeout=0):
+        assert Lock("Büro").owned()
+    with cache_lock(b"report", version=2):
+        assert Lock("report:2").owned()
+
+
+def test_it_has_the_attributes_of_redis_py() -> None:
+    theirs, ours = RedisLock(Redis(), "report", sleep=0.2, thread_local=False), cache_lock("report", sleep=0.2)
+    missing = {name for name in vars(theirs) if not hasattr(ours, name)}
+    assert missing == {"redis", "local"}  # their client, and their token
+    assert (ours.sleep, ours.thread_local) == (0.2, True)
 
 
 def test_what_is_given_by_position_is_what_django_redis_takes_there() -> None:

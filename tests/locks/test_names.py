@@ -1,6 +1,7 @@
 """Names of every kind: none is another one, and whoever says the same name means the same thing."""
 
 import enum
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.db import transaction
 
+from resourcepool.exceptions import BadOption
 from resourcepool.locks import Condition, Lock, RWLock, Semaphore, registry
 from resourcepool.models import SemaphorePermit, Ticket
 from tests.eventually import InBackground, eventually
@@ -110,3 +112,18 @@ def test_rows_are_made_again_after_the_rollback_of_a_test_case(kind: Callable[[s
             one.release()
         transaction.set_rollback(True)
     assert kind("report").acquire(blocking=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "character"),
+    [
+        ("\U0001f468\u200d\U0001f469\u200d\U0001f467", "U+200D ZERO WIDTH JOINER"),
+        ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "U+200C ZERO WIDTH NON-JOINER"),
+        ("two\nlines", "U+000A"),
+    ],
+    ids=["family emoji", "Persian", "two lines"],
+)
+def test_a_name_that_is_refused_says_which_character_is_not_allowed(name: str, character: str) -> None:
+    """It is one that no screen shows: two names that look alike would be two locks."""
+    with pytest.raises(BadOption, match=re.escape(f"printable characters; {character} is none")):
+        Lock(name)

@@ -26,10 +26,8 @@ WRONG: list[tuple[str, Any, str]] = [
         for value in (1.5, "high", 10**7, None, True)
     ),
     *(("strategy", value, "one of random, spread, sticky") for value in ("fair", "", 3, "Spread", ["sticky"])),
-    *(
-        ("holder", value, "one line of text, 1 to 200 printable characters")
-        for value in ("", "x" * 201, "a\nb", 7)
-    ),
+    *(("holder", value, "one line of text, 1 to 200 printable characters") for value in ("", "x" * 201, 7)),
+    ("holder", "a\nb", "one line of text, 1 to 200 printable characters; U+000A is none"),
     ("on_lost", "tell me", "a plain function that takes the lease"),
 ]
 

@@ -6,7 +6,6 @@ publishes, by a hint of what others publish, and without hints after at most hal
 
 import logging
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -35,12 +34,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(eq=False, slots=True)
 class Waiting:
-    """A waiting subscriber; ``last`` and ``made`` are those of its channel, brought up to date before it is told."""
+    """A waiting subscriber; ``last`` and ``made``, of its channel, are brought up to date before its bell rings."""
 
     channel: str
     last: int
     made: int
-    tell: Callable[[], object]
+    bell: Any = None
 
 
 class Poller:
@@ -69,6 +68,9 @@ class Poller:
             self._wakeup.ring()
 
     def _turn(self) -> float:
+        for one in list(self._waiting):
+            if one.bell.is_orphaned:
+                self.leave(one)
         try:
             found = self._read({one.channel for one in list(self._waiting)})
         except DatabaseUnavailable as error:
@@ -82,7 +84,7 @@ class Poller:
             if last > one.last or made != one.made:
                 one.last, one.made, self._new_at = last, made, monotonic()
                 self.leave(one)
-                one.tell()
+                one.bell.ring()
         return monotonic() + self._pause() if self._waiting else float("inf")
 
     def _pause(self) -> float:

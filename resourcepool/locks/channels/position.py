@@ -3,8 +3,8 @@
 import json
 import logging
 import weakref
+from asyncio import AbstractEventLoop
 from collections import deque
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django.db import connections
@@ -66,6 +66,11 @@ class Position:
         self.place, self._stored, self._missed = here, row.cursor, row.missed
         self.lease, self._stored_at, self._is_new = lease, monotonic(), False
         self._turn += self._source.is_durable
+
+    def is_read_in(self, loop: AbstractEventLoop | None) -> None:
+        """Note the event loop of the task that reads, None: a thread. Once it is closed, the lease is let go."""
+        if self.lease is not None:
+            self.lease.loop = None if loop is None else weakref.ref(loop)
 
     def is_held(self) -> bool:
         """Whether it still may read. Raises LeaseFromAnotherProcess, after a fork."""
@@ -171,8 +176,8 @@ class Position:
             self._stored = cursor
         return True
 
-    def waiting(self, tell: Callable[[], object]) -> Waiting:
-        return Waiting(self._source.broadcast.name, self.place.last, self.place.made, tell)
+    def waiting(self, bell: Any) -> Waiting:
+        return Waiting(self._source.broadcast.name, self.place.last, self.place.made, bell)
 
     def heard(self, news: Waiting) -> None:
         if news.made != self.place.made:
@@ -185,7 +190,7 @@ class Position:
         read = channels.values_list("last", "made").first
         if (found := retrying(connections[self._source.using], read)) is not None:
             last, made = found
-            self.heard(Waiting(self._source.broadcast.name, last, made, bool))
+            self.heard(Waiting(self._source.broadcast.name, last, made))
 
     def _read_on(self, place: Place) -> None:
         rows = BroadcastMessage.objects.using(self._source.using).order_by("number")

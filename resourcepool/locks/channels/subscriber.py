@@ -45,6 +45,9 @@ class Subscriber:
         name = f" as {self._source.shown!r}" if self._source.is_durable else ""
         return f"<{type(self).__name__} of {self._source.broadcast.name!r}{name}>"
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} belongs to this process: subscribe there")
+
     def __iter__(self) -> Self:
         return self
 
@@ -142,6 +145,7 @@ class Subscriber:
     async def _is_ready(self, mode: Mode, until: float) -> bool:
         """Wait until there is something to deliver; False: see ``get``."""
         is_over = False
+        self._position.is_read_in(mode.loop)
         while not (is_over or self._is_closed or self._stop()):
             is_over = monotonic() >= until
             try:
@@ -183,7 +187,7 @@ class Subscriber:
         if self._has_lost():
             return
         bell = mode.bell()
-        look, news = pollers.on(self._source.using), self._position.waiting(bell.ring)
+        look, news = pollers.on(self._source.using), self._position.waiting(bell)
         try:
             look.join(news)
             await self._sleep(mode, bell, until)

@@ -6,6 +6,7 @@ from django.db import IntegrityError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbLater, brief_transaction
@@ -159,7 +160,9 @@ class Barrier(NotifiedLine):
             with brief_transaction(connection):
                 return self._row(connection).select_for_update().values_list("fence", flat=True).first()
 
-        if (fence := retrying(connection, look)) is None:
+        with answer_timeout():
+            fence = retrying(connection, look)
+        if fence is None:
             raise _Gone
         return fence
 

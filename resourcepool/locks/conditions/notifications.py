@@ -55,7 +55,7 @@ class NotifiedLine(Named):
 
     def _place(self, seconds: float) -> Request:
         terms = Terms(self._ttl, holder_of(current()), holder_is_unique=True)
-        return Request(terms, timeout=seconds, selector=self.name, stands_first=True)
+        return Request(terms, timeout=seconds, selector=self.name, stands_first=True, ends_session=True)
 
 
 def use(notified: Notified) -> None:

@@ -62,9 +62,9 @@ class RWHold(Hold):
         self.leases = [lease for lease in self.leases if lease not in leases]
         self.is_writing = self.is_upgraded = False
 
-    def read_on(self, others: Sequence[PermitLease]) -> None:
-        """Release the ``others``, and have the database confirm the one that is kept. Raises LeaseLost."""
-        self.give_back(others)
+    def read_on(self, leases: Sequence[PermitLease]) -> None:
+        """Release these, all but one, and have the database confirm the one that is kept. Raises LeaseLost."""
+        self.give_back(leases)
         self.leases[0].renew()
 
     def give_back(self, leases: Sequence[PermitLease]) -> None:

@@ -2,6 +2,7 @@
 
 import datetime
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -216,7 +217,8 @@ def test_what_was_published_and_removed_while_it_did_not_look_is_missed_too() ->
 def test_one_that_was_made_again_is_told_at_the_next_look_though_its_numbers_are_lower() -> None:
     filled(5)
     told: list[int] = []
-    look, one = Poller("default"), Waiting("c", 9, 1, lambda: told.append(1))
+    bell = SimpleNamespace(is_orphaned=False, ring=lambda: told.append(1))
+    look, one = Poller("default"), Waiting("c", 9, 1, bell)
     look._waiting[one] = None
     look._turn()
     assert told == [1]

@@ -16,7 +16,7 @@ from tests.eventually import InBackground, eventually
 @pytest.fixture(autouse=True)
 def _on_committed_rows(transactional_db: None) -> Iterator[None]:
     yield
-    registry._held.clear()
+    registry.forget()
 
 
 def test_two_threads_that_wait_for_each_other_are_found_until_one_gives_up() -> None:

@@ -1,0 +1,83 @@
+"""Threads that wait for a condition or a barrier occupy no session of their own, though they have used one before."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+
+from resourcepool.locks import Barrier, Condition, Lock
+from resourcepool.models import Ticket
+from tests.eventually import InBackground, eventually
+from tests.waiting.test_sessions import BACKGROUND, COUNT, ITS, asked
+
+pytestmark = pytest.mark.only("mysql", "postgresql")
+THREADS = 20
+
+
+def sessions() -> int:
+    return asked(COUNT[connection.vendor])
+
+
+def waits_for_condition() -> bool:
+    condition = Condition(Lock("orders"))
+    with condition:
+        return condition.wait(timeout=600)
+
+
+def waits_for_barrier() -> bool:
+    return Barrier("orders").wait(timeout=600)
+
+
+def waiting(work: Callable[[], Any]) -> list[InBackground]:
+    threads = [InBackground(work) for _ in range(THREADS)]
+    eventually(lambda: Ticket.objects.waiting().count() == THREADS)
+    return threads
+
+
+def test_threads_that_wait_for_a_condition_occupy_no_session_and_none_while_they_wait_for_its_lock_again() -> (
+    None
+):
+    before, condition = sessions(), Condition(Lock("orders"))
+    threads = waiting(waits_for_condition)
+    eventually(lambda: sessions() <= before + BACKGROUND)
+    with condition:
+        assert condition.notify_all() == THREADS
+        eventually(
+            lambda: Ticket.objects.filter(is_waiting=True).count() == THREADS
+        )  # now in line for the lock
+        eventually(lambda: sessions() <= before + BACKGROUND)
+    assert all(thread.result() for thread in threads)
+
+
+def test_threads_that_wait_at_a_barrier_occupy_no_session() -> None:
+    barrier, before = Barrier("orders"), sessions()
+    barrier.create()
+    threads = waiting(waits_for_barrier)
+    eventually(lambda: sessions() <= before + BACKGROUND)
+    barrier.remove()
+    assert all(thread.result() for thread in threads)
+
+
+def test_a_thread_that_used_the_database_before_it_took_the_lock_keeps_its_session() -> None:
+    """It may have set something in it, or have a temporary table."""
+    own: list[Any] = []
+
+    def work() -> tuple[int, int]:
+        before = asked(ITS[connection.vendor])
+        assert waits_for_condition()
+        return before, asked(ITS[connection.vendor])
+
+    def work_without() -> bool:
+        own.append(connections["default"])
+        return waits_for_condition()
+
+    thread, other = InBackground(work), InBackground(work_without)
+    eventually(lambda: Ticket.objects.waiting().count() == 2)
+    eventually(lambda: own[0].connection is None)  # by then the first one would have given up its own, too
+    condition = Condition(Lock("orders"))
+    with condition:
+        condition.notify_all()
+    before, after = thread.result()
+    assert other.result()
+    assert before == after
