@@ -168,6 +168,7 @@ IN_TURN = (
     "tests/status/queues/test_stuck.py",  # intervals
     "tests/status/queues/test_task_types.py",  # aggregates
     "tests/history/test_recorder.py",  # inserts by a thread of its own
+    "tests/sweeps/test_gone_servers.py",  # locks
     "tests/sweeps/test_locked_rows.py",  # locks
     "tests/sweeps/test_sweep.py",  # deletes in batches
     "tests/jobs",  # elections of periodic work
