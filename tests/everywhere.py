@@ -43,6 +43,7 @@ EVERYWHERE = (
     "tests/taskqueue/test_consumer_stopping.py",  # the same
     "tests/taskqueue/test_long_streams.py",  # EXPLAIN
     "tests/taskqueue/timers/test_claiming.py",  # locks, and batches in one transaction
+    "tests/taskqueue/timers/test_plans.py",  # EXPLAIN
     "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
     *(
         f"tests/taskqueue/dispenser/test_{of}.py" for of in ("buckets", "dispenser", "plans", "pool", "rebuild")
