@@ -44,4 +44,4 @@ def remove_gone_servers(lease: Lease | None = None) -> int:
 
 
 def _count(rows: Any) -> int:
-    return retrying(connections[rows.db], rows.count)
+    return int(retrying(connections[rows.db], rows.count))
