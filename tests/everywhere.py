@@ -55,6 +55,7 @@ EVERYWHERE = (
     "tests/taskqueue/test_sessions.py",  # sessions that end, and transactions that Django does not know of
     "tests/taskqueue/timers/test_sessions.py",  # the same
     "tests/taskqueue/timers/test_claiming.py",  # locks, and batches in one transaction
+    "tests/taskqueue/timers/test_plans.py",  # EXPLAIN
     "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
     *(
         f"tests/taskqueue/dispenser/test_{of}.py" for of in ("buckets", "dispenser", "plans", "pool", "rebuild")
@@ -183,6 +184,7 @@ IN_TURN = (
     "tests/status/queues/test_stuck.py",  # intervals
     "tests/status/queues/test_task_types.py",  # aggregates
     "tests/history/test_recorder.py",  # inserts by a thread of its own
+    "tests/sweeps/test_gone_servers.py",  # locks
     "tests/sweeps/test_locked_rows.py",  # locks
     "tests/sweeps/test_sweep.py",  # deletes in batches
     "tests/jobs",  # elections of periodic work

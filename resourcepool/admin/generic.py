@@ -23,6 +23,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from resourcepool.admin.asked import compares_moments, moment_of
 from resourcepool.admin.columns import readable
 from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
 from resourcepool.database.columns import is_seconds
@@ -180,9 +181,11 @@ class Admin(ModelAdmin):
         return NUL not in text and self._can_be(key, text)
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        """Allow the list's own filters, and to ask for a column's value; Django answers 400 to the rest."""
+        """Allow the list's own filters, a column's value, and moments before or after one; the rest is 400."""
         if any(lookup in self._asked_by(one, request) for one in self.get_list_filter(request)):  # type: ignore[arg-type]
             return True
+        if compares_moments(self.model, lookup):
+            return moment_of(value) is not None
         try:
             field = self.opts.get_field(lookup.removesuffix("__exact"))
         except FieldDoesNotExist:

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.admin.views.main import ChangeList as DjangoChangeList
 from django.core.paginator import Page
 from django.core.paginator import Paginator as DjangoPaginator
+from django.db import connections
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
+from resourcepool.admin.asked import compares_moments, moment_of
 from resourcepool.admin.columns import zone
+from resourcepool.dialect import in_columns
 
 if TYPE_CHECKING:
     Paginator = DjangoPaginator[Any]
@@ -59,6 +62,15 @@ class CappedList(DjangoChangeList):
         rows = super().get_queryset(request, *args, **kwargs)
         asked = (text for texts in request.GET.lists() for text in texts[1])
         return rows.none() if any(NUL in text or len(text) > LONGEST for text in asked) else rows
+
+    def get_filters_params(self, params: Any = None) -> Any:
+        """Return what the list is filtered by; moments as the columns have them."""
+        found: Any = super().get_filters_params(params)
+        return {lookup: [self._stored(lookup, text) for text in texts] for lookup, texts in found.items()}
+
+    def _stored(self, lookup: str, text: str) -> str:
+        moment = moment_of(text) if compares_moments(self.model, lookup) else None
+        return text if moment is None else in_columns(moment, connections[self.root_queryset.db]).isoformat()
 
     def get_results(self, request: Any) -> None:
         super().get_results(request)

@@ -1,5 +1,6 @@
 """The bases of pages of places (streams, dispensers, topics, channels), and of the work in them (tasks, timers)."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -98,11 +99,20 @@ class PlaceAdmin(Timelined, Operated):
 
 
 class WorkAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
-    """The newest tasks or timers first; of one place with the filter."""
+    """The newest tasks or timers first; those of one place that are to begin are in the order in which they do.
+
+    ``in_turn``: {the value of the filter: the order}; only for one place, for which there is an index.
+    """
 
     actions = ()
     operations = by_name(RETRY, DISCARD)
     css: ClassVar[dict[str, str]] = CSS
+    in_turn: ClassVar[dict[str, Sequence[Any]]] = {}
+
+    def get_ordering(self, request: HttpRequest) -> Any:
+        place = self.model.named_by[0].removesuffix("_id")
+        wanted = request.GET.get("standing", "") if request.GET.get(place) else ""
+        return self.in_turn.get(wanted) or super().get_ordering(request)
 
     @admin.display(description=_("state"))
     def colored(self, row: Any) -> str:

@@ -147,11 +147,14 @@ class SampleAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Ticket)
-class TicketAdmin(ReadOnlyAdmin):
+class TicketAdmin(WholeTermSearch, ReadOnlyAdmin):
     """Who waits; tickets of those who were served or died stay for a moment, or until somebody next waits."""
 
     list_display = ("pool", "holder", "is_alive", "count", "priority", "asked_at", "selector")
+    fields = (*list_display, "fence")
     list_filter = (PoolFilter,)
+    search_fields = ("holder__startswith",)
+    search_help_text = _("How the holder begins, such as the name of a host.")
     ages = {"micros_left": "busy_before"}
 
     @admin.display(description=_("still waits"), boolean=True)
@@ -160,7 +163,7 @@ class TicketAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Job)
-class JobAdmin(ReadOnlyAdmin):
+class JobAdmin(WholeTermSearch, ReadOnlyAdmin):
     """What is done now and then, and when it was done last."""
 
     list_display = (
@@ -169,6 +172,8 @@ class JobAdmin(ReadOnlyAdmin):
     )
     ordering = ("name",)
     fields = (*list_display, "fence")
+    search_fields = ("name__begins",)
+    search_help_text = _("How the name begins; upper and lower case differ.")
 
 
 @admin.register(Leadership)

@@ -41,6 +41,9 @@ OF_KINDS: dict[Kind, tuple[Any, str, dict[str, str]]] = {
     Kind.UNOWNED: (Queue, "task_type", {"standing": "ownerless"}),
     Kind.DRAIN_OVERDUE: (Queue, "task_type", {"standing": "asked"}),
     Kind.FLAPPING: (Move, "task_type", {}),
+    Kind.BLOCKED: (Task, "stream", {"standing": Task.State.BLOCKED.value}),
+    Kind.DEAD_TASKS: (Task, "stream", {"standing": Task.State.DEAD.value}),
+    Kind.UNTAKEN_TIMERS: (Timer, "topic", {"standing": "handed"}),
     Kind.FAILED_TASKS: (DispenserTask, "dispenser", {"state": DispenserTask.State.FAILED.value}),
     Kind.DEAD_TIMERS: (Timer, "topic", {"standing": "dead"}),
 }

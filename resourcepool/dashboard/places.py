@@ -13,7 +13,7 @@ from resourcepool.status.work.streams import STREAMS
 from resourcepool.status.work.timers import TOPICS
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.models import Task
-from resourcepool.taskqueue.timers.models import Timer, TimerNode
+from resourcepool.taskqueue.timers.models import LATE, Timer, TimerNode
 
 
 class Kind(NamedTuple):
@@ -67,6 +67,7 @@ KINDS = {
         "rps",
         "tasks",
         {"unfinished": (Task, UNFINISHED), "dead": (Task, {"standing": Task.State.DEAD.value})},
+        is_wrong=lambda one: bool(one.because or one.blocked),
     ),
     "dispensers": Kind(
         DISPENSERS,
@@ -89,6 +90,7 @@ KINDS = {
             "dead": (Timer, {"standing": Timer.State.DEAD.value}),
             "nodes": (TimerNode, None),  # which handle any topic
         },
+        is_wrong=lambda one: bool(one.because or one.late > LATE),
     ),
     "channels": Kind(
         CHANNELS,

@@ -13,6 +13,7 @@ from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.labels import spelled
 from resourcepool.queues.models import Move, Queue, Server, TaskType
+from resourcepool.status.queues.alarms import is_stalled
 from resourcepool.status.queues.moves import latest_moves
 from resourcepool.status.queues.queues import QueueCell, cells
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus, task_types
@@ -126,7 +127,7 @@ def rows(one: TaskTypeStatus, where: Sequence[QueueCell] | None, links: Links, n
 
     def row(server: ServerStatus | None, queues: int, asked_for: int) -> Row:
         key = server.pk if server else None
-        state, word = standing(server, one.heartbeat_every)
+        state, word = standing(server, one)
         squares = marks(map(words.of, of.get(key, ())), queue, f"{name}-{key or 0}")
         labels, address = (spelled(server.labels), links.page(Server, server.pk)) if server else ("", "")
         had, asked = 100 * (queues - asked_for) / most, 100 * asked_for / most
@@ -139,14 +140,16 @@ def rows(one: TaskTypeStatus, where: Sequence[QueueCell] | None, links: Links, n
     return nobody + [row(server, server.queues, server.asked_for) for server in servers]
 
 
-def standing(server: ServerStatus | None, heartbeat_every: float) -> tuple[str, str]:
+def standing(server: ServerStatus | None, one: TaskTypeStatus) -> tuple[str, str]:
     """Return how a server is, for the style sheet and for people."""
     if server is None:
         return "dead", ""
     if not server.is_alive:
         return "dead", _("judged dead")
+    if is_stalled(one, server.queues, server.stirred, server.in_hand):
+        return "dead", _("hangs")
     word = _("draining") if server.is_draining else _("up")
-    if server.heartbeat > LATE * heartbeat_every:
+    if server.heartbeat > LATE * one.heartbeat_every:
         return "late", _("%s, late") % word
     return ("draining" if server.is_draining else "up"), word
 

@@ -42,10 +42,10 @@ class RowUpdate:
 class Dialect:
     """What differs between databases; one subclass each."""
 
-    now = ""
+    now = ""  # where the database can, as a row is evaluated: a lease may have expired while one waited for its lock
     clock_step = 0.000_001  # seconds between two readings that differ
     later = ""  # now plus %s microseconds
-    indexed_now = ""  # the same clock, in the form that lets an index on a moment be used
+    indexed_now = ""  # as the statement began, in the form that lets an index on a moment be used
     greatest = "GREATEST"
     true, false = "1", "0"
     next_fence = "{fence} + 1"
@@ -66,6 +66,11 @@ class Dialect:
     usual_lock_wait = ""
     asking_is_dear = True  # a condition that looks into another table takes time that is worth saving
     timeouts: dict[str, Any] = {}  # options that keep a dead network from hanging a connection
+
+    @property
+    def indexed_later(self) -> str:
+        """``later``, in the form of ``indexed_now``."""
+        return self.later.replace(self.now, self.indexed_now)
 
     def can_prepare(self, connection: BaseDatabaseWrapper) -> bool:
         """Whether statements that a session sends often are worth preparing (``prepared``)."""

@@ -20,7 +20,10 @@ else:  # Django's fields take no type parameters when they run
 
 
 class DbNow(expressions.Func):
-    """The database's UTC clock in a queryset. Django's own ``Now()`` is the session's local time on MySQL."""
+    """The database's UTC clock in a queryset, as the statement began: an index on a moment can be compared with it.
+
+    Django's own ``Now()`` is the session's local time on MySQL.
+    """
 
     output_field = models.DateTimeField()
 
@@ -29,7 +32,7 @@ class DbNow(expressions.Func):
 
 
 class DbLater(expressions.Func):
-    """The database's UTC clock plus ``seconds``, in a queryset."""
+    """``DbNow`` plus ``seconds``."""
 
     output_field = models.DateTimeField()
 
@@ -38,7 +41,7 @@ class DbLater(expressions.Func):
         self.seconds = seconds
 
     def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, *_: Any, **__: Any) -> Any:
-        return of(connection).later, (micros(self.seconds),)
+        return of(connection).indexed_later, (micros(self.seconds),)
 
 
 class DbMicros(expressions.Func):

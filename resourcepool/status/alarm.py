@@ -24,7 +24,7 @@ LOCKS_CALLED = {
 
 
 class Kind(StrEnum):
-    """The kinds of alarms, the worst first."""
+    """The kinds of alarms, the worst first: from the first one in ``MILD`` on, all are mild."""
 
     UNREADABLE = "unreadable"
     NOTHING_IN_SERVICE = "nothing_in_service"
@@ -33,20 +33,21 @@ class Kind(StrEnum):
     NO_CONSUMER = "no_consumer"
     NO_NODE = "no_node"
     BLOCKED = "blocked"
+    STALLED = "stalled"
     EXHAUSTED = "exhausted"
     STARVED = "starved"
     LOCK_WAIT = "lock_wait"
+    UNTAKEN_TIMERS = "untaken_timers"
+    LATE_TIMERS = "late_timers"
+    LATE_TASKS = "late_tasks"
+    MISSED_MESSAGES = "missed_messages"
     CHECKER_BROKEN = "checker_broken"
     JOB_FAILED = "job_failed"
     SWEEP_STALE = "sweep_stale"
     CHECK_STALE = "check_stale"
-    STALLED = "stalled"
-    LATE_TASKS = "late_tasks"
     FAILED_TASKS = "failed_tasks"
-    UNTAKEN_TIMERS = "untaken_timers"
-    LATE_TIMERS = "late_timers"
+    DEAD_TASKS = "dead_tasks"
     DEAD_TIMERS = "dead_timers"
-    MISSED_MESSAGES = "missed_messages"
     LAGGING = "lagging"
     DRAIN_OVERDUE = "drain_overdue"
     DRAIN_STUCK = "drain_stuck"
@@ -59,7 +60,7 @@ class Kind(StrEnum):
 
 MILD = {
     *(Kind.CHECKER_BROKEN, Kind.JOB_FAILED, Kind.SWEEP_STALE, Kind.CHECK_STALE, Kind.FAILED_TASKS),
-    *(Kind.DEAD_TIMERS, Kind.LAGGING, Kind.DRAIN_OVERDUE, Kind.DRAIN_STUCK, Kind.FLAPPING),
+    *(Kind.DEAD_TASKS, Kind.DEAD_TIMERS, Kind.LAGGING, Kind.DRAIN_OVERDUE, Kind.DRAIN_STUCK, Kind.FLAPPING),
     *(Kind.IDLE_SERVER, Kind.TOO_MANY_SERVERS, Kind.LEAKED, Kind.EXPIRED),
 }
 

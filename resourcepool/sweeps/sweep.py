@@ -27,6 +27,7 @@ from resourcepool.signals import Fact, What, alarm_cleared, alarm_raised, tell
 from resourcepool.status.alarms import Alarm, Kind, alarms
 from resourcepool.sweeps.pruning import prune_channels, prune_finished, prune_history, remove_unused_names
 from resourcepool.sweeps.samples import take_samples
+from resourcepool.sweeps.servers import remove_gone_servers
 
 logger = logging.getLogger("resourcepool.alarms")
 
@@ -47,7 +48,7 @@ def sweep() -> str | None:
 
 
 def prune() -> str | None:
-    """Remove old history, tasks, timers, names of locks and messages; returns as ``sweep``."""
+    """Remove old history, tasks, timers, names of locks, messages and dead servers; returns as ``sweep``."""
     return run(PRUNE, lambda term: say("removed", count=_prune(term)))
 
 
@@ -57,7 +58,8 @@ def refresh_statistics() -> str | None:
 
 
 def _prune(term: Term) -> int:
-    return sum(kind(term) for kind in (prune_history, prune_finished, prune_channels, remove_unused_names))
+    kinds = (prune_history, prune_finished, prune_channels, remove_unused_names, remove_gone_servers)
+    return sum(kind(term) for kind in kinds)
 
 
 def _counted(count: int, code: str) -> str:

@@ -48,7 +48,7 @@ def glance(connection: BaseDatabaseWrapper, model: Model, where: Where, limit: i
     table, limit = table_of(connection, model), min(limit, MOST)
     speaks = dialect.of(connection)
     until = speaks.micros_until.format(moment=table.busy_before)
-    soon = speaks.later.replace(speaks.now, speaks.indexed_now).replace("%s", str(micros(SOON)))
+    soon = speaks.indexed_later.replace("%s", str(micros(SOON)))
     # Not as far as the next busy row of a pool: where rows are handed over all the time InnoDB would read, before that
     # one, the entries of earlier leases that are not purged yet.
     which = "1 = 1" if model.line_per_name else f"{table.busy_before} <= {soon}"

@@ -54,7 +54,7 @@ class _Texts:
 
         # A ticket for one row says until when the row is its own, or a moment earlier: by the clock at the start of the
         # statement. Its waiter cannot know when that was: the commit may have come much later.
-        until = speaks.later.replace(speaks.now, speaks.indexed_now).replace("%s", ticket.lasts)
+        until = speaks.indexed_later.replace("%s", ticket.lasts)
         of_one = {"granted": "%(granted)s", "is_waiting": speaks.false, "busy_before": until}
         of_several = {"collected": "%(granted)s", "is_waiting": "%(is_waiting)s"}
 

@@ -98,3 +98,10 @@ def test_messages_are_found_by_their_channel(admin_client: Client) -> None:
     assert "0 messages" in page(admin_client, "broadcastmessage", "changelist", channel="other")
     key = BroadcastMessage.objects.first().pk
     assert "&lt;b&gt;" in page(admin_client, "broadcastmessage", "change", key)
+
+
+def test_a_subscription_that_nobody_reads_is_marked_if_it_has_something_to_read(admin_client: Client) -> None:
+    said = '<span class="resourcepool-state {}">nobody reads it</span>'
+    assert said.format("quarantined") in page(admin_client, "subscription", "changelist")
+    Subscription.objects.update(cursor=3)
+    assert said.format("draining") in page(admin_client, "subscription", "changelist")

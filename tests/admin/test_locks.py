@@ -80,6 +80,18 @@ class TestSeeing:
         assert said in page(admin_client, "mutex_change", "busy")
         assert "deadlock" not in page(admin_client, "mutex_change", "idle")
 
+    def test_a_lock_in_a_deadlock_is_marked(
+        self, admin_client: Client, client: Client, django_user_model: Any
+    ) -> None:
+        marked = '<span class="resourcepool-state quarantined">deadlock</span>'
+        assert marked not in page(admin_client, "mutex_changelist")
+        lock("next", B)
+        waits("lock", "next", A)
+        assert page(admin_client, "mutex_changelist").count(marked) == 2
+        assert marked in page(admin_client, "mutex_change", "busy")
+        viewer(client, django_user_model, "view_mutex")  # who may not see other kinds of locks
+        assert marked not in page(client, "mutex_changelist")
+
     def test_who_may_see_locks_alone_is_told_of_no_circle(self, client: Client, django_user_model: Any) -> None:
         permits("semaphore", "secret", [B])
         waits("semaphore", "secret", A)

@@ -8,6 +8,7 @@ from django.contrib.admin.utils import quote
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from resourcepool.admin import records
 from resourcepool.dialect import DbLater, DbNow
@@ -180,3 +181,50 @@ def test_ten_queries_are_enough_with_every_filter_and_a_search(viewer: Client) -
         with CaptureQueriesContext(connection) as queries:
             viewer.get(EVENTS + query)
         assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]
+
+
+def test_the_page_of_a_ticket_tells_all_that_its_list_tells(viewer: Client) -> None:
+    row = new(Ticket, holder="web-1/41/main", busy_before=DbLater(60), count=3)
+    page = text(viewer.get(f"/admin/resourcepool/ticket/{row.pk}/change/"))
+    for said in ("testapp.nothing", "web-1/41/main", 'alt="True"', ">3<"):
+        assert said in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "term", "count"),
+    [("ticket", "web-1", 1), ("ticket", "41", 0), ("job", "check a", 1), ("job", "x", 0)],
+)
+def test_a_search_finds_what_it_asks_for(viewer: Client, kind: str, term: str, count: int) -> None:
+    for name in ("web-1", "web-2"):
+        new(Ticket, holder=f"{name}/41/main")
+    for name in ("check a.B", "sweep"):
+        new(Job, name=name)
+    rows = viewer.get(f"/admin/resourcepool/{kind}/", {"q": term}).context["cl"].result_list
+    assert len(rows) == count
+
+
+def test_events_are_found_by_their_moment(viewer: Client) -> None:
+    proxy = new(Proxy)
+    for name, at in (("before", "2026-01-01T11:59:59Z"), ("at", "2026-01-01T12:00:00Z")):
+        row = event(proxy, reason=name)
+        Event.objects.filter(pk=row.pk).update(at=at)
+    moment = "2026-01-01T12:00:00%2B00:00"
+    assert found(viewer, f"?at__gte={moment}") == {"at"}
+    assert found(viewer, f"?at__gt={moment}") == set()
+    assert found(viewer, f"?at__lt={moment}") == {"before"}
+    assert found(viewer, f"?at__lte={moment}&pool=resourcepool.proxy") == {"before", "at"}
+    assert found(viewer, "?at__gte=2026-01-01T12:00:00+00:00") == {"at"}  # as many type it
+    assert found(viewer, "?at__gte=2026-01-01+13:00&at__lt=2026-01-02") == set()
+
+
+def test_a_moment_without_a_zone_is_one_of_the_page(viewer: Client, settings: Any) -> None:
+    row = event(new(Proxy), reason="noon")
+    Event.objects.filter(pk=row.pk).update(at="2026-01-01T12:00:00Z")
+    with timezone.override("Asia/Tokyo"):
+        assert found(viewer, "?at__gte=2026-01-01T21:00&at__lt=2026-01-01T21:01") == {"noon"}
+        assert found(viewer, "?at__gte=2026-01-01T12:00&at__lt=2026-01-01T12:01") == set()
+
+
+@pytest.mark.parametrize("nonsense", ["1", "", "yesterday", "2026-13-01", "0001-01-01", "9999-12-31", "%00"])
+def test_what_is_no_moment_is_refused(viewer: Client, nonsense: str) -> None:
+    assert viewer.get(f"{EVENTS}?at__gte={nonsense}").status_code == 400

@@ -9,6 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from resourcepool.dialect import DbLater
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import NewTask, submit_many
 from tests.app.rows import change, granted
@@ -54,6 +55,13 @@ def test_only_a_stream_with_a_leader_and_tasks_is_called_at_work(admin_client: C
     granted(row, "web-1")
     assert "at work" in (shown := page(admin_client, "stream", "changelist"))
     assert "nothing to do" not in shown
+    Task.objects.update(busy_before=DbLater(90))
+    assert ">waits for a retry<" in (shown := page(admin_client, "stream", "changelist"))
+    assert "at work" not in shown
+    Task.objects.update(state="blocked")
+    assert ">blocked<" in page(admin_client, "stream", "changelist")
+    Stream.objects.update(lanes=2)
+    assert ">partly blocked<" in page(admin_client, "stream", "changelist")
 
 
 def test_saving_a_form_writes_what_was_edited_and_not_what_the_leader_wrote(
@@ -175,3 +183,17 @@ def test_streams_are_filtered_by_how_they_stand(
 ) -> None:
     answer = admin_client.get(reverse("admin:resourcepool_stream_changelist"), {"standing": standing})
     assert len(answer.context["cl"].result_list) == count
+
+
+def test_unfinished_tasks_of_a_stream_are_listed_in_the_order_in_which_they_run(
+    admin_client: Client, oracle: Stream
+) -> None:
+    address = reverse("admin:resourcepool_task_changelist")
+    for query, keys in (
+        ({"stream": "oracle", "standing": "unfinished"}, "abc"),
+        ({"stream": "oracle", "standing": "blocked"}, "a"),
+        ({"stream": "oracle"}, "cba"),  # the newest first
+        ({"standing": "unfinished"}, "cba"),
+    ):
+        rows = admin_client.get(address, query).context["cl"].result_list
+        assert "".join(row.key for row in rows) == keys, query

@@ -52,8 +52,27 @@ def test_the_list_of_topics_says_what_is_late_and_why_nothing_fires(admin_client
         assert text in shown
     assert f"{reverse('admin:resourcepool_timer_changelist')}?topic={TOPIC}&amp;standing=dead" in shown
     node(labels={"zone": "eu"})
-    assert "at work" in (shown := page(admin_client, "topic", "change", TOPIC))
+    assert ">late<" in (shown := page(admin_client, "topic", "change", TOPIC))
     assert "1 node" in shown
+    Timer.objects.filter(name="b").delete()
+    assert "at work" in page(admin_client, "topic", "change", TOPIC)
+
+
+def test_a_late_timer_is_marked(admin_client: Client, topic: Topic) -> None:
+    for name, css in (("a", "free"), ("b", "quarantined"), ("c", "quarantined")):
+        shown = page(admin_client, "timer", "changelist", q=name)
+        assert f'<span class="resourcepool-state {css}">' in shown, name
+
+
+def test_timers_of_a_topic_that_are_to_fire_are_listed_in_that_order(
+    admin_client: Client, topic: Topic
+) -> None:
+    timer("d", -60)
+    timer("e", holder="beat")
+    address = reverse("admin:resourcepool_timer_changelist")
+    for standing, names in (("unfinished", "bdae"), ("due", "bd"), ("handed", "e")):
+        rows = admin_client.get(address, {"topic": TOPIC, "standing": standing}).context["cl"].result_list
+        assert "".join(row.name for row in rows) == names
 
 
 def test_the_settings_of_a_topic_are_edited_and_a_pause_meanwhile_stays(

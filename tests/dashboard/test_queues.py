@@ -83,11 +83,14 @@ def test_a_square_says_where_its_queue_is(where: QueueCell, css: str, said: str)
         (status(expires_in=58.0, state="draining"), "draining", "draining"),
         (status(expires_in=45.0, state="draining"), "late", "draining, late"),
         (status(expires_in=-0.1), "dead", "judged dead"),
+        (status(expires_in=58.0, queues=1, stirred=49.0), "up", "up"),
+        (status(expires_in=58.0, queues=1, stirred=51.0), "dead", "hangs"),
+        (status(expires_in=-0.1, queues=1, stirred=51.0), "dead", "judged dead"),
         (None, "dead", ""),
     ],
 )
 def test_how_a_server_is(one: ServerStatus | None, state: str, word: str) -> None:
-    assert standing(one, 5.0) == (state, word)
+    assert standing(one, of()) == (state, word)
 
 
 def test_what_nobody_has_comes_first_then_the_dead() -> None:

@@ -103,3 +103,20 @@ def test_one_whose_settings_are_wrong_is_marked_though_it_has_no_tasks(admin_cli
     assert "rp-server-dead" not in shown(admin_client)
     Stream.objects.update(lanes=0)
     assert "rp-server-dead" in shown(admin_client)
+
+
+def test_a_blocked_task_leads_to_itself_and_failed_ones_to_their_list(admin_client: Client) -> None:
+    granted(Stream.objects.create(name="oracle"), "web-1")
+    submit("oracle", "note", key="a")
+    Task.objects.update(state="blocked")
+    address = f"{reverse('admin:resourcepool_task_changelist')}?stream=oracle&amp;standing="
+    assert f'href="{address}blocked">Show</a>' in shown(admin_client)
+    Task.objects.update(state="dead", finished_at=DbLater(0))
+    assert f'href="{address}dead">Show</a>' in shown(admin_client)
+
+
+def test_a_stream_with_a_blocked_lane_is_marked(admin_client: Client) -> None:
+    granted(Stream.objects.create(name="oracle", lanes=2), "web-1")
+    submit("oracle", "note", key="a")
+    Task.objects.update(state="blocked")
+    assert '<tr class="rp-server-dead">' in shown(admin_client)

@@ -37,6 +37,7 @@ def test_each_topic_has_a_line_with_what_is_late_and_why_nothing_fires(admin_cli
     granted(TimerNode.objects.create(name="web-1", topics=[NAME]), "web-1")
     page = shown(admin_client)
     assert "timer a is 2 h late; due: 1." in page
+    assert '<tr class="rp-server-dead">' in page
     assert "no live node" not in page
 
 

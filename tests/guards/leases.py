@@ -67,6 +67,14 @@ LEASES = (
         ("tests/checks/test_models.py",),
     ),
     Mutation(
+        "a renewal that has waited reads the clock again",
+        "dialect/postgresql.py",
+        '    now = "CLOCK_TIMESTAMP()"',
+        '    now = "STATEMENT_TIMESTAMP()"',
+        ("tests/leases/test_contract_in_time.py",),
+        "postgresql",
+    ),
+    Mutation(
         "fence out of renew, release, hand over",
         STATEMENTS,
         'match = f"{table.pk} = %s AND {fence} = %s"',

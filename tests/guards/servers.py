@@ -260,4 +260,11 @@ QUEUE_SERVERS = (
         "if membership is None or not membership.lease.is_held:",
         SERVERS,
     ),
+    Mutation(
+        "queues: a job removes no server of which others may know more",
+        "sweeps/servers.py",
+        "Exists(servers), ~Exists(lately)",
+        "Exists(servers)",
+        ("tests/sweeps/test_gone_servers.py",),
+    ),
 )

@@ -188,8 +188,8 @@ SURFACES = (
     Mutation(
         "who may see locks alone reads of circles with others",
         "admin/locks/names.py",
-        " if row.tells_all else []",
-        "",
+        "row.tells_all and row.status.waiters",
+        "row.status.waiters",
         ("tests/admin/test_locks.py",),
     ),
     Mutation(

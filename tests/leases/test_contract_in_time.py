@@ -11,9 +11,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from resourcepool.dialect import DbLater, read_clock
-from resourcepool.leases import verbs
-from tests.app.rows import Model, change, claim, columns, expire, granted, lasts, several, steal, wanted
-from tests.eventually import at_once
+from resourcepool.leases import statements, verbs
+from tests.app.models import Bare
+from tests.app.rows import Model, change, claim, columns, expire, granted, lasts, new, several, steal, wanted
+from tests.eventually import InBackground, at_once, eventually
 
 ROUNDS = 25
 ROUNDED = datetime.timedelta(milliseconds=1)  # as SQLite's clock is
@@ -71,6 +72,14 @@ class TestALateHolder:
         assert columns(row) == before
 
 
+def _holds_somebody_up(other: BaseDatabaseWrapper) -> bool:
+    with other.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM pg_locks WHERE NOT granted AND PG_BACKEND_PID() = ANY(PG_BLOCKING_PIDS(pid))"
+        )
+        return cursor.fetchone() is not None
+
+
 class TestTime:
     @pytest.mark.parametrize("hours", [-1, 1])
     def test_only_the_databases_clock_decides(
@@ -103,6 +112,23 @@ class TestTime:
         assert lasts(row, 90)
         expire(row)
         assert verbs.claim(other, type(row), row.pk, wanted()) is not None
+
+    @pytest.mark.only("postgresql")  # the clock of the others stands still while a statement waits
+    @pytest.mark.parametrize("verb", ["renew", "adopt"])
+    def test_a_lease_that_ran_out_while_its_renewal_waited_for_the_row_is_lost(
+        self, other: BaseDatabaseWrapper, verb: str
+    ) -> None:
+        row = new(Bare)
+        held, table = [(row.pk, granted(row).fence)], Bare._meta.db_table
+        texts = ["another"] if verb == "adopt" else []
+        with other.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute(f"SELECT 1 FROM {table} FOR UPDATE")
+            waiting = InBackground(lambda: statements.change(connection, Bare, verb, held, 60.0, *texts))
+            eventually(lambda: _holds_somebody_up(other) or not waiting.is_alive())
+            cursor.execute(f"UPDATE {table} SET busy_before = CLOCK_TIMESTAMP()")
+            cursor.execute("COMMIT")
+        assert waiting.result() == 0
 
     def test_fractions_of_a_second_count(self, row: Any) -> None:
         change(row, busy_before=DbLater(0.9))

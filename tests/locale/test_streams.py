@@ -85,12 +85,12 @@ def test_what_came_of_it_is_said_in_chinese(client: Client, oracle: Stream) -> N
 
 def test_alarms_are_in_chinese(oracle: Stream) -> None:
     with translation.override("zh-hans"):
-        nobody, blocked = of_streams(streams(), 600)
+        nobody, dead, blocked = of_streams(streams(), 600)
         assert str(nobody).startswith("任务流：idle: 没有消费者")
         assert str(blocked).startswith("任务流：oracle: 任务 0 阻塞了它：消费者的进程中没有")
         Task.objects.update(submitted_at=timezone.now() - datetime.timedelta(days=3), state="ready")
         _nobody, late = of_streams(streams(), 600)
-        assert not english(f"{nobody} {blocked} {late}")
+        assert not english(f"{nobody} {dead} {blocked} {late}")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Proxy, Stream, Task
 from resourcepool.resources.state import State, Status
 from resourcepool.signals import alarm_cleared, alarm_raised
-from resourcepool.status.alarms import Kind, Limits, alarms, judge
+from resourcepool.status.alarms import Alarm, Kind, Limits, alarms, judge
 from resourcepool.status.jobs import JobStatus
 from resourcepool.status.pools import PoolStatus
 from resourcepool.status.reading import duration
@@ -166,6 +166,11 @@ def test_a_sweep_that_never_ran_is_noticed_and_the_command_named() -> None:
 def test_the_worst_comes_first() -> None:
     found = kinds(pool(waiters=1, expired=1), jobs={}, leaked=2)
     assert found == [Kind.NOTHING_IN_SERVICE, Kind.SWEEP_STALE, Kind.LEAKED, Kind.EXPIRED]
+
+
+def test_what_is_severe_comes_before_what_is_not() -> None:
+    severe = [Alarm(kind, "", "").is_severe for kind in Kind]
+    assert severe == sorted(severe, reverse=True)
 
 
 def test_a_leak_is_an_alarm_of_its_pool() -> None:

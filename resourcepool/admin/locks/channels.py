@@ -92,9 +92,15 @@ class SubscriptionAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
 
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:
-        is_read = row.micros_left > 0
-        return badge("leased", gettext("read")) if is_read else badge("free", gettext("nobody reads it"))
+        if row.micros_left > 0:
+            return badge("leased", gettext("read"))
+        return badge("quarantined" if _unread(row) else "draining", gettext("nobody reads it"))
 
     @admin.display(description=_("to read"))
     def unread(self, row: Any) -> str:
-        return f"{max(0, row.channel.last - row.cursor):,}" if row.is_durable else ""
+        return f"{_unread(row):,}" if row.is_durable else ""
+
+
+def _unread(row: Any) -> int:
+    """Return how many messages a durable subscription has to read."""
+    return max(0, row.channel.last - row.cursor) if row.is_durable else 0

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.contrib.auth import get_permission_codename
 from django.db import router
-from django.db.models import Exists, F, OuterRef, Value
+from django.db.models import BooleanField, Exists, F, OuterRef, Value
 from django.db.models.functions import Concat, Substr
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
@@ -59,8 +59,9 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
     operations = by_name(FREE, FREE_HOLDER)
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Return a row for each name: its first, where it has several."""
-        rows = super().get_queryset(request)
+        """Return a row for each name: its first, where it has several; deadlocks name locks of other kinds."""
+        tells_all = all(may_view(self.admin_site, request, kind.model) for kind in KINDS)
+        rows = super().get_queryset(request).annotate(tells_all=Value(tells_all, BooleanField()))
         return rows.filter(key=Concat(F("name"), Value(f"{NUMBER}0"))) if self.kind.has_permits else rows
 
     def has_operate_all_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -103,20 +104,25 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
         found = standing_of(self.kind, [row.name for row in rows]) if rows else {}
         for row in rows:
             row.status = found[row.name]
-
-    def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Note whether the user may see its deadlocks, which name locks of other kinds."""
-        row.tells_all = all(may_view(self.admin_site, request, kind.model) for kind in KINDS)
-        return super().page_of(request, row)
+        self._note_circles(rows)
 
     def note_in_full(self, row: Any) -> None:
         """Read its status, with all holders and waiters."""
         row.status = next(iter(lock_named(row.name, self.kind)), LockStatus(self.kind, row.name))
+        self._note_circles([row])
+
+    def _note_circles(self, rows: Any) -> None:
+        """Set ``found_circles`` on each row, as far as the user may see them: the circles that it is part of."""
+        found = cycles() if any(row.tells_all and row.status.waiters for row in rows) else []
+        for row in rows:
+            row.found_circles = [one for one in found if one.is_about(self.kind, row.name)]
 
     @admin.display(description=_("state"))
     def standing(self, row: Any) -> str:
         one: LockStatus = row.status
-        if one.held:
+        if any(circle.is_certain for circle in row.found_circles):
+            state = badge("quarantined", gettext("deadlock"))
+        elif one.held:
             state = badge("leased", gettext("held") if one.held >= one.permits else gettext("partly held"))
         elif one.permits:
             state = badge("free", gettext("free"))
@@ -166,8 +172,7 @@ class NamedAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
 
     @admin.display(description=_("circles"))
     def circles(self, row: Any) -> str:
-        found = [one for one in cycles() if one.is_about(self.kind, row.name)] if row.tells_all else []
-        told = [gettext("deadlock: %s") % one.said if one.is_certain else one.said for one in found]
+        told = [gettext("deadlock: %s") % one.said if one.is_certain else one.said for one in row.found_circles]
         return lines("", *told) if told else gettext("none")
 
     @admin.display(description=_("fence"))

@@ -16,6 +16,7 @@ from resourcepool.labels import spelled
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.models import Queue, Server
+from resourcepool.status.queues.alarms import is_stalled
 from resourcepool.status.reading import exactly
 
 LABELS = column("labels", _("labels"), spelled, name="offered")
@@ -67,6 +68,9 @@ class ServerAdmin(ReadOnlyAdmin, ByTaskType):
     def standing(self, server: Any) -> str:
         if server.micros_left <= 0:
             return badge("quarantined", gettext("judged dead"))
+        stirred = None if server.micros_stirred is None else -server.micros_stirred / 1_000_000
+        if is_stalled(server.task_type, server.had, stirred, server.in_hand):
+            return badge("quarantined", gettext("hangs"))
         css = "draining" if server.state == Server.State.DRAINING else "free"
         return badge(css, server.get_state_display())
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool import options
-from resourcepool.admin.columns import lines, moment, moments, to_list
+from resourcepool.admin.columns import badge, lines, moment, moments, to_list
 from resourcepool.admin.generic import ModelForm
 from resourcepool.admin.queues.filters import ownerless
 from resourcepool.admin.queues.operating import ByTaskType
@@ -103,8 +103,7 @@ class TaskTypeAdmin(ByTaskType):
 
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:
-        said = gettext("paused") if row.is_paused else gettext("at work")
-        return lines(said, row.get_strategy_display())
+        return lines(badge(*_state_of(row)), row.get_strategy_display())
 
     @admin.display(description=_("servers"))
     def servers(self, row: Any) -> str:
@@ -125,6 +124,15 @@ class TaskTypeAdmin(ByTaskType):
     @admin.display(description=_("last assigned"))
     def assigned(self, row: Any) -> str:
         return lines(moment(row.assigned_at), row.assigned_by) if row.assigned_at else ""
+
+
+def _state_of(row: Any) -> tuple[str, str]:
+    """Return the state of a task type: its class in the style sheet, and its text."""
+    if row.is_paused:
+        return "draining", gettext("paused")
+    if not row.amount:
+        return "draining", gettext("nothing to do")
+    return ("free", gettext("at work")) if row.alive else ("quarantined", gettext("no server"))
 
 
 def _count(rows: Any) -> Any:

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.columns import lines
 from resourcepool.admin.filters import choice, typed
 from resourcepool.admin.places import PlaceAdmin, WorkAdmin
+from resourcepool.dialect import NullInOrder
 from resourcepool.status.reading import duration
 from resourcepool.status.work.streams import STREAMS, StreamStatus, streams
 from resourcepool.taskqueue.models import Stream, Task
@@ -47,8 +48,12 @@ class StreamAdmin(PlaceAdmin):
     def state_of(self, row: Any, status: StreamStatus) -> tuple[str, str]:
         if row.is_paused:
             return "draining", gettext("paused")
-        if status.because:
+        if status.wrong or (status.first and not status.leader):
             return "quarantined", gettext("not running")
+        if status.blocked:
+            return "quarantined", gettext("blocked") if status.is_blocked else gettext("partly blocked")
+        if status.first and status.first.waits and status.lanes == 1:
+            return "cooling", gettext("waits for a retry")
         return ("free", gettext("at work")) if status.first else ("draining", gettext("nothing to do"))
 
     @admin.display(description=_("leader"))
@@ -75,3 +80,4 @@ class TaskAdmin(WorkAdmin):
     list_filter = (typed("stream", _("stream")), TaskStandingFilter)
     search_fields = ("key",)
     search_help_text = _("The whole key of a task.")
+    in_turn = dict.fromkeys(("unfinished", "blocked"), (NullInOrder("finished_at"), "task_time", "pk"))

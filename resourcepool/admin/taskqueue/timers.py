@@ -10,15 +10,16 @@ from resourcepool.admin.columns import badge, column, lines
 from resourcepool.admin.filters import choice, typed
 from resourcepool.admin.generic import ModelForm, ReadOnlyAdmin
 from resourcepool.admin.places import PlaceAdmin, WorkAdmin
+from resourcepool.dialect import NullInOrder
 from resourcepool.labels import listed, spelled
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.work import CANCEL, FIRE
 from resourcepool.status.reading import duration
 from resourcepool.status.work.schedules import recurrence
 from resourcepool.status.work.timers import TopicStatus, topics
-from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
+from resourcepool.taskqueue.timers.models import LATE, Timer, TimerNode, Topic
 
-OF_ROWS = ("unfinished", "due", "late")  # filters of the rows, beside the states
+OF_ROWS = ("unfinished", "due", "late", "handed")  # filters of the rows, beside the states
 TimerStandingFilter = choice(
     "standing",
     _("state"),
@@ -26,6 +27,7 @@ TimerStandingFilter = choice(
         ("unfinished", _("unfinished")),
         ("due", _("due")),
         ("late", _("late by a minute")),
+        ("handed", _("handed over, not taken yet")),
         *Timer.State.choices,
     ],
     lambda timers, state: getattr(timers, state)() if state in OF_ROWS else timers.filter(state=state),
@@ -55,6 +57,8 @@ class TopicAdmin(PlaceAdmin):
             return "draining", gettext("paused")
         if status.because:
             return "quarantined", gettext("not firing")
+        if status.late > LATE:
+            return "quarantined", gettext("late")
         if status.first is None and not status.running:
             return "draining", gettext("nothing to do")
         return "free", gettext("at work")
@@ -90,7 +94,14 @@ class TimerAdmin(WorkAdmin):
     search_fields = ("name",)
     search_help_text = _("The whole name of a timer.")
     operations = by_name(FIRE, CANCEL) | WorkAdmin.operations
+    in_turn = dict.fromkeys(OF_ROWS, (NullInOrder("finished_at"), "busy_before", "pk"))
     ages = {"micros_left": "busy_before"}
+
+    @admin.display(description=_("state"))
+    def colored(self, row: Any) -> str:
+        if row.finished_at is None and row.micros_left < -LATE * 1_000_000:
+            return badge("quarantined", row.get_state_display())
+        return super().colored(row)
 
     @admin.display(description=_("when"))
     def when(self, timer: Any) -> str:

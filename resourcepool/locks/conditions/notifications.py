@@ -120,7 +120,7 @@ class _Texts:
         columns = ", ".join([row.pk, quote("name"), row.busy_before, row.fence, row.holder])
         self.add = f"INSERT INTO {row.name} ({columns}) VALUES "  # noqa: S608
         self.added = f"(%s, %s, {speaks.later}, %s, %s)"
-        until = speaks.later.replace(speaks.now, speaks.indexed_now).replace("%s", one.lasts)
+        until = speaks.indexed_later.replace("%s", one.lasts)
         self.give = (
             f"UPDATE {line.name} SET {one.is_waiting} = {speaks.false}, {one.fence} = {one.fence} + 1, "  # noqa: S608
             f"{one.busy_before} = {until}, {one.granted} = CASE {one.id}"

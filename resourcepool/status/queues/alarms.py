@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from resourcepool.labels import printable
+from resourcepool.queues.models import TaskType
 from resourcepool.queues.planning.changes import takeover_after
 from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, Kind
 from resourcepool.status.queues.problems import RESTS
@@ -52,7 +53,7 @@ def _of_unowned(one: TaskTypeStatus) -> Iterator[Alarm]:
 
 
 def _of_stalled(one: TaskTypeStatus) -> Iterator[Alarm]:
-    late = [server for server in one.alive if not one.is_paused and _is_stalled(server, one)]
+    late = [server for server in one.alive if is_stalled(one, server.queues, server.stirred, server.in_hand)]
     worst = max(late, key=lambda server: server.stirred or 0.0, default=None)
     if worst is None:
         return
@@ -72,19 +73,22 @@ def _of_stalled(one: TaskTypeStatus) -> Iterator[Alarm]:
             " them has ended, or hangs. Its heartbeat goes on, so nobody takes over; restart it.",
             worst.queues,
         )
-    said = {"ago": duration(worst.stirred or 0.0), "within": duration(_stalls_after(worst, one))}
+    said = {"ago": duration(worst.stirred or 0.0), "within": duration(_stalls_after(one, worst.in_hand))}
     count = worst.in_hand or worst.queues
     yield _alarm(Kind.STALLED, one, text, server=printable(worst), count=count, **said)
 
 
-def _is_stalled(server: ServerStatus, one: TaskTypeStatus) -> bool:
-    return bool(server.queues) and server.stirred is not None and server.stirred > _stalls_after(server, one)
+def is_stalled(task_type: TaskTypeStatus | TaskType, queues: int, stirred: float | None, in_hand: int) -> bool:
+    """Tell whether the work of a living server hangs; for the arguments see ``ServerStatus``."""
+    if task_type.is_paused or not queues or stirred is None:
+        return False
+    return stirred > _stalls_after(task_type, in_hand)
 
 
-def _stalls_after(server: ServerStatus, one: TaskTypeStatus) -> float:
-    """Return for how long it may begin no work; with work in hand, as long as a hand-over may take."""
-    asks = IDLE_HEARTBEATS * one.heartbeat_every
-    return max(asks, one.drain_within) if server.in_hand else asks
+def _stalls_after(task_type: TaskTypeStatus | TaskType, in_hand: int) -> float:
+    """Return for how long a server may begin no work; with work in hand, as long as a hand-over may take."""
+    asks = IDLE_HEARTBEATS * task_type.heartbeat_every
+    return max(asks, task_type.drain_within) if in_hand else asks
 
 
 def _of_drains(one: TaskTypeStatus) -> Iterator[Alarm]:

@@ -108,8 +108,7 @@ class TaskTypeStatus:
         assigned: how long ago queues or servers changed last; None: never. ``assigned_by``: through whom.
         queues: how many there are; ``retiring``: of these, how many are being removed.
         unowned: how many have no living server; ``unowned_for``: for how long the first of them has had none, counted
-            from when it was added or freed, or from its server's last heartbeat; None: all have one, or no server
-            was ever there.
+            from when it was added or freed, or from its server's last heartbeat; None: all have one.
         unowned_one: the first of these, and ``unowned_why``: why nobody gets it; "": not looked for.
         asked_for: how many should go to another server, or be removed.
         was_served: whether any of the queues ever had a server.
@@ -198,13 +197,12 @@ def _status(
     spans = [
         owner.heartbeat if (owner := known.get(group["server"])) else group["had_for"] for group in orphaned
     ]
-    is_known = row["was_served"] or known
     return TaskTypeStatus(
         **row,
         queues=sum(group["queues"] for group in groups),
         retiring=sum(group["retiring"] for group in groups),
         unowned=sum(group["queues"] for group in orphaned),
-        unowned_for=max((span for span in spans if span is not None), default=None) if is_known else None,
+        unowned_for=max((span for span in spans if span is not None), default=None),
         asked_for=sum(group["asked_for"] for group in groups),
         restless=restless,
         servers=list(known.values()),

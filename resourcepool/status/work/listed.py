@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from django.db import connections, router
 from django.db.models import Case, F, When
+from django.db.models.functions import Greatest
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
@@ -26,7 +27,8 @@ class TaskStatus:
 
     Attributes:
         age: since it was submitted.
-        waits: until it may be tried; negative: for so long it could have been; None: it is not ready.
+        waits: until it may be tried; negative: for so long it could have been, since it was submitted or was to be
+            tried again; None: it is not ready.
         holder: who runs it, or has run it last.
     """
 
@@ -77,15 +79,17 @@ class TimerStatus:
     outcome: str
 
 
-def _until_in(state: str) -> Case:
-    return Case(When(state=state, then=Until("busy_before")))
+def _until_in(state: str, moment: Any) -> Case:
+    return Case(When(state=state, then=Until(moment)))
 
+
+FIRST_TRY = Greatest("busy_before", "submitted_at")  # a new row has not been busy since 2000
 
 # What is told of each kind of work, and what of it is no column of its own.
 KINDS: dict[Any, tuple[type, Mapping[str, Any]]] = {
-    Task: (TaskStatus, {"age": Since("submitted_at"), "waits": _until_in(Task.State.READY)}),
+    Task: (TaskStatus, {"age": Since("submitted_at"), "waits": _until_in(Task.State.READY, FIRST_TRY)}),
     DispenserTask: (DispensedStatus, {"age": Since("added_at"), "worker": F("bucket__name")}),
-    Timer: (TimerStatus, {"due_in": _until_in(Timer.State.PENDING)}),
+    Timer: (TimerStatus, {"due_in": _until_in(Timer.State.PENDING, "busy_before")}),
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, OuterRef, Subquery
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from resourcepool.database.tallies import tallies
 from resourcepool.elections.models import selector
@@ -109,6 +110,20 @@ def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
     """Yield the alarms of these streams; ``oldest``: the age in seconds from which the first task is late."""
     for one in found:
         about = ABOUT_STREAMS % one.name
+        if one.dead:
+            text = ngettext(
+                "%(count)d task failed for good and waits for an operator: retry or discard it.",
+                "%(count)d tasks failed for good and wait for an operator: retry or discard them.",
+                one.dead,
+            )
+            yield Alarm(Kind.DEAD_TASKS, about, text % {"count": one.dead})
+        if one.blocked and one.leader and not one.is_paused and not one.is_blocked:
+            text = ngettext(
+                "%(count)d task blocks its lane: retry or discard it.",
+                "%(count)d tasks block their lanes: retry or discard them.",
+                one.blocked,
+            )
+            yield Alarm(Kind.BLOCKED, about, text % {"count": one.blocked})
         if one.first is None or one.is_paused:
             continue
         if not one.leader or one.is_blocked:

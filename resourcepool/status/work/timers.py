@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from resourcepool.database.tallies import tallies, tallies_since
-from resourcepool.dialect import DbLater, DbNow, MicrosUntil
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
 from resourcepool.labels import spelled
 from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, Kind
 from resourcepool.status.reading import Until, ago, duration
@@ -24,7 +24,7 @@ from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
 MOST_NODES = 1_000
 MOST_COUNTED = 10_000  # timers; counting more would take too long
 NAMED = 5  # nodes in a reason
-BY_INDEX = ("finished_at", "busy_before")  # PostgreSQL sorts all unfinished ones by the second alone
+BY_INDEX = (NullInOrder("finished_at"), "busy_before")
 COLUMNS = ("state", "is_due", "has_fired", "is_handed")
 State = Timer.State
 

@@ -11,7 +11,7 @@ from django.db.models import F, Q
 
 from resourcepool import dialect
 from resourcepool.database.clock import monotonic
-from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction, from_columns
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder, brief_transaction, from_columns
 from resourcepool.events import say
 from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue.abstract import about
@@ -127,7 +127,8 @@ def _look(using: str, topics: Iterable[str], most: int, late: int, without: Coll
 
 
 def _heads(using: str, topic: str, most: int, late: int, without: Collection[int]) -> Iterable[Any]:
-    rows = Timer.objects.using(using).filter(topic_id=topic).unfinished().order_by("busy_before")
+    rows = Timer.objects.using(using).filter(topic_id=topic).unfinished()
+    rows = rows.order_by(NullInOrder("finished_at"), "busy_before")
     if without:
         rows = rows.exclude(pk__in=without)
     columns = ("pk", "topic_id", MicrosUntil("busy_before"), "schedule")

@@ -19,7 +19,7 @@ from tests.admin.queues.scene import LIST, server, task_type
 
 pytestmark = pytest.mark.django_db
 
-QUEUES, SERVERS, MOVES = (LIST.format(kind) for kind in ("queue", "server", "move"))
+QUEUES, SERVERS, MOVES, TASK_TYPES = (LIST.format(kind) for kind in ("queue", "server", "move", "tasktype"))
 
 
 def found(client: Client, address: str) -> list[Any]:
@@ -208,3 +208,25 @@ def test_nobody_edits_a_server_a_queue_or_a_move(scene: None) -> None:
         address = LIST.format(model._meta.model_name)
         assert client.post(f"{address}{row.pk}/change/", {"name": "x", "queue_id": "x"}).status_code == 403
         assert model.objects.filter(pk=row.pk).values().get() == before
+
+
+def test_a_server_whose_work_hangs_is_marked(viewer: Client, scene: None) -> None:
+    marked = '<span class="resourcepool-state quarantined">hangs</span>'
+    Server.objects.update(stirred_at=DbNow())
+    assert marked not in text(viewer.get(SERVERS))
+    Server.objects.filter(name="A").update(stirred_at=DbLater(-3_600))
+    assert text(viewer.get(SERVERS)).count(marked) == 1
+    assert marked in text(viewer.get(f"{SERVERS}{Server.objects.get(name='A').pk}/change/"))
+
+
+def test_only_a_task_type_with_queues_and_servers_is_called_at_work(viewer: Client) -> None:
+    orders = task_type(queues=0)
+    state = '<span class="resourcepool-state {}">{}</span>'
+    assert state.format("draining", "nothing to do") in text(viewer.get(TASK_TYPES))
+    Queue.objects.create(task_type=orders, queue_id="q")
+    assert state.format("quarantined", "no server") in text(viewer.get(TASK_TYPES))
+    server(orders, "A")
+    assert state.format("free", "at work") in text(viewer.get(TASK_TYPES))
+    orders.is_paused = True
+    orders.save()
+    assert state.format("draining", "paused") in text(viewer.get(TASK_TYPES))

@@ -68,7 +68,7 @@ def stands(*servers: ServerStatus, name: str = "orders", queues: int = 64, **mor
         (stands(unowned=64, unowned_for=7.9), []),
         (stands(unowned=64, unowned_for=8.1), [Kind.UNOWNED]),
         (stands(server(), unowned=1, unowned_for=8.1), [Kind.UNOWNED]),
-        (stands(unowned=64, unowned_for=None, was_served=False), []),
+        (stands(unowned=64, unowned_for=8.1, was_served=False), [Kind.UNOWNED]),
         (stands(server(), restless=Restless(3, "17", 9)), [Kind.FLAPPING]),
         (stands(server(state="draining"), stuck=Stuck(3, "web #1", "7", "-")), [Kind.DRAIN_STUCK]),
     ],
@@ -167,9 +167,11 @@ def orders(queues: int = 3, **settings: Any) -> TaskType:
 
 
 class TestOfThisDatabase:
-    def test_a_task_type_that_never_had_a_server_is_no_alarm(self) -> None:
-        orders()
-        assert found() == {}
+    def test_queues_that_never_had_a_server(self) -> None:
+        made = orders()
+        assert found() == {}  # added just now
+        Queue.objects.filter(task_type=made).update(since=DbLater(-30))
+        assert found()[Kind.UNOWNED].startswith("nobody works on its 3 queues: no server is up")
 
     def test_queues_whose_server_left_long_ago(self) -> None:
         made = orders()

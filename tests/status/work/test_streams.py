@@ -207,3 +207,20 @@ def test_an_old_first_task_is_an_alarm() -> None:
     (alarm,) = of_streams(streams(), 600)
     assert alarm.kind is Kind.LATE_TASKS
     assert alarm.text == "its first task, a, is 60 min old; unfinished: 1."
+
+
+def test_tasks_that_failed_for_good_are_an_alarm_also_while_nothing_else_is_left() -> None:
+    made(is_paused=True)
+    submit_many("oracle", [NewTask("note", key=key) for key in "ab"])
+    Task.objects.update(state="dead", finished_at=timezone.now())
+    (alarm,) = of_streams(streams(), 600)
+    assert (alarm.kind, alarm.is_severe, alarm.pool) == (Kind.DEAD_TASKS, False, "stream: oracle")
+    assert alarm.text == "2 tasks failed for good and wait for an operator: retry or discard them."
+
+
+def test_a_task_that_blocks_one_of_several_lanes_is_an_alarm() -> None:
+    granted(made(lanes=2), "web-1")
+    submit_many("oracle", [NewTask("note", key=key, lane=key) for key in "ab"])
+    Task.objects.filter(key="b").update(state="blocked")
+    (alarm,) = of_streams(streams(), 600)
+    assert (alarm.kind, alarm.text) == (Kind.BLOCKED, "1 task blocks its lane: retry or discard it.")

@@ -1,0 +1,47 @@
+"""Removes the rows of servers that ended without signing off, where no other server is there to do it."""
+
+import contextlib
+from typing import Any
+
+from django.db import connections
+from django.db.models import Exists, OuterRef
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import RowLocked
+from resourcepool.jobs import PRUNE
+from resourcepool.leases.lease import Lease
+from resourcepool.queues import moving
+from resourcepool.queues.models import Server, TaskType
+from resourcepool.queues.queries import using_of_queues
+
+GONE = 3_600.0  # seconds after which a server is not expected to come back, as after an outage
+
+
+def remove_gone_servers(lease: Lease | None = None) -> int:
+    """Free the queues of servers that have been dead for an hour, and remove these; return how many are removed.
+
+    Only where no other server has been alive since: others judge the dead themselves, and take over. A server whose
+    queue is locked by an open transaction is left for the next time.
+
+    Args:
+        lease: of the job; when it is lost, LeaseLost is raised.
+    """
+    using = using_of_queues()
+    servers = Server.objects.using(using).filter(task_type=OuterRef("pk"))
+    lately = servers.filter(busy_before__gte=DbLater(-GONE))
+    left = TaskType.objects.using(using).filter(Exists(servers), ~Exists(lately)).values_list("pk", flat=True)
+    removed = 0
+    for task_type in retrying(connections[using], lambda: list(left)):
+        if lease is not None:
+            lease.ensure_held()
+        rows = Server.objects.using(using).filter(task_type=task_type)
+        before = _count(rows)
+        with contextlib.suppress(RowLocked, TaskType.DoesNotExist):
+            moving.reassign(using, task_type, PRUNE, if_due=True)
+        removed += max(0, before - _count(rows))
+    return removed
+
+
+def _count(rows: Any) -> int:
+    return int(retrying(connections[rows.db], rows.count))
