@@ -10,7 +10,6 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -68,7 +67,6 @@ def test_every_way_to_install_asks_for_hashes() -> None:
         assert "--require-hashes" in line or "--no-deps --no-build-isolation -e ." in line
 
 
-@pytest.mark.timeout(240)
 def test_what_is_not_the_file_that_was_locked_is_not_installed(tmp_path: Path) -> None:
     tree, files = tmp_path / "tree", tmp_path / "files"
     shutil.copytree(ROOT / ".ci", tree / ".ci")

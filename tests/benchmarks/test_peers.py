@@ -89,7 +89,6 @@ def test_every_peer_has_a_script() -> None:
 
 @pytest.mark.alone
 @pytest.mark.only("mariadb")
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", ["Celery", "advisory lock by psycopg"])
 def test_a_quick_measurement_of_a_peer_has_every_figure(name: str, tmp_path: Path) -> None:
     (one,) = [one for one in PEERS if one.name == name]

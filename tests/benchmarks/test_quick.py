@@ -13,7 +13,7 @@ import pytest
 
 from tests.spawned import ROOT
 
-pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
 CONTESTANTS = "spread,SKIP LOCKED,BLPOP,polling"
 PARTS = "cycles,grant,waiters,keeper,starting"

@@ -20,7 +20,7 @@ LEASED = ".rp-grid .rp-leased"
 NO_ANSWER = "Failed to load resource"
 
 # A browser takes its time; what differs between databases is tested without one.
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120), pytest.mark.only("mariadb")]
+pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ SECRET = "c4nary-s3cret"
 BAD = f"host,port,password,country\na.example,8080,{SECRET},de\nb.example,99999,{SECRET},us\nc.example,80,,Austria\n"
 
 # A browser takes its time; what differs between databases is tested without one.
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120), pytest.mark.only("mariadb")]
+pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
 
 def choose(page: Any, content: str) -> None:

@@ -17,7 +17,7 @@ from tests.browser.test_dashboard import hide
 LIST = "/admin/resourcepool/proxy/"
 
 # A browser takes its time; what differs between databases is tested without one.
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120), pytest.mark.only("mariadb")]
+pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
 # By how many pixels the first one sticks out of itself.
 OVERFLOW = "selector => { const e = document.querySelector(selector); return e.scrollWidth - e.clientWidth }"

@@ -17,7 +17,7 @@ LIST = "/admin/resourcepool/proxy/"
 WITH_HISTORY = {"DJANGO_SETTINGS_MODULE": "tests.browser.settings"}
 
 # A browser takes its time; what differs between databases is tested without one.
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120), pytest.mark.only("mariadb")]
+pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
 
 @pytest.fixture(autouse=True)

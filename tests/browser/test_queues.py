@@ -12,7 +12,7 @@ from tests.browser.test_lists import OVERFLOW
 PAGE = "/admin/resourcepool/dashboard/"
 
 # A browser takes its time; what differs between databases is tested without one.
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120), pytest.mark.only("mariadb")]
+pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -102,7 +102,6 @@ def test_what_is_exported_to_a_terminal_does_not_speak_to_it(words: list[str], p
     assert not CONTROLS & set(out.getvalue())
 
 
-@pytest.mark.timeout(240)
 def test_it_shows_none_when_the_database_does_not_answer(spawn: Spawner) -> None:
     url = DATABASE_URLS.get(connection.vendor, DATABASE_URLS["mysql"])
     said = spawn(ask_everything, DATABASE_URL=url).succeed(timeout=200)

@@ -16,7 +16,7 @@ from tests.spawned import ROOT
 
 ENOUGH = 250  # acquisitions: it was no idle run; a slow machine takes longer
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.alone]
 
 
 def chaos(folder: Path, *words: str) -> dict[str, Any]:

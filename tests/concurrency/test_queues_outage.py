@@ -18,7 +18,6 @@ from tests.spawned import Child, Spawner
 
 pytestmark = [
     pytest.mark.only("mysql", "postgresql"),
-    pytest.mark.timeout(120),
     pytest.mark.usefixtures("transactional_db"),
 ]
 

@@ -22,7 +22,7 @@ from tests.forks import Forks
 from tests.servers import MariaDB, PostgreSQL, Server
 from tests.spawned import ROOT, Spawner
 
-pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.only("mysql", "postgresql")]
 
 KINDS: dict[str, type[Server]] = {"mysql": MariaDB, "postgresql": PostgreSQL}
 SHORT, LONG = 3.0, 40.0  # a slow machine renews the short one in time, too

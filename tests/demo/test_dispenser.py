@@ -1,11 +1,8 @@
 """The example of a dispenser does what it says."""
 
-import pytest
-
 from tests.demo.examples import printed_by
 
 
-@pytest.mark.timeout(300)
 def test_the_tasks_of_a_killed_worker_are_done_by_another_one() -> None:
     printed = printed_by("dispenser")
     assert "kill -9 alice" in printed

@@ -1,11 +1,8 @@
 """The example of a lock does what it says."""
 
-import pytest
-
 from tests.demo.examples import printed_by
 
 
-@pytest.mark.timeout(300)
 def test_the_lock_of_a_killed_process_goes_to_the_one_that_waits() -> None:
     printed = printed_by("locks")
     killed, has_it = printed.splitlines()

@@ -1,11 +1,8 @@
 """The example of streams does what it says."""
 
-import pytest
-
 from tests.demo.examples import printed_by
 
 
-@pytest.mark.timeout(300)
 def test_the_tasks_of_a_killed_consumer_are_run_by_the_next_one_in_order() -> None:
     printed = printed_by("streams")
     assert "step-0 once more: known" in printed

@@ -1,11 +1,8 @@
 """The example of timers does what it says."""
 
-import pytest
-
 from tests.demo.examples import printed_by
 
 
-@pytest.mark.timeout(300)
 def test_the_timer_of_a_killed_node_is_handled_by_another_one_and_a_cancelled_one_by_none() -> None:
     printed = printed_by("timers")
     assert "kill -9 node-" in printed

@@ -198,7 +198,6 @@ READINGS: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.only("postgresql")
-@pytest.mark.timeout(600)
 def test_what_is_sent_all_the_time_reads_a_few_of_very_many_rows() -> None:
     fill()
     too_many = []

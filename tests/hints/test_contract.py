@@ -24,7 +24,6 @@ def _nothing_else_sends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hints, "send", lambda *_: None)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.usefixtures("_nothing_else_sends")
 class TestContract:
     def test_a_hint_wakes_the_listener_at_its_address_and_no_other(

@@ -28,7 +28,6 @@ def choice() -> Choice:
     return found
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.usefixtures("server")
 def test_the_hints_that_are_worth_their_cost_depend_on_how_many_listen(end: Callable[[str], End]) -> None:
     transport = choice().open()

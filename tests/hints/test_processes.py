@@ -78,7 +78,6 @@ def spawn(database_url: str, forks_there: Forks, lasting: Service) -> Iterator[S
     spawner.close()
 
 
-@pytest.mark.timeout(120)
 class TestProcesses:
     @pytest.mark.parametrize("how", ["_exit", "sys.exit"])
     def test_a_forked_child_has_its_own_address_and_leaves_the_parents_sessions_alone(

@@ -13,7 +13,7 @@ from tests.guards import Mutation
 from tests.simulation.altered import source
 from tests.simulation.prove import all_guards
 
-pytestmark = [pytest.mark.only("sqlite"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.only("sqlite")]
 
 SEEDS = 60
 

@@ -95,7 +95,6 @@ def leader() -> str:
     return "" if row is None else row.holder
 
 
-@pytest.mark.timeout(180)
 def test_each_due_entry_is_started_once_by_three_beats_of_which_the_leader_is_killed(
     broker: str, spawn: Spawner
 ) -> None:
@@ -124,7 +123,6 @@ def test_each_due_entry_is_started_once_by_three_beats_of_which_the_leader_is_ki
     assert len(ids) - len(set(ids)) <= 1, "only what was being sent just when the leader was killed"
 
 
-@pytest.mark.timeout(120)
 def test_what_is_due_while_the_broker_is_away_waits_for_it_and_has_not_failed(spawn: Spawner) -> None:
     try:
         server = Redis()

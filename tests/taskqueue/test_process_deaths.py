@@ -28,7 +28,6 @@ def _while_the_killer_runs(_: Any) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("place", [0, 1, 3])
 def test_a_task_that_kills_its_process_takes_its_neighbours_with_it_only_once(
     spawn: Spawner, place: int

@@ -78,7 +78,6 @@ def broker() -> Iterator[str]:
         pytest.skip(str(missing))
 
 
-@pytest.mark.timeout(180)
 def test_a_worker_and_a_beat_sweep_by_themselves(broker: str, spawn: Spawner) -> None:
     proxy = new(Proxy)
     granted(proxy, "dead")

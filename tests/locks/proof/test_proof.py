@@ -12,7 +12,7 @@ import pytest
 
 from tests.spawned import ROOT
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.alone, pytest.mark.only("mariadb")]
+pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
 
 def test_workers_die_and_stand_still_and_no_lock_of_any_kind_is_held_by_too_many(tmp_path: Path) -> None:

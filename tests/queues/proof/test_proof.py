@@ -14,7 +14,7 @@ import pytest
 from tests import everywhere
 from tests.spawned import ROOT
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.alone]
 
 
 def proof(folder: Path) -> dict[str, Any]:

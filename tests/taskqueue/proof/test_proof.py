@@ -17,7 +17,7 @@ from tests.servers import ServerMissing
 from tests.servers.redis import Redis
 from tests.spawned import ROOT
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.alone]
 
 
 def proof(folder: Path, *words: str) -> dict[str, Any]:

@@ -16,8 +16,6 @@ from tests.taskqueue.timers.test_celery_worker import STARTS_WITHIN, redis
 
 __all__ = ["redis"]
 
-pytestmark = pytest.mark.timeout(240)
-
 
 def register(most: float | None, *, is_deaf: bool = False) -> None:
     @timers.on("slow", max_runtime=most)

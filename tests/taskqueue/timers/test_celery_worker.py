@@ -19,7 +19,6 @@ from tests.servers.server import ServerMissing
 from tests.spawned import Child, Spawner
 from tests.taskqueue.timers.handled import WITHIN, due, over, states, timer, topic
 
-pytestmark = pytest.mark.timeout(240)
 STARTS_WITHIN = 90  # seconds
 
 

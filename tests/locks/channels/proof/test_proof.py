@@ -9,7 +9,7 @@ import pytest
 
 from tests.spawned import ROOT
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.alone]
 
 
 @pytest.mark.only("mariadb")

@@ -12,8 +12,6 @@ import pytest
 
 from tests.spawned import ROOT
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.mark.alone
 @pytest.mark.only("mariadb")

@@ -15,7 +15,7 @@ from tests.taskqueue.dispenser.dispensing import dispenser, states
 
 TASKS, CHILDREN = 200, 3
 
-pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.only("mysql", "postgresql")]
 
 
 def drain(d: TaskDispenser, worker: str) -> list[str]:

@@ -16,7 +16,7 @@ from tests.eventually import InBackground, eventually
 from tests.spawned import Child, Spawner
 from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, run_out, states
 
-pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.only("mysql", "postgresql")]
 
 CALLS: dict[str, Callable[[TaskDispenser], Any]] = {
     "assign": lambda d: d.assign_tasks(2, "alice"),

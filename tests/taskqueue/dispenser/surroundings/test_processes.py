@@ -13,7 +13,7 @@ from tests.taskqueue.dispenser.dispensing import dispenser, states
 
 TIMES, TASKS = 15, 120
 
-pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.only("mysql", "postgresql")]
 
 
 def assigns(worker: str) -> None:
