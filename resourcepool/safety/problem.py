@@ -44,7 +44,7 @@ TEXTS = {
     ),
     "E004 mysql": Text(
         "MySQL %(value)s is too old: it has no SKIP LOCKED.",
-        "Upgrade the server to MySQL 8.0.1 or newer.",
+        "Upgrade the server to MySQL 8.0.11 or newer.",
     ),
     "E004 sqlite": Text(
         "SQLite %(value)s is too old: it has no RETURNING.",

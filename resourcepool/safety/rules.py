@@ -44,7 +44,7 @@ RULES = (
     Rule("W003", "transaction_isolation", lambda level: _words(level) not in RELAXED),
     # MariaDB and MySQL
     Rule("E004", "mariadb", lambda version: version < (10, 6)),
-    Rule("E004", "mysql", lambda version: version < (8, 0, 1)),
+    Rule("E004", "mysql", lambda version: version < (8, 0, 11)),
     Rule("E005", "counts_matched_rows", not_),
     Rule("E009", "transaction_isolation", lambda level: _words(level) == "read uncommitted"),
     # MariaDB's 3 flushes even more often than 1.

@@ -72,7 +72,7 @@ def test_settings_of_a_pool_are_fine() -> None:
         ),
         ({"NODE_LABELS": {"zone": 1}}, "E001", "RESOURCEPOOL['NODE_LABELS']={'zone': 1} is not allowed", ""),
         ({"NODE_VERSION": 2}, "E001", "RESOURCEPOOL['NODE_VERSION']=2 is not allowed", ""),
-        ({"REST_LIMITS": []}, "E001", "RESOURCEPOOL['REST_LIMITS']=[] is not allowed", ""),
+        ({"REST_LIMITS": []}, "E001", "RESOURCEPOOL['REST_LIMITS']: it must be a dict, not a list", ""),
         (
             {"REST_LIMITS": {"resourcepool.Proxy": {"lease": 1}}},
             "E001",
