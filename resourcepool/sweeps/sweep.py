@@ -90,6 +90,8 @@ def clear_expired(model: Any) -> int:
     using = router.db_for_write(model)
     connection = connections[using]
     expired = verbs.rows_of(connection, model).expired().annotate(left=MicrosUntil("busy_before"))
+    if issubclass(model, AbstractResource):
+        expired = expired.filter(in_service__in=(True, False))  # all of them: the index begins with this column
     rows = retrying(connection, lambda: list(expired.values_list("pk", "fence", "holder", "left")[:MOST]))
     if not rows:
         return 0

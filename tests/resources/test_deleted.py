@@ -69,7 +69,7 @@ class TestItsLease:
     def test_is_lost_to_who_acquires_in_asyncio(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Just between the claim and reading the row."""
         row, load = new(Proxy), acquire.load
-        monkeypatch.setattr(acquire, "load", lambda leases: (delete(row), load(leases)))
+        monkeypatch.setattr(acquire, "load", lambda *given: (delete(row), load(*given)))
         with pytest.raises(LeaseLost):
             asyncio.run(Proxy.pool.aacquire())
         assert keeper.kept() == []

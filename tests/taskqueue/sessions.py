@@ -4,6 +4,7 @@ import contextlib
 from typing import Any
 
 import pytest
+from asgiref.sync import SyncToAsync
 from django.db import DatabaseError, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -50,6 +51,8 @@ def end_all() -> None:
     for (number,) in asked(connection, OTHERS[connection.vendor]):
         with contextlib.suppress(DatabaseError):  # it has ended by itself
             asked(connection, END[connection.vendor], number)
+    # The thread in which tests of asyncio use the database keeps its session, and would not ask whether it lives.
+    SyncToAsync.single_thread_executor.submit(connections.close_all).result()
 
 
 def keep_them(monkeypatch: pytest.MonkeyPatch, seconds: int | None, *, is_checked: bool = False) -> None:

@@ -15,6 +15,7 @@ ALL_CHARACTERS = "utf8mb4"  # the only character set that has all
 FOUND_ROWS = 2  # of the protocol: the reply to an UPDATE counts the rows that match, changed or not
 NUMBERS = ("innodb_flush_log_at_trx_commit", "innodb_lock_wait_timeout", "innodb_page_size")
 TEXTS = ("character_set_client", "character_set_database", "innodb_default_row_format")
+TREE_STEP = re.compile(r"-> [A-Za-z -]*(?:scan|lookup) on (\w+)(?: using (\w+))?")
 READ_ONLY = ("read_only", "super_read_only", "innodb_read_only")
 VARIABLES = (
     *(*NUMBERS, *TEXTS, *READ_ONLY, "tx_isolation", "transaction_isolation"),
@@ -69,6 +70,8 @@ class MySQLInspector(Inspector):
         }
 
     def explain(self, sql: str, params: Sequence[Any]) -> QueryPlan:
+        if not self._is_mariadb and sql.lstrip().startswith("SELECT"):
+            return self._explain_by_tree(sql, params)
         # By default MySQL answers with a tree. What is set for one statement comes first:
         # SET STATEMENT .. FOR EXPLAIN UPDATE ..
         explain = re.sub(r"^(SET STATEMENT .+? FOR )?", r"\1EXPLAIN FORMAT=TRADITIONAL ", sql, count=1)
@@ -79,6 +82,16 @@ class MySQLInspector(Inspector):
         read = [step for step in steps if step["table"] and not step["table"].startswith("<")]
         sorts = any("filesort" in (step["Extra"] or "") for step in steps)
         return QueryPlan(tuple(map(_access, read)), sorts=sorts, is_forced=False)
+
+    def _explain_by_tree(self, sql: str, params: Sequence[Any]) -> QueryPlan:
+        # The traditional format names a scan of the table where MySQL reads an index for the order of its rows.
+        with self.connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN FORMAT=TREE {sql}", params)
+            tree = str(cursor.fetchone()[0])
+        read = [
+            TableAccess(table, index or None, index == "PRIMARY") for table, index in TREE_STEP.findall(tree)
+        ]
+        return QueryPlan(tuple(read), sorts="-> Sort" in tree, is_forced=False)
 
     def lockers(self, table: str, pk: str, keys: Collection[Any]) -> dict[Any, Session | None]:
         return mysql_locks.lockers(self.connection, table, pk, keys)

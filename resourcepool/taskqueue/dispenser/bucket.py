@@ -87,7 +87,7 @@ class TaskBucket:
             rows = DispenserTask.objects.using(self._using).filter(
                 dispenser_id=self._pool, state="ready", key__in=list(wanted)
             )
-            # By their keys: asked for an order, MariaDB 11 may read the table in that order, and lock all that it reads.
+            # By their keys: for an order MariaDB 11 may read the whole table in that order, and lock what it reads.
             pks = list(rows.values_list("pk", flat=True))
             locked = rows.filter(pk__in=pks).select_for_update().order_by("pk")
             found = locked.values_list("pk", "key", "fence", "score")

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import django
 
 from tests.concurrency.evidence import Log
+from tests.eventually import eventually
 from tests.servers import SERVERS, Server
 from tests.taskqueue.dispenser.proof.judge import Assignment, Row, examine
 from tests.taskqueue.dispenser.proof.terms import MOST, NAME, TTL, score
@@ -64,9 +65,11 @@ def _on(url: str, server: Server | None, plan: Plan, folder: Path) -> Findings:
             _fleet("worker:Worker", log, path, plan, through) as workers,
             _fleet("rebuilder:Rebuilder", log, path, plan, through) as rebuilders,
         ):
-            for fleet, count in ((workers, WORKERS), (rebuilders, 1)):
-                for _ in range(count):
-                    fleet.start()
+            rebuilders.start()
+            # Or a busy machine has done all the tasks before the first rebuild.
+            eventually(lambda: any(event.what == "rebuilt" for event in log.events()))
+            for _ in range(WORKERS):
+                workers.start()
             Run(plan, Misfortunes(plan, workers, rebuilders, server, wire), log, before[-1]).until_done()
             workers.leave()
             rebuilders.leave()
