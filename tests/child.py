@@ -18,6 +18,8 @@ def main(target: str, arguments: str) -> None:
 
 
 def call(target: str, arguments: str) -> None:
+    # Each line at once, and not each word of it: what threads log would come between them.
+    sys.stdout.reconfigure(line_buffering=True, write_through=False)
     faulthandler.register(signal.SIGUSR1)  # kill -USR1 shows where a child hangs
     module, name = target.split(":")
     getattr(importlib.import_module(module), name)(*json.loads(arguments))
