@@ -48,7 +48,7 @@ DEFAULTS: dict[str, Any] = {
     # How many requests over REST may wait in line at a time in one process of the web server. Fewer than its threads.
     "REST_WAITS": 1,
     # What one user may have over REST, per model, e.g. {"resourcepool.Proxy": {"ttl": 120, "leases": 10}}: the longest
-    # "ttl" and "cooldown" in seconds, the most "leases" at a time, the least "priority".
+    # "ttl", "cooldown" and "max_hold" in seconds, the most "leases" at a time, the least "priority".
     "REST_LIMITS": {},
     # Per model, e.g. {"resourcepool.Proxy": {"ttl": 30}}: ttl, timeout, cooldown, max_hold, strategy, history,
     # leak_after.
@@ -108,21 +108,22 @@ def rest_limits(label: str) -> dict[str, Any]:
     """Return what one user may have of the model ``label`` ("app.Model") over REST; raises BadOption.
 
     Returns:
-        {"ttl", "cooldown": seconds; "leases": at a time, None: any number; "priority": the least}.
+        {"ttl", "cooldown", "max_hold": seconds; "leases": at a time; None: no limit; "priority": the least}.
     """
     where, chosen = f"RESOURCEPOOL['REST_LIMITS'][{label!r}]", setting("REST_LIMITS").get(label, {})
-    if not isinstance(chosen, Mapping) or not chosen.keys() <= {"ttl", "cooldown", "leases", "priority"}:
-        raise BadOption(where, chosen, "a dict with ttl, cooldown, leases or priority")
     found: dict[str, Any] = {
         "ttl": options.DAY,
         "cooldown": options.DAY,
+        "max_hold": None,
         "leases": None,
         "priority": -1_000_000,
     }
+    if not isinstance(chosen, Mapping) or not chosen.keys() <= found.keys():
+        raise BadOption(where, chosen, f"a dict with {', '.join(found)}")
     for name, value in chosen.items():
         about = f"{where}[{name!r}]"
-        if name in ("ttl", "cooldown"):
-            found[name] = options.seconds(about, value, least=0.1 if name == "ttl" else 0.0)
+        if name in ("ttl", "cooldown", "max_hold"):
+            found[name] = options.seconds(about, value, least=0.0 if name == "cooldown" else 0.1)
         else:
             least = 0 if name == "leases" else -1_000_000
             found[name] = options.whole(about, value, least=least, most=1_000_000)

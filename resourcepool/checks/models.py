@@ -9,6 +9,7 @@ from django.core.checks import Warning as CheckWarning
 
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.table import inherited_from
+from resourcepool.resources.models import OWN_PERMISSIONS
 from resourcepool.resources.registry import inherited_models, resource_models
 from resourcepool.resources.requests import RESERVED
 from resourcepool.resources.resource import Resource, checked_times
@@ -19,7 +20,7 @@ META = "Write class Meta(AbstractResource.Meta), or"
 
 @register("resourcepool")
 def check_models(**_: Any) -> list[CheckMessage]:
-    """Report resource models without the index of claims (W001) or the permission to operate (W025), and fields that
+    """Report resource models without the index of claims (W001) or a permission (W025), and fields that
     options hide (W002)."""
     return [
         CheckWarning(text, hint=hint, obj=model, id=f"resourcepool.{code}")
@@ -32,9 +33,10 @@ def _faults(model: Any) -> Iterator[tuple[str, str, str]]:
     if not any(index.fields[:2] == ["in_service", "busy_before"] for index in model._meta.indexes):
         hint = f"{META} add Index(fields=['in_service', 'busy_before'])."
         yield "W001", "no index for claims: slow.", hint
-    if "operate" not in model._meta.default_permissions:
-        hint = f"{META} default_permissions with operate; then makemigrations."
-        yield "W025", "no permission to operate it: only superusers may.", hint
+    if lacking := [name for name in OWN_PERMISSIONS if name not in model._meta.default_permissions]:
+        names = ", ".join(lacking)
+        hint = f"{META} default_permissions with {names}; then makemigrations."
+        yield "W025", f"no permission to {names} it: only superusers may.", hint
     for name in sorted(selectable(model).keys() & RESERVED):
         hint = f"acquire({name}=...) is the option of that name; rename the field to select by it."
         yield "W002", f"{name!r} is no selector.", hint

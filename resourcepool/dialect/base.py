@@ -86,7 +86,8 @@ class Dialect:
         """Return the statements, of one transaction, that make these two changes; each must report a changed row.
 
         Args:
-            at_once: of this connection; they fail or change nothing if the second row is locked. MySQL waits.
+            at_once: of this connection; they fail or change nothing if the second row is locked. MySQL waits for
+                the first one.
         """
         return (first.update, second.update)
 
@@ -134,6 +135,10 @@ class Dialect:
     def violates(self, error: Exception, constraint: str) -> bool:
         """Whether ``error`` says that an insertion would break this unique constraint."""
         return False
+
+    def before_warnings(self, connection: BaseDatabaseWrapper) -> str:
+        """Return what goes before an insertion that ``refuse_damage`` looks at."""
+        return ""
 
     def refuse_damage(self, connection: BaseDatabaseWrapper) -> None:
         """Raise DataError if an insertion that ignores existing keys has stored something else than it was given."""

@@ -33,16 +33,35 @@ _FOR_GOOD = (
 
 IN_TRANSACTION = 1568  # ER_CANT_CHANGE_TX_CHARACTERISTICS
 
-# MariaDB has limits for transactions alone, too, but they would go before this one, and MySQL has no such thing. In the
-# eyes of MySQL the least of a variable and a plain number is a decimal number, which no variable takes.
-_LIMIT_IDLE = "SESSION wait_timeout = CAST(LEAST(%s, @@SESSION.wait_timeout) AS UNSIGNED)"
+# In the eyes of MySQL the least of a variable and a plain number is a decimal number, which no variable takes.
+_LIMIT_IDLE = """SESSION wait_timeout =
+    CAST(LEAST(@@SESSION.wait_timeout, COALESCE(%(idle)s, @@SESSION.wait_timeout)) AS UNSIGNED)"""
+# MariaDB has limits for transactions alone, too, which count in place of that one where somebody has set them. What is
+# in /*M! .. */ only MariaDB reads.
+_OF_MARIADB = ("idle_transaction_timeout", "idle_write_transaction_timeout")
+
+
+def _limit_idle(kept: str = "") -> str:
+    """Return the assignments that limit silence to ``%(idle)s`` seconds, or less; ``kept`` has what was set before."""
+    keep = f"@{kept} = @@SESSION.wait_timeout, " if kept else ""
+    of_mariadb = ""
+    for name in _OF_MARIADB:
+        of_mariadb += f", @{kept}_{name} = @@SESSION.{name}" if kept else ""
+        least = f"LEAST(@@SESSION.{name}, COALESCE(%(idle)s, @@SESSION.{name}))"
+        of_mariadb += f", SESSION {name} = IF(@@SESSION.{name}, {least}, 0)"
+    return f"{keep}{_LIMIT_IDLE} /*M!{of_mariadb} */"
+
+
+def _usual_idle(kept: str) -> str:
+    of_mariadb = "".join(f", SESSION {name} = @{kept}_{name}" for name in _OF_MARIADB)
+    return f"SESSION wait_timeout = @{kept} /*M!{of_mariadb} */"
+
+
 _IDLE = (
-    f"SET @resourcepool_guard_idle = @@SESSION.wait_timeout, {_LIMIT_IDLE}",
-    f"SET {_LIMIT_IDLE}",
-    "SET SESSION wait_timeout = @resourcepool_guard_idle",
+    f"SET {_limit_idle('resourcepool_guard_idle')}",
+    f"SET {_limit_idle()}",
+    f"SET {_usual_idle('resourcepool_guard_idle')}",
 )
-
-
 _AT_ONCE = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR "  # MariaDB's; on MySQL the least is a second
 
 
@@ -61,24 +80,21 @@ class MySQL(Dialect):
     not_before = "({first} > {one} OR {first} = {one} AND {second} >= {other})"
     by_index = " FORCE INDEX ({index})"
     # The second of these is for a table that is locked as a whole: by default one waits for that for a day.
-    # What is in /*M! .. */ only MariaDB reads.
     lock_wait = """
         SET SESSION innodb_lock_wait_timeout = %(seconds)s, SESSION lock_wait_timeout = %(seconds)s
             /*M!, SESSION idle_transaction_timeout = 5 */
     """
-    brief_lock_wait = """
+    brief_lock_wait = f"""
         SET @resourcepool_lock_wait = @@SESSION.innodb_lock_wait_timeout,
             @resourcepool_table_wait = @@SESSION.lock_wait_timeout,
-            @resourcepool_idle = @@SESSION.wait_timeout,
             SESSION innodb_lock_wait_timeout = CAST(LEAST(@@SESSION.innodb_lock_wait_timeout, %(seconds)s) AS UNSIGNED),
             SESSION lock_wait_timeout = CAST(LEAST(@@SESSION.lock_wait_timeout, %(seconds)s) AS UNSIGNED),
-            SESSION wait_timeout =
-                CAST(LEAST(@@SESSION.wait_timeout, COALESCE(%(idle)s, @@SESSION.wait_timeout)) AS UNSIGNED)
+            {_limit_idle("resourcepool_idle")}
     """
-    usual_lock_wait = """
+    usual_lock_wait = f"""
         SET SESSION innodb_lock_wait_timeout = @resourcepool_lock_wait,
             SESSION lock_wait_timeout = @resourcepool_table_wait,
-            SESSION wait_timeout = @resourcepool_idle
+            {_usual_idle("resourcepool_idle")}
     """
     timeouts = {"connect_timeout": 3, "read_timeout": 3, "write_timeout": 3}
 
@@ -122,6 +138,10 @@ class MySQL(Dialect):
     def violates(self, error: Exception, constraint: str) -> bool:
         code, said = (*error.args, None, None)[:2]
         return code == EXISTS and re.search(rf"[.']{constraint}'$", str(said)) is not None
+
+    def before_warnings(self, connection: BaseDatabaseWrapper) -> str:
+        # By default MariaDB keeps 64 of the warnings of a statement, and each key that exists is one.
+        return "SET STATEMENT max_error_count = 65535 FOR " if _is_mariadb(connection) else ""
 
     def refuse_damage(self, connection: BaseDatabaseWrapper) -> None:
         # INSERT IGNORE ignores more than existing keys: of text that a column cannot hold it stores "??".

@@ -31,7 +31,7 @@ _LOGIN = (
 
 # Zero means no limit; LEAST leaves NULL out. It ends with the transaction.
 _IDLE = """
-    SELECT SET_CONFIG('idle_in_transaction_session_timeout', LEAST(%s * 1000, NULLIF(1000 *
+    SELECT SET_CONFIG('idle_in_transaction_session_timeout', LEAST(%(idle)s * 1000, NULLIF(1000 *
         EXTRACT(EPOCH FROM CURRENT_SETTING('idle_in_transaction_session_timeout')::interval), 0))::bigint || 'ms', true)
 """
 

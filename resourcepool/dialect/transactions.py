@@ -56,10 +56,10 @@ def limit_idle(connection: BaseDatabaseWrapper, seconds: float) -> None:
         return
     until_its_end = vars(connection).get(ENDING)
     if isinstance(until_its_end, _UntilItsEnd) and until_its_end.session is connection.connection:
-        execute(connection, again, [math.ceil(seconds)])
+        execute(connection, again, {"idle": math.ceil(seconds)})
         return
     vars(connection).pop(ENDING, None)  # of a session that was closed in the middle of its transaction
-    execute(connection, first, [math.ceil(seconds)])
+    execute(connection, first, {"idle": math.ceil(seconds)})
     if usual:
         setattr(connection, ENDING, _UntilItsEnd(connection, usual))
 

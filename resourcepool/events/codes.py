@@ -76,6 +76,7 @@ TEMPLATES = {
     "acquired_since": _("somebody else has acquired it since"),
     "found_late": _("found %(seconds)s s after it ran out"),
     "no_handle": _("nobody has its handle any more"),
+    "owner_ended": _("its thread or task ended without releasing it"),
     "held_long": _("held for more than %(seconds)s s"),
     "acquired_at": _("%(why)s, acquired at %(place)s"),
     "deleted_while_held": _("deleted while it was held"),

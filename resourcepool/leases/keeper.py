@@ -142,18 +142,20 @@ class Keeper:
         return wake_at
 
     def _look_for_leaks(self, using: str) -> None:
-        for lease in [*forgotten(self._kept_on(using)), *self._orphaned(using)]:
+        for lease in forgotten(self._kept_on(using)):
             if lease.is_delivered:
                 _report_leak(lease, say("no_handle"))
             else:  # the thread that should have got it was interrupted
+                self.let_go(lease)
+        for lease in [lease for lease in self._kept_on(using) if lease.is_orphaned]:
+            if lease.is_delivered:  # somebody else still has the handle, and is told
+                _lose(lease, say("owner_ended"), lease.trust)
+            else:
                 self.let_go(lease)
         now = monotonic()
         for lease in self._kept_on(using):
             if lease.leaks_at <= now:
                 _report_leak(lease, say("held_long", seconds=lease.terms.leak_after))
-
-    def _orphaned(self, using: str) -> list[Renewable]:
-        return [lease for lease in self._kept_on(using) if lease.is_orphaned]
 
     def _renew(self, using: str, batch: list[Renewable]) -> float:
         """Renew one batch, whatever happens to the other batches; return when to look again."""

@@ -41,7 +41,7 @@ class Owner:
 
 
 class _Thread(threading.local):
-    """The calling thread's owner. It goes when the thread ends; its number may be another thread's then."""
+    """The calling thread's owner. It goes when the thread ends, whose ident may be another thread's then."""
 
     def __init__(self) -> None:
         self.owner = Owner()

@@ -19,7 +19,8 @@ from resourcepool.resources.tags import TagsField, words
 from resourcepool.text import CharField, TextField
 
 # Besides Django's own: to free, quarantine, drain, reserve and return; over REST to lease, and to give back as bad.
-PERMISSIONS = ("add", "change", "delete", "view", "operate", "lease", "quarantine")
+OWN_PERMISSIONS = ("operate", "lease", "quarantine")
+PERMISSIONS = ("add", "change", "delete", "view", *OWN_PERMISSIONS)
 
 
 class AbstractResource(AbstractLease):

@@ -25,6 +25,7 @@ from resourcepool.rest.waits import waiting
 from resourcepool.status.reading import as_data
 from resourcepool.waiting.request import Request as Wish
 
+MOST_UNREADABLE = 5  # resources whose secret nobody can read, in one request
 LONGEST_WAIT = 25.0  # seconds; web servers and proxies give up on an answer after 30
 OF_POOLS = ("ttl", "priority", "strategy", "cooldown", "max_hold")
 OF_ALL = ("timeout", "holder", "request_id")
@@ -43,13 +44,16 @@ class Acquire(View):
         own = {"timeout": timeout_of(asked), "holder": holder_of(request, asked, is_one_of_many=False)}
         wish = limited(model, model.pool.request(1, {**selectors_of(asked), **chosen, **own}), asked)
         wish = dataclasses.replace(wish, terms=dataclasses.replace(wish.terms, actor=caller(request)))
+        unreadable = 0
         while True:
             with waiting(request, wish) as may:
                 lease = lease_for(model.pool, may, asked, quota(model, of_user(request)))
             try:
                 resource = as_data(lease.resource.for_holder())
             except BaseException as error:
-                if not (isinstance(error, SecretUnreadable) and lease.put_away(error)):
+                is_put_away = isinstance(error, SecretUnreadable) and lease.put_away(error)
+                unreadable += 1
+                if not is_put_away or unreadable == MOST_UNREADABLE:
                     lease.abandon()
                     raise
             else:

@@ -52,11 +52,14 @@ def limited(model: Any, wish: Wish, asked: Mapping[str, Any]) -> Wish:
     """
     limits = rest_limits(model._meta.label)
     ttl, priority = min(wish.terms.ttl, limits["ttl"]), max(wish.priority, limits["priority"])
+    max_hold = min((one for one in (wish.terms.max_hold, limits["max_hold"]) if one is not None), default=None)
     for name, is_beyond, words in (
         ("ttl", wish.terms.ttl > limits["ttl"], "at most"),
         ("cooldown", wish.terms.cooldown > limits["cooldown"], "at most"),
+        ("max_hold", max_hold != wish.terms.max_hold, "at most"),
         ("priority", wish.priority < limits["priority"], "at least"),
     ):
         if is_beyond and asked.get(name) is not None:
             raise BadOption(name, asked[name], because=f"{words} {limits[name]:g} over REST (REST_LIMITS)")
-    return dataclasses.replace(wish, terms=dataclasses.replace(wish.terms, ttl=ttl), priority=priority)
+    terms = dataclasses.replace(wish.terms, ttl=ttl, max_hold=max_hold)
+    return dataclasses.replace(wish, terms=terms, priority=priority)

@@ -92,5 +92,5 @@ def marks_of(asked: Mapping[str, Any]) -> str:
 
 
 def _mark(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True)
+    text = re.sub(r"(\d)\.0(?=[,\]}]|$)", r"\1", json.dumps(value, sort_keys=True))  # 60.0 is 60
     return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode()[:LETTERS]

@@ -8,6 +8,7 @@ from rest_framework.response import Response
 
 from resourcepool import options
 from resourcepool.elections.models import Leadership
+from resourcepool.exceptions import BadOption
 from resourcepool.locks.channels.models import Broadcast, Subscription
 from resourcepool.locks.models import Mutex, Notification, RWLockPermit, SemaphorePermit
 from resourcepool.queues.models import Queue, Server, TaskType
@@ -75,7 +76,10 @@ class Resources(View):
         if "state" in query:
             rows = rows.filter(in_state(State(options.one_of("state", query["state"], State.values))))
         if "after" in query:
-            rows = rows.filter(pk__gt=key(model, query["after"]))
+            try:
+                rows = rows.filter(pk__gt=key(model, query["after"]))
+            except BadOption as error:
+                raise error.of("after") from None
         pks = fetched(rows.order_by("pk").values_list("pk", flat=True)[: limit + 1])
         found = of_resources(rows.filter(pk__in=pks[:limit]))
         return Response({"resources": as_data(list(found)), "after": next_page(pks, limit)})

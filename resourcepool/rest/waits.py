@@ -58,7 +58,7 @@ def waiting(request: Request, wish: Wish) -> Iterator[Wish]:
             why = (
                 f"no more than {most} may (RESOURCEPOOL['REST_WAITS'])"
                 if has_threads(request)
-                else "it has one thread"
+                else "it has one thread: start it with more (gunicorn --threads 8)"
             )
             raise TooManyWait(f"{error}. It cannot wait in this process of the web server: {why}") from None
 

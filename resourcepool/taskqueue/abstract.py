@@ -153,10 +153,8 @@ class AbstractWork(models.Model):
 
     def insert(self, using: str) -> bool:
         """Insert this new row; False: there is one of this name already, which no earlier try to insert it has made."""
-        tried, self.pk = (
-            self.pk,
-            None,
-        )  # a try whose commit failed has set it, and another row may have it by now
+        # A try whose commit failed has set it, and another row may have it by now.
+        tried, self.pk = self.pk, None
         try:
             with transaction.atomic(using=using):
                 self.save(force_insert=True, using=using)
@@ -171,6 +169,9 @@ class AbstractWork(models.Model):
             if not dialect.violates(connections[using], error, named.name):
                 raise
             return False
+        except BaseException:
+            self.pk = self.pk or tried  # of a commit whose reply may be lost
+            raise
         return True
 
     @classmethod

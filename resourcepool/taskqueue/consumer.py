@@ -57,7 +57,7 @@ class Consumer(Runner):
         self.stream = options.text("stream", stream, most=MAX_KEY)
         super().__init__(drain_within, die)
         self._wrong = ""
-        self._stepped_down_for: set[str] = set()  # types that it has no handler for
+        self._stepped_down_for: dict[str, float] = {}  # types that it has no handler for, and when it resigned
         self.term: Term | None = None  # of the lead that this consumer has now
 
     def run(self) -> None:

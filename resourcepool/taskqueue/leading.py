@@ -44,6 +44,7 @@ LOOKED_AT = 16  # tasks for each lane
 POLICY_READ = 2.5  # seconds after which a change of the stream counts
 SOONEST, LATEST = 0.02, 2.5  # seconds between two looks
 RENEWED_WITHIN = 1.0  # seconds, if the database answers
+STEPS_DOWN_EVERY = 60.0  # seconds, at most once for a type
 OF_IDLE = 0.1  # of the time for which there was nothing to do
 MOST_WAITS = 1_000  # lanes that are passed over by name
 
@@ -56,11 +57,11 @@ class Leading(Turns[RunningTask, Result]):
     overdue_text = "{0}: it ran longer than its max_runtime of {0.max_runtime:g} s"
 
     def __init__(
-        self, stream: str, term: Term, wakeup: Wakeup, stepped_down_for: set[str] | None = None
+        self, stream: str, term: Term, wakeup: Wakeup, stepped_down_for: dict[str, float] | None = None
     ) -> None:
-        """Prepare; ``stepped_down_for``: types for which former terms of this process were resigned; it is added to."""
+        """Prepare; ``stepped_down_for``: types for which this process has resigned, and when; it is added to."""
         super().__init__(wakeup)
-        self._stepped_down_for = set() if stepped_down_for is None else stepped_down_for
+        self._stepped_down_for = {} if stepped_down_for is None else stepped_down_for
         self._unknown: set[str] = set()  # types without a handler here
         self._left: set[int] = set()  # tasks in which that was noted
         self._stream, self._term = stream, term
@@ -174,10 +175,11 @@ class Leading(Turns[RunningTask, Result]):
             retrying(self._connection, partial(attempts.note, self._using, head, why))
 
     def _step_down(self) -> None:
-        """Resign, once for each type, when all that is left is of types that a standby may have handlers for."""
-        new = self._unknown - self._stepped_down_for
+        """Resign, now and then, when all that is left is of types that a standby may have handlers for."""
+        now, latest = monotonic(), self._stepped_down_for
+        new = {kind for kind in self._unknown if latest.get(kind, -math.inf) + STEPS_DOWN_EVERY <= now}
         if new:
-            self._stepped_down_for |= new
+            latest.update(dict.fromkeys(new, now))
             raise LeaseLost(f"resigns: a standby may have handlers for {', '.join(sorted(new))}")
 
     def _lanes_passed_over(self, now: float) -> set[str]:

@@ -71,6 +71,7 @@ def insert(
     quoted = ", ".join(ops.quote_name(str(field.column)) for field in columns)
     insertion = ops.insert_statement(on_conflict=OnConflict.IGNORE)
     end = ops.on_conflict_suffix_sql(columns, OnConflict.IGNORE, [], [])
+    insertion = f"{speaks.before_warnings(connection)}{insertion}"
     sql = f"{insertion} {ops.quote_name(meta.db_table)} ({quoted}) VALUES {', '.join(values)} {end}"
     with transaction.atomic(using=connection.alias, savepoint=False):
         added = dialect.run(connection, sql, params, dialect.row_count)

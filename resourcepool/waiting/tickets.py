@@ -108,11 +108,12 @@ def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder
 
     def settle() -> int:
         """Find the ticket after a lost reply: a second one would be given rows of which nobody knows."""
-        mine = Ticket.objects.using(connection.alias).in_line_for(model, request.selector).held_by(holder)
-        found: int | None = mine.order_by("-pk").values_list("pk", flat=True).first()
-        if found is None or not request.terms.holder_is_unique:
+        if not request.terms.holder_is_unique:
             raise Unsettled
-        return found
+        mine = Ticket.objects.using(connection.alias).in_line_for(model, request.selector).held_by(holder)
+        if (found := mine.order_by("-pk").values_list("pk", flat=True).first()) is None:
+            raise Unsettled
+        return int(found)
 
     send = partial(dialect.run, connection, of(connection).take, params, read)
     return Taken(retrying(connection, send, settle=settle), sent_at, lasts)

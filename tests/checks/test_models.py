@@ -55,9 +55,11 @@ def test_a_class_that_nobody_can_import_is_nobodys_fault() -> None:
 
 
 def test_a_model_that_nobody_can_be_allowed_to_operate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Proxy._meta, "default_permissions", ("add", "change", "delete", "view"))
-    (message,) = run_checks(tags=["resourcepool"])
-    assert (message.id, message.obj) == ("resourcepool.W025", Proxy)
+    for given, lacking in (((), "operate, lease, quarantine"), (("operate",), "lease, quarantine")):
+        monkeypatch.setattr(Proxy._meta, "default_permissions", ("add", "change", "delete", "view", *given))
+        (message,) = run_checks(tags=["resourcepool"])
+        assert (message.id, message.obj) == ("resourcepool.W025", Proxy)
+        assert lacking in message.msg
 
 
 @pytest.fixture

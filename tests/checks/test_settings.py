@@ -76,7 +76,7 @@ def test_settings_of_a_pool_are_fine() -> None:
         (
             {"REST_LIMITS": {"resourcepool.Proxy": {"lease": 1}}},
             "E001",
-            "a dict with ttl, cooldown, leases",
+            "a dict with ttl, cooldown, max_hold, leases",
             "",
         ),
         ({"REST_LIMITS": {"resourcepool.Mutex": {"ttl": 0}}}, "E001", "['resourcepool.Mutex']['ttl']=0 is", ""),

@@ -93,6 +93,29 @@ def test_it_is_never_more_than_before_and_that_comes_back(
         assert limit(own) == usual
 
 
+@pytest.mark.only("mariadb")
+@pytest.mark.parametrize(("usual", "then"), [(90, 60), (40, 40)])
+@pytest.mark.parametrize("name", ["idle_transaction_timeout", "idle_write_transaction_timeout"])
+def test_a_limit_for_transactions_that_the_project_has_set_does_not_keep_a_row_longer(
+    own: BaseDatabaseWrapper, name: str, usual: int, then: int
+) -> None:
+    def limit_of_transactions() -> int:
+        with own.cursor() as cursor:
+            cursor.execute(f"SELECT @@SESSION.{name}")
+            return int(cursor.fetchone()[0])
+
+    with own.cursor() as cursor:
+        cursor.execute(f"SET SESSION {name} = %s", [usual])
+    lease = hold(new(Proxy), ttl=60)
+    with transaction.atomic():
+        guard(lease)
+        assert limit_of_transactions() == then
+    assert limit_of_transactions() == usual
+    with transactions.brief_transaction(own):
+        assert limit_of_transactions() == transactions.IDLE
+    assert limit_of_transactions() == usual
+
+
 def test_of_several_leases_the_shortest_counts(own: BaseDatabaseWrapper) -> None:
     leases = [hold(new(Proxy), ttl=ttl) for ttl in (60, 30, 90, 0.5)]
     with transaction.atomic():

@@ -245,3 +245,16 @@ def test_a_subscription_may_be_read_on_in_another_loop() -> None:
     assert messages.get(timeout=0) is None
     assert renewed()
     messages.close()
+
+
+def test_who_keeps_the_hold_of_a_thread_that_ended_is_told_that_it_is_lost() -> None:
+    holds: list[Any] = []
+    told: list[str] = []
+    thread = threading.Thread(target=lambda: holds.append(Lock("report", on_lost=told.append).acquire()))
+    thread.start()
+    thread.join()
+    assert renewed() == []
+    (hold,) = holds
+    assert not hold.is_held
+    assert hold.lost.is_set()
+    assert len(told) == 1

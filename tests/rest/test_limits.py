@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from resourcepool.leases.remote import Token
 from resourcepool.models import Proxy, Ticket
 from resourcepool.rest import grants
 from tests.app.rows import columns, expire, hold, new, several
@@ -27,6 +28,7 @@ def limit(settings: Any) -> Any:
     [
         ({"ttl": 120}, {"ttl": 121}, {"ttl": 120}),
         ({"cooldown": 10}, {"cooldown": 11}, {"cooldown": 10}),
+        ({"max_hold": 60}, {"max_hold": 61}, {"max_hold": 60}),
         ({"priority": 0}, {"priority": -1}, {"priority": 0}),
     ],
     ids=str,
@@ -50,6 +52,15 @@ def test_what_is_not_asked_for_is_within_the_limits(transactional_db: None, limi
     assert Ticket.objects.get().priority == 100
     lease.release()
     assert waiting.result()["ttl"] == 20
+
+
+def test_no_lease_is_held_for_longer_than_its_limit_though_nobody_asked_for_one(
+    crawler: Caller, limit: Any
+) -> None:
+    new(Proxy)
+    limit(max_hold=60)
+    got = crawler.got("pools/proxy/acquire")
+    assert Token.read(got["lease"]).max_hold == 60
 
 
 def test_a_lock_has_limits_of_its_own(crawler: Caller, limit: Any) -> None:

@@ -110,7 +110,7 @@ WRONG = [
     ("pools/proxy/resources", {"limit": "٣"}, "limit"),
     ("pools/proxy/resources", {"state": "fre"}, "state"),
     ("pools/proxy/resources", {"tag": "no tag!"}, "tags"),
-    ("pools/proxy/resources", {"after": "x"}, "id"),
+    ("pools/proxy/resources", {"after": "x"}, "after"),
     ("pools/proxy/resources", {"page": "2"}, "page"),
     ("pools/proxy/leases", {"limit": "-1"}, "limit"),
     ("streams", {"standing": "x"}, "standing"),

@@ -98,6 +98,13 @@ def test_a_lock_sent_again_with_other_parameters_is_refused(crawler: Caller) -> 
     assert (answer.status_code, "another ttl" in answer.json()["detail"]) == (400, True)
 
 
+def test_a_number_is_the_same_however_it_is_written(crawler: Caller) -> None:
+    row = new(Proxy)
+    where = {"where": {"port": row.port}, "request_id": "r"}
+    first = crawler.got("pools/proxy/acquire", ttl=60, **where)
+    assert crawler.got("pools/proxy/acquire", ttl=60.0, **where)["id"] == first["id"]
+
+
 def test_how_it_is_waited_for_may_differ(crawler: Caller) -> None:
     several(Proxy, 3)
     first = crawler.got("pools/proxy/acquire", request_id="r", where={}, timeout=5, priority=3)

@@ -59,6 +59,23 @@ def old() -> None:
     Consumer("oracle").run()
 
 
+def only(kind: str) -> None:
+    """Run what is of one type alone; step down for another one again and again."""
+    leading.STEPS_DOWN_EVERY = 0.1
+    handler(kind)(lambda one: print("ran", one.key, flush=True))
+    Consumer("oracle").run()
+
+
+def test_two_consumers_that_each_know_one_type_do_all_by_turns(spawn: Spawner) -> None:
+    stream()
+    for number in range(6):
+        submit("oracle", ("x", "y")[number % 2], key=str(number))
+    for kind in "xy":
+        spawn(only, kind)
+    finished(6)
+    assert set(states().values()) == {"done"}
+
+
 def new() -> None:
     handler("note")(lambda _: None)
     handler("new")(lambda one: print("ran", one.key, flush=True))

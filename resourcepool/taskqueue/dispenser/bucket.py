@@ -83,7 +83,8 @@ class TaskBucket:
                 return None
             there = known(connection, self._pool, wanted)
             gone = {key: wanted[key] for key in wanted if key not in there or there[key].finished_at}
-            put(connection, self._pool, gone)
+            if gone:
+                put(connection, self._pool, gone, there=there)
             rows = DispenserTask.objects.using(self._using).filter(
                 dispenser_id=self._pool, state="ready", key__in=list(wanted)
             )
@@ -106,7 +107,7 @@ class TaskBucket:
         if bucket is None:
             return False
         touch = partial(statements.touch, connections[self._using], bucket, seconds)
-        return buckets.in_transaction(self._using, touch)
+        return retrying(connections[self._using], touch)
 
     def clear(self) -> int:
         """Return its tasks to the pool; returns how many it had. (The document's loses them.)"""
@@ -193,17 +194,19 @@ class TaskRouter:
         if known is not None:
             return known
         seen = buckets.opened(self._using, self._key, bucket, worker, self._ttl)
-        rows = Bucket.objects.using(self._using).filter(pk=seen.bucket).exclude(holder=worker)
-        if retrying(connections[self._using], rows.exists):
+        rows = Bucket.objects.using(self._using).filter(pk=seen.bucket).values_list("holder", flat=True)
+        if retrying(connections[self._using], rows.first) not in (None, worker):
             allowed = _("a name that the bucket of no other worker has")
             raise BadOption("prefix" if task_name is None else "task_name", bucket, Sentence(allowed))
         return bucket
 
     def get(self, name: str) -> str | None:
         """Return the name of this worker's bucket; None: it has no live one."""
-        rows = self._live().filter(holder=checking.name("name", name)).order_by("pk")
-        found: str | None = retrying(connections[self._using], rows.values_list("name", flat=True).first)
-        return found
+        worker = checking.name("name", name)
+        rows = self._live().filter(holder=worker).order_by("pk").values_list("name", "holder")
+        found = retrying(connections[self._using], lambda: list(rows.all()))
+        # In the eyes of MySQL "Ann" and "ann" are one.
+        return next((bucket for bucket, holder in found if holder == worker), None)
 
     def buckets(self) -> list[str]:
         """Return the names of all live buckets."""

@@ -85,13 +85,16 @@ def put(
     dispenser: str,
     scores: Mapping[str, float],
     is_new_work: Callable[[datetime.datetime], bool] = lambda _: True,
+    there: Mapping[str, Known] | None = None,
 ) -> Put:
     """Put a chunk of keys into the pool, inside a transaction.
 
     Args:
         is_new_work: whether a key that finished at this moment is new work.
+        there: what ``known`` has said of these keys in the same transaction.
     """
-    there = known(connection, dispenser, scores)
+    if there is None:
+        there = known(connection, dispenser, scores)
     again, rescored, new = {}, {}, []
     kept = assigned = ignored = 0
     for key, score in scores.items():

@@ -41,7 +41,6 @@ CALLS: dict[str, tuple[Callable[[TaskDispenser], Any], Any, str]] = {
     "TaskBucket.pop": (lambda _: bucket().pop(), "u", "abcd"),
     "TaskBucket.add": (lambda _: keys(bucket().add(["a", "u", "x"])), "uxa", "bcd"),
     "TaskBucket.clear": (lambda _: bucket().clear(), 2, "uvabcd"),
-    "TaskBucket.expire": (lambda _: bucket().expire(0), True, "abcd"),
     "TaskRouter.clear": (lambda _: TaskRouter("reviews").clear(), 2, "uvabcd"),
     "add": (lambda d: d.add("x", 9), True, "abcdx"),
     "add_many": (lambda d: d.add_many({"x": 9, "a": 1, "y": 9}), 2, "abcdxy"),
