@@ -1,7 +1,6 @@
 """``--watch``: a reading repeated until Ctrl-C, also while the database is away."""
 
 import datetime
-import threading
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any
@@ -17,6 +16,7 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import local, printable
+from resourcepool.threads.naps import pause
 
 Look = tuple[Any, Iterable[Any]]
 """A reading, and the same as tables and lines."""
@@ -39,13 +39,13 @@ def watch(command: OperatorCommand, look: Callable[[], Look], options: dict[str,
     if options["watch"] is None:
         command.show(*look())
         return
-    pause = checked.seconds("--watch", options["watch"], least=0.2)
+    seconds = checked.seconds("--watch", options["watch"], least=0.2)
     stays = command.stdout.isatty() and not options["json"]
     try:
         with Live(console=command.printer, auto_refresh=False) if stays else nullcontext() as live:
             while True:
                 _show(command, look, live)
-                threading.Event().wait(pause)
+                pause(seconds)
     except KeyboardInterrupt:
         return  # the way to end it
 

@@ -12,11 +12,11 @@ from resourcepool.database.clock import monotonic
 from resourcepool.events import Sentence, say
 from resourcepool.exceptions import LeaseLost
 from resourcepool.resources.state import Verdict
+from resourcepool.threads.naps import NAP
 from resourcepool.validity.checker import Checker, Finding
 from resourcepool.validity.lease import CheckLease
 
 GRACE = 2.0  # seconds beyond its timeout for which a check is waited for
-NAP = 0.5  # seconds: Python may overlook a signal that arrives just as the main thread begins to wait
 MOST_WORDS = 150
 
 logger = logging.getLogger(__name__)

@@ -1,6 +1,5 @@
 """``manage.py resourcepool_sweep``: what Celery beat starts every minute, for those who have cron or nothing."""
 
-import threading
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError
@@ -15,6 +14,7 @@ from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import printable
 from resourcepool.sweeps import sweep as sweeps
+from resourcepool.threads.naps import pause
 
 JOBS = ((SWEEP, sweeps.sweep), (STATISTICS, sweeps.refresh_statistics), (PRUNE, sweeps.prune))
 
@@ -37,14 +37,14 @@ class Command(OperatorCommand):
         if every is None:
             self._sweep()
             return
-        pause = checked.seconds("--every", every, least=1)
+        seconds = checked.seconds("--every", every, least=1)
         try:
             while True:
                 try:
                     self._sweep()
                 except (ResourcePoolError, DatabaseError, InterfaceError) as error:
                     self.stderr.write(printable(shown(error)))
-                threading.Event().wait(pause)
+                pause(seconds)
         except KeyboardInterrupt:  # the way to end it
             self.stdout.write(_("stopped"))
 
