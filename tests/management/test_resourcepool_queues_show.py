@@ -1,11 +1,11 @@
 """Which server has which queue, shown in a shell."""
 
 import re
-import threading
 
 import pytest
 
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.management import watching
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import changing
 from tests.committed import Statement
@@ -77,7 +77,7 @@ class TestShow:
                 if Pause.looks == 2:
                     raise KeyboardInterrupt
 
-        monkeypatch.setattr(threading, "Event", Pause)
+        monkeypatch.setattr(watching, "pause", Pause().wait)
         shown = queues("show", "orders", "--watch", 3)
         assert shown.out.count("orders: sticky") == 2
         assert shown.code == 0

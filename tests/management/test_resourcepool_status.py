@@ -1,7 +1,6 @@
 """How the pools stand, and who holds what, as an operator sees it."""
 
 import datetime
-import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +9,7 @@ from django.core.management import call_command
 from django.db import DatabaseError
 
 from resourcepool.dialect import DbLater
-from resourcepool.management import layout
+from resourcepool.management import layout, watching
 from resourcepool.management.commands import resourcepool_status as command
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Status
@@ -159,7 +158,7 @@ class TestWatching:
                     raise KeyboardInterrupt
 
         monkeypatch.setattr(command.Command, "_look", once_down)
-        monkeypatch.setattr(threading, "Event", Pause)
+        monkeypatch.setattr(watching, "pause", Pause().wait)
         shown = run("status", "proxy", "--watch", 5, "--json")
         assert len(shown.out.splitlines()) == 2
         assert shown.err == "gone away\n"
@@ -170,7 +169,7 @@ class TestWatching:
             def wait(self, seconds: float) -> None:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(threading, "Event", Pause)
+        monkeypatch.setattr(watching, "pause", Pause().wait)
         first = run("status", "--watch").out.splitlines()[0]
         assert datetime.datetime.fromisoformat(first).tzinfo is not None
 
@@ -183,7 +182,7 @@ class TestWatching:
                 if Pause.looks == 2:
                     raise KeyboardInterrupt
 
-        monkeypatch.setattr(threading, "Event", Pause)
+        monkeypatch.setattr(watching, "pause", Pause().wait)
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setenv("COLUMNS", "200")
         hold(new(Proxy), holder="[red]evil\x1b]0;owned\x07[/]")

@@ -49,7 +49,7 @@ def test_no_failure_of_the_database_ends_the_service(monkeypatch: pytest.MonkeyP
         return "done"
 
     monkeypatch.setattr(command, "JOBS", (("sweep", job),))
-    monkeypatch.setattr(command.threading, "Event", NoPause)
+    monkeypatch.setattr(command, "pause", no_pause)
     out, err = sweep(every=60)
     assert out == "sweep: done\nstopped\n"
     assert err.splitlines() == ["gone away", "access denied"], "Ctrl-C is the way to end it"
@@ -63,6 +63,5 @@ def test_ctrl_c_interrupts_a_single_sweep(monkeypatch: pytest.MonkeyPatch) -> No
     assert sweep() == ("", "interrupted; what is left is done by the next one (130)")
 
 
-class NoPause:
-    def wait(self, seconds: float) -> None:
-        assert seconds == 60
+def no_pause(seconds: float) -> None:
+    assert seconds == 60
