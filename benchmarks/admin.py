@@ -55,14 +55,14 @@ EVENT_PAGES = (
     "?pool=resourcepool.proxy",
     "?pool=testapp.device",
     "?what=lost",
-    "?what=freed",
+    "?what=revoked",
     "?past=hour",
     "?past=week",
     "?held_by=nobody",
     "?by=nobody",
     "?q=17",
     "?q=1",
-    "?what=freed&pool=testapp.device&past=week&by=x&held_by=y",
+    "?what=revoked&pool=testapp.device&past=week&by=x&held_by=y",
 )
 
 
@@ -102,7 +102,7 @@ if __name__ == "__main__":
     for page in PAGES:
         measure(client, LIST + page)
     first = Proxy.objects.order_by("pk")[0].pk
-    for page in (f"{first}/change/", f"{first}/timeline/", f"{first + 1}/change/", f"{first}/operate/free/"):
+    for page in (f"{first}/change/", f"{first}/activity/", f"{first + 1}/change/", f"{first}/operate/revoke/"):
         measure(client, LIST + page)
     for page in EVENT_PAGES:
         measure(client, EVENT_LIST + page)

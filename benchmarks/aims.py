@@ -96,8 +96,8 @@ def _free(cycles: Cycles) -> Iterator[Row]:
             )
     for strategy in ("sticky", "spread"):
         for at in map(str, FEW[1:]):
-            what = f"`{strategy}` against document 000, {at}"
-            yield from _ratio(what, (1.5, 3), cycles, (at, f"{OURS}, {strategy}"), (at, "document 000"))
+            what = f"`{strategy}` against naive protocol, {at}"
+            yield from _ratio(what, (1.5, 3), cycles, (at, f"{OURS}, {strategy}"), (at, "naive protocol"))
     for strategy in ("sticky", "spread"):
         name = f"{OURS}, {strategy}"
         for at in map(str, FEW):

@@ -16,7 +16,7 @@ from django.core.management import call_command  # noqa: E402
 
 from benchmarks.dashboard import fill  # noqa: E402
 from resourcepool.models import Proxy  # noqa: E402
-from tests.management.operated import run  # noqa: E402
+from tests.management.command_runner import run  # noqa: E402
 
 TURNS = 5
 REASON = ("--reason", "x", "--dry-run")

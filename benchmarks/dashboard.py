@@ -25,12 +25,19 @@ from django.test.utils import CaptureQueriesContext  # noqa: E402
 
 from resourcepool.dialect import DbLater  # noqa: E402
 from resourcepool.models import Event, Proxy, Sample  # noqa: E402
-from resourcepool.signals import What  # noqa: E402
+from resourcepool.signals import EventKind  # noqa: E402
 from tests.app.models import Device  # noqa: E402
 
 RESOURCES, EVENTS, BATCH, TURNS = 100_000, 1_000_000, 5_000, 15
 PAGES = ("", "?span=15m", "?span=24h", "live/", "live/?span=24h")
-KINDS = (What.ACQUIRED, What.RELEASED, What.ACQUIRED, What.RELEASED, What.LOST, What.CHECKED)
+KINDS = (
+    EventKind.ACQUIRED,
+    EventKind.RELEASED,
+    EventKind.ACQUIRED,
+    EventKind.RELEASED,
+    EventKind.LOST,
+    EventKind.CHECKED,
+)
 
 
 def fill() -> None:

@@ -1,4 +1,4 @@
-"""How others hand out rows: the raw limit, document 000, SKIP LOCKED, and a list in Redis."""
+"""How others hand out rows: the raw limit, naive protocol, SKIP LOCKED, and a list in Redis."""
 
 import os
 import time
@@ -58,9 +58,9 @@ class RawLimit(Table):
 
 
 class Document(Table):
-    """Document 000 as it is written, its sleeps taken out: read every free row, try the first, compare the moment."""
+    """The naive protocol, its sleeps taken out: read every free row, try the first, compare the moment."""
 
-    name = "document 000"
+    name = "naive protocol"
     databases = ("mysql", "oracle_mysql")
 
     def cycle(self, hold: float) -> float:

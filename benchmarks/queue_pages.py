@@ -21,33 +21,33 @@ from django.test import Client  # noqa: E402
 
 from benchmarks.dashboard import many, measure  # noqa: E402
 from resourcepool.dialect import DbLater, DbNow  # noqa: E402
-from resourcepool.models import Move, Server, TaskType  # noqa: E402
-from resourcepool.queues import changing  # noqa: E402
+from resourcepool.models import Move, QueueGroup, Server  # noqa: E402
+from resourcepool.queues import administration  # noqa: E402
 
 MOVES = 1_000_000  # that are older
-TASK_TYPES = (("mails", 10_000, 100), ("orders", 1_000, 20), ("jobs", 900, 20), ("more", 64, 8))
+QUEUE_GROUPS = (("mails", 10_000, 100), ("orders", 1_000, 20), ("jobs", 900, 20), ("more", 64, 8))
 ALIVE = 36_000.0  # seconds
 PAGES = (
-    *("dashboard/", "dashboard/live/", "tasktype/", "server/", "queue/", "queue/?task_type=mails&p=150"),
-    *("queue/?standing=ownerless", "queue/?standing=asked", "queue/?q=mails-3", "queue/?q=77"),
-    *("move/", "move/?task_type=mails", "move/?task_type=orders", "move/?what=requested", "move/?q=77"),
+    *("dashboard/", "dashboard/live/", "queuegroup/", "server/", "queue/", "queue/?queue_group=mails&p=150"),
+    *("queue/?status=unowned", "queue/?status=asked", "queue/?q=mails-3", "queue/?q=77"),
+    *("move/", "move/?queue_group=mails", "move/?queue_group=orders", "move/?what=requested", "move/?q=77"),
 )
 
 
 def fill() -> None:
-    """Four task types of very different size; half of the servers of the largest drain."""
+    """Four queue groups of very different size; half of the servers of the largest drain."""
     many(Move, MOVES, move)
-    for name, queues, servers in TASK_TYPES:
-        made = changing.create(name)
+    for name, queues, servers in QUEUE_GROUPS:
+        made = administration.create(name)
         many(Server, servers, lambda n, made=made: server(made, n))
-        changing.add_queues(name, [str(number) for number in range(queues)])
-    changing.drain("mails", *(f"mails-{number}" for number in range(50)))
+        administration.add_queues(name, [str(number) for number in range(queues)])
+    administration.drain("mails", *(f"mails-{number}" for number in range(50)))
 
 
-def server(of: TaskType, number: int) -> dict[str, Any]:
+def server(of: QueueGroup, number: int) -> dict[str, Any]:
     lease = {"busy_before": DbLater(ALIVE), "ttl": ALIVE, "fence": 1, "holder": f"host{number}/1/main/1"}
     return {
-        "task_type": of,
+        "queue_group": of,
         "name": f"{of.name}-{number}",
         "registered_at": DbNow(),
         "idle_since": DbNow(),
@@ -57,11 +57,11 @@ def server(of: TaskType, number: int) -> dict[str, Any]:
 
 def move(number: int) -> dict[str, Any]:
     return {
-        "task_type": "mails",
+        "queue_group": "mails",
         "generation": number - MOVES,
         "queue_pk": 0,
         "queue_id": str(number % 10_000),
-        "what": Move.What.HANDED_OVER,
+        "what": Move.Action.HANDED_OVER,
         "from_server": "mails-1 #1",
         "to_server": "mails-2 #2",
         "fence": number,
@@ -73,7 +73,7 @@ def move(number: int) -> dict[str, Any]:
 def reader() -> Client:
     """An operator, no superuser: their permissions cost queries, too."""
     user = User.objects.create_user("reader of queues", is_staff=True)
-    models = ("tasktype", "server", "queue", "move", "proxy")
+    models = ("queuegroup", "server", "queue", "move", "proxy")
     rights = [f"{action}_{model}" for action in ("view", "operate") for model in models]
     user.user_permissions.set(Permission.objects.filter(codename__in=rights))
     client = Client()
@@ -84,7 +84,7 @@ def reader() -> Client:
 if __name__ == "__main__":
     settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "testserver"]
     call_command("migrate", verbosity=0, run_syncdb=True)
-    if not TaskType.objects.exists():
+    if not QueueGroup.objects.exists():
         fill()
     User.objects.filter(username="reader of queues").delete()
     client = reader()

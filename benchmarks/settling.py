@@ -16,7 +16,7 @@ from django.db import connection
 from resourcepool.dialect import DbNow
 from resourcepool.models import Move, Queue, Server
 from resourcepool.queues import QueueServer
-from resourcepool.queues.changing import create
+from resourcepool.queues.administration import create
 from tests.concurrency.evidence import Log
 from tests.eventually import eventually
 
@@ -59,7 +59,7 @@ def measure(heartbeat: float, judge_dead: float, rounds: int) -> None:
 
 
 class Settling:
-    """The servers of one task type, and the log of their work."""
+    """The servers of one queue group, and the log of their work."""
 
     def __init__(self, name: str, log: Path) -> None:
         self._name, self._path, self._log = name, log, Log(log)
@@ -85,27 +85,27 @@ class Settling:
     def until_settled(self, servers: int) -> float:
         """Wait until so many servers share the queues evenly and have worked on each; return when that was."""
         eventually(lambda: self._is_settled(servers), within=90)
-        fences = dict(Queue.objects.filter(task_type__name=self._name).values_list("pk", "fence"))
+        fences = dict(Queue.objects.filter(queue_group__name=self._name).values_list("pk", "fence"))
         return float(eventually(lambda: self._all_worked(fences), within=30))
 
     def once(self, do: Callable[[], object], servers: int) -> tuple[float, int, float]:
         """Do it; return how long it took to settle, how many queues moved, and the others' longest pause."""
         time.sleep(2.0)
-        before = dict(Queue.objects.filter(task_type__name=self._name).values_list("pk", "fence"))
+        before = dict(Queue.objects.filter(queue_group__name=self._name).values_list("pk", "fence"))
         move = Move.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
         began = time.monotonic()
         do()
         settled = self.until_settled(servers)
-        what = (Move.What.ASSIGNED, Move.What.HANDED_OVER, Move.What.TAKEN_OVER)
+        what = (Move.Action.ASSIGNED, Move.Action.HANDED_OVER, Move.Action.TAKEN_OVER)
         moved = Move.objects.filter(pk__gt=move, what__in=what).values_list("queue_pk").distinct()
         stayed = set(before) - {pk for (pk,) in moved}
         return settled - began, len(moved), self._longest_pause(stayed, began, settled)
 
     def _is_settled(self, servers: int) -> bool:
         alive = set(
-            Server.objects.filter(task_type__name=self._name, busy_before__gt=DbNow()).values_list("pk")
+            Server.objects.filter(queue_group__name=self._name, busy_before__gt=DbNow()).values_list("pk")
         )
-        rows = list(Queue.objects.filter(task_type__name=self._name).values_list("cur_server", "req_server"))
+        rows = list(Queue.objects.filter(queue_group__name=self._name).values_list("cur_server", "req_server"))
         counts = [sum(cur == pk for cur, _ in rows) for (pk,) in alive]
         is_even = len(alive) == servers and max(counts) - min(counts) <= 1
         return is_even and sum(counts) == QUEUES and all(req is None for _, req in rows)

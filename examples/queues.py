@@ -45,7 +45,7 @@ def tell(servers: "list[subprocess.Popen[bytes]]") -> None:
 
 
 def prepare() -> None:
-    """Make the tables and the task type."""
+    """Make the tables and the queue group."""
     import django
     from django.core.management import call_command
 
@@ -76,12 +76,12 @@ def serve(name: str) -> None:
 
 def show(what: str, **wanted: int) -> None:
     """Wait until each server has as many queues as it should, and print which."""
+    from resourcepool.status.queues.queue_groups import queue_group
     from resourcepool.status.queues.queues import queues_of
-    from resourcepool.status.queues.task_types import task_type
 
     began = time.monotonic()
     while True:
-        queues = queues_of(task_type("orders"))
+        queues = queues_of(queue_group("orders"))
         if Counter(one.owner.split(" ")[0] for one in queues) == wanted:
             break
         if time.monotonic() - began > 60:

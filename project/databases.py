@@ -5,7 +5,7 @@ from typing import Any
 
 import dj_database_url
 
-from project.environment import PRIVATE
+from project.environment import PRIVATE_MODE
 
 SQLITE = {
     # A transaction that reads first and writes later fails at once, whatever the timeout, unless it says so up front.
@@ -35,7 +35,7 @@ def database(url: str) -> dict[str, Any]:
     chosen["OPTIONS"] = {**OPTIONS.get(chosen["ENGINE"], {}), **chosen.get("OPTIONS", {})}
     if chosen["ENGINE"] == "django.db.backends.sqlite3" and chosen["NAME"] != ":memory:":
         file = Path(chosen["NAME"]).absolute()
-        file.parent.mkdir(PRIVATE, parents=True, exist_ok=True)
+        file.parent.mkdir(PRIVATE_MODE, parents=True, exist_ok=True)
         # Tests with threads and child processes need a file that all of them can open.
         chosen |= {"NAME": str(file), "TEST": {"NAME": str(file.with_name(f"test_{file.name}"))}}
     return chosen

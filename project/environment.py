@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-PRIVATE = 0o700  # of a folder: for its owner alone
+PRIVATE_MODE = 0o700  # of a folder: for its owner alone
 
 
 def env_list(name: str, default: str = "") -> list[str]:
@@ -26,21 +26,21 @@ def env_flag(name: str) -> bool:
     raise ImproperlyConfigured(f"{name}={value!r} is not allowed: 1 or 0")
 
 
-def private(folder: Path) -> Path:
+def make_private(folder: Path) -> Path:
     """Return ``folder``; if it is there, its owner alone may look into it from now on."""
     with contextlib.suppress(OSError):  # it is not there yet, or somebody else's, who decides that
         if folder.stat().st_mode & 0o077:
-            folder.chmod(PRIVATE)
+            folder.chmod(PRIVATE_MODE)
     return folder
 
 
-def kept_secret(path: Path, make: Callable[[], str]) -> str:
+def stored_secret(path: Path, make: Callable[[], str]) -> str:
     """Return the secret in the file ``path``; the first caller makes it, readable by its owner only.
 
     Processes that start at the same moment all return the same secret.
     """
     if not path.exists():
-        path.parent.mkdir(PRIVATE, parents=True, exist_ok=True)
+        path.parent.mkdir(PRIVATE_MODE, parents=True, exist_ok=True)
         handle, draft = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(handle, "w") as file:
             file.write(make())

@@ -24,12 +24,12 @@ from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 
 from project.databases import database
-from project.environment import env_flag, env_list, kept_secret, private
+from project.environment import env_flag, env_list, make_private, stored_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = Path(os.environ.get("VAR_DIR") or private(BASE_DIR / "var")).absolute()
+VAR_DIR = Path(os.environ.get("VAR_DIR") or make_private(BASE_DIR / "var")).absolute()
 
-SECRET_KEY = os.environ.get("SECRET_KEY") or kept_secret(VAR_DIR / "secret_key", get_random_secret_key)
+SECRET_KEY = os.environ.get("SECRET_KEY") or stored_secret(VAR_DIR / "secret_key", get_random_secret_key)
 DEBUG = env_flag("DEBUG")
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS")
@@ -45,7 +45,7 @@ DATABASES = {"default": database(DATABASE_URL)}
 RESOURCEPOOL = {
     "HINTS": os.environ.get("RESOURCEPOOL_HINTS") or None,
     "SECRET_KEYS": env_list("RESOURCEPOOL_SECRET_KEYS")
-    or [kept_secret(VAR_DIR / "resourcepool_key", lambda: Fernet.generate_key().decode())],
+    or [stored_secret(VAR_DIR / "resourcepool_key", lambda: Fernet.generate_key().decode())],
 }
 
 OPTIONAL_APPS = [name for name in ("django_celery_beat", "rest_framework") if find_spec(name)]
@@ -110,7 +110,7 @@ CELERY_TIMEZONE = TIME_ZONE
 if "django_celery_beat" in OPTIONAL_APPS:
     CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 
-DEFAULT_EXCEPTION_REPORTER_FILTER = "project.reporting.WithoutAddresses"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "project.error_reports.AddressHidingFilter"
 
 LOGGING = {
     "version": 1,

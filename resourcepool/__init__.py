@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from resourcepool.lazy import lazily
+from resourcepool.lazy import lazy_getattr
 
 __version__ = "0.1.0"
 __all__ = [
@@ -16,19 +16,19 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from resourcepool.health_checks.checker import Checker, Finding
     from resourcepool.leases.shutdown import release_on_sigterm
     from resourcepool.resources.lease import ResourceLease
     from resourcepool.resources.resource import Resource
     from resourcepool.resources.state import Verdict
-    from resourcepool.validity.checker import Checker, Finding
 
 _HOMES = {
-    "Checker": "validity.checker",
-    "Finding": "validity.checker",
+    "Checker": "health_checks.checker",
+    "Finding": "health_checks.checker",
     "Resource": "resources.resource",
     "ResourceLease": "resources.lease",
     "Verdict": "resources.state",
     "release_on_sigterm": "leases.shutdown",
 }
 
-__getattr__ = lazily(__name__, _HOMES)
+__getattr__ = lazy_getattr(__name__, _HOMES)

@@ -17,8 +17,8 @@ class ResourcePoolConfig(AppConfig):
 
         from resourcepool import checks, hints  # noqa: F401  (the checks register themselves)
         from resourcepool.history import recorder
-        from resourcepool.locks.base import forget_rows
+        from resourcepool.locks.base import forget_known_names
 
         recorder.listen()
-        post_migrate.connect(forget_rows, sender=self)
+        post_migrate.connect(forget_known_names, sender=self)
         hints.load()

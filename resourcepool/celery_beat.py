@@ -26,7 +26,7 @@ from resourcepool.elections.term import Term
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.hints.broker import broker_connection
 from resourcepool.taskqueue import Consumer, GivenBack, RunningTask, handler, submit
-from resourcepool.taskqueue.models import MOST_LANES, MOST_RETRIES, Stream
+from resourcepool.taskqueue.models import MAX_LANES, MAX_RETRIES, Stream
 from resourcepool.threads.daemon import Daemon
 
 logger = logging.getLogger(__name__)
@@ -36,8 +36,8 @@ SEND = "send to Celery"
 STANDBY = 1.0  # seconds after which a beat that does not lead asks again whether it does
 DEFAULTS = {
     "term_ttl": 15.0,
-    "lanes": MOST_LANES,  # each entry has its own: one that cannot be sent holds up no other
-    "retries": MOST_RETRIES,
+    "lanes": MAX_LANES,  # each entry has its own: one that cannot be sent holds up no other
+    "retries": MAX_RETRIES,
     "retry_delay": 5.0,
     "on_failure": Stream.OnFailure.SKIP,
     "done_kept": 86_400.0,
@@ -150,7 +150,7 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
         assert self._thread is not None  # noqa: S101 (for the type checker)
         if not self._thread.is_alive:  # also when it ended because the stream was deleted
             Stream.objects.get_or_create(name=STREAM, defaults=DEFAULTS)
-        self._thread.see_to()
+        self._thread.ensure_started()
         return self._consumer.term
 
     def _read_again(self) -> None:

@@ -20,9 +20,9 @@ from django.db import connections, router
 
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
-from resourcepool.hints.broker import REACHED_WITHIN, broker_connection
+from resourcepool.hints.broker import CONNECT_TIMEOUT, broker_connection
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.timers.claiming import HANDED_FOR
+from resourcepool.taskqueue.timers.claims import RESEND_AFTER
 from resourcepool.taskqueue.timers.models import Timer, Topic
 from resourcepool.taskqueue.timers.scheduling import make_topic
 
@@ -91,10 +91,10 @@ def by_celery() -> Iterator[Callable[[int, int, float | None], object]]:
     A handler's ``max_runtime`` is the hard time limit of its task: a prefork worker kills the process.
     """
     with broker_connection(current_app) as connection:
-        connection.ensure_connection(max_retries=1, timeout=REACHED_WITHIN)
+        connection.ensure_connection(max_retries=1, timeout=CONNECT_TIMEOUT)
 
         def send(pk: int, fence: int, most: float | None) -> None:
-            limits: dict[str, Any] = {"expires": HANDED_FOR, "time_limit": most, "retry": False}
+            limits: dict[str, Any] = {"expires": RESEND_AFTER, "time_limit": most, "retry": False}
             current_app.send_task("resourcepool.run_timer", [pk, fence], connection=connection, **limits)
 
         yield send

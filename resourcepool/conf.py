@@ -34,7 +34,7 @@ DEFAULTS: dict[str, Any] = {
     "HISTORY_ROWS": 1_000_000,
     # When the dashboard and the sweep raise an alarm; in seconds.
     "ALARMS": {"oldest_wait": 60.0, "oldest_task": 600.0, "late_timer": 60.0, "unread": 600.0, "sweep": 600.0},
-    # How resources are checked, per model; see docs/validity.md.
+    # How resources are checked, per model; see docs/health-checks.md.
     "CHECKS": {},
     # What tells waiting processes to look at once: "postgresql", a Redis URL, another broker's URL; None: nothing does.
     "HINTS": None,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 
 
 class ResourcePoolError(Exception):
@@ -27,14 +27,14 @@ class BadOption(ResourcePoolError, ValueError):
     def __init__(self, name: str, value: object, allowed: str = "", because: str = "") -> None:
         self.name, self.value, self.allowed, self.because = name, value, allowed, because
         if isinstance(value, Hidden):
-            super().__init__(say("about", name=name, why=self.why))
+            super().__init__(sentence_for("about", name=name, why=self.why))
         else:
-            super().__init__(say("not_allowed", name=name, value=_shown(value), why=self.why))
+            super().__init__(sentence_for("not_allowed", name=name, value=_shown(value), why=self.why))
 
     @property
     def why(self) -> str:
         """The end of its sentence."""
-        return self.because or say("must_be", allowed=self.allowed)
+        return self.because or sentence_for("must_be", allowed=self.allowed)
 
     def of(self, name: str) -> "BadOption":
         """Return the same about an option of another name."""

@@ -15,10 +15,10 @@ from resourcepool.dialect import DbNow
 from resourcepool.elections.election import Election
 from resourcepool.elections.models import AbstractElection
 from resourcepool.elections.term import Term
-from resourcepool.events import Sentence, SentenceField, say
+from resourcepool.events import Sentence, SentenceField, sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.leases import verbs
-from resourcepool.text import TextField, in_ascii
+from resourcepool.text import TextField, ascii_escaped
 
 # What the jobs are called, in their rows and wherever they are shown.
 SWEEP, PRUNE, STATISTICS = gettext_noop("sweep"), gettext_noop("prune history"), gettext_noop("statistics")
@@ -36,7 +36,9 @@ class Job(AbstractElection):
     Correctness never depends on any of them (invariant 4).
     """
 
-    is_told: ClassVar[bool] = False  # each is done every minute or so; its row says when, and what came of it
+    emits_events: ClassVar[bool] = (
+        False  # each is done every minute or so; its row says when, and what came of it
+    )
 
     done_at = models.DateTimeField(_("done at"), null=True, editable=False)
     seconds = models.FloatField(_("took"), null=True, editable=False)
@@ -74,7 +76,7 @@ def run(name: str, work: Callable[[Term], str]) -> str | None:
         except Exception as error:
             if not dialect.refuses_text(connection, error):
                 raise
-            write(result=in_ascii(result), **came_of_it)
+            write(result=ascii_escaped(result), **came_of_it)
 
     with term:
         began_at = monotonic()
@@ -95,6 +97,6 @@ def run(name: str, work: Callable[[Term], str]) -> str | None:
 def _failure(error: Exception) -> str:
     """Return what the row says of ``error``: its kind and, in one line, its text."""
     why = str(error)
-    return say(
+    return sentence_for(
         "about", name=type(error).__name__, why=why if isinstance(why, Sentence) else " ".join(why.split())
     )

@@ -13,7 +13,7 @@ from resourcepool.exceptions import BadOption
 
 MOST = 20
 MAX_LENGTH = 50
-MOST_LISTED = 20
+MAX_LISTED = 20
 
 
 def check_labels(value: Any) -> None:
@@ -50,12 +50,12 @@ def printable(name: object) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in str(name))
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Return the first of these names for people: "web-1, web-2, ..."."""
-    more = ", ..." if len(names) > MOST_LISTED else ""
-    return ", ".join(printable(name) for name in names[:MOST_LISTED]) + more
+    more = ", ..." if len(names) > MAX_LISTED else ""
+    return ", ".join(printable(name) for name in names[:MAX_LISTED]) + more
 
 
-def spelled(labels: Mapping[str, str]) -> str:
+def format_labels(labels: Mapping[str, str]) -> str:
     """Return labels for people: "zone=eu, disk=ssd"."""
     return ", ".join(f"{key}={value}" for key, value in labels.items())

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 
-def lazily(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_getattr(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package.
 
     Args:

@@ -22,7 +22,7 @@ UNITS = (
 Choice = TypeVar("Choice", bound=str)
 
 
-def span(seconds: float) -> Sentence:
+def duration_text(seconds: float) -> Sentence:
     """Return a span of time for people: "12 s", "1 day (86,400 s)"."""
     for size, one, several in UNITS:
         if seconds and seconds % size == 0:
@@ -44,7 +44,7 @@ def seconds(name: str, value: object, *, least: float = 0.0, most: float = DAY) 
     if math.isfinite(number) and least <= number <= most:
         return number
     allowed = _("seconds or a timedelta, from %(least)s to %(most)s")
-    raise BadOption(name, value, Sentence(allowed, least=span(least), most=span(most)))
+    raise BadOption(name, value, Sentence(allowed, least=duration_text(least), most=duration_text(most)))
 
 
 def rate(name: str, value: object, *, least: float, most: float) -> float:

@@ -1,11 +1,11 @@
 """What has happened to leases, resources, tasks, timers and channels: Django signals, sent where it happened.
 
 Signals only notify (invariant 9): with every receiver removed, no row changes differently. They are sent after the
-commit. A receiver is called with ``sender``, the model, and ``fact``; it runs in whatever thread noticed, so it must
+commit. A receiver is called with ``sender``, the model, and ``event``; it runs in whatever thread noticed, so it must
 be quick, and what it raises is logged and goes no further::
 
     @receiver(lease_lost, sender=Proxy)
-    def stop(sender, fact, **kwargs): ...
+    def stop(sender, event, **kwargs): ...
 
 Not promised: that every end of a lease is told here. A process that is killed tells nothing; that its lease ran out
 is noticed later, by whoever sweeps. What all processes tell together is in the history.
@@ -28,7 +28,7 @@ from resourcepool.conf import pool_setting
 logger = logging.getLogger(__name__)
 
 
-class What(models.TextChoices):
+class EventKind(models.TextChoices):
     """The kinds of facts."""
 
     ACQUIRED = "acquired", _("acquired")
@@ -36,7 +36,7 @@ class What(models.TextChoices):
     HANDED_OVER = "handed_over", _("handed over")
     LOST = "lost", _("lost")
     EXPIRED = "expired", _("expired")
-    FREED = "freed", _("freed")
+    REVOKED = "revoked", _("revoked")
     FIXED = "fixed", _("fixed")
     QUARANTINED = "quarantined", _("quarantined")
     DRAINED = "drained", _("drained")
@@ -60,7 +60,7 @@ class What(models.TextChoices):
     MISSED = "missed", _("missed")
     RESIZED = "resized", _("resized")
 
-    def is_heard(self, model: type[models.Model]) -> bool:
+    def has_listeners(self, model: type[models.Model]) -> bool:
         """Whether anybody listens to facts of this kind, or what happens to ``model`` is written down.
 
         Where facts are many, ask before you make one: most pools are not listened to, and some keep no history.
@@ -69,7 +69,7 @@ class What(models.TextChoices):
 
 
 @dataclass(slots=True)  # not frozen: such a one takes seven times as long to make, and each lease makes two
-class Fact:
+class RowEvent:
     """One thing that happened to one row. Receivers must not change it.
 
     Attributes:
@@ -85,7 +85,7 @@ class Fact:
         at: when, by this process's clock (``clock.monotonic``).
     """
 
-    what: What
+    kind: EventKind
     model: type[models.Model]
     using: str
     pk: Any
@@ -102,7 +102,7 @@ lease_acquired = Signal()
 lease_released = Signal()  # also by a hand over
 lease_lost = Signal()  # its own holder noticed
 lease_expired = Signal()  # somebody else noticed
-lease_freed = Signal()
+lease_revoked = Signal()
 lease_leaked = Signal()
 leak_acknowledged = Signal()
 resource_quarantined = Signal()  # also by a fix
@@ -121,61 +121,61 @@ subscription_missed = Signal()  # messages that were removed before it read them
 semaphore_resized = Signal()  # by an operator
 channel_deleted = Signal()  # or a subscription, or, by an operator, a barrier
 
-alarm_raised = Signal()  # with ``alarm`` in place of ``fact``
+alarm_raised = Signal()  # with ``alarm`` in place of ``event``
 alarm_cleared = Signal()
 
-SIGNALS: dict[What, Signal] = {
-    What.ACQUIRED: lease_acquired,
-    What.RELEASED: lease_released,
-    What.HANDED_OVER: lease_released,
-    What.LOST: lease_lost,
-    What.EXPIRED: lease_expired,
-    What.FREED: lease_freed,
-    What.LEAKED: lease_leaked,
-    What.ACKNOWLEDGED: leak_acknowledged,
-    What.FIXED: resource_quarantined,
-    What.QUARANTINED: resource_quarantined,
-    What.DRAINED: resource_drained,
-    What.RESERVED: resource_drained,
-    What.RETURNED: resource_returned,
-    What.CHECKED: resource_checked,
-    What.PAUSED: work_paused,
-    What.RESUMED: work_resumed,
-    What.BLOCKED: work_given_up,
-    What.SKIPPED: work_given_up,
-    What.DEAD: work_given_up,
-    What.FAILED: work_given_up,
-    What.RETRIED: work_retried,
-    What.DISCARDED: work_discarded,
-    What.FIRED: timer_fired,
-    What.CANCELLED: timer_cancelled,
-    What.MOVED: subscription_moved,
-    What.MISSED: subscription_missed,
-    What.DELETED: channel_deleted,
-    What.RESIZED: semaphore_resized,
+SIGNALS: dict[EventKind, Signal] = {
+    EventKind.ACQUIRED: lease_acquired,
+    EventKind.RELEASED: lease_released,
+    EventKind.HANDED_OVER: lease_released,
+    EventKind.LOST: lease_lost,
+    EventKind.EXPIRED: lease_expired,
+    EventKind.REVOKED: lease_revoked,
+    EventKind.LEAKED: lease_leaked,
+    EventKind.ACKNOWLEDGED: leak_acknowledged,
+    EventKind.FIXED: resource_quarantined,
+    EventKind.QUARANTINED: resource_quarantined,
+    EventKind.DRAINED: resource_drained,
+    EventKind.RESERVED: resource_drained,
+    EventKind.RETURNED: resource_returned,
+    EventKind.CHECKED: resource_checked,
+    EventKind.PAUSED: work_paused,
+    EventKind.RESUMED: work_resumed,
+    EventKind.BLOCKED: work_given_up,
+    EventKind.SKIPPED: work_given_up,
+    EventKind.DEAD: work_given_up,
+    EventKind.FAILED: work_given_up,
+    EventKind.RETRIED: work_retried,
+    EventKind.DISCARDED: work_discarded,
+    EventKind.FIRED: timer_fired,
+    EventKind.CANCELLED: timer_cancelled,
+    EventKind.MOVED: subscription_moved,
+    EventKind.MISSED: subscription_missed,
+    EventKind.DELETED: channel_deleted,
+    EventKind.RESIZED: semaphore_resized,
 }
 
 
 # Called with every fact of a pool that keeps a history; no signal, because that would cost more than all the rest.
-recorders: list[Callable[[Fact], object]] = []
+recorders: list[Callable[[RowEvent], object]] = []
 
 # Called, with the seconds they may take, before a process ends in a way that leaves out the end of the interpreter.
-last_words: list[Callable[[float], object]] = []
+exit_hooks: list[Callable[[float], object]] = []
 
 
-def tell(fact: Fact) -> None:
-    """Send the signal for ``fact``, after the commit if a transaction is open on its database."""
-    if fact.what.is_heard(fact.model):
-        tell_heard(fact, is_recorded(fact.model), connections[fact.using])
+def emit(event: RowEvent) -> None:
+    """Send the signal for ``event``, after the commit if a transaction is open on its database."""
+    if event.kind.has_listeners(event.model):
+        emit_to_listeners(event, is_recorded(event.model), connections[event.using])
 
 
-def tell_heard(fact: Fact, recorded: bool, connection: BaseDatabaseWrapper) -> None:
+def emit_to_listeners(event: RowEvent, recorded: bool, connection: BaseDatabaseWrapper) -> None:
     """Do the same for a caller that has asked, before it made the fact, whether it is heard and ``is_recorded``."""
     if connection.in_atomic_block:
         # Not ``robust``, for ``_send`` raises nothing: Django would swallow what a signal handler raises meanwhile.
-        transaction.on_commit(partial(_send, fact, recorded), using=fact.using)
+        transaction.on_commit(partial(_send, event, recorded), using=event.using)
     else:
-        _send(fact, recorded)
+        _send(event, recorded)
 
 
 def is_recorded(model: type[models.Model]) -> bool:
@@ -183,16 +183,16 @@ def is_recorded(model: type[models.Model]) -> bool:
     pool: Any = getattr(model, "pool", None)
     if pool is not None:
         return getattr(pool, "keeps_history", False)
-    is_told = getattr(model, "is_told", False) or getattr(model, "acts_are_told", False)
-    return is_told and pool_setting(model._meta.label, "history", {}) is True
+    emits_events = getattr(model, "emits_events", False) or getattr(model, "records_operations", False)
+    return emits_events and pool_setting(model._meta.label, "history", {}) is True
 
 
-def _send(fact: Fact, recorded: bool) -> None:
+def _send(event: RowEvent, recorded: bool) -> None:
     for record in recorders if recorded else ():
         try:
-            record(fact)
+            record(event)
         except Exception:
-            logger.exception("the event %r of %s is not recorded", str(fact.what), fact.model._meta.label)
-    signal = SIGNALS[fact.what]
+            logger.exception("the event %r of %s is not recorded", str(event.kind), event.model._meta.label)
+    signal = SIGNALS[event.kind]
     if signal.receivers:
-        signal.send_robust(sender=fact.model, fact=fact)  # Django logs what a receiver raises
+        signal.send_robust(sender=event.model, event=event)  # Django logs what a receiver raises

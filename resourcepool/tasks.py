@@ -15,9 +15,9 @@ from celery.exceptions import WorkerShutdown, WorkerTerminate
 from django.db import InterfaceError, OperationalError
 
 from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable, LeaseLost, NotMigrated
+from resourcepool.sweeps import health_checks
 from resourcepool.sweeps import sweep as sweeps
-from resourcepool.sweeps import validity
-from resourcepool.taskqueue.timers import handed
+from resourcepool.taskqueue.timers import handover
 
 ELSEWHERE = "being done elsewhere"
 TAKEN_OVER = "being done elsewhere by now"
@@ -49,7 +49,7 @@ def refresh_statistics() -> str:
 def check_validity(label: str) -> str:
     """Check the resources of the pool ``label`` that nobody holds and that were not checked lately."""
     try:
-        return _done("check_validity", lambda: validity.check_validity(label))
+        return _done("check_validity", lambda: health_checks.check_validity(label))
     except CheckerBroken as error:  # the alarm says so
         return str(error)
 
@@ -57,7 +57,7 @@ def check_validity(label: str) -> str:
 @shared_task(name="resourcepool.run_timer", ignore_result=True, throws=EXPECTED)
 def run_timer(pk: int, fence: int) -> str:
     """Handle the timer that ``resourcepool_timers --celery`` has handed over under this fence."""
-    return _done("run_timer", lambda: handed.handle(pk, fence, _ends_process))
+    return _done("run_timer", lambda: handover.handle(pk, fence, _ends_process))
 
 
 def _ends_process(error: BaseException) -> bool:

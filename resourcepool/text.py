@@ -22,7 +22,7 @@ class _Alike(type):
         return is_own or super().__instancecheck__(instance)
 
 
-class OfAnyCharacters(_Field):
+class UnicodeCollationMixin(_Field):
     """Of a field: sets its column's collation, and so its character set, where each column has its own."""
 
     mysql_collation = "utf8mb4_unicode_520_ci"
@@ -34,14 +34,14 @@ class OfAnyCharacters(_Field):
         return parameters
 
 
-class CharField(OfAnyCharacters, _CharField, metaclass=_Alike):
+class CharField(UnicodeCollationMixin, _CharField, metaclass=_Alike):
     """Django's, for text of any characters."""
 
 
-class TextField(OfAnyCharacters, _TextField, metaclass=_Alike):
+class TextField(UnicodeCollationMixin, _TextField, metaclass=_Alike):
     """Django's, for text of any characters."""
 
 
-def in_ascii(text: str) -> str:
+def ascii_escaped(text: str) -> str:
     r"""Return ``text`` with other characters written as in JSON, \u540d: for a database that cannot hold them."""
     return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text)

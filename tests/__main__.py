@@ -1,7 +1,7 @@
 """The whole test run: lint, then the tests on SQLite, MariaDB, MySQL and PostgreSQL, on servers of its own.
 
 Of everything, the parts on servers run beside that on SQLite: they wait more than they compute. Temporary files are in
-memory if there is room: see tests/memory.py. What failed is run once more at the end, alone: see tests/again.py.
+memory if there is room: see tests/memory.py. What failed is run once more at the end, alone: see tests/rerun.py.
 
 python -m tests                                           everything
 python -m tests --only lint                               what make lint does
@@ -18,13 +18,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.again import run_again
-from tests.beside import beside, written
 from tests.lint import lint
 from tests.memory import files_in_memory
 from tests.outcome import Outcome, summary
+from tests.parallel_part import beside, written
 from tests.processes import terminable
 from tests.quick import quick
+from tests.rerun import run_again
 from tests.run import DATABASES, NEWEST, of_everything, run, run_alone
 
 PARTS = ("lint", *DATABASES)

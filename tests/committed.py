@@ -18,29 +18,21 @@ from pytest_django import DjangoDbBlocker
 
 from resourcepool.database import clock, loop, wakeup
 from resourcepool.dialect import statement
+from resourcepool.leases import base_lease, lease, verbs
 from resourcepool.leases import keeper as keeping
-from resourcepool.leases import kept, lease, verbs
-from resourcepool.models import (
-    Broadcast,
-    BroadcastMessage,
-    Dispenser,
-    DispenserTask,
-    Event,
-    Move,
-    Queue,
-    TaskType,
-    Topic,
-)
-from resourcepool.queues.serving import held, membership, registration, server
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.models import Dispenser, DispenserTask, Event, Move, Queue, QueueGroup, Topic
+from resourcepool.queues.serving import held_queue, membership, registration, server
 from resourcepool.queues.serving import snapshot as looking_at_queues
 from resourcepool.resources import pool, strategy
-from resourcepool.waiting import acquire, contention, handover, line, tickets, waiter
+from resourcepool.waiting import acquire, estimates, handover, tickets, waiter, waiter_loop
 from resourcepool.waiting import waiters as waiting
 from tests.app.models import Team
 from tests.app.rows import leased_models
 from tests.eventually import eventually
 
-OTHERS = (Event, Team, Queue, Move, TaskType, DispenserTask, Dispenser, Topic, Broadcast, BroadcastMessage)
+OTHERS = (Event, Team, Queue, Move, QueueGroup, DispenserTask, Dispenser, Topic, ChannelRow, MessageRow)
 
 
 @pytest.fixture
@@ -70,24 +62,24 @@ def remove_all_rows(models: Sequence[Any]) -> None:
 
 def forget_everything() -> None:
     """Leave no lease and no waiter to the next test."""
-    lines = waiting.waiters._lines
+    lines = waiting.waiters._waiter_loops
     for one in [one for each in list(lines.values()) for one in each.waiters]:
-        one.outcome.give_up()
-    for looking in list(waiting.waiters._loops.values()):
-        looking.wakeup.ring()
+        one.outcome.cancel()
+    for looking in list(waiting.waiters._threads.values()):
+        looking.wakeup.wake()
     eventually(lambda: not any(each.waiters for each in list(lines.values())))
     lines.clear()
-    for memory in (contention.acquiring, contention.releasing):
+    for memory in (estimates.recent_waits, estimates.recent_waiters):
         memory.until.clear()
-    contention.silence._known.clear()
-    contention._speeds.clear()
-    contention.upkeep._done_at.clear()  # by a clock that a test may have moved
+    estimates.no_waiter_cache._known.clear()
+    estimates._speeds.clear()
+    estimates.throttle._done_at.clear()  # by a clock that a test may have moved
     for model in leased_models():
         if isinstance(one := getattr(model, "pool", None), pool.Pool):
             one._last_seen._free.clear()
-    for one in keeping.keeper.not_given_back():
-        keeping.keeper.forget(one)
-    keeping.keeper._in_trouble.clear()
+    for one in keeping.keeper.unreleased():
+        keeping.keeper.remove(one)
+    keeping.keeper._unavailable.clear()
 
 
 @pytest.fixture
@@ -119,16 +111,16 @@ class Clock:
 
 def wake_keeper() -> None:
     for beat in list(keeping.keeper._beats.values()):
-        beat.wakeup.ring()
-    keeping.keeper._watch.ring()
+        beat.wakeup.wake()
+    keeping.keeper._watch.wake()
 
 
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    of_waiting = (acquire, contention, handover, line, tickets, waiter, waiting)
-    of_queues = (held, looking_at_queues, membership, registration, server)
-    for module in (wakeup, keeping, kept, lease, loop, verbs, pool, strategy, *of_waiting, *of_queues):
+    of_waiting = (acquire, estimates, handover, waiter_loop, tickets, waiter, waiting)
+    of_queues = (held_queue, looking_at_queues, membership, registration, server)
+    for module in (wakeup, keeping, base_lease, lease, loop, verbs, pool, strategy, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved
 
@@ -146,7 +138,7 @@ def by_name(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator
     made: list[statement.Session] = []
 
     class AtOnce(statement.Session):
-        often: ClassVar[int] = 0
+        prepare_after: ClassVar[int] = 0
 
         def __init__(self, *given: Any, **options: Any) -> None:
             super().__init__(*given, **options)

@@ -19,7 +19,7 @@ from django.utils.functional import SimpleLazyObject
 from pytest_django import DjangoDbBlocker
 
 from resourcepool.dialect import statement
-from tests import everywhere, part, running
+from tests import case_sample, everywhere, running
 from tests.forks import Forks
 from tests.spawned import Spawner
 
@@ -43,7 +43,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     header = [f"to repeat the generated examples: --hypothesis-seed={config.option.hypothesis_seed}"]
-    return header if part.TURN is None else [*header, f"to repeat which tests it has: TESTS_TURN={part.TURN}"]
+    return (
+        header
+        if case_sample.TURN is None
+        else [*header, f"to repeat which tests it has: TESTS_TURN={case_sample.TURN}"]
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -52,8 +56,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if everywhere.is_everywhere(item):
             item.add_marker("everywhere")
-    if part.TURN is not None and connection.vendor == "sqlite":
-        left_out = part.left_out([item.nodeid for item in items], part.TURN)
+    if case_sample.TURN is not None and connection.vendor == "sqlite":
+        left_out = case_sample.left_out([item.nodeid for item in items], case_sample.TURN)
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
         items[:] = [item for item in items if item.nodeid not in left_out]
 
@@ -85,7 +89,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("alone") and everywhere.databases(item) != {"mariadb"}:
         pytest.fail("what runs alone runs on MariaDB alone: see tests/run.py", pytrace=False)
     # Tests read what is sent; the fixture ``by_name`` has it sent by name.
-    statement.Session.often = sys.maxsize
+    statement.Session.prepare_after = sys.maxsize
     mark = item.get_closest_marker("only")
     if mark is None:
         return

@@ -18,7 +18,7 @@ from zlib import crc32
 import pytest
 from django.db import connection
 
-from tests.part import TURN
+from tests.case_sample import TURN
 
 # What a mark ``only`` may name, and which databases of ``make test`` that is: MariaDB is a MySQL in Django's eyes.
 NAMES = {
@@ -36,10 +36,10 @@ EVERYWHERE = (
     "tests/leases/test_guard.py",  # row locks of an open transaction
     "tests/leases/test_lock_holders.py",  # a lock that somebody else holds
     "tests/leases/test_several_databases.py",  # two connections of one process
-    "tests/leases/test_silence.py",  # what ends a session that is silent
+    "tests/leases/test_idle_timeout.py",  # what ends a session that is silent
     "tests/leases/test_skip_locked.py",  # SKIP LOCKED
     "tests/leases/test_unsettled.py",  # replies that are lost on the wire
-    "tests/database/test_answers.py",  # an answer that does not come
+    "tests/database/test_timeouts.py",  # an answer that does not come
     "tests/database/test_background.py",  # a connection of a thread's own
     "tests/database/test_open_transaction.py",  # what a transaction shows and locks
     "tests/dialect",  # the differences themselves
@@ -54,7 +54,7 @@ EVERYWHERE = (
     "tests/taskqueue/test_long_streams.py",  # EXPLAIN
     "tests/taskqueue/test_sessions.py",  # sessions that end, and transactions that Django does not know of
     "tests/taskqueue/timers/test_sessions.py",  # the same
-    "tests/taskqueue/timers/test_claiming.py",  # locks, and batches in one transaction
+    "tests/taskqueue/timers/test_claims.py",  # locks, and batches in one transaction
     "tests/taskqueue/timers/test_plans.py",  # EXPLAIN
     "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
     *(
@@ -77,25 +77,25 @@ EVERYWHERE = (
     ),  # row locks, numbers and cursors of each statement
     "tests/encryption/test_field_bound_address.py::test_what_the_database_stores_alike_is_alike",  # types of columns
     # Tickets
-    "tests/waiting/test_giving_out.py",  # locks and the order of rows
+    "tests/waiting/test_assignment.py",  # locks and the order of rows
     "tests/waiting/test_handover.py",  # two rows in one transaction
     "tests/waiting/test_handover_locked.py",  # a row that is locked meanwhile
     "tests/waiting/test_handover_lost_replies.py",  # a lost COMMIT
     "tests/waiting/test_large_tickets.py",  # how much a column takes
-    "tests/waiting/test_line.py",  # order and locks
-    "tests/waiting/test_line_per_name.py",  # hand-overs that choose by the name of a line
-    "tests/waiting/test_line_several.py",  # order and locks
+    "tests/waiting/test_waiter_loop.py",  # order and locks
+    "tests/waiting/test_waiter_loop_per_name.py",  # hand-overs that choose by the name of a line
+    "tests/waiting/test_waiter_loop_several.py",  # order and locks
     "tests/waiting/test_order.py",  # NULLs, collations, priorities
     "tests/waiting/test_tickets.py",  # each statement on them
     # Pools: statements, choice and what operators change
-    "tests/resources/test_silent_operators.py",  # a session that is silent
+    "tests/resources/test_vanished_operators.py",  # a session that is silent
     "tests/resources/test_statements.py",  # what a statement costs while others run
     # Queues
     "tests/queues/test_guard.py",  # row locks of an open transaction
-    "tests/queues/test_handing_over.py",  # fences in UPDATE
+    "tests/queues/test_handover.py",  # fences in UPDATE
     "tests/queues/test_lost_replies.py",  # lost replies
     "tests/queues/test_move_log.py",  # which rows a transaction writes
-    "tests/queues/test_moving.py",  # one UPDATE for many rows
+    "tests/queues/test_reassignment.py",  # one UPDATE for many rows
     # Readings, the history, periodic work
     "tests/status/test_collations.py",  # collations
     "tests/status/test_moments.py",  # what a moment without a zone is
@@ -103,7 +103,7 @@ EVERYWHERE = (
     # Plans, and whether a server is safe
     "tests/checks/test_database.py",  # its version, settings and tables
     "tests/checks/test_unsafe_servers.py",  # servers with unsafe settings
-    "tests/safety/test_measuring.py",  # what is measured on it
+    "tests/safety/test_measurements.py",  # what is measured on it
     "tests/safety/test_plans.py",  # EXPLAIN
     # Real processes; how a process ends, and most of what forks and lines do, is the same everywhere
     "tests/concurrency/test_counter.py",  # mutual exclusion
@@ -115,9 +115,9 @@ EVERYWHERE = (
 IN_TURN = (
     # The verbs, the guard, and replies that were lost
     "tests/leases/test_any_order.py",  # the verbs in every order
-    "tests/leases/test_made_again.py",  # the default that the database computes for a new row's fence
+    "tests/leases/test_recreated_rows.py",  # the default that the database computes for a new row's fence
     "tests/elections",  # a claim of a row that may have to be made first
-    "tests/locks/test_resizing.py",  # all rows of a name are locked
+    "tests/locks/test_resize.py",  # all rows of a name are locked
     "tests/locks/test_names.py",  # collations and the lengths of columns
     "tests/locks/test_rwlock_any_order.py",  # all calls in every order
     "tests/locks/test_rwlock_changing.py",  # several rows in one transaction, and rows that are taken back
@@ -163,14 +163,14 @@ IN_TURN = (
     "tests/resources/test_selectors.py",  # JSON, collations and types in WHERE
     "tests/resources/test_service.py",  # updates beside a running lease
     "tests/resources/test_strategy.py",  # ORDER BY
-    "tests/proxies/test_importing.py",  # inserts that may conflict
+    "tests/proxies/test_import_proxies.py",  # inserts that may conflict
     # Queues
     "tests/queues/test_any_order.py",  # all that servers do, in every order
     "tests/queues/test_locked_rows.py",  # locks
-    "tests/queues/test_resting.py",  # locks
-    "tests/queues/test_reassigning.py",  # many who plan at once
+    "tests/queues/test_postponed_plans.py",  # locks
+    "tests/queues/test_planning_transactions.py",  # many who plan at once
     "tests/queues/serving/test_membership.py",  # joining and renewing
-    "tests/queues/serving/test_membership_judged_dead.py",  # joining again
+    "tests/queues/serving/test_membership_presumed_dead.py",  # joining again
     "tests/queues/serving/test_snapshot.py",  # one read of everything
     # Readings, the history, periodic work
     "tests/status/locks",  # aggregates, windows, EXPLAIN
@@ -178,11 +178,11 @@ IN_TURN = (
     "tests/status/test_pools.py",  # aggregates
     "tests/status/work/test_timers.py",  # aggregates, moments of the server
     "tests/status/test_trend.py",  # moments that are grouped
-    "tests/status/test_waiting.py",  # aggregates
+    "tests/status/test_waiters.py",  # aggregates
     "tests/status/test_why.py",  # moments of the server
     "tests/management/test_work_lists.py",  # moments of the server, collations in pages
     "tests/status/queues/test_stuck.py",  # intervals
-    "tests/status/queues/test_task_types.py",  # aggregates
+    "tests/status/queues/test_queue_groups.py",  # aggregates
     "tests/history/test_recorder.py",  # inserts by a thread of its own
     "tests/sweeps/test_gone_servers.py",  # locks
     "tests/sweeps/test_locked_rows.py",  # locks
@@ -192,12 +192,12 @@ IN_TURN = (
     "tests/canary/test_commands.py::test_it_shows_none",  # each command
     "tests/canary/test_pages.py::test_a_page_shows_none",  # each page
     "tests/admin/test_lists.py::test_at_most_ten_queries_however_many_rows",  # prefetching
-    "tests/admin/test_lists.py::test_more_words_than_a_database_compares_at_once_find_nothing",  # limits of a statement
+    "tests/admin/test_lists.py::test_a_search_with_too_many_words_finds_nothing",  # limits of a statement
     "tests/admin/test_lists.py::test_no_query_counts_the_table",  # estimates of counts
     "tests/admin/test_lists.py::test_the_filter_by_state_agrees_with_the_states",  # moments of the server
-    "tests/admin/test_lists.py::test_what_the_filters_and_the_search_find",  # LIKE, JSON, collations
+    "tests/admin/test_lists.py::test_filters_and_search",  # LIKE, JSON, collations
     "tests/admin/test_locked_rows.py",  # locks
-    "tests/admin/test_records.py::test_a_key_that_no_database_can_hold_is_not_there",  # numbers out of range
+    "tests/admin/test_records.py::test_an_impossible_key_is_not_found",  # numbers out of range
     "tests/admin/test_records.py::test_what_the_filters_find",  # JSON and moments
     "tests/admin/queues/test_lists.py::test_what_the_filters_find",  # moments of the server
     "tests/management/test_locked_rows.py",  # locks
@@ -221,7 +221,7 @@ IN_TURN = (
     "tests/rest/test_inputs.py::test_a_parameter_with_nul_is_refused",  # the same
     "tests/rest/test_inputs.py::test_a_user_name_with_nul_is_nobodys",  # the same
     "tests/rest/test_inputs.py::test_a_session_key_with_nul_is_nobodys",  # the same
-    "tests/rest/test_leasing.py",  # row counts of each call
+    "tests/rest/test_leases.py",  # row counts of each call
     "tests/rest/test_where.py",  # what each database takes for equal JSON
     "tests/rest/test_processes.py",  # mutual exclusion
     "tests/concurrency/test_vanished_host.py",  # a host that is gone without a word
@@ -233,7 +233,7 @@ SELDOM = (
     "tests/queues/test_any_order.py",
     "tests/resources/test_locked_rows.py::TestOfMany::test_all_others_are_done_and_it_says_so",
 )
-# What a file looks like that has tests for servers: the mark, or a name that stands for it (tests/queues/crew.py).
+# What a file looks like that has tests for servers: the mark, or a name that stands for it (tests/queues/members.py).
 MENTION = re.compile(r'only\("(?:mysql|mariadb|oracle_mysql|postgresql)"|has_a_server')
 
 

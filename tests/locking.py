@@ -31,4 +31,4 @@ def locked(*rows: Any) -> Iterator[None]:
 
 def wait_for_a_second_only(monkeypatch: Any) -> None:
     """Have nobody wait for a locked row for longer, where 3 s are promised."""
-    monkeypatch.setattr(transactions, "BRIEF", 1)
+    monkeypatch.setattr(transactions, "SHORT_LOCK_WAIT", 1)

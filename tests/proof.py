@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.guards import Mutation
+from tests.judge_proof import Cases, prove, without
 from tests.processes import terminable
-from tests.proving import Cases, prove, without
 from tests.servers import SERVERS, ServerFailed, ServerMissing
 
 SHOWN = 5  # of the violations of one kind

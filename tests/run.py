@@ -60,7 +60,7 @@ def phases(name: str, extra: Sequence[str]) -> list[list[str]]:
 
 
 def of_everything() -> dict[str, str]:
-    """Return what a run of everything is told: of very many cases that are alike it tries fewer, see tests/part.py.
+    """Return what a run of everything is told: of very many cases that are alike it tries fewer, see tests/case_sample.py.
 
     What is drawn once is inherited by the processes of its parts (each test for one of the servers has its turn), and
     by a second try of what has failed.

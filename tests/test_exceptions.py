@@ -10,7 +10,7 @@ import pytest
 from django.utils import translation
 
 from resourcepool import options
-from resourcepool.events import Sentence, shown
+from resourcepool.events import Sentence, localized
 from resourcepool.exceptions import BadOption, Hidden
 from tests.spawned import ROOT
 
@@ -48,7 +48,7 @@ def test_both_are_said_in_the_readers_language() -> None:
         "n", 0, Sentence("a whole number from %(count_least)s to %(count_most)s", count_least=1, count_most=9)
     )
     with translation.override("zh-hans"):
-        assert shown(error) == "不允许 n=0：应为1 到 9 之间的整数"
+        assert localized(error) == "不允许 n=0：应为1 到 9 之间的整数"
 
 
 @pytest.mark.parametrize("error", [BUSY, BadOption("ttl", 0, "more than 0")])
@@ -77,7 +77,7 @@ def test_no_refusal_of_the_package_takes_a_reason_for_what_it_must_be() -> None:
     ],
 )
 def test_a_limit_is_a_plain_number_with_a_unit_for_people(seconds: float, said: str) -> None:
-    assert str(options.span(seconds)) == said
+    assert str(options.duration_text(seconds)) == said
     with pytest.raises(BadOption, match=r"seconds or a timedelta, from 0 s to") as caught:
         options.seconds("x", datetime.timedelta(seconds=-1), most=seconds)
     assert str(caught.value).endswith(f" to {said}")

@@ -21,7 +21,7 @@ from django.db import connection
 from packaging.requirements import Requirement
 
 from resourcepool.models import SemaphorePermit
-from tests import everywhere, part, quick
+from tests import case_sample, everywhere, quick
 from tests.app.rows import new, steal
 from tests.forks import Forks, changes
 from tests.run import ALONE, AT_ONCE, of_everything, phases
@@ -358,13 +358,15 @@ def test_which_tests_a_run_of_everything_leaves_out_is_the_same_for_all_of_its_p
 
 
 def test_of_tests_that_are_alike_another_part_is_left_out_each_time_and_none_for_ever() -> None:
-    for entry, of in part.IN_PART.items():
+    for entry, of in case_sample.IN_PART.items():
         path, _, name = entry.partition("::")
         assert Path(path).exists(), entry
         assert not name or re.search(rf"(def|class) {name}\b", Path(path).read_text()), entry
         inside = entry if name else f"{path}::test_a" if Path(path).is_file() else f"{path}/test_a.py::test_a"
         nodeids = [f"{inside}[{number}]" for number in range(40)]
-        tried = [set(nodeids) - part.left_out(["tests/x.py::test_b", *nodeids], turn) for turn in range(of)]
+        tried = [
+            set(nodeids) - case_sample.left_out(["tests/x.py::test_b", *nodeids], turn) for turn in range(of)
+        ]
         assert sorted(nodeid for each in tried for nodeid in each) == sorted(nodeids)
         assert all(tried)
 

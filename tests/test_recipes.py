@@ -35,7 +35,7 @@ import {modules}
         ("streams.md", "CELERY_BEAT_SCHEDULER", "celery.app.base, django_celery_beat"),
         ("hints.md", "amqp://", "kombu.transport.pyamqp"),
         ("hints.md", "redis://", "redis"),
-        ("validity.md", "CHECKS", "httpcore, certifi, resourcepool.proxies.checking.deadline"),
+        ("health-checks.md", "CHECKS", "httpcore, certifi, resourcepool.proxies.health_check.deadline"),
     ],
 )
 def test_nothing_is_missing_after_the_install_that_a_page_names(page: str, recipe: str, modules: str) -> None:

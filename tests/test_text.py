@@ -14,8 +14,8 @@ from resourcepool.models import Proxy, Stream, Task, Timer
 from resourcepool.taskqueue import NewTask, handler, submit, submit_many, timers
 from tests.app.rows import new
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.taskqueue.consuming import consuming, finished, states, stream, task
-from tests.taskqueue.timers.handled import due, handling, over, timer
+from tests.taskqueue.consumers import consuming, finished, states, stream, task
+from tests.taskqueue.timers.runners import due, handling, over, timer
 
 NAME = "resourcepool_of_western_europe"
 MADE = {
@@ -31,8 +31,8 @@ def _on_committed_rows(transactional_db: None) -> None:
 
 @pytest.fixture(autouse=True)
 def _forgotten_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.taskqueue.handlers.of_tasks.known", {})
-    monkeypatch.setattr("resourcepool.taskqueue.timers.handling.of_timers.known", {})
+    monkeypatch.setattr("resourcepool.taskqueue.handlers.task_registry.known", {})
+    monkeypatch.setattr("resourcepool.taskqueue.timers.handlers.timer_registry.known", {})
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,17 @@
 """The admin pages."""
 
+from resourcepool.admin.base import ReadOnlyAdmin
 from resourcepool.admin.dashboard_link import DashboardAdmin
-from resourcepool.admin.generic import ReadOnlyAdmin
-from resourcepool.admin.locks.channels import BroadcastAdmin, BroadcastMessageAdmin, SubscriptionAdmin
+from resourcepool.admin.locks.channels import ChannelAdmin, MessageAdmin, SubscriptionAdmin
 from resourcepool.admin.locks.conditions import ConditionAdmin
-from resourcepool.admin.locks.names import MutexAdmin, RWLockAdmin, SemaphoreAdmin
+from resourcepool.admin.locks.locks import LockAdmin, RWLockAdmin, SemaphoreAdmin
+from resourcepool.admin.queues.queue_groups import QueueGroupAdmin
 from resourcepool.admin.queues.queues import QueueAdmin
 from resourcepool.admin.queues.servers import ServerAdmin
-from resourcepool.admin.queues.task_types import TaskTypeAdmin
 from resourcepool.admin.records import (
+    ElectionAdmin,
     EventAdmin,
     JobAdmin,
-    LeadershipAdmin,
     MoveAdmin,
     SampleAdmin,
     TicketAdmin,
@@ -23,20 +23,21 @@ from resourcepool.admin.taskqueue.streams import StreamAdmin, TaskAdmin
 from resourcepool.admin.taskqueue.timers import TimerAdmin, TimerNodeAdmin, TopicAdmin
 
 __all__ = [
-    "BroadcastAdmin",
-    "BroadcastMessageAdmin",
     "BucketAdmin",
+    "ChannelAdmin",
     "ConditionAdmin",
     "DashboardAdmin",
     "DispenserAdmin",
     "DispenserTaskAdmin",
+    "ElectionAdmin",
     "EventAdmin",
     "JobAdmin",
-    "LeadershipAdmin",
+    "LockAdmin",
+    "MessageAdmin",
     "MoveAdmin",
-    "MutexAdmin",
     "ProxyAdmin",
     "QueueAdmin",
+    "QueueGroupAdmin",
     "RWLockAdmin",
     "ReadOnlyAdmin",
     "ResourceAdmin",
@@ -46,7 +47,6 @@ __all__ = [
     "StreamAdmin",
     "SubscriptionAdmin",
     "TaskAdmin",
-    "TaskTypeAdmin",
     "TicketAdmin",
     "TimerAdmin",
     "TimerNodeAdmin",

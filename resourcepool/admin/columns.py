@@ -18,8 +18,8 @@ from django.utils.translation import gettext as _
 
 from resourcepool.dashboard.links import address
 from resourcepool.database.columns import is_seconds
-from resourcepool.events import SentenceField, shown
-from resourcepool.status.reading import UNITS, duration, exactly, with_zone
+from resourcepool.events import SentenceField, localized
+from resourcepool.status.snapshots import UNITS, duration, exact_duration, with_zone
 
 UNIT = re.compile(r" ?[(（](s|秒)[)）]$")  # at the end of a label, in each language
 
@@ -37,12 +37,12 @@ def badge(css: str, text: str) -> SafeString:
     return format_html('<span class="resourcepool-state {}">{}</span>', css, text)
 
 
-def to_list(site: AdminSite, model: Any, text: object, **wanted: object) -> SafeString | str:
+def link_to_list(site: AdminSite, model: Any, text: object, **wanted: object) -> SafeString | str:
     """Return ``text`` as a link to the rows of ``model`` that are ``wanted``; plain if the site has no such list."""
     return _link(address(site, model, "changelist", **wanted), text)
 
 
-def to_page(site: AdminSite, model: Any, key: Any, text: object) -> SafeString | str:
+def link_to_page(site: AdminSite, model: Any, key: Any, text: object) -> SafeString | str:
     """Return ``text`` as a link to the page of the row with this key; plain if the site has no such page."""
     return _link(address(site, model, "change", quote(key)), text)
 
@@ -65,7 +65,7 @@ def countdown(seconds: float, text: str, over: str) -> SafeString:
     )
 
 
-def lasted(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a duration; one below 10 s with its fraction."""
     return duration(seconds) if seconds >= 10 else _("%.2f s") % seconds
 
@@ -80,20 +80,20 @@ def ago(micros: int) -> str:
     return _("%s ago") % passed(micros)
 
 
-def lasting(micros: int) -> str:
+def for_time_since(micros: int) -> str:
     """Return the same as a duration: "for 3 h"."""
     return _("for %s") % passed(micros)
 
 
-def moment(at: datetime.datetime) -> str:
+def format_datetime(at: datetime.datetime) -> str:
     """Return "2026-11-21 03:12:07", as in logs, in the time zone that ``zone`` names."""
     return f"{_local(at):%Y-%m-%d %H:%M:%S}"
 
 
-def short_moment(at: datetime.datetime, now: datetime.datetime) -> str:
+def format_short_datetime(at: datetime.datetime, now: datetime.datetime) -> str:
     """Return a moment for a narrow column: without today's date."""
     at, now = _local(at), _local(now)
-    return f"{at:%H:%M:%S}" if at.date() == now.date() else moment(at)
+    return f"{at:%H:%M:%S}" if at.date() == now.date() else format_datetime(at)
 
 
 def zone() -> str:
@@ -121,10 +121,13 @@ def column(field: str, title: Any, spell: Callable[[Any], str], name: str = "") 
     return admin.display(description=title)(spelled)
 
 
-moments, spans = partial(column, spell=moment), partial(column, spell=lasted)
+datetime_column, duration_column = (
+    partial(column, spell=format_datetime),
+    partial(column, spell=format_duration),
+)
 
 
-def readable(fields: Iterable[Any], model: Any) -> list[Any]:
+def formatted_fields(fields: Iterable[Any], model: Any) -> list[Any]:
     """Return read-only ``fields``; seconds, moments and reasons are replaced by columns that format them."""
     spelled = _spelled(model)
     return [spelled.get(field, field) for field in fields]
@@ -135,11 +138,11 @@ def _spelled(model: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field in model._meta.fields:
         if is_seconds(field):
-            found[field.name] = column(field.name, _without_unit(field.verbose_name), spell=exactly)
+            found[field.name] = column(field.name, _without_unit(field.verbose_name), spell=exact_duration)
         elif isinstance(field, DateTimeField):
-            found[field.name] = moments(field.name, field.verbose_name)
+            found[field.name] = datetime_column(field.name, field.verbose_name)
         elif isinstance(field, SentenceField):
-            found[field.name] = column(field.name, field.verbose_name, spell=shown)
+            found[field.name] = column(field.name, field.verbose_name, spell=localized)
     return found
 
 

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import URLPattern
 
-from resourcepool.admin.generic import ReadOnlyAdmin
+from resourcepool.admin.base import ReadOnlyAdmin
 from resourcepool.dashboard.access import visible_models, visible_systems
 from resourcepool.dashboard.views import urls
 from resourcepool.history.models import Dashboard

@@ -1,4 +1,4 @@
-"""The two kinds of filters beside lists: values to choose from (``choice``), and a text to type in (``typed``)."""
+"""The two kinds of filters beside lists: values to choose from (``choice_filter``), and a text to type in (``text_filter``)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -56,7 +56,7 @@ class TextFilter(admin.SimpleListFilter):
         return queryset.none() if NUL in text else self.narrow(queryset, text)
 
 
-def choice(name: str, title: Any, options: Options, narrow: Narrow | None = None) -> type[ChoiceFilter]:
+def choice_filter(name: str, title: Any, options: Options, narrow: Narrow | None = None) -> type[ChoiceFilter]:
     """Return a filter with values to choose from.
 
     Args:
@@ -69,8 +69,8 @@ def choice(name: str, title: Any, options: Options, narrow: Narrow | None = None
     return type(f"{name}_filter", (ChoiceFilter,), about | {"narrow": staticmethod(narrow or _by_value(name))})
 
 
-def typed(name: str, title: Any, hint: Any = ITS_NAME, narrow: Narrow | None = None) -> type[TextFilter]:
-    """Return a filter with a text field; ``hint`` names the text, ``narrow`` is as in ``choice``."""
+def text_filter(name: str, title: Any, hint: Any = ITS_NAME, narrow: Narrow | None = None) -> type[TextFilter]:
+    """Return a filter with a text field; ``hint`` names the text, ``narrow`` is as in ``choice_filter``."""
     about = {"parameter_name": name, "title": title, "hint": hint}
     return type(f"{name}_filter", (TextFilter,), about | {"narrow": staticmethod(narrow or _by_value(name))})
 

@@ -9,9 +9,9 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import aware
 from resourcepool.exceptions import BadOption
-from resourcepool.operations import Line, Operation, Span
+from resourcepool.operations import DurationField, Operation, TextField
 from resourcepool.resources.state import MAX_REASON
-from resourcepool.status.reading import with_zone
+from resourcepool.status.snapshots import with_zone
 
 UNITS = [("minutes", _("minutes")), ("hours", _("hours")), ("days", _("days"))]
 
@@ -26,14 +26,14 @@ class OperationForm(forms.Form):
         super().__init__(data)
         self.operation, self.now = operation, now
         for field in operation.fields:
-            self.fields |= _of_a_line(field) if isinstance(field, Line) else _of_a_span(field)
+            self.fields |= _of_a_line(field) if isinstance(field, TextField) else _of_a_span(field)
 
     def clean(self) -> dict[str, Any]:
         super().clean()
         if self.errors:
             return self.cleaned_data
         entered = {
-            field.name: self._line(field) if isinstance(field, Line) else self._span(field)
+            field.name: self._line(field) if isinstance(field, TextField) else self._span(field)
             for field in self.operation.fields
         }
         # They share a line, where the resource keeps them.
@@ -42,44 +42,44 @@ class OperationForm(forms.Form):
             raise forms.ValidationError(text % {"most": MAX_REASON - 2})
         return entered
 
-    def _line(self, field: Line) -> str:
+    def _line(self, field: TextField) -> str:
         try:
-            line = field.checked(self.cleaned_data[field.name])
+            line = field.clean(self.cleaned_data[field.name])
         except BadOption:
-            message = _("One line of at most %(most)d printable characters.") % {"most": field.most}
+            message = _("One line of at most %(most)d printable characters.") % {"most": field.max_length}
             raise forms.ValidationError({field.name: message}) from None
-        if wrong := field.otherwise_wrong(line):
+        if wrong := field.error_for(line):
             raise forms.ValidationError({field.name: wrong})
         return line
 
-    def _span(self, field: Span) -> float | None:
+    def _span(self, field: DurationField) -> float | None:
         amount, until = self.cleaned_data.get("amount"), self.cleaned_data.get("until")
         if amount and until:
             raise forms.ValidationError(_("Say for how long or until when, not both."))
-        if not amount and not until and field.is_needed:
+        if not amount and not until and field.is_required:
             raise forms.ValidationError(_("Say for how long or until when."))
         duration = aware(until) - with_zone(self.now()) if until else None
         if amount:  # 100,000 days are still a timedelta
             duration = datetime.timedelta(**{self.cleaned_data["unit"] or "hours": amount})
         try:
-            return field.checked(duration)
+            return field.clean(duration)
         except BadOption:
             message = _("The end must be in the future, and at most 30 days from now.")
             raise forms.ValidationError(message) from None
 
 
-def _of_a_line(field: Line) -> dict[str, forms.Field]:
+def _of_a_line(field: TextField) -> dict[str, forms.Field]:
     line = forms.CharField(
         label=field.label,
-        max_length=field.most,
-        required=field.is_needed,
+        max_length=field.max_length,
+        required=field.is_required,
         widget=forms.TextInput(attrs={"class": "vTextField"}),
         help_text=field.help,
     )
     return {field.name: line}
 
 
-def _of_a_span(field: Span) -> dict[str, forms.Field]:
+def _of_a_span(field: DurationField) -> dict[str, forms.Field]:
     widget = forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
     return {
         "amount": forms.IntegerField(label=field.label, min_value=1, max_value=100_000, required=False),

@@ -10,8 +10,8 @@ from django.db import connections
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-from resourcepool.admin.asked import compares_moments, moment_of
 from resourcepool.admin.columns import zone
+from resourcepool.admin.datetime_lookups import compares_moments, moment_of
 from resourcepool.dialect import in_columns
 
 if TYPE_CHECKING:
@@ -77,4 +77,4 @@ class CappedList(DjangoChangeList):
         self.search_help_text = " ".join(filter(None, (str(self.search_help_text or ""), zone())))
         if not self.multi_page:
             self.result_list = self.paginator.page(1).object_list
-        self.model_admin.note(self.result_list)  # type: ignore[attr-defined]
+        self.model_admin.load_column_values(self.result_list)  # type: ignore[attr-defined]

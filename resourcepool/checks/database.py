@@ -8,7 +8,7 @@ from django.core.checks import Warning as CheckWarning
 from django.db import connections
 
 from resourcepool.safety.problem import Problem
-from resourcepool.safety.routing import undecided, used_aliases
+from resourcepool.safety.routing import ambiguous_models, used_aliases
 
 
 @register("resourcepool", Tags.database)
@@ -24,7 +24,7 @@ def check_databases(*, databases: Sequence[str] | None = None, **_: Any) -> list
 @register("resourcepool")
 def check_routers(**_: Any) -> list[CheckMessage]:
     """Report models that routers write to several databases (E008)."""
-    return [_message(problem) for problem in undecided()]
+    return [_message(problem) for problem in ambiguous_models()]
 
 
 def _message(problem: Problem) -> CheckMessage:

@@ -11,8 +11,8 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases.table import inherited_from
 from resourcepool.resources.models import OWN_PERMISSIONS
 from resourcepool.resources.registry import inherited_models, resource_models
-from resourcepool.resources.requests import RESERVED
-from resourcepool.resources.resource import Resource, checked_times
+from resourcepool.resources.request_builder import RESERVED_NAMES
+from resourcepool.resources.resource import Resource, parse_intervals
 from resourcepool.resources.selectors import selectable
 
 META = "Write class Meta(AbstractResource.Meta), or"
@@ -37,7 +37,7 @@ def _faults(model: Any) -> Iterator[tuple[str, str, str]]:
         names = ", ".join(lacking)
         hint = f"{META} default_permissions with {names}; then makemigrations."
         yield "W025", f"no permission to {names} it: only superusers may.", hint
-    for name in sorted(selectable(model).keys() & RESERVED):
+    for name in sorted(selectable(model).keys() & RESERVED_NAMES):
         hint = f"acquire({name}=...) is the option of that name; rename the field to select by it."
         yield "W002", f"{name!r} is no selector.", hint
 
@@ -64,7 +64,7 @@ def check_renewals(**_: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     for kind in _descendants(Resource):
         try:
-            checked_times(kind)
+            parse_intervals(kind)
         except BadOption as error:
             hint = "Make occupation_interval a third of occupation_delta or less: one renewal may be lost, one late."
             name = f"{kind.__module__}.{kind.__qualname__}"

@@ -14,16 +14,16 @@ from resourcepool import options
 from resourcepool.conf import DEFAULTS, POOL_OPTIONS, all_settings, rest_limits, rest_waits, setting, ticket_ttl
 from resourcepool.elections.models import election_models
 from resourcepool.exceptions import BadOption
+from resourcepool.health_checks.check_settings import check_settings_of
 from resourcepool.hints import choice
-from resourcepool.locks.models import Mutex
-from resourcepool.resources.quarantine import Policy
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.resources.quarantine import QuarantinePolicy
 from resourcepool.resources.registry import resource_models
-from resourcepool.resources.requests import check_option
-from resourcepool.status.alarms import Limits
+from resourcepool.resources.request_builder import check_option
+from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept, history_rows
-from resourcepool.taskqueue.abstract import operated_models
+from resourcepool.taskqueue.abstract import recorded_models
 from resourcepool.taskqueue.timers.runner import node_labels, node_version
-from resourcepool.validity.rules import rules_of
 
 
 @register("resourcepool")
@@ -35,12 +35,19 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     found = list(_unknown("RESOURCEPOOL", all_settings().keys(), DEFAULTS))
     found += _check_options("RESOURCEPOOL", {name.upper(): setting(name.upper()) for name in POOL_OPTIONS})
     of_rows, of_nodes = (ticket_ttl, history_kept, history_rows), (node_labels, node_version, rest_waits)
-    for check in (*of_rows, *of_nodes, Limits.from_settings, _check_quarantine, _check_keys, _check_prepared):
+    for check in (
+        *of_rows,
+        *of_nodes,
+        Thresholds.from_settings,
+        _check_quarantine,
+        _check_keys,
+        _check_prepared,
+    ):
         found += _wrong("", check)
     found += _check_hints()
     models: dict[str, Any] = {model._meta.label: model for model in resource_models()}
     told: set[str] = {
-        model._meta.label for model in (*election_models(), *operated_models())
+        model._meta.label for model in (*election_models(), *recorded_models())
     }  # no other options
     for name in ("POOLS", "CHECKS"):
         broken = list(_wrong("", partial(setting, name)))
@@ -48,7 +55,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
         for label in [] if broken else list(setting(name)):
             where = f"RESOURCEPOOL[{name!r}][{label!r}]"
             if label in models and name == "CHECKS":
-                found += _wrong("", partial(rules_of, models[label]))
+                found += _wrong("", partial(check_settings_of, models[label]))
             elif label in models:
                 found += _check_pool(where, setting(name)[label], POOL_OPTIONS)
             elif label in told and name == "POOLS":
@@ -56,7 +63,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
             else:
                 hint = f"There are: {', '.join(models)}."
                 found.append(Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002"))
-    return [*found, *_check_rest_limits({*models, Mutex._meta.label})]
+    return [*found, *_check_rest_limits({*models, LockRow._meta.label})]
 
 
 def _check_rest_limits(labels: Collection[str]) -> Iterator[CheckMessage]:
@@ -74,7 +81,7 @@ def _check_quarantine() -> None:
     unknown = setting("QUARANTINE").keys() - DEFAULTS["QUARANTINE"].keys()
     if unknown:
         raise BadOption("RESOURCEPOOL['QUARANTINE']", sorted(unknown, key=str), because="only base and cap")
-    Policy.from_settings()
+    QuarantinePolicy.from_settings()
 
 
 def _check_prepared() -> None:
@@ -95,14 +102,14 @@ def _check_keys() -> None:
 
 def _check_hints() -> Iterator[CheckMessage]:
     try:
-        chosen = choice.chosen()
+        chosen = choice.configured()
     except BadOption as error:
         hint = "For example 'postgresql', 'redis://localhost:6379/0' or 'amqp://localhost'; see docs/hints.md."
         yield Error(f"{error}.", hint=hint, id="resourcepool.E001")
         return
     try:
         if chosen:
-            chosen.refuse_unusable()
+            chosen.check_usable()
     except BadOption as error:
         hint = "See docs/hints.md. With None everything works as well, and waiting processes look from time to time."
         yield Error(f"{error}.", hint=hint, id="resourcepool.E012")

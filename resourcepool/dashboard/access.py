@@ -1,4 +1,4 @@
-"""What somebody may see: the pools whose resources they may view, and queues if they may view task types."""
+"""What somebody may see: the pools whose resources they may view, and queues if they may view queue groups."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from resourcepool.jobs import CHECK
-from resourcepool.locks.channels.models import Broadcast, Subscription
-from resourcepool.locks.models import Mutex, Notification, RWLockPermit, SemaphorePermit
-from resourcepool.queues.models import TaskType
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Subscription
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.locks.models import Notification, RWLockPermit, SemaphorePermit
+from resourcepool.queues.models import QueueGroup
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.jobs import JobStatus
 from resourcepool.taskqueue.dispenser.models import Dispenser
@@ -21,32 +23,32 @@ from resourcepool.taskqueue.timers.models import Timer, Topic
 
 # What the dashboard shows besides pools, to whoever may view this model.
 SYSTEMS: dict[str, Any] = {
-    "queues": TaskType,
+    "queues": QueueGroup,
     "streams": Stream,
     "tasks": Task,
     "dispensers": Dispenser,
     "topics": Topic,
     "timers": Timer,
-    "locks": Mutex,
+    "locks": LockRow,
     "semaphores": SemaphorePermit,
     "rwlocks": RWLockPermit,
     "conditions": Notification,
-    "channels": Broadcast,
+    "channels": ChannelRow,
     "subscriptions": Subscription,
 }
 
 
 def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:
     """Return the resource models whose rows the user of ``request`` may view; none for anybody else."""
-    return [model for model in resource_models() if may_view(site, request, model)]
+    return [model for model in resource_models() if can_view(site, request, model)]
 
 
 def visible_systems(site: AdminSite, request: HttpRequest) -> set[str]:
     """Return those of ``SYSTEMS`` that the user of ``request`` may see; "tasks", "timers": with their errors."""
-    return {name for name, model in SYSTEMS.items() if may_view(site, request, model)}
+    return {name for name, model in SYSTEMS.items() if can_view(site, request, model)}
 
 
-def may_view(site: AdminSite, request: HttpRequest, model: Any) -> bool:
+def can_view(site: AdminSite, request: HttpRequest, model: Any) -> bool:
     """Tell whether the user of ``request`` may view rows of ``model``, as far as this admin site says."""
     if site.is_registered(model):
         return site.get_model_admin(model).has_view_permission(request)

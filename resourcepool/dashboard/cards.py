@@ -6,19 +6,19 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from resourcepool.dashboard.access import visible_jobs
-from resourcepool.dashboard.cells import PLACE, bands, squares
+from resourcepool.dashboard.cells import KEY_PLACEHOLDER, bands, resource_squares
 from resourcepool.dashboard.chart import Chart, Series, chart
+from resourcepool.dashboard.containers import KINDS, container_panel
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.locks import condition_panel, lock_panel
-from resourcepool.dashboard.places import KINDS, place_panel
 from resourcepool.dashboard.queues import panel
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.state import State, Verdict
-from resourcepool.status.activity import Happenings, Point, Span, happenings, trends, up_to_now
+from resourcepool.status.activity import ChartRange, Point, RecentEvents, recent_events, trends, up_to_now
 from resourcepool.status.alarms import alarms_of
-from resourcepool.status.grid import MOST, Cell, grid
+from resourcepool.status.grid import MAX_CELLS, Cell, grid
 from resourcepool.status.jobs import jobs
 from resourcepool.status.pools import PoolStatus, pools
 from resourcepool.waiting.models import Ticket
@@ -27,7 +27,9 @@ MOST_ALARMS = 100
 IMPORT = "manage.py resourcepool_import proxies.csv"
 
 
-def overview(models: Sequence[Any], span: Span, links: Links, systems: Collection[str] = ()) -> dict[str, Any]:
+def overview(
+    models: Sequence[Any], span: ChartRange, links: Links, systems: Collection[str] = ()
+) -> dict[str, Any]:
     """Return what the page shows: how the pools of ``models`` stand, with six queries if all are in one database.
 
     Args:
@@ -40,12 +42,12 @@ def overview(models: Sequence[Any], span: Span, links: Links, systems: Collectio
     """
     standing, done = pools(models), visible_jobs(jobs(), models)
     labels = [pool.label for pool in standing]
-    happened, history = happenings(labels), trends(labels, span)
-    cells = grid([model for model, pool in zip(models, standing, strict=True) if 0 < pool.total <= MOST])
+    happened, history = recent_events(labels), trends(labels, span)
+    cells = grid([model for model, pool in zip(models, standing, strict=True) if 0 < pool.total <= MAX_CELLS])
     cards = []
     for number, (model, pool) in enumerate(zip(models, standing, strict=True)):
         label = pool.label.lower()
-        seen = happened.get(label, Happenings()) if model.pool.keeps_history else None
+        seen = happened.get(label, RecentEvents()) if model.pool.keeps_history else None
         points = up_to_now(history[label], _now(pool, seen), span) if any(history[label]) else []
         cards.append(
             _card(f"rp{number}", model, pool, cells.get(pool.label, []), links)
@@ -55,11 +57,11 @@ def overview(models: Sequence[Any], span: Span, links: Links, systems: Collectio
             }
         )
     queues = panel(links) if "queues" in systems else None
-    panels = {system: place_panel(links, system, systems) for system in KINDS}
+    panels = {system: container_panel(links, system, systems) for system in KINDS}
     locks = lock_panel(links, systems)
     read = {system: [row.one for row in found.rows] for system, found in panels.items()}
     alarms = alarms_of(
-        *(standing, done, open_leaks(labels), queues.task_types if queues else ()),
+        *(standing, done, open_leaks(labels), queues.queue_groups if queues else ()),
         *(read["streams"], read["dispensers"], read["topics"], locks.found, read["channels"]),
     )
     return panels | {
@@ -75,15 +77,17 @@ def overview(models: Sequence[Any], span: Span, links: Links, systems: Collectio
 
 
 def _card(card: str, model: Any, pool: PoolStatus, cells: list[Cell], links: Links) -> dict[str, Any]:
-    is_single = pool.total <= MOST  # whether each square is one resource
+    is_single = pool.total <= MAX_CELLS  # whether each square is one resource
     return {
         "id": card,
         "pool": pool,
-        "address": links.list(model),
-        "line": links.list(Ticket, pool=pool.label.lower()) if pool.waiters else "",
-        "bad": links.list(model, verdict=Verdict.BAD.value),
-        "segments": segments(pool, lambda state: links.list(model, state=state.value)),
-        "squares": squares(cells, links.page(model, PLACE), card) if is_single else bands(pool.counts),
+        "address": links.changelist(model),
+        "line": links.changelist(Ticket, pool=pool.label.lower()) if pool.waiters else "",
+        "bad": links.changelist(model, verdict=Verdict.BAD.value),
+        "segments": segments(pool, lambda state: links.changelist(model, state=state.value)),
+        "squares": resource_squares(cells, links.change_page(model, KEY_PLACEHOLDER), card)
+        if is_single
+        else bands(pool.counts),
         "is_single": is_single,
         "each": round(pool.total / 100),
         "hint": _hint(model),  # what to type while the pool is empty
@@ -115,7 +119,7 @@ def charts(points: Sequence[Point | None]) -> list[Chart]:
     ]
 
 
-def _now(pool: PoolStatus, happened: Happenings | None) -> Point:
+def _now(pool: PoolStatus, happened: RecentEvents | None) -> Point:
     return Point(
         leased=pool.counts[State.LEASED],
         capacity=pool.working,

@@ -8,40 +8,40 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from resourcepool.events import shown
+from resourcepool.events import localized
 from resourcepool.resources.state import State
 from resourcepool.status.grid import Cell
-from resourcepool.status.reading import duration
+from resourcepool.status.snapshots import duration
 
 BANDS = 100
-PLACE = "0pk0"  # stands for the key in the address of a page
+KEY_PLACEHOLDER = "0pk0"  # stands for the key in the address of a page
 
 
-def squares(cells: Sequence[Cell], address: str, card: str) -> SafeString:
+def resource_squares(cells: Sequence[Cell], address: str, card: str) -> SafeString:
     """Return a square for each resource, which leads to its page.
 
     Args:
         address: of the page of the resource with the key PLACE; "" when there is none.
         card: what the ids of the squares begin with, so that the focus is found again after a renewal.
     """
-    words = Words()
-    return marks(((cell.state.value, words.of(cell), cell.pk) for cell in cells), address, card)
+    words = CellDescriber()
+    return render_squares(((cell.state.value, words.of(cell), cell.pk) for cell in cells), address, card)
 
 
-def marks(cells: Iterable[tuple[str, str, Any]], address: str, group: str) -> SafeString:
-    """Return a square for each (class, what it says, key); see ``squares``."""
+def render_squares(cells: Iterable[tuple[str, str, Any]], address: str, group: str) -> SafeString:
+    """Return a square for each (class, what it says, key); see ``resource_squares``."""
     texts = [(css, group, index, text, key) for index, (css, text, key) in enumerate(cells)]
     if not address:
         plain = (
             '<span class="rp-cell rp-{}" id="{}-{}" title="{}" tabindex="0" role="img" aria-label="{}"></span>'
         )
         return format_html_join("", plain, ((*text, text[-1]) for *text, _key in texts))
-    before, _place, after = address.partition(PLACE)
+    before, _place, after = address.partition(KEY_PLACEHOLDER)
     linked = '<a class="rp-cell rp-{}" id="{}-{}" title="{}" href="{}"></a>'
     return format_html_join("", linked, ((*text, f"{before}{quote(key)}{after}") for *text, key in texts))
 
 
-class Words:
+class CellDescriber:
     """Says what resources are doing; looks each word up once, because there are a thousand."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Words:
         name = f"{cell.name}, " if cell.name else ""
         line = f"{cell.pk}: {name}{self._states[cell.state]}"
         if cell.note:
-            line += f" ({shown(cell.note)})"
+            line += f" ({localized(cell.note)})"
         if cell.held is not None:
             line += ", " + self._held % duration(cell.held)
         if cell.ends is not None:
@@ -63,15 +63,15 @@ class Words:
 
 def bands(counts: Mapping[State, int]) -> SafeString:
     """Return a hundred squares, shared out by how many resources are in each state."""
-    shares = shared_out(counts, BANDS)
-    marks = (state for state, share in shares.items() for _mark in range(share))
+    shares = proportional_shares(counts, BANDS)
+    render_squares = (state for state, share in shares.items() for _mark in range(share))
     return format_html(
         '<span class="rp-bands" aria-hidden="true">{}</span>',
-        format_html_join("", '<span class="rp-cell rp-{}"></span>', ((state,) for state in marks)),
+        format_html_join("", '<span class="rp-cell rp-{}"></span>', ((state,) for state in render_squares)),
     )
 
 
-def shared_out(counts: Mapping[State, int], places: int) -> dict[State, int]:
+def proportional_shares(counts: Mapping[State, int], places: int) -> dict[State, int]:
     """Divide ``places`` in proportion to ``counts``; each count above 0 gets at least one."""
     total = sum(counts.values())
     if not total:

@@ -53,7 +53,7 @@ def chart(title: str, series: Sequence[Series]) -> Chart:
         shapes=[(one.css, DRAW[one.style](one.values, top)) for one in series],
         gaps=area(missing, 1.0),
         top=number(top),
-        text=". ".join(in_words(one) for one in series),
+        text=". ".join(localized(one) for one in series),
         key=[(one.css, one.name) for one in series] if len(series) > 1 else [],
     )
 
@@ -66,7 +66,7 @@ def nice_top(highest: float) -> float:
     return next(step * size for step in (1, 2, 5, 10) if step * size >= highest)
 
 
-def in_words(series: Series) -> str:
+def localized(series: Series) -> str:
     known = [value for value in series.values if value is not None]
     if not known:
         return _("%(name)s: nothing is known") % {"name": series.name}

@@ -14,7 +14,7 @@ from resourcepool.jobs import Job
 from resourcepool.locks.channels.models import Subscription
 from resourcepool.queues.models import Move, Queue, Server
 from resourcepool.resources.state import State
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from resourcepool.status.alarm import (
     ABOUT_CHANNELS,
     ABOUT_DISPENSERS,
@@ -23,7 +23,7 @@ from resourcepool.status.alarm import (
     ABOUT_STREAMS,
     ABOUT_TIMERS,
     Alarm,
-    Kind,
+    AlarmKind,
 )
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.taskqueue.dispenser.models import DispenserTask
@@ -32,27 +32,27 @@ from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.waiting.models import Ticket
 
 # The list that shows what an alarm is about: a model, and which of its rows.
-OF_POOLS: dict[Kind, tuple[Any, dict[str, str]]] = {
-    **dict.fromkeys((Kind.NOTHING_IN_SERVICE, Kind.EXHAUSTED, Kind.STARVED), (Ticket, {})),
-    Kind.LEAKED: (Event, {"what": What.LEAKED.value, "past": "hour"}),
+OF_POOLS: dict[AlarmKind, tuple[Any, dict[str, str]]] = {
+    **dict.fromkeys((AlarmKind.NOTHING_IN_SERVICE, AlarmKind.EXHAUSTED, AlarmKind.STARVED), (Ticket, {})),
+    AlarmKind.LEAKED: (Event, {"what": EventKind.LEAKED.value, "past": "hour"}),
 }
 # Of other systems: also the parameter that names the stream, topic, ...; the kind of the alarm decides first.
-OF_KINDS: dict[Kind, tuple[Any, str, dict[str, str]]] = {
-    Kind.UNOWNED: (Queue, "task_type", {"standing": "ownerless"}),
-    Kind.DRAIN_OVERDUE: (Queue, "task_type", {"standing": "asked"}),
-    Kind.FLAPPING: (Move, "task_type", {}),
-    Kind.BLOCKED: (Task, "stream", {"standing": Task.State.BLOCKED.value}),
-    Kind.DEAD_TASKS: (Task, "stream", {"standing": Task.State.DEAD.value}),
-    Kind.UNTAKEN_TIMERS: (Timer, "topic", {"standing": "handed"}),
-    Kind.FAILED_TASKS: (DispenserTask, "dispenser", {"state": DispenserTask.State.FAILED.value}),
-    Kind.DEAD_TIMERS: (Timer, "topic", {"standing": "dead"}),
+OF_KINDS: dict[AlarmKind, tuple[Any, str, dict[str, str]]] = {
+    AlarmKind.UNOWNED: (Queue, "queue_group", {"status": "unowned"}),
+    AlarmKind.DRAIN_OVERDUE: (Queue, "queue_group", {"status": "asked"}),
+    AlarmKind.FLAPPING: (Move, "queue_group", {}),
+    AlarmKind.BLOCKED: (Task, "stream", {"status": Task.State.BLOCKED.value}),
+    AlarmKind.DEAD_TASKS: (Task, "stream", {"status": Task.State.DEAD.value}),
+    AlarmKind.UNCLAIMED_TIMERS: (Timer, "topic", {"status": "handed"}),
+    AlarmKind.FAILED_TASKS: (DispenserTask, "dispenser", {"state": DispenserTask.State.FAILED.value}),
+    AlarmKind.DEAD_TIMERS: (Timer, "topic", {"status": "dead"}),
 }
 OF_SYSTEMS: dict[str, tuple[Any, str, dict[str, str]]] = {
-    ABOUT_QUEUES: (Server, "task_type", {}),
-    ABOUT_STREAMS: (Task, "stream", {"standing": "unfinished"}),
+    ABOUT_QUEUES: (Server, "queue_group", {}),
+    ABOUT_STREAMS: (Task, "stream", {"status": "unfinished"}),
     ABOUT_DISPENSERS: (DispenserTask, "dispenser", {"state": DispenserTask.State.READY.value}),
-    ABOUT_TIMERS: (Timer, "topic", {"standing": "due"}),
-    ABOUT_CHANNELS: (Subscription, "channel", {"standing": "durable"}),
+    ABOUT_TIMERS: (Timer, "topic", {"status": "due"}),
+    ABOUT_CHANNELS: (Subscription, "channel", {"status": "durable"}),
 }
 
 
@@ -76,18 +76,18 @@ class Links:
 
     def list(self, model: Any, **wanted: str) -> str:
         """Return the list of the rows that are ``wanted``."""
-        return address(self._site, model, "changelist", **wanted) if self._may_view(model) else ""
+        return address(self._site, model, "changelist", **wanted) if self._can_view(model) else ""
 
     def page(self, model: Any, key: Any) -> str:
         """Return the page of the row with this key."""
-        return address(self._site, model, "change", quote(key)) if self._may_view(model) else ""
+        return address(self._site, model, "change", quote(key)) if self._can_view(model) else ""
 
     def problem(self, alarm: Alarm) -> str:
         """Return the list that shows what an alarm is about."""
         kind = alarm.kind
-        if kind in (Kind.JOB_FAILED, Kind.CHECKER_BROKEN, Kind.SWEEP_STALE):
+        if kind in (AlarmKind.JOB_FAILED, AlarmKind.CHECKER_BROKEN, AlarmKind.SWEEP_STALE):
             return self.list(Job)
-        if kind in (Kind.EXPIRED, Kind.CHECK_STALE):
+        if kind in (AlarmKind.EXPIRED, AlarmKind.CHECK_STALE):
             return self.list(apps.get_model(alarm.pool), state=State.FREE.value)
         if kind in OF_POOLS:
             model, wanted = OF_POOLS[kind]
@@ -97,10 +97,10 @@ class Links:
             return ""
         if (about := f"{system}: %s") == ABOUT_LOCKS:
             of_kind, _space, name = name.partition(" ")
-            return self.list(LockKind(of_kind).model, standing="waited", q=name)
+            return self.list(LockKind(of_kind).model, status="waited", q=name)
         model, column, wanted = OF_KINDS.get(kind) or OF_SYSTEMS[about]
         return self.list(model, **{column: name, **wanted})
 
-    def _may_view(self, model: Any) -> bool:
+    def _can_view(self, model: Any) -> bool:
         site = self._site
         return site.is_registered(model) and site.get_model_admin(model).has_view_permission(self._request)

@@ -1,4 +1,4 @@
-"""What the dashboard shows of task types: their servers, each with its queues, and what moved last."""
+"""What the dashboard shows of queue groups: their servers, each with its queues, and what moved last."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from django.db import DatabaseError
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from resourcepool.dashboard.cells import PLACE, marks
+from resourcepool.dashboard.cells import KEY_PLACEHOLDER, render_squares
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.labels import spelled
-from resourcepool.queues.models import Move, Queue, Server, TaskType
+from resourcepool.labels import format_labels
+from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.status.queues.alarms import is_stalled
 from resourcepool.status.queues.moves import latest_moves
+from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
 from resourcepool.status.queues.queues import QueueCell, cells
-from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus, task_types
-from resourcepool.status.reading import duration
+from resourcepool.status.snapshots import duration
 
-MOST_CARDS = 20
-MOST_SERVERS = 100  # rows of one card
-MOST_SQUARES = 2_000  # on the page; queues beyond that are drawn as bars
-MOST_MOVES = 5
+MAX_CARDS = 20
+MAX_SERVER_ROWS = 100  # rows of one card
+MAX_SQUARES = 2_000  # on the page; queues beyond that are drawn as bars
+MAX_MOVES = 5
 LATE = 2  # heartbeats after which one is late
 HAD, ASKED, RETIRING, UNOWNED = "leased", "draining", "retired", "quarantined"
 
@@ -54,36 +54,36 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """All task types; ``trouble``: why nothing is known about them; ``more``: how many are not shown."""
+    """All queue groups; ``error``: why nothing is known about them; ``more``: how many are not shown."""
 
-    task_types: Sequence[TaskTypeStatus] = ()
+    queue_groups: Sequence[QueueGroupStatus] = ()
     cards: Sequence[dict[str, Any]] = ()
-    trouble: str = ""
+    error: str = ""
 
     @property
     def more(self) -> int:
-        """How many task types are not shown."""
-        return len(self.task_types) - len(self.cards)
+        """How many queue groups are not shown."""
+        return len(self.queue_groups) - len(self.cards)
 
 
 def panel(links: Links) -> Panel:
-    """Return how the task types stand, or why they cannot be read: seven queries, one if there is none."""
+    """Return how the queue groups stand, or why they cannot be read: seven queries, one if there is none."""
     try:
-        found = task_types()
+        found = queue_groups()
         if not found:
             return Panel()
-        shown, moved = found[:MOST_CARDS], latest_moves()
+        shown, moved = found[:MAX_CARDS], latest_moves()
         where = cells(small(shown))
     except (ResourcePoolError, DatabaseError) as error:
         is_ours = isinstance(error, ResourcePoolError)
-        return Panel(trouble=str(error) if is_ours else _("the server's log says more"))
+        return Panel(error=str(error) if is_ours else _("the server's log says more"))
     cards = [card(f"rpq{n}", one, where.get(one.pk), moved, links) for n, one in enumerate(shown)]
     return Panel(found, cards)
 
 
-def small(found: Iterable[TaskTypeStatus]) -> list[int]:
+def small(found: Iterable[QueueGroupStatus]) -> list[int]:
     """Return the keys of those whose queues all fit on the page, the smallest first."""
-    keys, left = [], MOST_SQUARES
+    keys, left = [], MAX_SQUARES
     for one in sorted(found, key=lambda one: one.queues):
         left -= one.queues
         if left >= 0:
@@ -92,35 +92,35 @@ def small(found: Iterable[TaskTypeStatus]) -> list[int]:
 
 
 def card(
-    name: str, one: TaskTypeStatus, where: Sequence[QueueCell] | None, moved: Mapping[str, Any], links: Links
+    name: str, one: QueueGroupStatus, where: Sequence[QueueCell] | None, moved: Mapping[str, Any], links: Links
 ) -> dict[str, Any]:
-    """Return the card of a task type, whose id is ``name``; ``where``: its queues, or None when bars are drawn."""
+    """Return the card of a queue group, whose id is ``name``; ``where``: its queues, or None when bars are drawn."""
     to = {  # addresses; "" when there is none
-        "page": links.page(TaskType, one.pk),
-        "servers": links.list(Server, task_type=one.name),
-        "queues": links.list(Queue, task_type=one.name),
-        "unowned": links.list(Queue, task_type=one.name, standing="ownerless") if one.unowned else "",
-        "asked": links.list(Queue, task_type=one.name, standing="asked") if one.asked_for else "",
-        "moves": links.list(Move, task_type=one.name),
+        "page": links.change_page(QueueGroup, one.pk),
+        "servers": links.changelist(Server, queue_group=one.name),
+        "queues": links.changelist(Queue, queue_group=one.name),
+        "unowned": links.changelist(Queue, queue_group=one.name, status="unowned") if one.unowned else "",
+        "asked": links.changelist(Queue, queue_group=one.name, status="asked") if one.asked_for else "",
+        "moves": links.changelist(Move, queue_group=one.name),
     }
     return {
         "id": name,
         "one": one,
         "rows": rows(one, where, links, name),
-        "more": max(0, len(one.servers) - MOST_SERVERS),
+        "more": max(0, len(one.servers) - MAX_SERVER_ROWS),
         "is_single": where is not None,
-        "moves": list(moved.get(one.name, ()))[:MOST_MOVES],
+        "moves": list(moved.get(one.name, ()))[:MAX_MOVES],
         "to": to,
     }
 
 
-def rows(one: TaskTypeStatus, where: Sequence[QueueCell] | None, links: Links, name: str) -> list[Row]:
+def rows(one: QueueGroupStatus, where: Sequence[QueueCell] | None, links: Links, name: str) -> list[Row]:
     """Return a row for unassigned queues, if there are any, and one for each server, dead servers first."""
-    servers = sorted(one.servers, key=lambda server: (server.is_alive, server.pk))[:MOST_SERVERS]
+    servers = sorted(one.servers, key=lambda server: (server.is_alive, server.pk))[:MAX_SERVER_ROWS]
     known = {server.pk for server in one.servers}
     lost = one.unowned - sum(server.queues for server in one.servers if not server.is_alive)
     most = max([lost, 1, *(server.queues for server in servers)])
-    words, queue = Words(one), links.page(Queue, PLACE)
+    words, queue = Words(one), links.change_page(Queue, KEY_PLACEHOLDER)
     of: dict[int | None, list[QueueCell]] = {}
     for cell in where or ():
         of.setdefault(cell.owner if cell.owner in known else None, []).append(cell)
@@ -128,8 +128,10 @@ def rows(one: TaskTypeStatus, where: Sequence[QueueCell] | None, links: Links, n
     def row(server: ServerStatus | None, queues: int, asked_for: int) -> Row:
         key = server.pk if server else None
         state, word = standing(server, one)
-        squares = marks(map(words.of, of.get(key, ())), queue, f"{name}-{key or 0}")
-        labels, address = (spelled(server.labels), links.page(Server, server.pk)) if server else ("", "")
+        squares = render_squares(map(words.of, of.get(key, ())), queue, f"{name}-{key or 0}")
+        labels, address = (
+            (format_labels(server.labels), links.change_page(Server, server.pk)) if server else ("", "")
+        )
         had, asked = 100 * (queues - asked_for) / most, 100 * asked_for / most
         return Row(
             *(server, f"{name}-server-{key}", address, state, word, labels, queues, asked_for, squares),
@@ -140,13 +142,13 @@ def rows(one: TaskTypeStatus, where: Sequence[QueueCell] | None, links: Links, n
     return nobody + [row(server, server.queues, server.asked_for) for server in servers]
 
 
-def standing(server: ServerStatus | None, one: TaskTypeStatus) -> tuple[str, str]:
+def standing(server: ServerStatus | None, one: QueueGroupStatus) -> tuple[str, str]:
     """Return how a server is, for the style sheet and for people."""
     if server is None:
         return "dead", ""
     if not server.is_alive:
         return "dead", _("judged dead")
-    if is_stalled(one, server.queues, server.stirred, server.in_hand):
+    if is_stalled(one, server.queues, server.last_activity, server.in_hand):
         return "dead", _("hangs")
     word = _("draining") if server.is_draining else _("up")
     if server.heartbeat > LATE * one.heartbeat_every:
@@ -157,7 +159,7 @@ def standing(server: ServerStatus | None, one: TaskTypeStatus) -> tuple[str, str
 class Words:
     """Says where queues are; looks each word up once, because there may be two thousand."""
 
-    def __init__(self, one: TaskTypeStatus) -> None:
+    def __init__(self, one: QueueGroupStatus) -> None:
         self._names = {server.pk: str(server) for server in one.servers}
         self._alive = {server.pk for server in one.servers if server.is_alive}
         self._had, self._nobody, self._dead = _("had by %s"), _("without owner"), _("judged dead")

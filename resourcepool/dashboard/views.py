@@ -20,7 +20,7 @@ from resourcepool.dashboard.access import visible_models, visible_systems
 from resourcepool.dashboard.cards import overview
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.status.activity import Span
+from resourcepool.status.activity import ChartRange
 
 EVERY = 5  # seconds between two looks
 
@@ -62,7 +62,7 @@ def page(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
         **site.each_context(request),
         **_overview(request, site),
         "title": _("Dashboard"),
-        "spans": list(Span),  # a template would call the class
+        "spans": list(ChartRange),  # a template would call the class
         "every": EVERY,
         "is_nav_sidebar_enabled": False,
     }
@@ -85,6 +85,6 @@ def _overview(request: HttpRequest, site: AdminSite) -> dict[str, Any]:
     if not models and not systems:
         raise PermissionDenied
     chosen = request.GET.get("span", "")
-    span = Span(chosen) if chosen in list(Span) else Span.HOUR
+    span = ChartRange(chosen) if chosen in list(ChartRange) else ChartRange.HOUR
     shown = overview(models, span, Links(site, request), systems)
     return {"shown": shown, "now": timezone.now()}

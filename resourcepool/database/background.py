@@ -12,8 +12,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.connection import ConnectionProxy
 
 from resourcepool import dialect
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
+from resourcepool.database.timeouts import statement_timeout
 
 QUIET_WITHIN = 1.0  # seconds for which a fork, or the exit, waits for the statements of background threads
 
@@ -40,7 +40,7 @@ def start(name: str, work: Callable[[], object]) -> threading.Thread:
 
 
 @contextlib.contextmanager
-def contained(failed: str, *about: object) -> Iterator[None]:
+def log_errors(failed: str, *about: object) -> Iterator[None]:
     """Log an exception in the block as ``failed``, and go on: an error of one lease must not affect the others.
 
     This includes SystemExit: a signal receiver that wants to end the process would only end this thread.
@@ -125,7 +125,7 @@ def own_connections() -> Iterator[OwnConnections]:
     with own_turn() as turn:
         own = OwnConnections(turn)
         try:
-            with answer_timeout(), own.in_place():
+            with statement_timeout(), own.in_place():
                 yield own
         finally:
             own.discard()
@@ -148,7 +148,7 @@ def own_turn() -> Iterator[threading.RLock]:
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def background_paused() -> Iterator[None]:
     """Let the background threads finish their statements, for a second at most, and begin no more meanwhile."""
     _before_fork()
     try:

@@ -32,7 +32,7 @@ class Loop:
         turn: Callable[[], float],
         has_work: Callable[[], bool],
         *,
-        rests_after: float,
+        idle_timeout: float,
     ) -> None:
         """Prepare it; ``start`` begins.
 
@@ -43,14 +43,14 @@ class Loop:
             has_work: whether there is something to do, now or later.
         """
         self.wakeup = wakeup
-        self.rests_after = rests_after
+        self.idle_timeout = idle_timeout
         self._name, self._turn, self._has_work = name, turn, has_work
         self.thread = Daemon(name, self._run)
 
     @property
     def is_alive(self) -> bool:
         """Whether its thread runs, or was never needed."""
-        return self.thread.is_well
+        return self.thread.is_healthy
 
     def start(self) -> None:
         """Start the thread unless it runs.
@@ -58,7 +58,7 @@ class Loop:
         Raises:
             RuntimeError: there can be no more threads.
         """
-        self.thread.see_to()
+        self.thread.ensure_started()
 
     def _run(self) -> None:
         with own_connections() as own:
@@ -73,7 +73,7 @@ class Loop:
                 if self._has_work() or not own.are_open:
                     self.wakeup.sleep_until(wake_at)
                     continue
-                self.wakeup.sleep_until(min(wake_at, monotonic() + self.rests_after))
+                self.wakeup.sleep_until(min(wake_at, monotonic() + self.idle_timeout))
                 if not self._has_work():
                     with own.turn:
                         own.close()

@@ -10,8 +10,8 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import GuardOutsideTransaction
 
 A_MINUTE = 60.0  # seconds
@@ -42,7 +42,7 @@ def callers_blocks(connection: BaseDatabaseWrapper) -> list[Any]:
     return [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
 
 
-def limit_silence(connection: BaseDatabaseWrapper, ttl: float = A_MINUTE) -> None:
+def set_idle_timeout(connection: BaseDatabaseWrapper, ttl: float = A_MINUTE) -> None:
     """Make the server end the open transaction, if any, after about ``ttl`` seconds without a statement.
 
     A host that vanishes in a transaction would otherwise keep its rows locked until the server notices, which takes
@@ -50,12 +50,12 @@ def limit_silence(connection: BaseDatabaseWrapper, ttl: float = A_MINUTE) -> Non
     """
     blocks = connection.atomic_blocks
     if blocks and not getattr(blocks[0], "_from_testcase", False):
-        with answer_timeout():
+        with statement_timeout():
             retrying(connection, partial(dialect.limit_idle, connection, max(ttl, SHORTEST_SILENCE)))
 
 
 @contextlib.contextmanager
-def guarding(using: str, ensure_held: Callable[[], object], called: str) -> Iterator[None]:
+def guard_transaction(using: str, ensure_held: Callable[[], object], called: str) -> Iterator[None]:
     """Begin a ``guard()``: the open ``atomic`` block rolls back if this one raises, even if the error is caught.
 
     Raises:

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool import dialect
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import BRIEF, DbNow, KeyField, brief_transaction
+from resourcepool.dialect import SHORT_LOCK_WAIT, DbNow, KeyField, short_transaction
 from resourcepool.options import DAY
 
 KEPT = DAY  # seconds; a transaction is sent again for a few
@@ -46,8 +46,8 @@ class Receipt(models.Model):
         return f"{self.writer}: {self.number}"
 
 
-def once(
-    connection: BaseDatabaseWrapper, work: Callable[[], Result], *, wait: int = BRIEF, **limits: Any
+def commit_once(
+    connection: BaseDatabaseWrapper, work: Callable[[], Result], *, wait: int = SHORT_LOCK_WAIT, **limits: Any
 ) -> Result:
     """Return what ``work`` returns. It runs in one transaction that is committed once, however often it is sent.
 
@@ -55,7 +55,7 @@ def once(
 
     Args:
         wait: whole seconds for which a statement waits for a lock.
-        limits: see ``brief_transaction``.
+        limits: see ``short_transaction``.
 
     Raises:
         DatabaseUnavailable: nothing was changed, or it is not known.
@@ -66,7 +66,7 @@ def once(
 
         def send() -> Result:
             is_callers = connection.in_atomic_block or not connection.get_autocommit()
-            with brief_transaction(connection, wait=wait, **limits):
+            with short_transaction(connection, wait=wait, **limits):
                 # First: this waits for a try whose COMMIT is still on its way.
                 if is_callers or _leave(connection, writer, number):
                     told[:] = [work()]

@@ -16,10 +16,10 @@ from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.database.answers import Try
 from resourcepool.database.clock import monotonic
-from resourcepool.dialect import Trouble
-from resourcepool.events import say
+from resourcepool.database.timeouts import StatementAttempt
+from resourcepool.dialect import ErrorKind
+from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable, NotMigrated, ResourcePoolError
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ def retrying(
     handled = sys.exc_info()[1]
     try:
         for turn in range(TRIES):
-            this = Try(connection)
+            this = StatementAttempt(connection)
             try:
                 with this:
                     if unsure and settle:
@@ -70,13 +70,15 @@ def retrying(
             except (DatabaseError, InterfaceError) as error:
                 if (signal := _hidden_by(error, connection, handled)) is not None:
                     raise signal from None
-                trouble = dialect.trouble(connection, error)
-                if trouble is Trouble.BUSY and busy is not None:
+                error_kind = dialect.error_kind(connection, error)
+                if error_kind is ErrorKind.BUSY and busy is not None:
                     return busy()
-                unsure = unsure or trouble is Trouble.DISCONNECTED
-                refuses = trouble in (Trouble.REFUSED, Trouble.LOGIN)
+                unsure = unsure or error_kind is ErrorKind.DISCONNECTED
+                refuses = error_kind in (ErrorKind.REFUSED, ErrorKind.LOGIN)
                 is_last = turn == TRIES - 1 or (refuses and not unsure)
-                _raise_if_final(connection, error, trouble, this, is_last=is_last or monotonic() > gives_up_at)
+                _raise_if_final(
+                    connection, error, error_kind, this, is_last=is_last or monotonic() > gives_up_at
+                )
                 time.sleep(random.uniform(0, 0.03 * 2**turn))  # noqa: S311 (jitter, not a secret)
     except (DatabaseError, InterfaceError, ResourcePoolError, Unsettled):
         raise
@@ -106,30 +108,35 @@ def _hidden_by(
 
 
 def _raise_if_final(
-    connection: BaseDatabaseWrapper, error: Exception, trouble: Trouble | None, this: "Try", *, is_last: bool
+    connection: BaseDatabaseWrapper,
+    error: Exception,
+    error_kind: ErrorKind | None,
+    this: "StatementAttempt",
+    *,
+    is_last: bool,
 ) -> None:
     """Raise, unless the statement may be sent again."""
     said = _said("database", connection, error, this)
-    if trouble is Trouble.NOT_MIGRATED:
+    if error_kind is ErrorKind.NOT_MIGRATED:
         raise NotMigrated(_said("not_migrated", connection, error, this)) from error
-    if trouble is None or connection.in_atomic_block:
+    if error_kind is None or connection.in_atomic_block:
         raise error
-    if trouble is Trouble.DISCONNECTED:
+    if error_kind is ErrorKind.DISCONNECTED:
         dialect.close_quietly(connection)  # the driver may have closed it already, and then raises
     if is_last or this.is_over:
         final = DatabaseUnavailable(said)
-        final.is_login = trouble is Trouble.LOGIN
+        final.is_login = error_kind is ErrorKind.LOGIN
         raise final from error
     logger.debug("%s; trying again", said)
 
 
-def rows_read(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Any]:
+def fetch_rows(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Any]:
     """Return the rows of this SELECT; raises as ``retrying``."""
     return retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))
 
 
-def _said(code: str, connection: BaseDatabaseWrapper, error: Exception, this: "Try") -> str:
+def _said(code: str, connection: BaseDatabaseWrapper, error: Exception, this: "StatementAttempt") -> str:
     """Return the database and its error message, without the excerpt of the statement that PostgreSQL adds."""
     said, _, _ = str(error).partition("\nLINE ")
     late = f" (no answer within {this.limit:g} s)" if this.is_over else ""
-    return say(code, alias=repr(connection.alias), error=f"{said}{late}")
+    return sentence_for(code, alias=repr(connection.alias), error=f"{said}{late}")

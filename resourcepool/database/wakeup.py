@@ -24,26 +24,26 @@ class Wakeup:
 
     def __init__(self) -> None:
         self._asked: queue.SimpleQueue[float] = queue.SimpleQueue()
-        self.asked_for = math.inf
+        self.next_at = math.inf
 
     def reset(self) -> None:
         """Begin a turn."""
         while self._hear(0):
             pass
-        if self.asked_for <= monotonic():
-            self.asked_for = math.inf
+        if self.next_at <= monotonic():
+            self.next_at = math.inf
 
     def sleep_until(self, moment: float) -> None:
         """Sleep until ``moment`` (see ``clock.monotonic``; infinity: until woken), or until a request."""
-        self.asked_for = min(self.asked_for, moment)
-        self._hear(max(0.0, self.asked_for - monotonic()))
+        self.next_at = min(self.next_at, moment)
+        self._hear(max(0.0, self.next_at - monotonic()))
 
     def bring_forward(self, moment: float) -> None:
         """Make the loop look again at ``moment`` at the latest."""
-        if moment < self.asked_for:
+        if moment < self.next_at:
             self._asked.put(moment)
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Make the loop look again now."""
         self._asked.put(-math.inf)
 
@@ -53,5 +53,5 @@ class Wakeup:
             moment = self._asked.get(timeout=None if math.isinf(seconds) else seconds)
         except queue.Empty:
             return False
-        self.asked_for = min(self.asked_for, moment)
+        self.next_at = min(self.next_at, moment)
         return True

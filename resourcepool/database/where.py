@@ -12,4 +12,4 @@ class Where:
     params: tuple[Any, ...] = ()
 
 
-ANYWHERE = Where()
+ANY_ROW = Where()

@@ -3,22 +3,21 @@
 Facts and their sources are in docs/databases.md. Every SQL text here takes moments as whole microseconds.
 """
 
-from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, micros
-from resourcepool.dialect.beginning import Begins
+from resourcepool.dialect.base import Dialect, ErrorKind, RowUpdate, micros
 from resourcepool.dialect.connections import (
-    abandon_inherited_connections,
     close_files,
-    close_ours,
+    close_own_session,
     close_quietly,
-    connecting_within,
     discard,
-    hang_up,
+    drop_inherited_connections,
     is_socket_known,
-    know_socket,
+    limit_connect_time,
     limit_lock_waits,
     may_connect,
-    point_at_nothing,
     private_connection,
+    redirect_to_devnull,
+    remember_socket,
+    shutdown_socket,
 )
 from resourcepool.dialect.expressions import (
     DbLater,
@@ -34,50 +33,51 @@ from resourcepool.dialect.expressions import (
     in_columns,
     read_clock,
 )
+from resourcepool.dialect.lookups import Begins
 from resourcepool.dialect.statement import all_rows, row_count, run
-from resourcepool.dialect.supported import of, refuses_text, supports, trouble, violates
-from resourcepool.dialect.transactions import BRIEF, brief_transaction, limit_idle
+from resourcepool.dialect.supported import error_kind, of, refuses_text, supports, violates
+from resourcepool.dialect.transactions import SHORT_LOCK_WAIT, limit_idle, short_transaction
 
 __all__ = [
-    "BRIEF",
+    "SHORT_LOCK_WAIT",
     "Begins",
     "DbLater",
     "DbMicros",
     "DbNow",
     "Dialect",
+    "ErrorKind",
     "FenceField",
     "KeyField",
     "MicrosUntil",
     "NullInOrder",
     "RowUpdate",
-    "Trouble",
-    "abandon_inherited_connections",
     "all_rows",
     "aware",
-    "brief_transaction",
     "close_files",
-    "close_ours",
+    "close_own_session",
     "close_quietly",
-    "connecting_within",
     "discard",
+    "drop_inherited_connections",
+    "error_kind",
     "for_project",
     "from_columns",
-    "hang_up",
     "in_columns",
     "is_socket_known",
-    "know_socket",
+    "limit_connect_time",
     "limit_idle",
     "limit_lock_waits",
     "may_connect",
     "micros",
     "of",
-    "point_at_nothing",
     "private_connection",
     "read_clock",
+    "redirect_to_devnull",
     "refuses_text",
+    "remember_socket",
     "row_count",
     "run",
+    "short_transaction",
+    "shutdown_socket",
     "supports",
-    "trouble",
     "violates",
 ]

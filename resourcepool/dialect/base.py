@@ -9,7 +9,7 @@ from django.db import InterfaceError, InternalError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 
-class Trouble(Enum):
+class ErrorKind(Enum):
     """What a failed statement means for its sender."""
 
     CONFLICT = "conflict"  # rolled back, or the whole database is locked: send it again
@@ -50,7 +50,7 @@ class Dialect:
     true, false = "1", "0"
     next_fence = "{fence} + 1"
     returning = " RETURNING {fence}"
-    exactly = "%s"  # a text parameter that is compared byte by byte
+    binary_param = "%s"  # a text parameter that is compared byte by byte
     returning_key = ""  # an INSERT ends with this to tell the new row's key
     micros_now = ""  # microseconds from 1970 until now
     fresh_number = "{micros_now}"  # the same as a number that no statement has read before
@@ -62,9 +62,9 @@ class Dialect:
     lock_wait = ""  # sets how long this session waits for a row or a table, in whole seconds
     lock_options: dict[str, Any] = {}  # the same, where it is an option of the connection
     # Sets the same, and how long the session may idle, until the end of the transaction, or until ``usual_lock_wait``.
-    brief_lock_wait = ""
+    short_lock_wait = ""
     usual_lock_wait = ""
-    asking_is_dear = True  # a condition that looks into another table takes time that is worth saving
+    exists_is_slow = True  # a condition that looks into another table takes time that is worth saving
     timeouts: dict[str, Any] = {}  # options that keep a dead network from hanging a connection
 
     @property
@@ -76,12 +76,12 @@ class Dialect:
         """Whether statements that a session sends often are worth preparing (``prepared``)."""
         return False
 
-    def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
+    def claim_nowait(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
         """Return ``update`` (WHERE the key {pk} = %s ..) so that it fails or finds nothing if the row is locked."""
         return update
 
     def change_both(
-        self, first: "RowUpdate", second: "RowUpdate", *, at_once: BaseDatabaseWrapper | None = None
+        self, first: "RowUpdate", second: "RowUpdate", *, nowait: BaseDatabaseWrapper | None = None
     ) -> tuple[str, ...]:
         """Return the statements, of one transaction, that make these two changes; each must report a changed row.
 
@@ -91,19 +91,21 @@ class Dialect:
         """
         return (first.update, second.update)
 
-    def change_both_by_first(self, row: "RowUpdate", ticket: "RowUpdate", first: str, tells: str) -> str | None:
+    def change_row_and_first_ticket(
+        self, row: "RowUpdate", ticket: "RowUpdate", first: str, tells: str
+    ) -> str | None:
         """Return one statement that makes these two changes, or neither, to the row and to the first ticket in line.
 
         None: this database has no such statement.
 
         Args:
             first: " FROM .. WHERE .. ORDER BY ..", which finds the tickets in line.
-            tells: a whole number made of the ticket's columns; see ``told_by_change``.
+            tells: a whole number made of the ticket's columns; see ``first_ticket_value``.
         """
         return None
 
-    def told_by_change(self, cursor: Any) -> int | None:
-        """Return what ``change_both_by_first`` tells of the ticket, or None if it changed nothing."""
+    def first_ticket_value(self, cursor: Any) -> int | None:
+        """Return what ``change_row_and_first_ticket`` tells of the ticket, or None if it changed nothing."""
         raise NotImplementedError
 
     def insert_rows(
@@ -124,7 +126,7 @@ class Dialect:
         row = cursor.fetchone()
         return None if row is None else int(row[0])
 
-    def trouble(self, error: Exception) -> Trouble | None:
+    def error_kind(self, error: Exception) -> ErrorKind | None:
         """Return what ``error``, raised by the driver of this database, means; None when retrying cannot help."""
         raise NotImplementedError
 
@@ -137,10 +139,10 @@ class Dialect:
         return False
 
     def before_warnings(self, connection: BaseDatabaseWrapper) -> str:
-        """Return what goes before an insertion that ``refuse_damage`` looks at."""
+        """Return what goes before an insertion that ``raise_on_altered_text`` looks at."""
         return ""
 
-    def refuse_damage(self, connection: BaseDatabaseWrapper) -> None:
+    def raise_on_altered_text(self, connection: BaseDatabaseWrapper) -> None:
         """Raise DataError if an insertion that ignores existing keys has stored something else than it was given."""
 
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
@@ -164,9 +166,9 @@ class Dialect:
         return int(cursor.lastrowid)
 
 
-def unlisted(error: Exception) -> Trouble | None:
+def unlisted(error: Exception) -> ErrorKind | None:
     """Return what an error means of which no list knows more than its class."""
-    return Trouble.REFUSED if isinstance(error, OperationalError | InternalError | InterfaceError) else None
+    return ErrorKind.REFUSED if isinstance(error, OperationalError | InternalError | InterfaceError) else None
 
 
 def _written(value: str | int | None) -> str:

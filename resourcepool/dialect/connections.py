@@ -37,7 +37,7 @@ class _Socket(NamedTuple):
 
 
 @sensitive_variables()
-def private_connection(alias: str, *, is_hasty: bool = True) -> BaseDatabaseWrapper:
+def private_connection(alias: str, *, has_lock_limit: bool = True) -> BaseDatabaseWrapper:
     """Return a new connection to ``alias`` for one thread, with short timeouts if its database is supported.
 
     Args:
@@ -49,7 +49,7 @@ def private_connection(alias: str, *, is_hasty: bool = True) -> BaseDatabaseWrap
         return connection
     dialect = of(connection)
     options = {**connection.settings_dict["OPTIONS"], **dialect.timeouts}
-    if is_hasty:
+    if has_lock_limit:
         options |= dialect.lock_options
     options.pop("pool", None)
     connection.settings_dict = {**connection.settings_dict, "OPTIONS": options, "CONN_MAX_AGE": None}
@@ -57,8 +57,8 @@ def private_connection(alias: str, *, is_hasty: bool = True) -> BaseDatabaseWrap
 
     def initialise_and_limit() -> None:
         initialise()
-        know_socket(connection)
-        if is_hasty:
+        remember_socket(connection)
+        if has_lock_limit:
             limit_lock_waits(connection)
 
     # Django has no per-connection hook; the connection_created signal would reach every connection.
@@ -92,8 +92,8 @@ def discard(connection: BaseDatabaseWrapper) -> None:
         _opened.remove(connection)
 
 
-def know_socket(connection: BaseDatabaseWrapper) -> None:
-    """Remember which socket leads to the server, for ``hang_up``: MySQL's driver does not tell another thread."""
+def remember_socket(connection: BaseDatabaseWrapper) -> None:
+    """Remember which socket leads to the server, for ``shutdown_socket``: MySQL's driver does not tell another thread."""
     if connection.connection is not None and _socket_of(connection) is None:
         _remember(connection, connection.connection, is_ours=False)
 
@@ -112,7 +112,7 @@ def may_connect(connection: Any) -> bool:
     return connection.connection is None or is_unsure
 
 
-def hang_up(connection: BaseDatabaseWrapper) -> None:
+def shutdown_socket(connection: BaseDatabaseWrapper) -> None:
     """Close the socket under a thread that waits for an answer: its statement fails as with a lost connection."""
     known = _socket_of(connection)  # a session that went back into a pool may be another thread's by now
     if known is None or known.number is None:
@@ -125,7 +125,7 @@ def hang_up(connection: BaseDatabaseWrapper) -> None:
 
 
 @contextlib.contextmanager
-def connecting_within(connection: BaseDatabaseWrapper, seconds: float) -> Iterator[None]:
+def limit_connect_time(connection: BaseDatabaseWrapper, seconds: float) -> Iterator[None]:
     """Have a session that is begun in this block wait for the server so long at most, and its socket be known.
 
     For that the connection object gets a ``get_new_connection`` of its own until the end of the block. Anything later
@@ -159,8 +159,8 @@ def _limit_connecting(connection: BaseDatabaseWrapper, seconds: float) -> None:
         connection.settings_dict = {**before, "OPTIONS": {**options, CONNECT: limit}}
 
 
-def close_ours(connection: BaseDatabaseWrapper) -> None:
-    """End the session if a statement of ours began it (``connecting_within``), and no transaction is open in it."""
+def close_own_session(connection: BaseDatabaseWrapper) -> None:
+    """End the session if a statement of ours began it (``limit_connect_time``), and no transaction is open in it."""
     known = _socket_of(connection)
     if known is not None and known.is_ours and not _is_in_transaction(connection):
         close_quietly(connection)
@@ -202,7 +202,7 @@ def close_files() -> None:
             close_quietly(connection)
 
 
-def abandon_inherited_connections() -> None:
+def drop_inherited_connections() -> None:
     """In a forked child: let go of the parent's connections without a word to the server.
 
     Parent and child share the socket. Used by both it mixes up replies; closed by the child it logs the
@@ -217,7 +217,7 @@ def abandon_inherited_connections() -> None:
         connection.connection = None
         # A driver whose thread was in the middle of a statement refuses to tell; private ones were asked before.
         with contextlib.suppress(Exception):
-            point_at_nothing((known and known.number) or driver.fileno())
+            redirect_to_devnull((known and known.number) or driver.fileno())
     _opened.clear()
     # A pool of psycopg's: its idle sessions are the parent's, and the threads that serve it are not in the child.
     postgresql = sys.modules.get("django.db.backends.postgresql.base")
@@ -226,7 +226,7 @@ def abandon_inherited_connections() -> None:
     pools.clear()
 
 
-def point_at_nothing(descriptor: int) -> None:
+def redirect_to_devnull(descriptor: int) -> None:
     """In a forked child: make this socket of the parent's lead to /dev/null, so that closing it ends no session."""
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, descriptor, inheritable=False)

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import DatabaseError, DataError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, unlisted
+from resourcepool.dialect.base import Dialect, ErrorKind, RowUpdate, unlisted
 
 _DISCONNECTED = (
     *(1040, 1053, 1077, 1079, 1158, 1159, 1160, 1161, 1203, 1226, 1290, 1836, 1927),  # the server's
@@ -17,12 +17,12 @@ _DISCONNECTED = (
 )
 _CODES = {
     # Of MySQL's group replication: another member changed the row first.
-    **dict.fromkeys((1213, 1020, 3101), Trouble.CONFLICT),
-    **dict.fromkeys((1205, 1317, 1969, 3024, 3572), Trouble.BUSY),
-    **dict.fromkeys(_DISCONNECTED, Trouble.DISCONNECTED),
-    **dict.fromkeys((1054, 1146), Trouble.NOT_MIGRATED),
+    **dict.fromkeys((1213, 1020, 3101), ErrorKind.CONFLICT),
+    **dict.fromkeys((1205, 1317, 1969, 3024, 3572), ErrorKind.BUSY),
+    **dict.fromkeys(_DISCONNECTED, ErrorKind.DISCONNECTED),
+    **dict.fromkeys((1054, 1146), ErrorKind.NOT_MIGRATED),
     # No access to the database, wrong user or password, no such database, wrong plugin, expired or locked.
-    **dict.fromkeys((1044, 1045, 1049, 1698, 1820, 1862, 3118, 4151), Trouble.LOGIN),
+    **dict.fromkeys((1044, 1045, 1049, 1698, 1820, 1862, 3118, 4151), ErrorKind.LOGIN),
 }
 _NO_TEXT = (1267, 1300, 1366, 3988)  # text that a column, or the connection, cannot hold
 EXISTS = 1062
@@ -72,7 +72,7 @@ class MySQL(Dialect):
     later = "UTC_TIMESTAMP(6) + INTERVAL %s MICROSECOND"
     next_fence = "LAST_INSERT_ID({fence} + 1)"
     returning = ""
-    exactly = "BINARY %s"
+    binary_param = "BINARY %s"
     micros_now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
     micros_until = "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), {moment})"
     null_in_order = "NULL"  # named itself, the column has the rows sorted
@@ -84,7 +84,7 @@ class MySQL(Dialect):
         SET SESSION innodb_lock_wait_timeout = %(seconds)s, SESSION lock_wait_timeout = %(seconds)s
             /*M!, SESSION idle_transaction_timeout = 5 */
     """
-    brief_lock_wait = f"""
+    short_lock_wait = f"""
         SET @resourcepool_lock_wait = @@SESSION.innodb_lock_wait_timeout,
             @resourcepool_table_wait = @@SESSION.lock_wait_timeout,
             SESSION innodb_lock_wait_timeout = CAST(LEAST(@@SESSION.innodb_lock_wait_timeout, %(seconds)s) AS UNSIGNED),
@@ -98,7 +98,7 @@ class MySQL(Dialect):
     """
     timeouts = {"connect_timeout": 3, "read_timeout": 3, "write_timeout": 3}
 
-    def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
+    def claim_nowait(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
         if _is_mariadb(connection):
             return _AT_ONCE + update
         # Within a query of its own, because MySQL reads no table that it updates.
@@ -108,18 +108,20 @@ class MySQL(Dialect):
         return _is_mariadb(connection)
 
     def change_both(
-        self, first: RowUpdate, second: RowUpdate, *, at_once: BaseDatabaseWrapper | None = None
+        self, first: RowUpdate, second: RowUpdate, *, nowait: BaseDatabaseWrapper | None = None
     ) -> tuple[str, ...]:
         tables, both = f"{first.table}, {second.table}", f"{first.where} AND {second.where}"
         update = f"UPDATE {tables} SET {_assignments(first, second)} WHERE {both}"  # noqa: S608 (quoted names)
-        if at_once is None:
+        if nowait is None:
             return (update,)
-        if _is_mariadb(at_once):
+        if _is_mariadb(nowait):
             return (_AT_ONCE + update,)
         key = f"{second.table}.{second.pk}"
         return (f"{update} AND {key} = {_unlocked(second.table, key, second.where)}",)
 
-    def change_both_by_first(self, row: RowUpdate, ticket: RowUpdate, first: str, tells: str) -> str | None:
+    def change_row_and_first_ticket(
+        self, row: RowUpdate, ticket: RowUpdate, first: str, tells: str
+    ) -> str | None:
         # Within a query of its own, because MySQL reads no table that it updates.
         found = f"SELECT {ticket.pk}{first} LIMIT 1 FOR UPDATE SKIP LOCKED"
         query = f"SELECT {ticket.pk} FROM ({found}) first_in_line"  # noqa: S608
@@ -129,7 +131,7 @@ class MySQL(Dialect):
             f"AND LAST_INSERT_ID({tells}) IS NOT NULL"
         )
 
-    def told_by_change(self, cursor: Any) -> int | None:
+    def first_ticket_value(self, cursor: Any) -> int | None:
         return int(cursor.lastrowid) if cursor.rowcount else None
 
     def refuses_text(self, error: Exception) -> bool:
@@ -143,7 +145,7 @@ class MySQL(Dialect):
         # By default MariaDB keeps 64 of the warnings of a statement, and each key that exists is one.
         return "SET STATEMENT max_error_count = 65535 FOR " if _is_mariadb(connection) else ""
 
-    def refuse_damage(self, connection: BaseDatabaseWrapper) -> None:
+    def raise_on_altered_text(self, connection: BaseDatabaseWrapper) -> None:
         # INSERT IGNORE ignores more than existing keys: of text that a column cannot hold it stores "??".
         with connection.cursor() as cursor:
             cursor.execute("SHOW WARNINGS")
@@ -172,10 +174,10 @@ class MySQL(Dialect):
         # LAST_INSERT_ID keeps its old value after a lost race: the row count has to be asked first.
         return int(cursor.lastrowid) if cursor.rowcount == 1 else None
 
-    def trouble(self, error: Exception) -> Trouble | None:
+    def error_kind(self, error: Exception) -> ErrorKind | None:
         code = error.args[0] if error.args else None
         if isinstance(error, InterfaceError) and code in (0, None):
-            return Trouble.DISCONNECTED
+            return ErrorKind.DISCONNECTED
         if code in _FOR_GOOD:
             return None
         listed = _CODES.get(code) if isinstance(code, int) else None

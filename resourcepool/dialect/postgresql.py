@@ -7,15 +7,15 @@ from typing import Any
 from django.db import InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, unlisted
+from resourcepool.dialect.base import Dialect, ErrorKind, RowUpdate, unlisted
 
 _STATES = {
-    **dict.fromkeys(("40001", "40P01"), Trouble.CONFLICT),
-    **dict.fromkeys(("55P03", "57014"), Trouble.BUSY),
-    **dict.fromkeys(("53300", "57P01", "57P02", "57P03", "57P05", "25006", "25P03"), Trouble.DISCONNECTED),
-    **dict.fromkeys(("42P01", "42703"), Trouble.NOT_MIGRATED),
-    "42501": Trouble.REFUSED,
-    **dict.fromkeys(("28000", "28P01", "3D000"), Trouble.LOGIN),
+    **dict.fromkeys(("40001", "40P01"), ErrorKind.CONFLICT),
+    **dict.fromkeys(("55P03", "57014"), ErrorKind.BUSY),
+    **dict.fromkeys(("53300", "57P01", "57P02", "57P03", "57P05", "25006", "25P03"), ErrorKind.DISCONNECTED),
+    **dict.fromkeys(("42P01", "42703"), ErrorKind.NOT_MIGRATED),
+    "42501": ErrorKind.REFUSED,
+    **dict.fromkeys(("28000", "28P01", "3D000"), ErrorKind.LOGIN),
 }
 _NO_TEXT = ("22021", "22P05")  # text that the database, or the connection, cannot hold
 
@@ -51,7 +51,7 @@ class PostgreSQL(Dialect):
                SET_CONFIG('statement_timeout', '5s', false),
                SET_CONFIG('idle_in_transaction_session_timeout', '5s', false)
     """
-    brief_lock_wait = """
+    short_lock_wait = """
         SELECT SET_CONFIG('lock_timeout', %(seconds)s * 1000 || 'ms', true),
                SET_CONFIG('idle_in_transaction_session_timeout', COALESCE(CAST(%(idle)s AS integer) * 1000 || 'ms',
                           CURRENT_SETTING('idle_in_transaction_session_timeout')), true)
@@ -64,15 +64,15 @@ class PostgreSQL(Dialect):
         "keepalives_count": 3,
     }
 
-    def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
+    def claim_nowait(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
         unlocked = f"(SELECT {pk} FROM {table} WHERE {pk} = %s FOR UPDATE SKIP LOCKED)"  # noqa: S608 (quoted names)
         return update.replace(f"{pk} = %s", f"{pk} = {unlocked}", 1)
 
     def change_both(
-        self, first: RowUpdate, second: RowUpdate, *, at_once: BaseDatabaseWrapper | None = None
+        self, first: RowUpdate, second: RowUpdate, *, nowait: BaseDatabaseWrapper | None = None
     ) -> tuple[str, ...]:
         # Locked before the other one changes: else that could change alone.
-        lock = "FOR UPDATE SKIP LOCKED" if at_once else "FOR UPDATE"
+        lock = "FOR UPDATE SKIP LOCKED" if nowait else "FOR UPDATE"
         text = (
             f"WITH second AS (SELECT 1 FROM {second.table} WHERE {second.where} {lock}), "  # noqa: S608 (quoted)
             f"first AS ({first.update} AND EXISTS (SELECT 1 FROM second) RETURNING 1) "
@@ -80,7 +80,9 @@ class PostgreSQL(Dialect):
         )
         return (text,)
 
-    def change_both_by_first(self, row: RowUpdate, ticket: RowUpdate, first: str, tells: str) -> str | None:
+    def change_row_and_first_ticket(
+        self, row: RowUpdate, ticket: RowUpdate, first: str, tells: str
+    ) -> str | None:
         return (
             f"WITH chosen AS (SELECT *{first} LIMIT 1 FOR UPDATE SKIP LOCKED), "  # noqa: S608 (quoted names)
             f"given AS (UPDATE {row.table} SET {row.assignments()} FROM chosen AS {ticket.table} "
@@ -89,7 +91,7 @@ class PostgreSQL(Dialect):
             f"WHERE {ticket.table}.{ticket.pk} = given.pk RETURNING given.told"
         )
 
-    def told_by_change(self, cursor: Any) -> int | None:
+    def first_ticket_value(self, cursor: Any) -> int | None:
         found = cursor.fetchone()
         return None if found is None else int(found[0])
 
@@ -119,16 +121,16 @@ class PostgreSQL(Dialect):
     def refuses_text(self, error: Exception) -> bool:
         return _state(error) in _NO_TEXT
 
-    def trouble(self, error: Exception) -> Trouble | None:
+    def error_kind(self, error: Exception) -> ErrorKind | None:
         state = _state(error)
         if state:
-            return Trouble.DISCONNECTED if state.startswith("08") else _STATES.get(state) or unlisted(error)
+            return ErrorKind.DISCONNECTED if state.startswith("08") else _STATES.get(state) or unlisted(error)
         message = str(error)
         # A refused login carries no SQLSTATE either.
         if any(words in message for words in _LOGIN):
-            return Trouble.LOGIN
+            return ErrorKind.LOGIN
         lost = isinstance(error, InterfaceError) or type(error).__name__ == "OperationalError"
-        return Trouble.DISCONNECTED if lost else unlisted(error)
+        return ErrorKind.DISCONNECTED if lost else unlisted(error)
 
     def key_after_insert(self, cursor: Any) -> int:
         return int(cursor.fetchone()[0])

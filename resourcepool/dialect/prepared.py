@@ -74,7 +74,7 @@ class Session:
         often: after so many uses a text is prepared; a session that lasts for one web request prepares none.
     """
 
-    often: ClassVar[int] = 8
+    prepare_after: ClassVar[int] = 8
 
     def __init__(self, connection: BaseDatabaseWrapper, *, can_prepare: bool) -> None:
         self._cursor: Any = connection.cursor()  # which begins the session
@@ -136,4 +136,4 @@ class Session:
         if self._is_closed or (sql not in self._uses and len(self._uses) >= COUNTED):
             return False
         uses = self._uses[sql] = self._uses.get(sql, 0) + 1
-        return uses > self.often
+        return uses > self.prepare_after

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from resourcepool.dialect.base import Dialect, Trouble, unlisted
+from resourcepool.dialect.base import Dialect, ErrorKind, unlisted
 
 
 class SQLite(Dialect):
@@ -16,18 +16,18 @@ class SQLite(Dialect):
     fresh_number = "({micros_now} + ABS(RANDOM() %% 1000))"  # its clock counts milliseconds
     micros_until = "CAST(ROUND((JULIANDAY({moment}) - JULIANDAY('now')) * 86400000000) AS INTEGER)"
     lock_options = {"timeout": 2}
-    asking_is_dear = False
+    exists_is_slow = False
 
     def has_transaction(self, connection: Any) -> bool:
         return bool(connection.connection.in_transaction)
 
-    def trouble(self, error: Exception) -> Trouble | None:
+    def error_kind(self, error: Exception) -> ErrorKind | None:
         message = str(error)
         if "locked" in message or "busy" in message:
-            return Trouble.CONFLICT
+            return ErrorKind.CONFLICT
         lacks = ("no such table", "no such column", "has no column")
         if any(words in message for words in lacks):
-            return Trouble.NOT_MIGRATED
+            return ErrorKind.NOT_MIGRATED
         if "unable to open database file" in message:
-            return Trouble.LOGIN
+            return ErrorKind.LOGIN
         return None if "syntax error" in message else unlisted(error)

@@ -3,7 +3,7 @@
 from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.base import Dialect, Trouble
+from resourcepool.dialect.base import Dialect, ErrorKind
 from resourcepool.dialect.mysql import MySQL
 from resourcepool.dialect.postgresql import PostgreSQL
 from resourcepool.dialect.sqlite import SQLite
@@ -28,11 +28,11 @@ def of(connection: BaseDatabaseWrapper) -> Dialect:
         ) from None
 
 
-def trouble(connection: BaseDatabaseWrapper, error: Exception) -> Trouble | None:
+def error_kind(connection: BaseDatabaseWrapper, error: Exception) -> ErrorKind | None:
     """Return what ``error``, raised by a statement on ``connection``, means; None when retrying cannot help."""
     if not isinstance(error, DatabaseError | InterfaceError):
         return None
-    return of(connection).trouble(error)
+    return of(connection).error_kind(error)
 
 
 def refuses_text(connection: BaseDatabaseWrapper, error: Exception) -> bool:

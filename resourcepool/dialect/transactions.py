@@ -11,14 +11,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.dialect.connections import close_quietly, execute
 from resourcepool.dialect.supported import of
 
-BRIEF = 3  # whole seconds
+SHORT_LOCK_WAIT = 3  # whole seconds
 IDLE = 5  # whole seconds, more than any of them thinks between two statements
 ENDING = "set_autocommit"  # what Django calls at the end of a transaction, whatever its end
 
 
 @contextlib.contextmanager
-def brief_transaction(
-    connection: BaseDatabaseWrapper, *, idle: int | None = IDLE, wait: int = BRIEF
+def short_transaction(
+    connection: BaseDatabaseWrapper, *, idle: int | None = IDLE, wait: int = SHORT_LOCK_WAIT
 ) -> Iterator[None]:
     """Open a transaction in which a statement waits for a locked row, or table, for ``wait`` seconds at most.
 
@@ -28,18 +28,18 @@ def brief_transaction(
     Inside a transaction of the caller, also one begun by turning autocommit off, and on SQLite, a wait is as long as
     the project's settings say.
     """
-    speaks, session = of(connection), None
+    db_dialect, session = of(connection), None
     is_outermost = not connection.in_atomic_block and connection.get_autocommit()
     try:
         with transaction.atomic(using=connection.alias):
-            if is_outermost and speaks.brief_lock_wait:
+            if is_outermost and db_dialect.short_lock_wait:
                 session = connection.connection
-                execute(connection, speaks.brief_lock_wait, {"seconds": wait, "idle": idle})
+                execute(connection, db_dialect.short_lock_wait, {"seconds": wait, "idle": idle})
             yield
     finally:
         # After its end, because Django refuses all statements in a transaction that is to be rolled back.
-        if speaks.usual_lock_wait and session is not None:
-            _reset(connection, session, speaks.usual_lock_wait)
+        if db_dialect.usual_lock_wait and session is not None:
+            _reset(connection, session, db_dialect.usual_lock_wait)
 
 
 def limit_idle(connection: BaseDatabaseWrapper, seconds: float) -> None:

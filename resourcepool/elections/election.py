@@ -14,7 +14,8 @@ from resourcepool import options
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
-from resourcepool.elections.models import MAX_NAME, AbstractElection, Leadership, selector
+from resourcepool.elections.models import MAX_NAME, AbstractElection, selector
+from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.elections.term import Leader, Term, standbys
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs
@@ -56,7 +57,7 @@ class Election:
     def __init__(
         self,
         name: str,
-        model: type[AbstractElection] = Leadership,
+        model: type[AbstractElection] = ElectionRow,
         *,
         ttl: object = TTL,
         lock_delay: object = 0,
@@ -151,7 +152,7 @@ class Election:
             await self._keep_lock_delay(mode, term, await mode.call(self._note, term), request, stop)
             return await mode.call(self._deliver, term)
         except BaseException:
-            await mode.call(term.abandon)
+            await mode.call(term.release_quietly)
             raise
 
     async def _keep_lock_delay(

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from resourcepool import options
-from resourcepool.database.where import ANYWHERE, Where
+from resourcepool.database.where import ANY_ROW, Where
 from resourcepool.dialect import KeyField
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
@@ -29,7 +29,9 @@ def selector(name: str) -> str:
 
 def election_models() -> list[type["AbstractElection"]]:
     """Return the models of elections that the history records, sorted by label."""
-    models = [model for model in apps.get_models() if issubclass(model, AbstractElection) and model.is_told]
+    models = [
+        model for model in apps.get_models() if issubclass(model, AbstractElection) and model.emits_events
+    ]
     return sorted(filterfalse(inherited_from, models), key=lambda model: model._meta.label_lower)
 
 
@@ -72,14 +74,14 @@ class AbstractElection(AbstractLease):
     @classmethod
     def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:
         """Return the condition for the row that a ticket's ``selector`` names."""
-        if not (wanted := json.loads(selector)):
-            return ANYWHERE
+        if not (criteria := json.loads(selector)):
+            return ANY_ROW
         return Where(
-            f" AND {table_of(connection, cls).pk} = %s", (key(connection, cls, wanted.get("name", "")),)
+            f" AND {table_of(connection, cls).pk} = %s", (key(connection, cls, criteria.get("name", "")),)
         )
 
 
-class Leadership(AbstractElection):
+class Election(AbstractElection):
     """The row of an ``Election`` without a model of its own."""
 
     none_yet = gettext_noop("an election; there is none yet: the first campaign makes it")

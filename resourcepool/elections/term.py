@@ -13,7 +13,7 @@ from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import MAX_LENGTH
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.models import Ticket
@@ -54,7 +54,7 @@ class Term(AwaitedLease):
             return
         self.ensure_held()
         self._move_to_front(options.text("to", to, most=MAX_LENGTH))
-        self._give_up(What.HANDED_OVER, f"handed over to {to}", self._send_release, f"to {to}")
+        self._give_up(EventKind.HANDED_OVER, f"handed over to {to}", self._send_release, f"to {to}")
 
     aresign = for_asyncio(resign)
 

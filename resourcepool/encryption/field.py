@@ -20,14 +20,14 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.encryption.form_field import SecretField, SecretInput
-from resourcepool.encryption.sealed import ANY, Purpose, Sealed, seal
+from resourcepool.encryption.secret import ANY_PURPOSE, EncryptedSecret, Purpose, encrypt
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.text import TextField
 
 PREFIX = "sealed:"
 
 
-class _OpensWhenRead(DeferredAttribute):
+class _DecryptedOnRead(DeferredAttribute):
     field: Any
 
     @sensitive_variables()
@@ -36,29 +36,29 @@ class _OpensWhenRead(DeferredAttribute):
             return self
         value = instance.__dict__.get(self.field.attname, self)
         value = super().__get__(instance, cls) if value is self else value
-        return self._opened(value, instance) if isinstance(value, Sealed) else value
+        return self._opened(value, instance) if isinstance(value, EncryptedSecret) else value
 
     @sensitive_variables()
-    def _opened(self, value: Sealed, instance: Any) -> str:
+    def _opened(self, value: EncryptedSecret, instance: Any) -> str:
         try:
             text = value.open(*self.field.purposes(instance))
         except SecretUnreadable as error:
-            error.row = (type(instance), instance.pk) if self.field.keys_fit else None
+            error.row = (type(instance), instance.pk) if self.field.was_readable else None
             raise
-        self.field.keys_fit = True
+        self.field.was_readable = True
         return text
 
     @sensitive_variables()
     def __set__(self, instance: Any, value: Any) -> None:
         # At once, so that no instance carries the text about, and no error report on its way to the database does.
         is_text = isinstance(value, str) and value
-        instance.__dict__[self.field.attname] = seal(value, self.field.purpose()) if is_text else value
+        instance.__dict__[self.field.attname] = encrypt(value, self.field.purpose()) if is_text else value
 
 
-class _AsLoaded(NamedTuple):
+class _FixtureValue(NamedTuple):
     """A secret of a fixture on its way to the database: what reads the instance meanwhile does not decrypt it."""
 
-    sealed: Sealed
+    sealed: EncryptedSecret
 
 
 class EncryptedTextField(TextField):
@@ -76,8 +76,8 @@ class EncryptedTextField(TextField):
     or ``resourcepool_rotate_secrets``, does the rest. ``loaddata`` stores what ``dumpdata`` wrote, readable or not.
     """
 
-    descriptor_class = _OpensWhenRead
-    keys_fit = False  # this process has read a secret of this column
+    descriptor_class = _DecryptedOnRead
+    was_readable = False  # this process has read a secret of this column
     non_db_attrs = (*TextField.non_db_attrs, "bound_to", "called")
 
     def __init__(self, *args: Any, bound_to: Sequence[str] = (), called: str = "", **kwargs: Any) -> None:
@@ -116,7 +116,7 @@ class EncryptedTextField(TextField):
     def purposes_of(self, *row: object) -> list[Purpose]:
         """Return the same for the row with these values of ``bound_to``; None: not known."""
         is_known = bool(row) and not any(value is None for value in row)
-        return [*([self.purpose(*row)] if is_known else []), self.purpose(), ANY]
+        return [*([self.purpose(*row)] if is_known else []), self.purpose(), ANY_PURPOSE]
 
     def _binding(self) -> list[Any]:
         meta = self.model._meta
@@ -134,12 +134,12 @@ class EncryptedTextField(TextField):
 
     def _keep_as_loaded(self, instance: Any, raw: bool, **_: Any) -> None:
         value = instance.__dict__.get(self.attname)
-        if raw and isinstance(value, Sealed):
-            instance.__dict__[self.attname] = _AsLoaded(value)
+        if raw and isinstance(value, EncryptedSecret):
+            instance.__dict__[self.attname] = _FixtureValue(value)
 
     def _read_again(self, instance: Any, raw: bool, **_: Any) -> None:
         value = instance.__dict__.get(self.attname)
-        if raw and isinstance(value, _AsLoaded):
+        if raw and isinstance(value, _FixtureValue):
             instance.__dict__[self.attname] = value.sealed
 
     @property
@@ -153,7 +153,7 @@ class EncryptedTextField(TextField):
     def to_python(self, value: Any) -> Any:
         """Return what lies in the database, or in a fixture; never what somebody has typed."""
         if isinstance(value, str) and value.startswith(PREFIX):
-            return Sealed(value.removeprefix(PREFIX))
+            return EncryptedSecret(value.removeprefix(PREFIX))
         return value
 
     @sensitive_variables()
@@ -179,7 +179,7 @@ class EncryptedTextField(TextField):
         return super().formfield(**{**usual, **options})
 
     def save_form_data(self, instance: models.Model, data: Any) -> None:
-        if not isinstance(data, Sealed):
+        if not isinstance(data, EncryptedSecret):
             super().save_form_data(instance, data)
 
     @sensitive_variables()
@@ -187,19 +187,19 @@ class EncryptedTextField(TextField):
         """Return it sealed for this row."""
         value = model_instance.__dict__.get(self.attname)
         # The instance keeps its own: what is refused now may be saved under another name.
-        return value.sealed_for(*self.purposes(model_instance)) if isinstance(value, Sealed) else value
+        return value.rebound_to(*self.purposes(model_instance)) if isinstance(value, EncryptedSecret) else value
 
     def value_from_object(self, obj: models.Model) -> Any:
         """Return it sealed; of one that was not read, something that stands for it."""
-        return obj.__dict__.get(self.attname, Sealed(""))
+        return obj.__dict__.get(self.attname, EncryptedSecret(""))
 
     @sensitive_variables()
     def get_prep_value(self, value: Any) -> Any:
         if value is None or value == "":
             return value
-        if isinstance(value, _AsLoaded):
+        if isinstance(value, _FixtureValue):
             return PREFIX + value.sealed.token
-        sealed = value if isinstance(value, Sealed) else seal(str(value), self.purpose())
+        sealed = value if isinstance(value, EncryptedSecret) else encrypt(str(value), self.purpose())
         return PREFIX + sealed.token
 
     def value_to_string(self, obj: models.Model) -> str:

@@ -8,12 +8,12 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
-from resourcepool.encryption.sealed import Sealed, seal
-from resourcepool.events import shown
+from resourcepool.encryption.secret import EncryptedSecret, encrypt
+from resourcepool.events import localized
 from resourcepool.exceptions import SecretUnreadable
 
 TRIED = ("tried",)  # and thrown away
-MOVED = Sealed("")  # stands for a stored one that belongs to other values than those that were entered
+MOVED = EncryptedSecret("")  # stands for a stored one that belongs to other values than those that were entered
 
 
 class SecretInput(forms.PasswordInput):
@@ -32,7 +32,7 @@ class _Entered(forms.BoundField):
     @sensitive_variables()
     def data(self) -> Any:
         typed = super().data
-        if typed or not isinstance(self.initial, Sealed):
+        if typed or not isinstance(self.initial, EncryptedSecret):
             return typed or ""
         return MOVED if any(map(self._is_edited, self.field.bound_to)) else self.initial
 
@@ -42,7 +42,7 @@ class _Entered(forms.BoundField):
 
 
 class SecretField(forms.CharField):
-    """Gives the text that was typed, which is never taken for a token, or the ``Sealed`` that is kept."""
+    """Gives the text that was typed, which is never taken for a token, or the ``EncryptedSecret`` that is kept."""
 
     widget = SecretInput
     bound_field_class = _Entered
@@ -62,16 +62,16 @@ class SecretField(forms.CharField):
             raise ValidationError(
                 _("Enter it again: the stored one belongs to what was here before your changes.")
             )
-        if isinstance(value, Sealed):
+        if isinstance(value, EncryptedSecret):
             return value
         text = super().clean(value)
         try:
             if text:
-                seal(text, TRIED)
+                encrypt(text, TRIED)
         except SecretUnreadable as error:
-            raise ValidationError(shown(error)) from None
+            raise ValidationError(localized(error)) from None
         return text
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         """Tell whether something was typed; whether it is what is stored, nobody learns."""
-        return not self.disabled and bool(data) and not isinstance(data, Sealed)
+        return not self.disabled and bool(data) and not isinstance(data, EncryptedSecret)

@@ -11,13 +11,13 @@ from django.utils.translation import gettext_noop
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.encryption.field import EncryptedTextField
-from resourcepool.encryption.sealed import Sealed, seal
-from resourcepool.events import Sentence, joined, say
+from resourcepool.encryption.secret import EncryptedSecret, encrypt
+from resourcepool.events import Sentence, joined, sentence_for
 from resourcepool.exceptions import ResourcePoolError, RowLocked, SecretUnreadable
-from resourcepool.leases.short_transactions import briefly
+from resourcepool.leases.short_transactions import run_short_transaction
 
 CHUNK = 200
-NAMED = 100  # rows in an error
+MAX_NAMED_ROWS = 100  # rows in an error
 
 
 def rotate_secrets() -> Iterator[tuple[str, int]]:
@@ -45,7 +45,9 @@ def _rotate(model: Any, name: str, left: list[ResourcePoolError]) -> Iterator[tu
     while True:
         later = rows.order_by("pk") if last is None else rows.filter(pk__gt=last).order_by("pk")
         try:
-            count, last = briefly(rows.db, partial(_rotate_some, later, name, unread, skips=locked is not None))
+            count, last = run_short_transaction(
+                rows.db, partial(_rotate_some, later, name, unread, skips=locked is not None)
+            )
         except RowLocked as error:
             if locked is not None:
                 locked = error
@@ -74,7 +76,7 @@ def _rotate_some(rows: Any, name: str, unread: dict[Any, SecretUnreadable], *, s
     chunk = list(chosen.only("pk", name, *field.bound_to)[:CHUNK])
     sealed = {}
     for row in chunk:
-        if isinstance(row.__dict__[name], Sealed):
+        if isinstance(row.__dict__[name], EncryptedSecret):
             try:
                 sealed[row.pk] = _anew(field, row)
             except SecretUnreadable as error:
@@ -87,20 +89,20 @@ def _rotate_some(rows: Any, name: str, unread: dict[Any, SecretUnreadable], *, s
 
 
 @sensitive_variables()
-def _anew(field: Any, row: Any) -> Sealed:
+def _anew(field: Any, row: Any) -> EncryptedSecret:
     """Return the secret of ``row`` sealed with the first key, for this row."""
     purposes = field.purposes(row)
-    return seal(row.__dict__[field.name].open(*purposes), purposes[0])
+    return encrypt(row.__dict__[field.name].open(*purposes), purposes[0])
 
 
 def _unreadable(model: Any, unread: dict[Any, SecretUnreadable]) -> SecretUnreadable:
     """Return the error that names these rows."""
-    keys = ", ".join(map(str, list(unread)[:NAMED])) + (" .." if len(unread) > NAMED else "")
+    keys = ", ".join(map(str, list(unread)[:MAX_NAMED_ROWS])) + (" .." if len(unread) > MAX_NAMED_ROWS else "")
     why = str(next(iter(unread.values())))
     told = {"count": len(unread), "name": f"{model._meta.label} {keys}", "why": why}
     return SecretUnreadable(Sentence(gettext_noop("%(count)d not encrypted anew: %(name)s: %(why)s"), **told))
 
 
-def naming(row: Any, error: SecretUnreadable) -> SecretUnreadable:
+def with_row(row: Any, error: SecretUnreadable) -> SecretUnreadable:
     """Return the same error with the row that it is about."""
-    return SecretUnreadable(say("about", name=f"{row._meta.label} {row.pk}", why=str(error)))
+    return SecretUnreadable(sentence_for("about", name=f"{row._meta.label} {row.pk}", why=str(error)))

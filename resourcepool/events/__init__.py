@@ -1,6 +1,6 @@
 """Sentences as a code with parameters, translated when they are shown (docs/history.md)."""
 
 from resourcepool.events.field import SentenceField
-from resourcepool.events.sentence import Sentence, joined, say, shown
+from resourcepool.events.sentence import Sentence, joined, localized, sentence_for
 
-__all__ = ["Sentence", "SentenceField", "joined", "say", "shown"]
+__all__ = ["Sentence", "SentenceField", "joined", "localized", "sentence_for"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models.lookups import StartsWith
 
-from resourcepool.events.sentence import Sentence, say
+from resourcepool.events.sentence import Sentence, sentence_for
 from resourcepool.text import CharField
 
 MARK = "@"
@@ -21,7 +21,7 @@ LENGTHS = (200, 80, 30, 10, 3)  # characters of a parameter, if it does not fit 
 
 
 class SentenceField(CharField):
-    """A text that ``shown`` translates if the program wrote it. Longer text is cut, with a mark.
+    """A text that ``localized`` translates if the program wrote it. Longer text is cut, with a mark.
 
     ``reason__code="late"`` finds the rows with a sentence of this code.
     """
@@ -98,7 +98,7 @@ def _unpacked(value: Any) -> Any:
     code, packed = value if value[1:] else (*value, {})
     parameters = {name: _unpacked(one) for name, one in packed.items()}
     try:
-        return say(code, **parameters)
+        return sentence_for(code, **parameters)
     except (KeyError, TypeError):
         listed = ", ".join(f"{name}={one}" for name, one in parameters.items())
         return Sentence("%(said)s", said=f"{code} ({listed})" if listed else str(code))

@@ -18,7 +18,7 @@ class Sentence(str):
 
         raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=10_000))  # _ is gettext_noop
 
-    Only a sentence with a code (``say``) can be read back from a row; others are stored as English text.
+    Only a sentence with a code (``sentence_for``) can be read back from a row; others are stored as English text.
 
     Attributes:
         code: its key in ``TEMPLATES``; "": it has none.
@@ -48,31 +48,35 @@ class Sentence(str):
         found = {name: others.get(value, value) for name, value in self.parameters.items()}
         return Sentence(self.template, self.code, **found)
 
-    def in_words(self) -> str:
+    def localized(self) -> str:
         """Return it in the active language."""
         return gettext(self.template) % _spelled({name: _shown(one) for name, one in self.parameters.items()})
 
 
-def say(code: str, /, **parameters: Any) -> Sentence:
+def sentence_for(code: str, /, **parameters: Any) -> Sentence:
     """Return the sentence of this code, which may be stored; raises KeyError for an unknown code or parameter."""
     return Sentence(TEMPLATES[code], code, **parameters)
 
 
 def joined(items: Sequence[str], code: str = "and_also") -> str:
     """Return these as one sentence, joined by semicolons ("and_also") or commas ("and"); "" if there are none."""
-    return reduce(lambda rest, item: say(code, item=item, rest=rest), items[-2::-1], items[-1]) if items else ""
+    return (
+        reduce(lambda rest, item: sentence_for(code, item=item, rest=rest), items[-2::-1], items[-1])
+        if items
+        else ""
+    )
 
 
-def shown(text: object) -> str:
+def localized(text: object) -> str:
     """Return a sentence, or an error made with one, in the active language; other text unchanged."""
     said = str(text)
-    return said.in_words() if isinstance(said, Sentence) else said
+    return said.localized() if isinstance(said, Sentence) else said
 
 
 def _shown(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_shown, value))
-    return shown(value) if isinstance(value, str) else value
+    return localized(value) if isinstance(value, str) else value
 
 
 def _spelled(parameters: Mapping[str, Any]) -> dict[str, Any]:

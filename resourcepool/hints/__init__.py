@@ -8,13 +8,13 @@ from resourcepool.hints.choice import load
 from resourcepool.hints.process import (
     address,
     after_commit,
-    are_on,
     flush,
     flush_at_exit,
+    is_enabled,
     listen,
     send,
     stop_listening,
 )
 
-__all__ = ["address", "after_commit", "are_on", "flush", "flush_at_exit"]
+__all__ = ["address", "after_commit", "flush", "flush_at_exit", "is_enabled"]
 __all__ += ["listen", "load", "send", "stop_listening"]

@@ -15,13 +15,13 @@ EXCHANGE = Exchange("resourcepool.hints", type="direct", durable=False)
 # What one of the transports calls its limits, the others ignore.
 LIMITS = dict.fromkeys(("read_timeout", "write_timeout", "socket_timeout", "socket_connect_timeout"), TIMEOUT)
 EXPIRES = 60.0  # seconds after which a broker that does not notice their end removes the queues of the dead
-REACHED_WITHIN = 4  # seconds for a broker to answer who sends a Celery task
+CONNECT_TIMEOUT = 4  # seconds for a broker to answer who sends a Celery task
 
 
 def broker_connection(app: Any) -> Any:
     """Return a connection of a Celery app to its broker, which raises if that does not answer."""
-    options = {**dict.fromkeys(LIMITS, REACHED_WITHIN), **app.conf.broker_transport_options}
-    return app.connection_for_write(connect_timeout=REACHED_WITHIN, transport_options=options)
+    options = {**dict.fromkeys(LIMITS, CONNECT_TIMEOUT), **app.conf.broker_transport_options}
+    return app.connection_for_write(connect_timeout=CONNECT_TIMEOUT, transport_options=options)
 
 
 class Broker(Transport):
@@ -67,7 +67,7 @@ class Broker(Transport):
     def abandon(self) -> None:
         # py-amqp says good-bye on the socket that parent and child share, and be it at the interpreter's end.
         if self._descriptor is not None:
-            dialect.point_at_nothing(self._descriptor)
+            dialect.redirect_to_devnull(self._descriptor)
 
     def _connect(self) -> None:
         self._connection.connect()

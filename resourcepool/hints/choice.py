@@ -20,21 +20,21 @@ REDIS = ("redis", "rediss", "unix")
 
 @dataclass(frozen=True)
 class Choice:
-    """A service that carries hints; ``place`` may contain a password and is shown nowhere."""
+    """A service that carries hints; ``target`` may contain a password and is shown nowhere."""
 
     service: str
-    place: str = field(repr=False)
+    target: str = field(repr=False)
 
     @property
-    def shown(self) -> str:
+    def redacted(self) -> str:
         """The setting, without what may be secret in it."""
-        return f"postgresql:{self.place}" if self.service == "postgresql" else f"{self.service}://..."
+        return f"postgresql:{self.target}" if self.service == "postgresql" else f"{self.service}://..."
 
     @sensitive_variables()
     def open(self) -> Transport:
         """Return a way to this service, not connected yet; raises BadOption when this process cannot use it."""
-        self.refuse_unusable()
-        return self.client()(self.place)
+        self.check_usable()
+        return self.client()(self.target)
 
     def client(self) -> Callable[[str], Transport]:
         """Return what speaks to it, imported only now: none of them has to be installed. Raises ImportError."""
@@ -51,39 +51,39 @@ class Choice:
         return Broker
 
     @sensitive_variables()
-    def refuse_unusable(self) -> None:
+    def check_usable(self) -> None:
         """Raise BadOption when the client is not installed, does not know the URL, or the database is another one."""
         if self.service == "postgresql":
-            problem = _problem_of_database(self.place)
+            problem = _problem_of_database(self.target)
         elif self.service in REDIS:
-            problem = _problem_of_redis(self.place)
+            problem = _problem_of_redis(self.target)
         else:
             problem = _problem_of_broker(self.service)
         if problem:
-            raise BadOption(NAME, self.shown, because=problem)
+            raise BadOption(NAME, self.redacted, because=problem)
 
 
 @sensitive_variables()
-def chosen() -> Choice | None:
+def configured() -> Choice | None:
     """Return what the settings choose, None for no hints; raises BadOption for what is no choice."""
     value = setting("HINTS")
     if value is None or value == "":
         return None
     if not isinstance(value, str):
         raise BadOption(NAME, type(value).__name__, ALLOWED)
-    return understood(value)
+    return parse_choice(value)
 
 
 def load() -> None:
     """Import what the settings choose, before this process forks: a hundred children would import it all at once."""
     with contextlib.suppress(BadOption, ImportError):  # a system check says so
-        if choice := chosen():
+        if choice := configured():
             choice.client()
 
 
 @functools.lru_cache(maxsize=16)
 @sensitive_variables()
-def understood(value: str) -> Choice:
+def parse_choice(value: str) -> Choice:
     """Return what this text chooses; raises BadOption, which does not repeat what may be secret in it."""
     service, colon, alias = value.partition(":")
     if service == "postgresql" and not alias.startswith("//"):

@@ -9,16 +9,16 @@ from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
 from resourcepool.hints.outage import Outage
 from resourcepool.hints.transport import TIMEOUT, Transport
-from resourcepool.threads.bell import Bell
 from resourcepool.threads.daemon import Daemon
+from resourcepool.threads.signal_safe_event import SignalSafeEvent
 
-LOOKS_EVERY = 1.0  # seconds between two looks whether to stop
-SILENCE = 15.0  # seconds without a hint, after which the service is asked for an echo
+POLL = 1.0  # seconds between two looks whether to stop
+ECHO_AFTER = 15.0  # seconds without a hint, after which the service is asked for an echo
 
 logger = logging.getLogger(__name__)
 
 
-class Silent(Exception):
+class EchoMissing(Exception):
     """The service took the subscription and an echo is overdue: a dead network, or a pooler in between."""
 
 
@@ -31,23 +31,23 @@ class Listener:
         self._choice: choice.Choice | None = None
         self._address = address
         self._wakes: dict[Callable[[], object], None] = {}
-        self._is_stopping, self._rest = False, Bell()
+        self._is_stopping, self._rest = False, SignalSafeEvent()
         self._thread = Daemon("hint-listener", self._loop)
         self._outage = Outage("received", shortest=0.2, longest=30.0)
 
     def listen(self, wake: Callable[[], object]) -> None:
         """Have ``wake`` called from now on; raises BadOption for settings that this process cannot use."""
         self._wakes[wake] = None
-        if not self._thread.is_running and (chosen := choice.chosen()):
-            chosen.refuse_unusable()
+        if not self._thread.is_running and (chosen := choice.configured()):
+            chosen.check_usable()
             self._is_stopping = False
-            self._thread.see_to()
+            self._thread.ensure_started()
 
     def stop(self) -> None:
         """End the thread within a second or so, and its session with it; wait for that."""
         self._is_stopping = True
-        self._rest.ring()
-        self._thread.join(LOOKS_EVERY + 2 * TIMEOUT)
+        self._rest.wake()
+        self._thread.join(POLL + 2 * TIMEOUT)
 
     def _loop(self) -> None:
         while chosen := self._chosen():
@@ -69,21 +69,21 @@ class Listener:
         with self.turn:
             transport.subscribe(self._address)
         self._wake()  # hints may have been lost until now
-        heard_at, is_asked = monotonic() - SILENCE, False  # so that the first echo is asked for at once
+        heard_at, is_asked = monotonic() - ECHO_AFTER, False  # so that the first echo is asked for at once
         while self._chosen() == chosen:
-            if not is_asked and monotonic() - heard_at >= SILENCE:
+            if not is_asked and monotonic() - heard_at >= ECHO_AFTER:
                 transport.echo()
                 heard_at, is_asked = monotonic(), True
-            if transport.receive(LOOKS_EVERY):
+            if transport.receive(POLL):
                 heard_at, is_asked = monotonic(), False
-                self._outage.over(chosen)
+                self._outage.recovered(chosen)
                 self._wake()
-            elif is_asked and monotonic() - heard_at >= SILENCE:
-                raise Silent
+            elif is_asked and monotonic() - heard_at >= ECHO_AFTER:
+                raise EchoMissing
 
     def _chosen(self) -> choice.Choice | None:
         try:
-            return None if self._is_stopping else choice.chosen()
+            return None if self._is_stopping else choice.configured()
         except BadOption:
             return None  # in tests: the settings were fine when this began
 

@@ -21,14 +21,17 @@ class Outage:
         if not self._pause:
             why = str(error) if isinstance(error, BadOption) else type(error).__name__
             logger.warning(
-                "hints cannot be %s by %s: %s; processes look from time to time", self._what, choice.shown, why
+                "hints cannot be %s by %s: %s; processes look from time to time",
+                self._what,
+                choice.redacted,
+                why,
             )
         self._pause = min(max(self._shortest, 2 * self._pause), self._longest)
         # Or all processes would come back to a server that has just started at the same moments.
         return self._pause * random.uniform(0.5, 1)  # noqa: S311 (jitter)
 
-    def over(self, choice: Choice) -> None:
+    def recovered(self, choice: Choice) -> None:
         """Take note that it works."""
         if self._pause:
             self._pause = 0.0
-            logger.info("hints can be %s by %s again", self._what, choice.shown)
+            logger.info("hints can be %s by %s again", self._what, choice.redacted)

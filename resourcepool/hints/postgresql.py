@@ -10,7 +10,7 @@ PREFIX = "resourcepool_"
 NAME = "resourcepool hints"  # as which the listening sessions can be recognized in pg_stat_activity
 # NOTIFY wakes every session that listens in this database, whatever its channel. So many a second cost what hints save:
 # 32 listeners at 300 hints a second gained nothing, 48 at 600 lost a fifth of the rate, 128 two thirds.
-WAKES = 10_000
+MAX_WAKEUPS_PER_SECOND = 10_000
 LISTENERS = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = CURRENT_DATABASE() AND application_name = %s"
 # A notification is a transaction, and nobody minds if a crash forgets it: no wait for the disk. For it alone: a pooler
 # may hand the session on to others.
@@ -34,10 +34,10 @@ class PostgreSQL(Transport):
     def send(self, addresses: Sequence[str]) -> None:
         self._execute(SEND, [[PREFIX + address for address in addresses]])
 
-    def most_per_second(self) -> float:
+    def max_per_second(self) -> float:
         with self._connection.cursor() as cursor:
             cursor.execute(LISTENERS, [NAME])
-            return WAKES / max(1, int(cursor.fetchone()[0]))
+            return MAX_WAKEUPS_PER_SECOND / max(1, int(cursor.fetchone()[0]))
 
     def subscribe(self, address: str) -> None:
         self._channel = PREFIX + address

@@ -20,24 +20,24 @@ from resourcepool.hints.transport import Transport
 logger = logging.getLogger(__name__)
 
 FORK_TIMEOUT = 0.2  # seconds for which a fork waits for what the threads are saying
-MOST = 2**23  # addresses: what a hand-over tells is one of them and a ticket in one number of 63 bits
+MAX_ADDRESSES = 2**23  # addresses: what a hand-over tells is one of them and a ticket in one number of 63 bits
 EXIT_TIMEOUT = 0.5  # seconds for which the end of the process waits for the last hints, however often it asks
 
 _inherited: list[
     Transport
 ] = []  # strong references: collected in a child, they would end the parent's sessions
-_held_back: list[threading.Lock] = []
+_held_turns: list[threading.Lock] = []
 
 
 def address() -> int:
-    """Return where hints reach this process: a number below ``MOST``, another one for each forked child.
+    """Return where hints reach this process: a number below ``MAX_ADDRESSES``, another one for each forked child.
 
     Two processes may have the same, though that is unlikely: then both are woken. Also there when hints are off.
     """
     return _own.address
 
 
-def are_on() -> bool:
+def is_enabled() -> bool:
     """Return whether RESOURCEPOOL["HINTS"] chooses something; whether that works is not asked here."""
     return bool(setting("HINTS"))
 
@@ -51,7 +51,7 @@ def send(address: int, per_second: float = 0.0) -> None:
         per_second: how many hints of this kind all processes send together, about; some services drop too many.
     """
     try:
-        if are_on():
+        if is_enabled():
             _own.sender.send(_written(address), per_second)
     except BadOption:
         pass  # RESOURCEPOOL is no dict: said wherever it is used
@@ -105,7 +105,7 @@ class _Process:
     """What every process has its own of."""
 
     def __init__(self) -> None:
-        self.address = 1 + secrets.randbelow(MOST - 1)
+        self.address = 1 + secrets.randbelow(MAX_ADDRESSES - 1)
         self.exit_timeout = EXIT_TIMEOUT
         self.sender = Sender()
         self.listener = Listener(_written(self.address))
@@ -117,12 +117,12 @@ def _written(address: int) -> str:
 
 def _before_fork() -> None:
     turns = (_own.sender.turn, _own.listener.turn)
-    _held_back.extend(turn for turn in turns if turn.acquire(timeout=FORK_TIMEOUT / 2))
+    _held_turns.extend(turn for turn in turns if turn.acquire(timeout=FORK_TIMEOUT / 2))
 
 
 def _after_fork_in_parent() -> None:
-    while _held_back:
-        _held_back.pop().release()
+    while _held_turns:
+        _held_turns.pop().release()
 
 
 def _after_fork_in_child() -> None:
@@ -130,7 +130,7 @@ def _after_fork_in_child() -> None:
         if transport:
             _inherited.append(transport)
             transport.abandon()
-    _held_back.clear()
+    _held_turns.clear()
     _own.__init__()  # type: ignore[misc]
 
 

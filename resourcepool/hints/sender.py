@@ -13,7 +13,7 @@ from resourcepool.hints.outage import Outage
 from resourcepool.hints.transport import Transport
 from resourcepool.threads.daemon import Daemon
 
-MOST = 10_000  # addresses that wait to be sent to; further ones get no hint
+MAX_WAITING_HINTS = 10_000  # addresses that wait to be sent to; further ones get no hint
 ASK_AGAIN = (0.5, 30.0)  # seconds after which the service is asked again how many hints are worth their cost:
 # soon at first, because others begin to listen at the same time; then twice as long each time
 IDLE = 60.0  # seconds without a hint, after which the session is closed
@@ -37,7 +37,7 @@ class Sender:
         self._thread = Daemon("hint-sender", self._loop)
         self._outage = Outage("sent", shortest=1.0, longest=30.0)
         self._paused_until = 0.0
-        self._most_per_second, self._ask_again_at, self._ask_after = math.inf, 0.0, ASK_AGAIN[0]
+        self._max_per_second, self._ask_again_at, self._ask_after = math.inf, 0.0, ASK_AGAIN[0]
 
     def send(self, address: str, per_second: float = 0.0) -> None:
         """Have a hint sent to ``address``, unless too many wait already, or so many are not worth their cost.
@@ -45,15 +45,15 @@ class Sender:
         Args:
             per_second: how many hints of this kind all processes send together, about.
         """
-        if len(self._waiting) >= MOST:
+        if len(self._waiting) >= MAX_WAITING_HINTS:
             return
-        if per_second > self._most_per_second and monotonic() < self._ask_again_at:
+        if per_second > self._max_per_second and monotonic() < self._ask_again_at:
             return
         self._waiting[address] = min(per_second, self._waiting.get(address, per_second))
         if self._rings.empty():  # else the thread has yet to look, and will find this one
             self._rings.put(None)
         with contextlib.suppress(RuntimeError):  # no more threads: the hint waits for the next try
-            self._thread.see_to()
+            self._thread.ensure_started()
 
     def flush(self, seconds: float) -> None:
         """Wait ``seconds`` at most until what waits now is sent or dropped."""
@@ -80,7 +80,7 @@ class Sender:
         if not hints or monotonic() < self._paused_until:
             return
         try:
-            chosen = choice.chosen()
+            chosen = choice.configured()
         except BadOption:
             return  # the system check says so, and whoever listens
         if chosen:
@@ -94,7 +94,7 @@ class Sender:
             self._close()
             self._paused_until = monotonic() + self._outage.failed(chosen, error)
         else:
-            self._outage.over(chosen)
+            self._outage.recovered(chosen)
 
     def _deliver(self, chosen: choice.Choice, hints: dict[str, float]) -> None:
         if self.transport is None or chosen != self._choice:
@@ -112,10 +112,10 @@ class Sender:
 
     def _send_worthwhile(self, transport: Transport, hints: dict[str, float]) -> None:
         if (now := monotonic()) >= self._ask_again_at:
-            self._most_per_second = transport.most_per_second()
+            self._max_per_second = transport.max_per_second()
             self._ask_again_at, self._ask_after = now + self._ask_after, min(2 * self._ask_after, ASK_AGAIN[1])
         if addresses := [
-            address for address, per_second in hints.items() if per_second <= self._most_per_second
+            address for address, per_second in hints.items() if per_second <= self._max_per_second
         ]:
             transport.send(addresses)
 

@@ -17,7 +17,7 @@ class Transport(ABC):
     def send(self, addresses: Sequence[str]) -> None:
         """Send a hint to each of these addresses, in one go if possible. Nobody need be listening."""
 
-    def most_per_second(self) -> float:
+    def max_per_second(self) -> float:
         """Return how many hints a second, from all processes together, cost less than they save."""
         return math.inf
 

@@ -8,12 +8,20 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from resourcepool.database.retry import retrying
 from resourcepool.history.models import MAX_ROW, Event, EventQuerySet, storable
-from resourcepool.signals import Fact, What, tell
+from resourcepool.signals import EventKind, RowEvent, emit
 
 HOUR = 3_600.0  # seconds
 MOST = 10  # of one lease
 
-_OVER = (What.RELEASED, What.HANDED_OVER, What.LOST, What.EXPIRED, What.FREED, What.FIXED, What.ACKNOWLEDGED)
+_OVER = (
+    EventKind.RELEASED,
+    EventKind.HANDED_OVER,
+    EventKind.LOST,
+    EventKind.EXPIRED,
+    EventKind.REVOKED,
+    EventKind.FIXED,
+    EventKind.ACKNOWLEDGED,
+)
 
 
 def open_leaks(labels: Collection[str]) -> dict[str, int]:
@@ -31,10 +39,12 @@ def are_leaks(model: Any, grants: Iterable[tuple[Any, int]]) -> list[tuple[Any, 
     return [grant for name, grant in named.items() if name in found]
 
 
-def told_of(row: Any) -> list[Event]:
+def leak_events(row: Any) -> list[Event]:
     """Return the reports and acknowledgements of a leak of the running lease of ``row``."""
     events = (
-        Event.objects.of(row).filter(fence=row.fence, what__in=(What.LEAKED, What.ACKNOWLEDGED)).order_by("pk")
+        Event.objects.of(row)
+        .filter(fence=row.fence, what__in=(EventKind.LEAKED, EventKind.ACKNOWLEDGED))
+        .order_by("pk")
     )
     return retrying(connections[events.db], lambda: list(events.all()[:MOST]))
 
@@ -45,7 +55,7 @@ def acknowledge(rows: Any, reason: str, actor: str) -> int:
     known = are_leaks(rows.model, holders)
     for pk, fence in known:
         about = {"pk": pk, "fence": fence, "holder": holders[pk, fence]}
-        tell(Fact(What.ACKNOWLEDGED, rows.model, rows.db, reason=reason, actor=actor, **about))
+        emit(RowEvent(EventKind.ACKNOWLEDGED, rows.model, rows.db, reason=reason, actor=actor, **about))
     return len(known)
 
 
@@ -53,7 +63,7 @@ def _open(pools: Iterable[str]) -> EventQuerySet:
     """Return the reports of the last hour about leases that have not ended since."""
     since = Event.objects.filter(pool=OuterRef("pool"), row=OuterRef("row"))
     # Only a quarantine by the holder ends the lease, and only that one has ``seconds``.
-    ended = Q(what__in=_OVER) | Q(what=What.QUARANTINED, seconds__isnull=False)
+    ended = Q(what__in=_OVER) | Q(what=EventKind.QUARANTINED, seconds__isnull=False)
     over = since.filter(Q(fence__gt=OuterRef("fence")) | Q(ended, fence=OuterRef("fence")))
-    reports: EventQuerySet = Event.objects.filter(what=What.LEAKED, pool__in=list(pools)).since(HOUR)
+    reports: EventQuerySet = Event.objects.filter(what=EventKind.LEAKED, pool__in=list(pools)).since(HOUR)
     return reports.filter(~Exists(over))

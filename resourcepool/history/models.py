@@ -9,14 +9,14 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.dialect import DbLater, KeyField, MicrosUntil
 from resourcepool.events import SentenceField
 from resourcepool.events.field import valid
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from resourcepool.text import CharField
 
 # The ends of a lease that only its holder reports.
-ENDS = frozenset({What.RELEASED, What.HANDED_OVER, What.FIXED, What.QUARANTINED})
+ENDS = frozenset({EventKind.RELEASED, EventKind.HANDED_OVER, EventKind.FIXED, EventKind.QUARANTINED})
 
 # The events of an acquisition: its own, or that of the whole lease. The kinds are listed for the index.
-ACQUISITION = models.Q(what=What.ACQUIRED) | models.Q(what__in=sorted(ENDS), is_whole=True)
+ACQUISITION = models.Q(what=EventKind.ACQUIRED) | models.Q(what__in=sorted(ENDS), is_whole=True)
 
 MAX_TEXT = 200
 MAX_ROW = 220  # the longest key: a name of 200 characters, and the number of a permit
@@ -58,7 +58,7 @@ class Event(models.Model):
     """
 
     at = models.DateTimeField(_("at"))
-    what = CharField(_("what"), max_length=12, choices=What.choices)
+    what = CharField(_("what"), max_length=12, choices=EventKind.choices)
     pool = KeyField(_("pool"), max_length=150)
     row = KeyField(_("resource"), max_length=MAX_ROW)
     fence = models.BigIntegerField(_("fence"), default=0)

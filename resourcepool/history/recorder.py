@@ -20,11 +20,11 @@ from resourcepool.clock import monotonic
 from resourcepool.database import background
 from resourcepool.database.background import own_connections
 from resourcepool.database.wakeup import Wakeup
-from resourcepool.history.merging import Entry, merged, taken_apart
+from resourcepool.history.merge import Entry, merged, taken_apart
 from resourcepool.history.models import Event
-from resourcepool.history.writing import write, write_gap
+from resourcepool.history.writer import write, write_gap
 from resourcepool.leases.shutdown import at_exit
-from resourcepool.signals import Fact, last_words, recorders
+from resourcepool.signals import RowEvent, exit_hooks, recorders
 from resourcepool.threads.daemon import Daemon
 
 EVERY = 2.0  # seconds between two writes, at most; a lease that lasts longer has an event of its acquisition
@@ -44,7 +44,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.dropped = 0
-        self._waiting: deque[Fact] = deque()
+        self._waiting: deque[RowEvent] = deque()
         self._in_hand = 0  # facts that are being written
         self._flush_at = 0.0  # not earlier, because the database has failed
         self._sooner = 0.0  # seconds
@@ -54,15 +54,15 @@ class Recorder:
         self._thread = Daemon("history", self._run)
         self._writes_at_exit = False
 
-    def note(self, fact: Fact) -> None:
-        """Have ``fact`` written."""
+    def note(self, event: RowEvent) -> None:
+        """Have ``event`` written."""
         if not self._waiting:
             self._stay_with(_database())
             self._sooner = EVERY * SPREAD * random.random()  # noqa: S311 (no secret)
-        if len(self._waiting) + self._in_hand >= (MOST_BY_OPERATORS if fact.actor else MOST):
+        if len(self._waiting) + self._in_hand >= (MOST_BY_OPERATORS if event.actor else MOST):
             self._drop()
             return
-        self._waiting.append(fact)
+        self._waiting.append(event)
         if not self._thread.is_running:
             self._start()
         if len(self._waiting) in (1, ENOUGH):
@@ -87,12 +87,12 @@ class Recorder:
         with self._writing:
             self._stay_with(_database())
             # All at once, so that as many leases as possible have one event.
-            facts = list(self._waiting)
-            self._in_hand = len(facts)
-            for _ in facts:
+            events = list(self._waiting)
+            self._in_hand = len(events)
+            for _ in events:
                 self._waiting.popleft()
             try:
-                self._write(merged(facts))
+                self._write(merged(events))
             finally:
                 self._in_hand = 0
             if self.dropped:
@@ -135,7 +135,7 @@ class Recorder:
             at_exit(1, self._last_flush)
             self._writes_at_exit = True
         with contextlib.suppress(RuntimeError):  # no more threads: try again with the next fact, or at the end
-            self._thread.see_to()
+            self._thread.ensure_started()
 
     def _run(self) -> None:
         with own_connections() as own:
@@ -193,7 +193,7 @@ def listen() -> None:
     """Record all facts of this process from now on."""
     if recorder.note not in recorders:
         recorders.append(recorder.note)
-        last_words.append(recorder.flush_within)
+        exit_hooks.append(recorder.flush_within)
 
 
 def _after_fork() -> None:

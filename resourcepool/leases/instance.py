@@ -6,7 +6,7 @@ from typing import Any
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.retry import rows_read
+from resourcepool.database.retry import fetch_rows
 from resourcepool.leases.statements import key
 from resourcepool.leases.table import Model, table_of
 from resourcepool.leases.verbs import rows_of
@@ -33,7 +33,7 @@ class _Reader:
 def instance(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
     """Return the model instance with this primary key, None if there is no such row; raises as ``retrying``."""
     reader = _reader(model, connection.vendor, connection.alias)
-    rows = rows_read(connection, reader.sql, [key(connection, model, pk)])
+    rows = fetch_rows(connection, reader.sql, [key(connection, model, pk)])
     if not rows:
         return None
     values = list(rows[0])

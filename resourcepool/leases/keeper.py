@@ -16,12 +16,12 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.database.background import contained
+from resourcepool.database.background import log_errors
 from resourcepool.database.clock import monotonic
 from resourcepool.database.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.leaks import forgotten
@@ -44,12 +44,12 @@ class Keeper:
 
     def __init__(self) -> None:
         self._kept: dict[Renewable, None] = {}
-        self._let_go: dict[Renewable, None] = {}  # not renewed any more, and perhaps not given back yet
+        self._unrenewed: dict[Renewable, None] = {}  # not renewed any more, and perhaps not given back yet
         self._beats: dict[str, Loop] = {}
         self._watch = Wakeup()
         self._watcher = Daemon("watch", self._watch_loop)
         self._releases_at_exit = False
-        self._in_trouble: set[str] = set()  # databases that did not answer: one warning each is enough
+        self._unavailable: set[str] = set()  # databases that did not answer: one warning each is enough
 
     def keep(self, lease: Renewable) -> None:
         """Renew and watch ``lease`` from now on."""
@@ -59,80 +59,80 @@ class Keeper:
         if beat is None or not (beat.thread.is_running and self._watcher.is_running):
             beat = self._start(lease.using)
         trust = lease.trust
-        if trust.due_at < beat.wakeup.asked_for:
+        if trust.due_at < beat.wakeup.next_at:
             beat.wakeup.bring_forward(trust.due_at)
-        if trust.until < self._watch.asked_for:
+        if trust.until < self._watch.next_at:
             self._watch.bring_forward(trust.until)
 
-    def let_go(self, lease: Renewable) -> None:
+    def stop_renewing(self, lease: Renewable) -> None:
         """Never renew ``lease`` again; unless it is given back before, the end of this process releases it."""
         if lease in self._kept:
-            self._let_go[lease] = None
+            self._unrenewed[lease] = None
             self._kept.pop(lease, None)
 
-    def forget(self, lease: Renewable) -> None:
+    def remove(self, lease: Renewable) -> None:
         """Stop watching ``lease``. A renewal under way finds another fence, or nobody to tell."""
         self._kept.pop(lease, None)
-        self._let_go.pop(lease, None)
+        self._unrenewed.pop(lease, None)
 
-    def kept(self) -> list[Renewable]:
-        """Return all leases that this process holds now, without those whose ``let_go`` was interrupted."""
-        return [lease for lease in list(self._kept) if lease not in self._let_go]
+    def leases(self) -> list[Renewable]:
+        """Return all leases that this process holds now, without those whose ``stop_renewing`` was interrupted."""
+        return [lease for lease in list(self._kept) if lease not in self._unrenewed]
 
-    def not_given_back(self) -> list[Renewable]:
+    def unreleased(self) -> list[Renewable]:
         """Return all leases that this process holds now, or failed to give up and might still hold."""
-        return list({**self._kept, **self._let_go})
+        return list({**self._kept, **self._unrenewed})
 
     def holds(self, model: Model, using: str, pk: Any, fence: int) -> bool:
         """Tell whether one of the leases that are not given back is this grant."""
         return any(
             (lease.pk, lease.fence, lease.using) == (pk, fence, using)
             and lease.model._meta.concrete_model is model._meta.concrete_model
-            for lease in self.not_given_back()
+            for lease in self.unreleased()
         )
 
-    def is_kept(self, lease: Renewable) -> bool:
+    def is_renewing(self, lease: Renewable) -> bool:
         """Tell whether ``lease`` is being renewed."""
-        return lease in self._kept and lease not in self._let_go
+        return lease in self._kept and lease not in self._unrenewed
 
     def is_alive(self) -> bool:
         """Tell whether all threads run (also true before the first lease)."""
-        return self._watcher.is_well and all(beat.is_alive for beat in list(self._beats.values()))
+        return self._watcher.is_healthy and all(beat.is_alive for beat in list(self._beats.values()))
 
     def release_at_exit(self) -> None:
         """Release the remaining leases when this process ends in an orderly way."""
         if not self._releases_at_exit:
-            shutdown.at_exit(0, lambda: shutdown.release_everything(self.not_given_back()))
+            shutdown.at_exit(0, lambda: shutdown.release_everything(self.unreleased()))
             self._releases_at_exit = True
 
     def _start(self, using: str) -> Loop:
         self.release_at_exit()
         beat = self._beat(using)
         beat.start()
-        self._watcher.see_to()
+        self._watcher.ensure_started()
         return beat
 
     def _beat(self, using: str) -> Loop:
         if (beat := self._beats.get(using)) is None:
             turn, has_work = partial(self._beat_once, using), partial(self._keeps_on, using)
-            new = Loop(f"beat-{using}", Wakeup(), turn, has_work, rests_after=IDLE)
+            new = Loop(f"beat-{using}", Wakeup(), turn, has_work, idle_timeout=IDLE)
             beat = self._beats.setdefault(using, new)
         return beat
 
     def _kept_on(self, using: str) -> list[Renewable]:
-        return [lease for lease in self.kept() if lease.using == using]
+        return [lease for lease in self.leases() if lease.using == using]
 
     def _keeps_on(self, using: str) -> bool:
-        return any(lease.using == using for lease in self.kept())
+        return any(lease.using == using for lease in self.leases())
 
     def _beat_once(self, using: str) -> float:
         """Renew the due leases on this database; return when to look again."""
-        self._look_for_leaks(using)
+        self._report_leaks(using)
         now, due, wake_at = monotonic(), defaultdict(list), math.inf
         for lease in self._kept_on(using):
             if lease.is_in_transaction or lease.is_ending or not _may_renew(lease):
                 wake_at = min(wake_at, now + lease.terms.ttl / 10)
-            elif lease.trust.due_at <= now + lease.trust.lasts / 12:  # leases due soon are renewed along
+            elif lease.trust.due_at <= now + lease.trust.valid_for / 12:  # leases due soon are renewed along
                 due[lease.model].append(lease)
             else:
                 wake_at = min(wake_at, lease.trust.due_at)
@@ -141,30 +141,30 @@ class Keeper:
                 wake_at = min(wake_at, self._renew(using, leases[start : start + verbs.BATCH]))
         return wake_at
 
-    def _look_for_leaks(self, using: str) -> None:
+    def _report_leaks(self, using: str) -> None:
         for lease in forgotten(self._kept_on(using)):
             if lease.is_delivered:
-                _report_leak(lease, say("no_handle"))
+                _report_leak(lease, sentence_for("no_handle"))
             else:  # the thread that should have got it was interrupted
-                self.let_go(lease)
+                self.stop_renewing(lease)
         for lease in [lease for lease in self._kept_on(using) if lease.is_orphaned]:
             if lease.is_delivered:  # somebody else still has the handle, and is told
-                _lose(lease, say("owner_ended"), lease.trust)
+                _lose(lease, sentence_for("owner_ended"), lease.trust)
             else:
-                self.let_go(lease)
+                self.stop_renewing(lease)
         now = monotonic()
         for lease in self._kept_on(using):
             if lease.leaks_at <= now:
-                _report_leak(lease, say("held_long", seconds=lease.terms.leak_after))
+                _report_leak(lease, sentence_for("held_long", seconds=lease.terms.leak_after))
 
     def _renew(self, using: str, batch: list[Renewable]) -> float:
         """Renew one batch, whatever happens to the other batches; return when to look again."""
         try:
             renewed_all = renew_together(using, batch)
         except DatabaseUnavailable as error:
-            level = logging.DEBUG if using in self._in_trouble else logging.WARNING
+            level = logging.DEBUG if using in self._unavailable else logging.WARNING
             logger.log(level, "%s; %d leases not renewed yet, trying again", error, len(batch))
-            self._in_trouble.add(using)
+            self._unavailable.add(using)
             renewed_all = False
         except Exception:
             logger.exception(
@@ -172,7 +172,7 @@ class Keeper:
             )
             renewed_all = False
         else:
-            self._in_trouble.discard(using)
+            self._unavailable.discard(using)
         return min(lease.trust.due_at for lease in batch) if renewed_all else monotonic() + PAUSE_AFTER_FAILURE
 
     def _watch_loop(self) -> None:
@@ -188,16 +188,16 @@ class Keeper:
     def _watch_once(self) -> float:
         """Mark leases that are no longer trusted as lost; return when to look again."""
         now, wake_at = monotonic(), math.inf
-        for lease in self.not_given_back():
+        for lease in self.unreleased():
             trust = lease.trust
             if trust.until > now:
                 wake_at = min(wake_at, trust.until)
             elif lease.is_ending:  # the thread that gives it up reports the loss, unless that fails
                 wake_at = min(wake_at, now + PAUSE_AFTER_FAILURE)
-            elif self.is_kept(lease):
+            elif self.is_renewing(lease):
                 _lose(lease, trust.why_over(now), trust)
             else:
-                self.forget(lease)
+                self.remove(lease)
         return wake_at
 
 
@@ -247,25 +247,25 @@ def _tell_the_lost(using: str, held: list[_Held]) -> list[_Held]:
     model, connection, pks = held[0].lease.model, connections[using], [one.pk for one in held]
     live = retrying(connection, lambda: verbs.live_fences(connection, model, pks))
     for one in held:
-        if live.get(one.pk) != one.fence and keeper.is_kept(one.lease):
+        if live.get(one.pk) != one.fence and keeper.is_renewing(one.lease):
             _lose(one.lease, verbs.TAKEN, one.trust)
     return [one for one in held if live.get(one.pk) == one.fence]
 
 
 def _may_renew(lease: Renewable) -> bool:
     """Whether the holder's ``renew_while`` agrees; an exception counts as no."""
-    with contained("cannot tell whether to renew %s; not renewed yet", lease):
+    with log_errors("cannot tell whether to renew %s; not renewed yet", lease):
         return lease.terms.may_renew
     return False
 
 
 def _lose(lease: Renewable, reason: str, trust: Trust) -> None:
-    with contained("not everybody could be told that %s is lost", lease):
+    with log_errors("not everybody could be told that %s is lost", lease):
         lease.lose(reason, trust)
 
 
 def _report_leak(lease: Renewable, why: str) -> None:
-    with contained("not everybody could be told that %s may be leaked", lease):
+    with log_errors("not everybody could be told that %s may be leaked", lease):
         lease.report_leak(why)
 
 
@@ -285,7 +285,7 @@ def _send(connection: BaseDatabaseWrapper, model: Model, held: list[_Held]) -> t
 
 def _after_fork() -> None:
     keeper.__init__()  # type: ignore[misc]  # the parent's leases, locks and threads are not the child's
-    dialect.abandon_inherited_connections()
+    dialect.drop_inherited_connections()
 
 
 keeper = Keeper()

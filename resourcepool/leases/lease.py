@@ -13,18 +13,18 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import guarding, limit_silence
+from resourcepool.database.open_transaction import guard_transaction, set_idle_timeout
+from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import (
     DatabaseUnavailable,
     LeaseFromAnotherProcess,
     LeaseLost,
 )
 from resourcepool.leases import verbs
-from resourcepool.leases.kept import KeptLease
+from resourcepool.leases.base_lease import BaseLease
 from resourcepool.leases.terms import MAX_LENGTH, MIN_TTL
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class _Itself(property):
         return lease
 
 
-class Lease(KeptLease):
+class Lease(BaseLease):
     """One row, held by this process until it is released, lost, or not renewed for ``ttl`` seconds.
 
     The keeper renews it in the background. The handle trusts itself until a margin before ``ttl`` has passed
@@ -75,7 +75,7 @@ class Lease(KeptLease):
         self._check_process()
         if not self._state.has_ended and (now := monotonic()) >= (trust := self.trust).until:
             self.lose(trust.why_over(now), trust)
-        self._state.refuse(self)
+        self._state.raise_if_ended(self)
 
     def renew(self) -> None:
         """Extend the lease to now + ``ttl``; the keeper does so automatically. Raises LeaseLost when it is lost."""
@@ -91,33 +91,33 @@ class Lease(KeptLease):
         """
         self._check_process()
         if self._state.given:
-            self._state.refuse(self)
+            self._state.raise_if_ended(self)
         # Also when it counts as lost here: the fence decides, and a row that is still ours is freed sooner.
-        self._give_up(What.RELEASED, "released", self._send_release)
+        self._give_up(EventKind.RELEASED, "released", self._send_release)
 
-    def give_back(self) -> None:
+    def release_or_expire(self) -> None:
         """Release for good: if the database does not confirm it, the lease is not renewed any more and expires.
 
         Raises:
             LeaseReleased, LeaseLost: see ``release``.
             DatabaseUnavailable: it expires.
         """
-        self.let_go()  # before the statement: after an interruption nobody would give it back later
+        self.stop_renewing()  # before the statement: after an interruption nobody would give it back later
         self.release()
 
-    def give_back_or_expire(self) -> None:
+    def release_or_log(self) -> None:
         """Give back without telling whether that succeeded; raises nothing but what a signal handler raises."""
         try:
-            self.give_back()
+            self.release_or_expire()
         except LeaseLost as lost:
             logger.warning("%s", lost)
         except DatabaseUnavailable as error:
             logger.warning("could not release %s; it lapses by itself: %s", self, error)
 
-    def abandon(self) -> None:
+    def release_quietly(self) -> None:
         """Give back without raising, for callers with a more important error of their own."""
         try:
-            self.give_back_or_expire()
+            self.release_or_log()
         except Exception:
             logger.exception("could not release %s; it lapses by itself", self)
 
@@ -147,7 +147,7 @@ class Lease(KeptLease):
             fence = verbs.hand_over(connection, self.model, self.pk, self.fence, to=to, ttl=span)
             return fence
 
-        self._give_up(What.HANDED_OVER, f"handed over to {to}", hand_over, f"to {to}")
+        self._give_up(EventKind.HANDED_OVER, f"handed over to {to}", hand_over, f"to {to}")
         return fence
 
     @contextlib.contextmanager
@@ -162,7 +162,7 @@ class Lease(KeptLease):
             LeaseLost: it is not held; the innermost ``atomic`` block rolls back, also if the error is caught inside it.
             GuardOutsideTransaction: no transaction is open on the lease's database.
         """
-        with guarding(self.using, self.ensure_held, "lease"):
+        with guard_transaction(self.using, self.ensure_held, "lease"):
             self._renew()
         yield self
 
@@ -178,9 +178,9 @@ class Lease(KeptLease):
         if self._state.given:
             return
         if error is None:
-            self.give_back()
+            self.release_or_expire()
         else:
-            self.abandon()  # the caller's own error matters more
+            self.release_quietly()  # the caller's own error matters more
 
     def __repr__(self) -> str:
         state = "held" if self.is_held else "ended"
@@ -197,7 +197,7 @@ class Lease(KeptLease):
         sent_at, trust = monotonic(), self.trust
         self._transaction = self._opened(self._connection) if self._connection.atomic_blocks else None
         held = [(self.pk, self.fence)]
-        with answer_timeout():
+        with statement_timeout():
             is_held = verbs.renew(self._connection, self.model, held, trust.next_ttl(sent_at))
         if not is_held:
             self.lose(verbs.TAKEN, trust)
@@ -208,19 +208,19 @@ class Lease(KeptLease):
             trust.confirm(sent_at)
 
     def _give_up(
-        self, what: What, given: str, send: Callable[[BaseDatabaseWrapper], object], reason: str = ""
+        self, what: EventKind, given: str, send: Callable[[BaseDatabaseWrapper], object], reason: str = ""
     ) -> None:
         """End the grant by ``send``, which returns whether it was still ours; if it fails, nothing has ended."""
 
         def give_up() -> bool:
             connection = self._connection
-            with answer_timeout():
+            with statement_timeout():
                 if connection.atomic_blocks:
-                    limit_silence(connection, self.terms.ttl)
+                    set_idle_timeout(connection, self.terms.ttl)
                 done = bool(send(connection))
             if done:
                 self._finish(given)
-                self._tell(what, connection, reason)
+                self._emit(what, connection, reason)
             return done
 
         if not self._state.attempt(self, give_up):

@@ -7,11 +7,11 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError, connections, models
 
 from resourcepool.dialect.inspection import Session, inspector
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 
 AnyModel = type[models.Model]
 
-MOST = 1_000  # rows per query
+MAX_ROWS = 1_000  # rows per query
 TOLD = 3  # rows that an error names
 
 
@@ -31,15 +31,15 @@ class Locked:
     def __str__(self) -> str:
         one, row = self.session, f"{self.pool} {self.id}"
         if one is None:
-            return say("locked_by_unseen", row=row)
+            return sentence_for("locked_by_unseen", row=row)
         who = {"session": one.number, "client": one.client or "the same host", "command": one.command}
         if one.idle is None:
-            return say("locked_by_busy", row=row, **who)
-        return say("locked_by", row=row, count=round(one.idle), **who)
+            return sentence_for("locked_by_busy", row=row, **who)
+        return sentence_for("locked_by", row=row, count=round(one.idle), **who)
 
 
 def lockers(using: str, model: AnyModel, pks: Collection[Any]) -> list[Locked]:
-    """Return the rows, of the first ``MOST``, that a session has locked at this moment.
+    """Return the rows, of the first ``MAX_ROWS``, that a session has locked at this moment.
 
     Empty on SQLite, where the whole database is locked, and inside a transaction of the caller, which the query could
     disturb.
@@ -47,7 +47,7 @@ def lockers(using: str, model: AnyModel, pks: Collection[Any]) -> list[Locked]:
     connection = connections[using]
     column, quote = model._meta.pk, connection.ops.quote_name
     assert column is not None  # noqa: S101 (for the type checker: every model has one)
-    keys = {column.get_db_prep_value(pk, connection): pk for pk in list(pks)[:MOST]}
+    keys = {column.get_db_prep_value(pk, connection): pk for pk in list(pks)[:MAX_ROWS]}
     if not keys or connection.in_atomic_block:
         return []
     try:
@@ -59,6 +59,6 @@ def lockers(using: str, model: AnyModel, pks: Collection[Any]) -> list[Locked]:
     return [Locked(label, pk_of[str(one)], session) for one, session in found.items() if str(one) in pk_of]
 
 
-def sentence(using: str, model: AnyModel, pks: Collection[Any]) -> str:
+def describe_lockers(using: str, model: AnyModel, pks: Collection[Any]) -> str:
     """Return who has the first few of these rows locked; "": nobody, or unknown."""
     return "; ".join(map(str, lockers(using, model, pks)[:TOLD]))

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.database.short_statements import brief
+from resourcepool.database.short_statements import fail_if_locked
 from resourcepool.database.where import Where
 from resourcepool.dialect import DbNow, FenceField
 from resourcepool.exceptions import BadOption
@@ -65,12 +65,12 @@ class AbstractLease(models.Model):
     # The condition for a claim, besides a passed busy_before.
     claimable_when: ClassVar[dict[str, bool]] = {}
     # Whether events of its leases are sent (``signals``).
-    is_told: ClassVar[bool] = True
+    emits_events: ClassVar[bool] = True
     # Whether waiters stand in a line of their own for each name (``name_of``), not in one for the whole table. Then a
     # ticket's selector is that name.
     line_per_name: ClassVar[bool] = False
     # Whether a row is for those who wait at that moment: given back while nobody does, it is removed.
-    is_for_waiters: ClassVar[bool] = False
+    deletes_idle_rows: ClassVar[bool] = False
 
     busy_before = models.DateTimeField(
         _("busy before"),
@@ -135,7 +135,7 @@ class AbstractLease(models.Model):
     def _do_update(self, base_qs: Any, using: Any, pk_val: Any, values: Any, fields: Any, *rest: Any) -> Any:
         # Copies made by hand, positional arguments and loaddata bypass save(), but not this.
         kept = [v for v in values if self._may_write(v[0].name, v[2], by_name=fields is not None)]
-        with brief(using):
+        with fail_if_locked(using):
             return super()._do_update(base_qs, using, pk_val, kept, fields, *rest)
 
     def _may_write(self, name: str, value: Any, *, by_name: bool) -> bool:
@@ -152,5 +152,5 @@ class AbstractLease(models.Model):
         return str(pk)
 
     @classmethod
-    def revive(cls, using: str) -> None:
+    def return_due_rows(cls, using: str) -> None:
         """Called now and then while nothing is free: make rows claimable whose time out of service is over."""

@@ -12,17 +12,17 @@ from typing import Any
 from django.core import signing
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
-from resourcepool.events import say
+from resourcepool.database.timeouts import statement_timeout
+from resourcepool.events import sentence_for
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, Hidden, LeaseLost
 from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Ending, Grant, Trust
 from resourcepool.leases.verbs import TAKEN
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 
 SALT = "resourcepool.lease"
 MOST_LETTERS = 10_000  # of a token: names of 200 characters take 12 letters each, and a third more
@@ -76,9 +76,9 @@ def detach(lease: Lease) -> str:
     Raises:
         DatabaseUnavailable: this process is ending, in another thread, which may release it at this moment.
     """
-    keeper.forget(lease)
+    keeper.remove(lease)
     if shutdown.has_begun():
-        lease.abandon()
+        lease.release_quietly()
         raise DatabaseUnavailable("this web server is ending: ask another")
     granted_at, terms = time.time() - (monotonic() - lease.trust.granted_at), lease.terms
     spans = terms.ttl, terms.cooldown, terms.max_hold
@@ -97,7 +97,7 @@ class Remote(Lease):
         now = monotonic()
         if not self._state.has_ended and self.trust.next_ttl(now) <= 0.0:
             self.lose(self.trust.why_over(now))
-        self._state.refuse(self)
+        self._state.raise_if_ended(self)
 
     def lose(self, reason: str, trust: Trust | None = None) -> None:
         """Note the loss, for this call alone: the program may have released it before, so nobody else is told."""
@@ -107,10 +107,10 @@ class Remote(Lease):
     def _give_up(self, *how: Any) -> None:
         """Refuse one that has run out: the statement that ends a lease matches its fence alone, also after its ttl."""
         mine = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
-        with answer_timeout():
+        with statement_timeout():
             if retrying(self._connection, mine.expired().exists):
-                self.lose(say("not_renewed_in_ttl", seconds=self.terms.ttl))
-                self._state.refuse(self)
+                self.lose(sentence_for("not_renewed_in_ttl", seconds=self.terms.ttl))
+                self._state.raise_if_ended(self)
         super()._give_up(*how)
 
     def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:
@@ -120,6 +120,6 @@ class Remote(Lease):
         self.trust = Trust(self.terms, grant.sent_at, is_proven=True)
         self._state = Ending()
 
-    def _tell(self, what: What, connection: BaseDatabaseWrapper, reason: str = "") -> None:
-        if what is not What.ACQUIRED:  # it was told of when it was granted
-            super()._tell(what, connection, reason)
+    def _emit(self, what: EventKind, connection: BaseDatabaseWrapper, reason: str = "") -> None:
+        if what is not EventKind.ACQUIRED:  # it was told of when it was granted
+            super()._emit(what, connection, reason)

@@ -37,11 +37,11 @@ class Renewable(Hashable, Protocol):
     def report_leak(self, why: str) -> None:
         """Report once that it was probably forgotten."""
 
-    def was_released(self) -> None:
+    def mark_released(self) -> None:
         """Note that it has been released together with others."""
 
     @staticmethod
-    def were_released(using: str, model: Model, pks: Sequence[Any]) -> None:
+    def after_batch_release(using: str, model: Model, pks: Sequence[Any]) -> None:
         """Called once after several leases of ``model``, of the rows with these keys, have been released together."""
 
     def lose(self, reason: str, trust: Trust | None = None) -> None:

@@ -7,21 +7,21 @@ from django.db import connections
 
 from resourcepool.database.retry import retrying
 from resourcepool.database.short_statements import row_locked
-from resourcepool.dialect import BRIEF, brief_transaction
+from resourcepool.dialect import SHORT_LOCK_WAIT, short_transaction
 from resourcepool.exceptions import RowLocked
-from resourcepool.leases.lock_holders import sentence
+from resourcepool.leases.lock_holders import describe_lockers
 from resourcepool.leases.table import Model
 
 Result = TypeVar("Result")
 
 
-def briefly(
+def run_short_transaction(
     using: str,
     work: Callable[[], Result],
     *,
     settle: Callable[[], Result] | None = None,
     rows: tuple[Model, Collection[Any]] | None = None,
-    wait: int = BRIEF,
+    wait: int = SHORT_LOCK_WAIT,
 ) -> Result:
     """Return what ``work`` returns. It runs in one transaction on ``using`` that never waits long for a lock.
 
@@ -39,15 +39,15 @@ def briefly(
     connection = connections[using]
 
     def send() -> Result:
-        with brief_transaction(connection, wait=wait):
+        with short_transaction(connection, wait=wait):
             return work()
 
     def locked() -> NoReturn:
-        raise locked_row(using, rows)
+        raise locked_row_error(using, rows)
 
     return retrying(connection, send, settle=settle, busy=None if connection.in_atomic_block else locked)
 
 
-def locked_row(using: str, rows: tuple[Model, Collection[Any]] | None = None) -> RowLocked:
+def locked_row_error(using: str, rows: tuple[Model, Collection[Any]] | None = None) -> RowLocked:
     """Return the error that says that one of these rows is locked and, as far as can be seen, by whom."""
-    return row_locked(using, sentence(using, *rows) if rows else "")
+    return row_locked(using, describe_lockers(using, *rows) if rows else "")

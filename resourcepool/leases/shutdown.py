@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connections
 
 from resourcepool import hints
-from resourcepool.database.background import contained, own_connections, quiet
+from resourcepool.database.background import background_paused, log_errors, own_connections
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.renewable import Renewable
@@ -45,9 +45,9 @@ def has_begun() -> bool:
 
 def _end(pid: int) -> None:
     if os.getpid() == pid:
-        with quiet():  # a ticket that is being taken is kept a moment later
+        with background_paused():  # a ticket that is being taken is kept a moment later
             for _, job in sorted(_jobs.pop(pid, []), key=lambda each: each[0]):
-                with contained("this was not done at the end of the process"):
+                with log_errors("this was not done at the end of the process"):
                     job()
             hints.flush_at_exit()
 
@@ -71,15 +71,15 @@ def release_everything(leases: list[Renewable]) -> None:
                 try:
                     if verbs.release_all(connections[using], model, held, cooldowns) == len(held):
                         for lease in group[start : start + verbs.BATCH]:
-                            with contained("not everybody could be told that %s was released", lease):
-                                lease.was_released()
+                            with log_errors("not everybody could be told that %s was released", lease):
+                                lease.mark_released()
                 except Exception as error:  # noqa: BLE001 (whatever it is, another database may still answer)
                     logger.warning("%d leases not released at exit, they lapse: %s", len(held), error)
                     gone.add(using)
                     break
             else:
-                with contained("what was released waits until somebody looks"):
-                    group[0].were_released(using, model, [lease.pk for lease in group])
+                with log_errors("what was released waits until somebody looks"):
+                    group[0].after_batch_release(using, model, [lease.pk for lease in group])
 
 
 def release_on_sigterm() -> None:

@@ -9,11 +9,11 @@ from resourcepool.database.retry import retrying
 from resourcepool.database.short_statements import rows_locked
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
-from resourcepool.leases.lock_holders import sentence
+from resourcepool.leases.lock_holders import describe_lockers
 from resourcepool.leases.table import Model
 
 
-def all_but_the_locked(
+def change_skipping_locked(
     using: str,
     model: Model,
     chunks: Iterable[Sequence[Any]],
@@ -25,7 +25,7 @@ def all_but_the_locked(
 
     Args:
         change: takes primary keys, and whether to skip locked rows; returns how many rows it changed, and raises
-            RowLocked (see ``briefly``).
+            RowLocked (see ``run_short_transaction``).
 
     Returns:
         The number of changed rows.
@@ -50,7 +50,7 @@ def all_but_the_locked(
         except RowLocked:  # for example, a row of another table that must change together with one of these
             locked |= free
     if locked:
-        raise rows_locked(using, len(locked), done, sentence(using, model, locked))
+        raise rows_locked(using, len(locked), done, describe_lockers(using, model, locked))
     return done
 
 

@@ -7,7 +7,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.database.open_transaction import callers_blocks
-from resourcepool.database.where import ANYWHERE, Where
+from resourcepool.database.where import ANY_ROW, Where
 from resourcepool.dialect import KeyField, micros
 from resourcepool.leases.table import Model, table_of
 
@@ -33,7 +33,7 @@ def change(
     held: Held,
     spans: Spans,
     *texts: str,
-    where: Where = ANYWHERE,
+    where: Where = ANY_ROW,
 ) -> int:
     """Send the verb's UPDATE for these leases, if they match ``where``, in one try; returns how many rows it changed.
 
@@ -77,11 +77,13 @@ def claim_text(connection: BaseDatabaseWrapper, model: Model, where: Where) -> s
     verb = granting(connection, "claim")
     which = (model, connection.alias, where.sql, verb)
     if which not in _texts:
-        speaks, table = dialect.of(connection), table_of(connection, model)
-        sql = speaks.claim_at_once(connection, _text(connection, model, verb) + where.sql, table.name, table.pk)
+        db_dialect, table = dialect.of(connection), table_of(connection, model)
+        sql = db_dialect.claim_nowait(
+            connection, _text(connection, model, verb) + where.sql, table.name, table.pk
+        )
         if len(_texts) >= MOST_TEXTS:  # each selector has its own
             _texts.clear()
-        _texts[which] = sql + speaks.returning.format(fence=table.fence)
+        _texts[which] = sql + db_dialect.returning.format(fence=table.fence)
     return _texts[which]
 
 
@@ -95,24 +97,24 @@ def _text(connection: BaseDatabaseWrapper, model: Model, verb: str) -> str:
 def _compose(
     connection: BaseDatabaseWrapper, model: Model, verb: str, count: int, *, differ: bool = False
 ) -> str:
-    speaks, table = dialect.of(connection), table_of(connection, model)
+    db_dialect, table = dialect.of(connection), table_of(connection, model)
     busy, fence, holder = table.busy_before, table.fence, table.holder
     by_key = f"CASE {table.pk}{' WHEN %s THEN %s' * count} END"
-    later = speaks.later.replace("%s", f"({by_key})") if differ else speaks.later
-    number = speaks.fresh_number.format(micros_now=speaks.micros_now)
-    last = f"{speaks.greatest}({fence}, {number})" if verb.endswith(FRESHLY) else fence
+    later = db_dialect.later.replace("%s", f"({by_key})") if differ else db_dialect.later
+    number = db_dialect.fresh_number.format(micros_now=db_dialect.micros_now)
+    last = f"{db_dialect.greatest}({fence}, {number})" if verb.endswith(FRESHLY) else fence
     verb = verb.removesuffix(FRESHLY)
     changes = {
-        "claim": f"{busy} = {later}, {fence} = {speaks.next_fence.format(fence=last)}, {holder} = %s",
+        "claim": f"{busy} = {later}, {fence} = {db_dialect.next_fence.format(fence=last)}, {holder} = %s",
         "hand over": f"{busy} = {later}, {fence} = {last} + 1, {holder} = %s",
-        "renew": f"{busy} = {speaks.greatest}({busy}, {later})",
+        "renew": f"{busy} = {db_dialect.greatest}({busy}, {later})",
         "release": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = ''",
         "adopt": f"{busy} = {later}, {fence} = {last} + 1, {holder} = %s",
     }
     if verb == "claim":
         # Where few rows are free MariaDB would find this one by the index on ``busy_before``, among all the entries of
         # earlier leases that are not purged yet, and lock what it reads.
-        hint = speaks.by_index.format(index="PRIMARY")
+        hint = db_dialect.by_index.format(index="PRIMARY")
         return f"UPDATE {table.name}{hint} SET {changes[verb]} WHERE {table.pk} = %s AND {table.free}"  # noqa: S608
     update = f"UPDATE {table.name} SET {changes[verb]} WHERE "  # noqa: S608 (quoted names)
     if count == 1:
@@ -121,4 +123,4 @@ def _compose(
         # Not "(pk, fence) IN (..)": with one pair MariaDB reads the whole table for it.
         keys = ", ".join(["%s"] * count)
         match = f"{table.pk} IN ({keys}) AND {fence} = {by_key}"
-    return update + match + (f" AND {busy} > {speaks.now}" if verb in ("renew", "adopt") else "")
+    return update + match + (f" AND {busy} > {db_dialect.now}" if verb in ("renew", "adopt") else "")

@@ -33,7 +33,7 @@ class Table:
 
     def __init__(self, connection: BaseDatabaseWrapper, model: Model) -> None:
         refuse_inherited(model)
-        quote, speaks, meta = connection.ops.quote_name, dialect.of(connection), model._meta
+        quote, db_dialect, meta = connection.ops.quote_name, dialect.of(connection), model._meta
         assert meta.pk is not None  # noqa: S101 (for the type checker: every model has one)
         columns = {field.name: quote(str(field.column)) for field in meta.concrete_fields}
         self.name = quote(meta.db_table)
@@ -43,13 +43,13 @@ class Table:
         )
         # A literal, because a bound parameter keeps SQLite from using a partial index.
         wanted = [
-            f"{columns[name]} = {speaks.true if value else speaks.false}"
+            f"{columns[name]} = {db_dialect.true if value else db_dialect.false}"
             for name, value in model.claimable_when.items()
         ]
         self.claimable = "".join(f" AND {one}" for one in wanted)
         self.claimable_of_row = "".join(f" AND {self.name}.{one}" for one in wanted)
-        self.free = f"{self.busy_before} <= {speaks.now}{self.claimable}"
-        self.free_by_index = f"{self.busy_before} <= {speaks.indexed_now}{self.claimable}"
+        self.free = f"{self.busy_before} <= {db_dialect.now}{self.claimable}"
+        self.free_by_index = f"{self.busy_before} <= {db_dialect.indexed_now}{self.claimable}"
 
 
 _tables: dict[tuple[Model, str], Table] = {}

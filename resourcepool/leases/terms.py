@@ -12,7 +12,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost, LeaseReleased
 from resourcepool.labels import host_name
 
@@ -138,7 +138,7 @@ class Trust:
         due_at: when it should be renewed next.
     """
 
-    __slots__ = ("_terms", "due_at", "granted_at", "lasts", "sent_at", "until")
+    __slots__ = ("_terms", "due_at", "granted_at", "sent_at", "until", "valid_for")
 
     def __init__(
         self, terms: Terms, granted_at: float, *, is_proven: bool, first_ttl: float | None = None
@@ -154,11 +154,11 @@ class Trust:
         if not is_proven:
             self.due_at = 0.0
 
-    def _count(self, sent_at: float, lasts: float) -> None:
-        self.sent_at, self.lasts = sent_at, lasts
-        until = sent_at + lasts - margin(lasts)
+    def _count(self, sent_at: float, valid_for: float) -> None:
+        self.sent_at, self.valid_for = sent_at, valid_for
+        until = sent_at + valid_for - margin(valid_for)
         self.until = until if self._terms.max_hold is None else min(until, self._held_until)
-        self.due_at = sent_at + min(self._terms.renew_every or self._terms.ttl / 3, lasts / 3)
+        self.due_at = sent_at + min(self._terms.renew_every or self._terms.ttl / 3, valid_for / 3)
 
     def next_ttl(self, now: float) -> float:
         """Return how many seconds to renew it for: its ttl, but not beyond ``max_hold``."""
@@ -173,8 +173,10 @@ class Trust:
     def why_over(self, now: float) -> str:
         """Return why it is over ``now``, in words."""
         if self._terms.max_hold is not None and now >= self._held_until:
-            return say("max_hold", seconds=self._terms.max_hold)
-        return say("not_renewed_in_ttl" if self.lasts == self._terms.ttl else "not_renewed", seconds=self.lasts)
+            return sentence_for("max_hold", seconds=self._terms.max_hold)
+        return sentence_for(
+            "not_renewed_in_ttl" if self.valid_for == self._terms.ttl else "not_renewed", seconds=self.valid_for
+        )
 
     @property
     def _held_until(self) -> float:
@@ -214,7 +216,7 @@ class Ending:
         """Whether the grant has ended, or may have."""
         return self.has_ended or self.is_ending or self.is_in_doubt
 
-    def refuse(self, lease: object) -> None:
+    def raise_if_ended(self, lease: object) -> None:
         """Raise LeaseLost or LeaseReleased if ``lease`` has ended, or may have."""
         if self.lost is not None:
             raise self.lost.again()
@@ -254,7 +256,7 @@ class Ending:
         return first
 
 
-def _begin() -> None:
+def _reset() -> None:
     global _incarnation, _requests
     _incarnation, _requests = secrets.token_hex(4), itertools.count(1)
     _thread.begin()
@@ -264,5 +266,5 @@ _host = host_name()
 _incarnation = ""
 _requests = itertools.count(1)
 _thread = _Thread()
-_begin()
-os.register_at_fork(after_in_child=_begin)
+_reset()
+os.register_at_fork(after_in_child=_reset)

@@ -13,12 +13,12 @@ from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.database.answers import A_LITTLE, answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.database.where import ANYWHERE, Where
+from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
+from resourcepool.database.where import ANY_ROW, Where
 from resourcepool.dialect import DbNow, micros
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.statements import Held, Spans, change, claim_text, granting, key
@@ -26,12 +26,12 @@ from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant, Terms, default_holder
 
 BATCH = 1_000
-TAKEN = say("taken")
+TAKEN = sentence_for("taken")
 ORDERLY = (DatabaseError, InterfaceError, ResourcePoolError)  # all else was raised by a signal handler
 
 
 def claim(
-    connection: BaseDatabaseWrapper, model: Model, pk: Any, terms: Terms, where: Where = ANYWHERE
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, terms: Terms, where: Where = ANY_ROW
 ) -> Grant | None:
     """Take one row if it is free and matches ``where``; None when it does not, or another claim was faster.
 
@@ -94,7 +94,7 @@ def claim_all(
 
     def send() -> list[Grant] | None:
         nonlocal sent_at
-        with dialect.brief_transaction(connection):
+        with dialect.short_transaction(connection):
             skip = connection.features.has_select_for_update_skip_locked
             rows = rows_of(connection, model).available().filter(pk__in=pks).order_by("pk")
             fences = dict(rows.select_for_update(skip_locked=skip).values_list("pk", "fence"))
@@ -144,7 +144,7 @@ def unlocked(connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any]) 
     rows = rows_of(connection, model).filter(pk__in=pks).select_for_update(skip_locked=True)
 
     def look() -> set[Any]:
-        with dialect.brief_transaction(connection):
+        with dialect.short_transaction(connection):
             return set(rows.values_list("pk", flat=True).all())
 
     can_skip = connection.features.has_select_for_update_skip_locked
@@ -167,11 +167,11 @@ def release(
         trusted_until: the time, by this process's clock, until which nobody else can have claimed the row.
     """
     send = partial(change, connection, model, "release", [(pk, fence)], cooldown)
-    settle = partial(was_given_back, connection, model, pk, fence, trusted_until)
+    settle = partial(settle_release, connection, model, pk, fence, trusted_until)
     return retrying(connection, send, settle=settle) == 1
 
 
-def was_given_back(
+def settle_release(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, trusted_until: float = 0.0
 ) -> int:
     """Settle a release or a quarantine whose reply was lost: 1 if it took effect, 0 if the lease was lost before.
@@ -189,14 +189,14 @@ def was_given_back(
 
 
 def release_all(
-    connection: BaseDatabaseWrapper, model: Model, held: Held, cooldowns: Spans, where: Where = ANYWHERE
+    connection: BaseDatabaseWrapper, model: Model, held: Held, cooldowns: Spans, where: Where = ANY_ROW
 ) -> int:
     """Give up to ``BATCH`` leases back at once, in one try, if they match ``where``; returns how many were released."""
     return change(connection, model, "release", held, cooldowns, where=where)
 
 
 def hand_over_all(
-    connection: BaseDatabaseWrapper, model: Model, held: Held, *, to: str, ttl: float, where: Where = ANYWHERE
+    connection: BaseDatabaseWrapper, model: Model, held: Held, *, to: str, ttl: float, where: Where = ANY_ROW
 ) -> int:
     """Pass up to ``BATCH`` leases to ``to``, in one try, if they match ``where``; returns how many were passed on."""
     return change(connection, model, "hand over", held, ttl, to, where=where)
@@ -260,7 +260,7 @@ def _undo_unheard(
         return
 
     def undo() -> None:
-        with dialect.brief_transaction(connection):
+        with dialect.short_transaction(connection):
             # Locked, which waits for a claim that was sent and is not done yet.
             rows = rows_of(connection, model).filter(pk__in=pks).order_by("pk").select_for_update()
             held = [
@@ -269,5 +269,5 @@ def _undo_unheard(
             if held:
                 release_all(connection, model, held, 0.0)
 
-    with contextlib.suppress(*ORDERLY), answer_timeout(A_LITTLE):
+    with contextlib.suppress(*ORDERLY), statement_timeout(TIMEOUT_GRACE):
         retrying(connection, undo, busy=lambda: None)

@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from resourcepool.lazy import lazily
+from resourcepool.lazy import lazy_getattr
 
 if TYPE_CHECKING:
+    from resourcepool.locks.bulk_release import arelease_all, release_all
     from resourcepool.locks.channels.channel import Channel
     from resourcepool.locks.conditions.barrier import Barrier
     from resourcepool.locks.conditions.condition import Condition
     from resourcepool.locks.hold import Hold
     from resourcepool.locks.lock import Lock
     from resourcepool.locks.redis_style import cache_lock
-    from resourcepool.locks.releasing import arelease_all, release_all
     from resourcepool.locks.rwlock.lock import RWLock
     from resourcepool.locks.semaphore import Semaphore
 
@@ -36,9 +36,9 @@ _PLACES = {
     "Lock": "lock",
     "RWLock": "rwlock.lock",
     "Semaphore": "semaphore",
-    "arelease_all": "releasing",
+    "arelease_all": "bulk_release",
     "cache_lock": "redis_style",
-    "release_all": "releasing",
+    "release_all": "bulk_release",
 }
 
-__getattr__ = lazily(__name__, _PLACES)
+__getattr__ = lazy_getattr(__name__, _PLACES)

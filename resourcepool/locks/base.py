@@ -11,9 +11,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
-from resourcepool.database.answers import A_LITTLE, answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.events import Sentence
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
@@ -21,19 +21,19 @@ from resourcepool.leases import verbs
 from resourcepool.leases.terms import MIN_TTL, Grant, Terms
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import MAX_NAME, AbstractNamed
-from resourcepool.locks.registry import Key, current, holder_of
+from resourcepool.locks.registry import Key, current_owner, new_holder
 from resourcepool.waiting.request import Request
 
 TTL = 30.0  # seconds
-MOST_SEEN = 10_000
-UNUSED = 86_400.0  # seconds without use after which the sweep may remove the rows of a name
-SEEN_FOR = 3_600.0  # seconds for which rows that were just in use are taken to exist
+MAX_KNOWN_NAMES = 10_000
+UNUSED_AFTER = 86_400.0  # seconds without use after which the sweep may remove the rows of a name
+KNOWN_FOR = 3_600.0  # seconds for which rows that were just in use are taken to exist
 FOREVER = -1  # ``threading``'s timeout that never ends
 
-_seen: dict[Key, float] = {}  # names in use, and until when the sweep cannot have removed their rows
+_known_until: dict[Key, float] = {}  # names in use, and until when the sweep cannot have removed their rows
 
 
-class Chosen(TypedDict, total=False):
+class LockOptions(TypedDict, total=False):
     """The options that all kinds of locks have; see ``Named``."""
 
     ttl: object
@@ -71,7 +71,7 @@ class Named:
             options.plain_function("on_lost", on_lost, "a plain function that takes the hold")
         self.name = options.name("name", name, most=MAX_NAME)
         self._ttl = options.seconds("ttl", ttl, least=MIN_TTL)
-        self._timeout = wait_of("timeout", timeout)
+        self._timeout = wait_seconds("timeout", timeout)
         self._on_lost = on_lost
 
     @property
@@ -100,10 +100,10 @@ class Named:
             if timeout not in (None, FOREVER):
                 raise BadOption("timeout", timeout, "None: with blocking=False there is no wait")
             return 0.0
-        return self._timeout if timeout is None else wait_of("timeout", timeout)
+        return self._timeout if timeout is None else wait_seconds("timeout", timeout)
 
     def _request(self, wait: float, hold: Hold, count: int = 1, priority: int = 0) -> Request:
-        terms = Terms(self._ttl, holder_of(current()), holder_is_unique=True, on_lost=hold.when_lost)
+        terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True, on_lost=hold.when_lost)
         return Request(terms, count=count, timeout=wait, priority=priority, selector=self.name)
 
     # What waiting needs: see ``waiting.request.Source``
@@ -120,12 +120,12 @@ class Named:
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         why = f": {trouble}" if trouble else ""
         if request.timeout and not trouble:
-            with contextlib.suppress(DatabaseUnavailable), answer_timeout(A_LITTLE):
-                why = self._who_has_it()
+            with contextlib.suppress(DatabaseUnavailable), statement_timeout(TIMEOUT_GRACE):
+                why = self._holders_text()
         number = "" if request.count == 1 else f"{request.count} of "
         return AcquireTimeout(f"{number}{self.kind} {self.name!r} did not come free{request.within}{why}")
 
-    def _who_has_it(self) -> str:
+    def _holders_text(self) -> str:
         return ""
 
     def _rows(self, connection: BaseDatabaseWrapper) -> Any:
@@ -134,24 +134,24 @@ class Named:
     def _new_rows(self) -> Sequence[AbstractNamed]:
         raise NotImplementedError
 
-    def _are_new(self, connection: BaseDatabaseWrapper) -> bool:
+    def _add_if_new(self, connection: BaseDatabaseWrapper) -> bool:
         """Add the rows if there are none; return whether there were none, or they may have been removed just now."""
         which = self.model, connection.alias, self.name  # ``key``, without asking the router again
-        if _seen.get(which, 0.0) > monotonic():
+        if _known_until.get(which, 0.0) > monotonic():
             return False
-        idle = retrying(connection, partial(self._idle, connection))
+        idle = retrying(connection, partial(self._idle_seconds, connection))
         if idle is None:
             retrying(connection, partial(self._insert, connection))
             return True
         # The sweep, or a rollback such as ``TestCase``'s, may remove them.
-        if idle >= UNUSED / 2 or connection.in_atomic_block:
+        if idle >= UNUSED_AFTER / 2 or connection.in_atomic_block:
             return True
-        if len(_seen) >= MOST_SEEN:
-            _seen.clear()
-        _seen[which] = monotonic() + SEEN_FOR
+        if len(_known_until) >= MAX_KNOWN_NAMES:
+            _known_until.clear()
+        _known_until[which] = monotonic() + KNOWN_FOR
         return False
 
-    def _idle(self, connection: BaseDatabaseWrapper) -> float | None:
+    def _idle_seconds(self, connection: BaseDatabaseWrapper) -> float | None:
         """Return the seconds since a row was last held, negative while one is; None: there are no rows."""
         latest = self._rows(connection).order_by("-busy_before")
         micros = latest.values_list(MicrosUntil("busy_before"), flat=True).first()
@@ -173,12 +173,12 @@ class Named:
         return connections[self.using]
 
 
-def forget_rows(**_emptied: object) -> None:
+def forget_known_names(**_emptied: object) -> None:
     """Take no rows to exist any more: a database was emptied, by ``manage.py flush`` or a ``TransactionTestCase``."""
-    _seen.clear()
+    _known_until.clear()
 
 
-def wait_of(name: str, value: object) -> float:
+def wait_seconds(name: str, value: object) -> float:
     """Return how many seconds to wait; None and -1: as long as it takes. Raises BadOption."""
     if value is None or value == FOREVER:
         return math.inf

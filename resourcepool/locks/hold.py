@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Self
 
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.locks.registry import has_ended
-from resourcepool.signals import Fact, What, tell
+from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.waiting.lease import AwaitedLease
 
 logger = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
-def own_error_first(kind: type[BaseException] | None) -> Iterator[None]:
+def suppress_if_raising(kind: type[BaseException] | None) -> Iterator[None]:
     """Only log an error at the end of a ``with`` block that was left by an exception (``kind``)."""
     try:
         yield
@@ -37,7 +37,7 @@ class LockLease(AwaitedLease):
 
     @property
     def is_orphaned(self) -> bool:
-        """See ``KeptLease``; whoever keeps the thread's or the task's object, or the hold."""
+        """See ``BaseLease``; whoever keeps the thread's or the task's object, or the hold."""
         return super().is_orphaned or (self.is_of_owner and has_ended(self.holder))
 
     def report_leak(self, why: str) -> None:
@@ -45,14 +45,14 @@ class LockLease(AwaitedLease):
         logger.warning(
             "%s is not renewed any more, its holder ended without releasing it: %s", self, self.holder
         )
-        self.let_go()
+        self.stop_renewing()
 
     def lose(self, reason: str, trust: Any = None) -> None:
         """Record the loss in the history, which keeps no grants and releases of locks: there are too many."""
         was_over = self._state.has_ended
         super().lose(reason, trust)
         if self._state.lost is not None and not was_over:
-            tell(Fact(What.LOST, self.model, self.using, self.pk, self.fence, self.holder, reason))
+            emit(RowEvent(EventKind.LOST, self.model, self.using, self.pk, self.fence, self.holder, reason))
 
 
 class Hold:

@@ -19,14 +19,15 @@ from resourcepool.leases.terms import Grant
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.lockable import Reentrant
-from resourcepool.locks.models import AbstractNamed, Mutex
-from resourcepool.locks.registry import current, held_by, holder_of, owner_in
+from resourcepool.locks.models import AbstractNamed
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.locks.registry import current_owner, holds_of, new_holder, parse_holder
 from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.models import Ticket
 from resourcepool.waiting.request import Request
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
-MOST_CONTENDERS = 10_000
+MAX_CONTENDERS = 10_000
 
 
 class LockHolder(NamedTuple):
@@ -48,7 +49,7 @@ class Lock(Named, Reentrant[Hold]):
     what is not promised.
     """
 
-    model: ClassVar[type[Mutex]] = Mutex
+    model: ClassVar[type[LockRow]] = LockRow
     kind = "lock"
 
     def holder(self) -> LockHolder | None:
@@ -63,7 +64,7 @@ class Lock(Named, Reentrant[Hold]):
 
     def contenders(self, limit: int = 100) -> list[str]:
         """Return who holds it, and then who waits, the next one first: at most ``limit``. As kazoo's ``contenders``."""
-        limit = options.whole("limit", limit, least=1, most=MOST_CONTENDERS)
+        limit = options.whole("limit", limit, least=1, most=MAX_CONTENDERS)
         holder = self.holder()
         line = Ticket.objects.using(self.using).in_line_for(self.model, self.name).waiting()
         names = line.order_by("priority", "pk").values_list("holder", flat=True)[:limit]
@@ -82,7 +83,7 @@ class Lock(Named, Reentrant[Hold]):
         return Hold(self.name, self._on_lost)
 
     async def _release(self, mode: Mode) -> None:
-        mine, key = held_by(current()), self.key
+        mine, key = holds_of(current_owner()), self.key
         hold = mine.get(key)
         if hold is None:
             raise self._not_held("release it")
@@ -91,34 +92,34 @@ class Lock(Named, Reentrant[Hold]):
             return
         del mine[key]  # one step: if it is interrupted before, it can be released again
         hold.count = 0
-        await mode.call(hold.leases[0].give_back)
+        await mode.call(hold.leases[0].release_or_expire)
 
     # What a condition needs
 
-    def take_back(self, hold: Hold) -> None:
+    def acquire_again(self, hold: Hold) -> None:
         """Acquire it again for ``hold``, whose lease was released, however long that takes."""
         # The caller waits from the moment at which it released it: its session was the lock's.
         request = dataclasses.replace(self._request(math.inf, hold), ends_session=True)
-        self._take(held_by(current()), self.key, hold, run_sync(Mode.acquire, self, request))
+        self._take(holds_of(current_owner()), self.key, hold, run_sync(Mode.acquire, self, request))
 
-    def take_back_anyway(self, hold: Hold) -> None:
-        """``take_back`` after an interruption at any moment since the lock was to be released."""
-        lease, mine = hold.leases[0], held_by(current())
-        if mine.get(self.key) is hold and lease.is_delivered and keeper.is_kept(lease):
+    def acquire_again_interrupted(self, hold: Hold) -> None:
+        """``acquire_again`` after an interruption at any moment since the lock was to be released."""
+        lease, mine = hold.leases[0], holds_of(current_owner())
+        if mine.get(self.key) is hold and lease.is_delivered and keeper.is_renewing(lease):
             return
-        me = owner_in(holder_of(current()))
-        ours = (one for one in keeper.not_given_back() if isinstance(one, LockLease))
+        me = parse_holder(new_holder(current_owner()))
+        ours = (one for one in keeper.unreleased() if isinstance(one, LockLease))
         for one in ours:  # or it would wait for itself
-            if (one.model, one.using, one.pk) == self.key and owner_in(one.holder) == me:
-                one.abandon()
-        self.take_back(hold)
+            if (one.model, one.using, one.pk) == self.key and parse_holder(one.holder) == me:
+                one.release_quietly()
+        self.acquire_again(hold)
 
-    async def take_back_awaiting(self, hold: Hold, given: Sequence[LockLease]) -> None:
-        """``take_back`` for asyncio; done once ``hold`` has other leases than ``given``. Only then it is cancelled."""
+    async def acquire_again_async(self, hold: Hold, given: Sequence[LockLease]) -> None:
+        """``acquire_again`` for asyncio; done once ``hold`` has other leases than ``given``. Only then it is cancelled."""
         cancelled: asyncio.CancelledError | None = None
         while hold.leases is given:
             try:
-                self._take(held_by(current()), self.key, hold, await self._leases(ASYNC, hold, math.inf))
+                self._take(holds_of(current_owner()), self.key, hold, await self._leases(ASYNC, hold, math.inf))
             except asyncio.CancelledError as error:
                 cancelled = error
         if cancelled is not None:
@@ -128,11 +129,11 @@ class Lock(Named, Reentrant[Hold]):
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self.name, request.terms)
-        if grant is None and self._are_new(connection):
+        if grant is None and self._add_if_new(connection):
             grant = verbs.claim(connection, self.model, self.name, request.terms)
         return None if grant is None else [grant]
 
-    def _who_has_it(self) -> str:
+    def _holders_text(self) -> str:
         holder = self.holder()
         return "" if holder is None else f": {holder.holder} has it"
 

@@ -9,8 +9,8 @@ from asgiref.sync import iscoroutinefunction
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, NotHeld
 from resourcepool.locks.base import Named
-from resourcepool.locks.hold import Hold, LockLease, own_error_first
-from resourcepool.locks.registry import Key, current, held_by, is_task
+from resourcepool.locks.hold import Hold, LockLease, suppress_if_raising
+from resourcepool.locks.registry import Key, current_owner, holds_of, is_task
 from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
@@ -58,18 +58,18 @@ class Lockable(Generic[H]):
         await self._release(ASYNC)
 
     def __enter__(self) -> H:
-        return self._entered(run_sync(self._obtain, self._timeout))
+        return self._enter_result(run_sync(self._obtain, self._timeout))
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        with own_error_first(kind):
-            self._left().release()
+        with suppress_if_raising(kind):
+            self._exit_target().release()
 
     async def __aenter__(self) -> H:
-        return self._entered(await self._obtain(ASYNC, self._timeout))
+        return self._enter_result(await self._obtain(ASYNC, self._timeout))
 
     async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        with own_error_first(kind):
-            await self._left().arelease()
+        with suppress_if_raising(kind):
+            await self._exit_target().arelease()
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Hold it while ``function`` runs; it may be a coroutine function. Raises BadOption, for a generator too."""
@@ -102,10 +102,10 @@ class Lockable(Generic[H]):
         except AcquireTimeout:
             return None
 
-    def _entered(self, hold: H) -> H:
+    def _enter_result(self, hold: H) -> H:
         return hold
 
-    def _left(self) -> Any:
+    def _exit_target(self) -> Any:
         """Return what is released at the end of a ``with`` block."""
         return self
 
@@ -124,12 +124,12 @@ class Reentrant(Lockable[H]):
 
     def owned(self) -> bool:
         """Whether this thread (or task) holds it, and may rely on that. No I/O."""
-        hold = held_by(current()).get(self._named.key)
+        hold = holds_of(current_owner()).get(self._named.key)
         return hold is not None and hold.is_held
 
-    def held_to(self, do: str) -> H:
+    def require_hold(self, do: str) -> H:
         """Return the caller's hold, without which it cannot ``do`` something; raises NotHeld, LeaseLost."""
-        hold: H | None = held_by(current()).get(self._named.key)
+        hold: H | None = holds_of(current_owner()).get(self._named.key)
         if hold is None:
             raise self._not_held(do)
         hold.ensure_held()
@@ -140,8 +140,8 @@ class Reentrant(Lockable[H]):
         raise NotImplementedError
 
     async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> H:
-        mine, key = held_by(current()), self._named.key
-        if (hold := self._again(mine, key)) is None:
+        mine, key = holds_of(current_owner()), self._named.key
+        if (hold := self._count_again(mine, key)) is None:
             hold = self._new_hold()
             self._take(mine, key, hold, await self._leases(mode, hold, wait))
         return hold
@@ -152,7 +152,7 @@ class Reentrant(Lockable[H]):
     async def _leases(self, mode: Mode, hold: H, wait: float) -> list[Any]:
         return await mode.acquire(self._named, self._named._request(wait, hold))
 
-    def _again(self, mine: dict[Key, H], key: Key) -> H | None:
+    def _count_again(self, mine: dict[Key, H], key: Key) -> H | None:
         """Return the hold that the caller has already, counted once more."""
         hold = mine.get(key)
         if hold is not None:

@@ -14,15 +14,15 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
 
 MAX_NAME = 200
-OPERATED = ("view", "operate")  # permissions: nobody adds or deletes these by hand
-NUMBER = "#"  # between the name and the number in the key of one of several rows
+OPERATOR_PERMISSIONS = ("view", "operate")  # permissions: nobody adds or deletes these by hand
+NUMBER_MARK = "#"  # between the name and the number in the key of one of several rows
 
 
 class AbstractNamed(AbstractLease):
     """A row that is waited for by its name. The history tells what operators do to it, and when it was lost."""
 
-    is_told: ClassVar[bool] = False  # thousands of grants per second are not for the history
-    acts_are_told: ClassVar[bool] = True
+    emits_events: ClassVar[bool] = False  # thousands of grants per second are not for the history
+    records_operations: ClassVar[bool] = True
     line_per_name: ClassVar[bool] = True
 
     class Meta:
@@ -45,7 +45,7 @@ class AbstractNamed(AbstractLease):
         return Where(f" AND {connection.ops.quote_name('name')} = %s", (selector,))
 
 
-class Mutex(AbstractNamed):
+class Lock(AbstractNamed):
     """The row of a ``Lock``."""
 
     name = KeyField(_("name"), max_length=MAX_NAME, primary_key=True)
@@ -53,7 +53,7 @@ class Mutex(AbstractNamed):
     class Meta:
         verbose_name = _("lock")
         verbose_name_plural = _("locks")
-        default_permissions = (*OPERATED, "lease")  # over REST
+        default_permissions = (*OPERATOR_PERMISSIONS, "lease")  # over REST
 
 
 class AbstractPart(AbstractNamed):
@@ -68,12 +68,12 @@ class AbstractPart(AbstractNamed):
     @classmethod
     def name_of(cls, pk: Any) -> str:
         """Return the name in a key."""
-        return str(pk).rpartition(NUMBER)[0]
+        return str(pk).rpartition(NUMBER_MARK)[0]
 
     @classmethod
     def key_of(cls, name: str, number: int) -> str:
         """Return the key of the row with this number."""
-        return f"{name}{NUMBER}{number}"
+        return f"{name}{NUMBER_MARK}{number}"
 
 
 class AbstractPermit(AbstractPart):
@@ -85,7 +85,7 @@ class AbstractPermit(AbstractPart):
 
     class Meta:
         abstract = True
-        default_permissions = OPERATED
+        default_permissions = OPERATOR_PERMISSIONS
         indexes = [models.Index(fields=["name", "in_service", "busy_before"], name="rp_%(class)s_free")]
 
 
@@ -112,13 +112,13 @@ class RWLockPermit(AbstractPermit):
     @classmethod
     def name_of(cls, pk: Any) -> str:
         """Return the name in a key; "" if the row is no permit."""
-        name, _, number = str(pk).rpartition(NUMBER)
+        name, _, number = str(pk).rpartition(NUMBER_MARK)
         return "" if number == cls.INTENT else name
 
     @classmethod
     def intent_of(cls, name: str) -> str:
         """Return the key of the row that the one reader that waits to write holds."""
-        return f"{name}{NUMBER}{cls.INTENT}"
+        return f"{name}{NUMBER_MARK}{cls.INTENT}"
 
 
 class Notification(AbstractPart):
@@ -127,10 +127,10 @@ class Notification(AbstractPart):
     It is a lease, so that it passes to the next waiter if this one dies before it has taken the lock again.
     """
 
-    is_for_waiters: ClassVar[bool] = True  # only those that wait already
+    deletes_idle_rows: ClassVar[bool] = True  # only those that wait already
 
     class Meta:
         verbose_name = _("condition or barrier")
         verbose_name_plural = _("conditions and barriers")
-        default_permissions = OPERATED
+        default_permissions = OPERATOR_PERMISSIONS
         indexes = [models.Index(fields=["name", "busy_before"], name="rp_notification_free")]

@@ -11,10 +11,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Min
 
 from resourcepool import options
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import limit_silence
+from resourcepool.database.open_transaction import set_idle_timeout
 from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import statement_timeout
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant
 from resourcepool.locks.base import Named
@@ -22,37 +22,37 @@ from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import AbstractPermit
 from resourcepool.locks.registry import Key
 from resourcepool.threads.async_threads import for_asyncio
-from resourcepool.waiting import several
-from resourcepool.waiting.contention import releasing
+from resourcepool.waiting import batch_release
+from resourcepool.waiting.estimates import recent_waiters
 from resourcepool.waiting.free_rows import candidates
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.request import Request
 
-ROUNDS = 5  # of reading free permits and losing the race for them
-TRIES_PER_LOOK = 3
-AMONG = 64  # free permits that one is picked from: if all tried the same, all but one would lose
-FRESH = 1.0  # seconds for which a permit that was released here is tried without reading
-MOST_NAMES = 1_000  # of which permits are remembered
-MOST_HOLDERS = 10_000
+CLAIM_ROUNDS = 5  # of reading free permits and losing the race for them
+TRIES_PER_ROUND = 3
+MAX_CANDIDATES = 64  # free permits that one is picked from: if all tried the same, all but one would lose
+RECENT_SECONDS = 1.0  # seconds for which a permit that was released here is tried without reading
+MAX_NAMES = 1_000  # of which permits are remembered
+MAX_HOLDERS = 10_000
 
 logger = logging.getLogger(__name__)
 
 
-class _LeftFree:
+class _RecentlyReleased:
     """Permits that this process has just released without a waiter: probably free."""
 
     def __init__(self) -> None:
         self._free: dict[Key, list[tuple[float, Any]]] = {}
 
-    def note(self, which: Key, pk: Any) -> None:
-        if which not in self._free and len(self._free) >= MOST_NAMES:
+    def note(self, key: Key, pk: Any) -> None:
+        if key not in self._free and len(self._free) >= MAX_NAMES:
             self._free.clear()
-        keys = self._free.setdefault(which, [])
-        if len(keys) < AMONG:
-            keys.append((monotonic() + FRESH, pk))
+        keys = self._free.setdefault(key, [])
+        if len(keys) < MAX_CANDIDATES:
+            keys.append((monotonic() + RECENT_SECONDS, pk))
 
-    def take(self, which: Key) -> Any:
-        keys = self._free.get(which, [])
+    def take(self, key: Key) -> Any:
+        keys = self._free.get(key, [])
         try:
             until, pk = keys.pop()
         except IndexError:  # perhaps another thread took the last one
@@ -63,11 +63,11 @@ class _LeftFree:
         return None
 
 
-left_free = _LeftFree()
+recently_released = _RecentlyReleased()
 
 
-@lru_cache(MOST_NAMES)
-def say_once(text: str) -> None:
+@lru_cache(MAX_NAMES)
+def warn_once(text: str) -> None:
     """Log, once per process, that the code and the database differ."""
     logger.warning("%s", text)
 
@@ -75,49 +75,49 @@ def say_once(text: str) -> None:
 class PermitLease(LockLease):
     """The lease of one permit."""
 
-    def give_back(self) -> None:
-        super().give_back()
+    def release_or_expire(self) -> None:
+        super().release_or_expire()
         name = self.model.name_of(self.pk)
-        if not (releasing.until and releasing.is_likely(line_name(self.model, name), self.using)):
-            left_free.note((self.model, self.using, name), self.pk)
+        if not (recent_waiters.until and recent_waiters.is_likely(line_name(self.model, name), self.using)):
+            recently_released.note((self.model, self.using, name), self.pk)
 
     @staticmethod
-    def give_back_together(leases: "Sequence[PermitLease]") -> None:
+    def release_together(leases: "Sequence[PermitLease]") -> None:
         """Release these, of one name: in one statement when nobody waits for that name.
 
         Raises:
             LeaseLost: some were lost before (LeaseReleased: released); the others are released.
             DatabaseUnavailable: those that are not released expire.
         """
-        given = [lease for lease in leases if lease.was_given_back]
+        given = [lease for lease in leases if lease.is_released]
         left = [lease for lease in leases if lease not in given]
         if len(left) == 1:
-            left[0].give_back()
+            left[0].release_or_expire()
         elif left:
-            PermitLease._give_back_several(left)
+            PermitLease._release_several(left)
         for lease in given:
-            lease._state.refuse(lease)
+            lease._state.raise_if_ended(lease)
 
     @staticmethod
-    def _give_back_several(leases: "Sequence[PermitLease]") -> None:
+    def _release_several(leases: "Sequence[PermitLease]") -> None:
         for lease in leases:
             lease._check_process()
         for lease in leases:
-            lease.let_go()  # before the statement: after an interruption nobody would release it later
+            lease.stop_renewing()  # before the statement: after an interruption nobody would release it later
             lease._state.is_in_doubt = True
         latest = {lease.pk: lease for lease in sorted(leases, key=lambda lease: lease.fence)}
         first, until = leases[0], min(lease.trust.until for lease in leases)
         connection = connections[first.using]
-        with answer_timeout():
+        with statement_timeout():
             if connection.atomic_blocks:
-                limit_silence(connection, first.terms.ttl)
+                set_idle_timeout(connection, first.terms.ttl)
             rows = [(pk, lease.fence) for pk, lease in latest.items()]
-            lost = several.release(connection, first.model, rows, trusted_until=until)
+            lost = batch_release.release(connection, first.model, rows, trusted_until=until)
         for lease in leases:  # an older grant of a row that this process has again was lost before
             if lease.pk in lost or lease is not latest[lease.pk]:
                 lease.lose(verbs.TAKEN)
             else:
-                lease.was_released()
+                lease.mark_released()
         for lease in leases:
             if lease._state.lost is not None:
                 raise lease._state.lost.again()
@@ -140,7 +140,7 @@ class Permits(Named):
 
     def holders(self, limit: int = 100) -> list[PermitHolder]:
         """Return who holds permits now, one entry a request. Raises DatabaseUnavailable."""
-        limit = options.whole("limit", limit, least=1, most=MOST_HOLDERS)
+        limit = options.whole("limit", limit, least=1, most=MAX_HOLDERS)
         connection = self._connection
         rows = self._rows(connection).held().values_list("holder").order_by("holder")
         found = rows.annotate(Count("pk"), Min("fence"))[:limit]
@@ -149,20 +149,20 @@ class Permits(Named):
     aholders = for_asyncio(holders)
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        self._are_new(connection)
-        which = self.model, connection.alias, self.name
-        last = left_free.take(which) if request.count == 1 else None
+        self._add_if_new(connection)
+        key = self.model, connection.alias, self.name
+        last = recently_released.take(key) if request.count == 1 else None
         if last is not None and (grants := self._claim(connection, [last], request)) is not None:
             return grants
         where, tried = self.model.where(self.name, connection), set[Any]()
-        for _ in range(ROUNDS):
-            rows = candidates(connection, self.model, where, max(AMONG, request.count))
+        for _ in range(CLAIM_ROUNDS):
+            rows = candidates(connection, self.model, where, max(MAX_CANDIDATES, request.count))
             free = [pk for pk in rows if pk not in tried]  # one that is locked looks free every time
             if len(free) < request.count:
                 return None
             first = random.randrange(len(free))  # noqa: S311 (not a secret)
             free = free[first:] + free[:first]
-            for start in range(0, len(free) - request.count + 1, request.count)[:TRIES_PER_LOOK]:
+            for start in range(0, len(free) - request.count + 1, request.count)[:TRIES_PER_ROUND]:
                 chosen = free[start : start + request.count]
                 if (grants := self._claim(connection, chosen, request)) is not None:
                     return grants

@@ -16,7 +16,7 @@ from typing import Any
 from resourcepool import options
 from resourcepool.exceptions import BadOption, LeaseLost, NotHeld
 from resourcepool.leases.terms import MIN_TTL
-from resourcepool.locks.base import TTL, wait_of
+from resourcepool.locks.base import TTL, wait_seconds
 from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import MAX_NAME
 from resourcepool.waiting.sync_async import run_sync
@@ -96,7 +96,7 @@ class RedisStyleLock:
 
     def reacquire(self) -> bool:
         """Renew it now. Raises NotHeld, LeaseLost."""
-        self._lock.held_to("renew it").leases[0].renew()
+        self._lock.require_hold("renew it").leases[0].renew()
         return True
 
     def locked(self) -> bool:
@@ -127,7 +127,7 @@ def _decoded(key: object) -> object:
 
 
 def _checked(blocking_timeout: object) -> object:
-    wait_of("blocking_timeout", blocking_timeout)
+    wait_seconds("blocking_timeout", blocking_timeout)
     return blocking_timeout
 
 

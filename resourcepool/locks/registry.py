@@ -10,7 +10,7 @@ from typing import Any
 from resourcepool.leases.terms import MAX_LENGTH, default_holder
 
 Key = tuple[Any, str, str]  # model, database, name
-MARK = "@"  # in a holder, before the number of the owner
+OWNER_MARK = "@"  # in a holder, before the number of the owner
 
 _next = itertools.count(1)
 
@@ -47,7 +47,7 @@ class _Thread(threading.local):
         self.owner = Owner()
 
 
-def current() -> Owner:
+def current_owner() -> Owner:
     """Return the owner that stands for the running task of asyncio, or else for the thread."""
     task = _running_task()
     return _thread.owner if task is None else _tasks.get(id(task)) or _owner_of(task)
@@ -70,32 +70,32 @@ def _owner_of(task: Any) -> Owner:
     return owner
 
 
-def holder_of(owner: Owner) -> str:
+def new_holder(owner: Owner) -> str:
     """Return a unique holder for a request of ``owner``, which ends in the owner's number."""
-    return f"{default_holder()}{MARK}{owner.number}"[-MAX_LENGTH:]
+    return f"{default_holder()}{OWNER_MARK}{owner.number}"[-MAX_LENGTH:]
 
 
 def has_ended(holder: str) -> bool:
     """Tell whether ``holder``, of this process, names a thread or a task that has ended."""
-    number = owner_in(holder)[1]
+    number = parse_holder(holder)[1]
     owner = _owners.get(number)
     return bool(number) and (owner is None or owner.has_ended)
 
 
-def owner_in(holder: str) -> tuple[str, str]:
+def parse_holder(holder: str) -> tuple[str, str]:
     """Return the process incarnation and the number of the owner in a holder; "" if unknown."""
     incarnation, _, rest = holder.rpartition("/")[2].partition(".")
-    return incarnation, rest.partition(MARK)[2]
+    return incarnation, rest.partition(OWNER_MARK)[2]
 
 
-def held_by(owner: Owner) -> dict[Key, Any]:
+def holds_of(owner: Owner) -> dict[Key, Any]:
     """Return the holds of ``owner`` by key, to be changed by the owner."""
     return owner.holds
 
 
 def is_of_caller(hold: Any) -> bool:
     """Whether this thread (or task) acquired ``hold``."""
-    return owner_in(hold.holder)[1] == current().number
+    return parse_holder(hold.holder)[1] == current_owner().number
 
 
 def forget() -> None:
@@ -115,33 +115,33 @@ class ProcessHolds:
 
     def add(self, hold: Any) -> None:
         with self._lock:
-            self._all.setdefault(hold.which, []).append(hold)
+            self._all.setdefault(hold.key, []).append(hold)
 
-    def older(self, hold: Any) -> list[Any]:
+    def superseded(self, hold: Any) -> list[Any]:
         """Return the leases of rows that ``hold`` has under a higher fence: they were lost."""
         fences = {lease.pk: lease.fence for lease in hold.leases}
         with self._lock:
-            mine = [lease for one in self._all.get(hold.which, ()) for lease in one.leases]
+            mine = [lease for one in self._all.get(hold.key, ()) for lease in one.leases]
         return [lease for lease in mine if lease.fence < fences.get(lease.pk, 0)]
 
     def remove(self, hold: Any) -> bool:
         """Forget a hold; False: it was released before."""
         with self._lock:
-            mine = self._all.get(hold.which, [])
+            mine = self._all.get(hold.key, [])
             rest = [one for one in mine if one is not hold]
             if rest:
-                self._all[hold.which] = rest
+                self._all[hold.key] = rest
             else:
-                self._all.pop(hold.which, None)
+                self._all.pop(hold.key, None)
             return len(rest) < len(mine)
 
-    def take(self, which: Key, count: int) -> list[Any] | int:
+    def take(self, key: Key, count: int) -> list[Any] | int:
         """Take off ``count`` leases, or return how many there are if that is fewer.
 
         First the caller's, then others', and last those of open ``with`` blocks; of each the latest first.
         """
         with self._lock:
-            mine = self._all.get(which, [])
+            mine = self._all.get(key, [])
             if (there_are := sum(len(hold.leases) for hold in mine)) < count:
                 return there_are
             taken: list[Any] = []

@@ -16,19 +16,19 @@ from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.exceptions import BadOption, NotHeld
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant
-from resourcepool.locks.base import Chosen
+from resourcepool.locks.base import LockOptions
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.lockable import Lockable
 from resourcepool.locks.models import AbstractPermit, SemaphorePermit
-from resourcepool.locks.permits import PermitLease, Permits, say_once
+from resourcepool.locks.permits import PermitLease, Permits, warn_once
 from resourcepool.locks.registry import Key, holds, is_of_caller
-from resourcepool.locks.resizing import MOST_PERMITS, resize
+from resourcepool.locks.resize import MAX_PERMITS, resize
 from resourcepool.threads.async_threads import for_asyncio, in_thread
 from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.request import Request
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
-MOST_AT_ONCE = 1_000
+MAX_PERMITS_AT_ONCE = 1_000
 
 
 class SemaphoreLease(PermitLease):
@@ -43,9 +43,9 @@ class SemaphoreHold(Hold):
     leases: Sequence[PermitLease] = ()
     is_of_block = False
 
-    def __init__(self, which: Key, on_lost: Callable[[Hold], object] | None) -> None:
-        super().__init__(which[-1], on_lost)
-        self.which = which
+    def __init__(self, key: Key, on_lost: Callable[[Hold], object] | None) -> None:
+        super().__init__(key[-1], on_lost)
+        self.key = key
 
     def release(self) -> None:
         """Release these permits, whichever thread acquired them.
@@ -57,14 +57,14 @@ class SemaphoreHold(Hold):
         """
         if not holds.remove(self):
             raise NotHeld(f"{self!r} was released before")
-        PermitLease.give_back_together(self.leases)
+        PermitLease.release_together(self.leases)
 
     arelease = for_asyncio(release)
 
-    def let_go(self) -> None:
+    def stop_renewing(self) -> None:
         """Renew them no more: those that are not released expire."""
         for lease in self.leases:
-            lease.let_go()
+            lease.stop_renewing()
         holds.remove(self)
 
 
@@ -90,9 +90,9 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     lease = SemaphoreLease
     kind = "semaphore"
 
-    def __init__(self, name: str, value: int = 1, **chosen: Unpack[Chosen]) -> None:
+    def __init__(self, name: str, value: int = 1, **chosen: Unpack[LockOptions]) -> None:
         super().__init__(name, **chosen)
-        self.permits = options.whole("value", value, least=0, most=MOST_PERMITS)
+        self.permits = options.whole("value", value, least=0, most=MAX_PERMITS)
         # Of open ``with`` blocks, in the order in which they began. They stay here when ``releasing.forget`` releases
         # them: otherwise the end of the block would release a permit that another thread acquired meanwhile.
         self._blocks: list[SemaphoreHold] = []
@@ -117,11 +117,11 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
             LeaseLost: one was lost before; the others are released.
             DatabaseUnavailable: they are not renewed any more and expire.
         """
-        PermitLease.give_back_together(self._taken_off(n))
+        PermitLease.release_together(self._take_leases(n))
 
     async def arelease(self, n: int = 1) -> None:
         """``release`` for asyncio."""
-        await in_thread(PermitLease.give_back_together, self._taken_off(n))
+        await in_thread(PermitLease.release_together, self._take_leases(n))
 
     @property
     def value(self) -> int:
@@ -154,7 +154,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
             RowLocked: a holder keeps one locked (``guard``); nothing has been changed.
             DatabaseUnavailable: it is unknown whether it was done.
         """
-        return resize(self, options.whole("n", n, least=0, most=MOST_PERMITS))
+        return resize(self, options.whole("n", n, least=0, most=MAX_PERMITS))
 
     aresize = for_asyncio(resize)
 
@@ -167,15 +167,15 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
             hold = hold or self._innermost()
             if hold is not None:
                 self._has_ended(hold)
-                hold.let_go()
+                hold.stop_renewing()
             raise
 
-    def _entered(self, hold: SemaphoreHold) -> SemaphoreHold:
+    def _enter_result(self, hold: SemaphoreHold) -> SemaphoreHold:
         hold.is_of_block = True
         self._blocks.append(hold)
         return hold
 
-    def _left(self) -> Any:
+    def _exit_target(self) -> Any:
         while (hold := self._innermost()) is not None:
             if self._has_ended(hold):
                 return hold
@@ -196,14 +196,16 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
 
     async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> SemaphoreHold:
         hold = SemaphoreHold(self.key, self._on_lost)
-        request = self._request(wait, hold, options.whole("n", n, least=1, most=MOST_AT_ONCE))
+        request = self._request(wait, hold, options.whole("n", n, least=1, most=MAX_PERMITS_AT_ONCE))
         return self._take(hold, await mode.acquire(self, request))
 
     def _take(self, hold: SemaphoreHold, leases: list[PermitLease]) -> SemaphoreHold:
         try:
             # All lock them in one order (``guard``).
             hold.leases = sorted(leases, key=lambda lease: str(lease.pk))
-            for lost in holds.older(hold):  # by an operator, and given to this caller: one row is one permit
+            for lost in holds.superseded(
+                hold
+            ):  # by an operator, and given to this caller: one row is one permit
                 lost.lose(verbs.TAKEN)
             holds.add(hold)
             delivered(leases)  # last: until then the keeper lets go of what an interrupted caller has not got
@@ -212,8 +214,8 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
             raise
         return hold
 
-    def _taken_off(self, n: int) -> list[PermitLease]:
-        n = options.whole("n", n, least=1, most=MOST_AT_ONCE)
+    def _take_leases(self, n: int) -> list[PermitLease]:
+        n = options.whole("n", n, least=1, most=MAX_PERMITS_AT_ONCE)
         leases = holds.take(self.key, n)
         if isinstance(leases, int):
             raise NotHeld(f"{n} to release, but of {self!r} this process holds {leases}")
@@ -239,7 +241,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         if there_are < request.count:
             raise BadOption("n", request.count, f"at most {there_are}: so many permits {self!r} has")
 
-    def _who_has_it(self) -> str:
+    def _holders_text(self) -> str:
         return f": it has {self.value} permits"
 
     def _count(self, which: Q) -> int:
@@ -248,7 +250,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         found = retrying(connection, lambda: rows(there=Count("pk"), wanted=Count("pk", filter=which)))
         return int(found["wanted"]) if found["there"] else self.permits
 
-    def _idle(self, connection: BaseDatabaseWrapper) -> float | None:
+    def _idle_seconds(self, connection: BaseDatabaseWrapper) -> float | None:
         found = self._rows(connection).aggregate(
             left=MicrosUntil(Max("busy_before")), value=Count("pk", filter=Q(in_service=True))
         )
@@ -256,7 +258,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
             return None
         if found["value"] != self.permits:
             there, said = found["value"], self.permits
-            say_once(
+            warn_once(
                 f"{self!r} has {there} permits and keeps them, though the code says {said}; resize() changes it"
             )
         return -float(found["left"]) / 1_000_000

@@ -12,11 +12,11 @@ from django.utils.translation import gettext as _
 
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.labels import labels_of
-from resourcepool.operations import Field, Line, Operation, Span
+from resourcepool.operations import DurationField, Field, Operation, TextField
 from resourcepool.resources.registry import resource_model, resource_models
 from resourcepool.resources.selectors import selectable
 
-MOST_SHOWN = 10_000
+MAX_LIMIT = 10_000
 UNITS = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
 TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -33,9 +33,9 @@ def span(text: str) -> float:
 
 def limit(text: str) -> int:
     """Return how many to show; raises ArgumentTypeError."""
-    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= MOST_SHOWN:
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= MAX_LIMIT:
         raise ArgumentTypeError(
-            _("%(text)r is not a whole number from 1 to %(most)d") % {"text": text, "most": MOST_SHOWN}
+            _("%(text)r is not a whole number from 1 to %(most)d") % {"text": text, "most": MAX_LIMIT}
         )
     return int(text)
 
@@ -45,44 +45,44 @@ class Argument(NamedTuple):
 
     name: str
     about: str
-    how: dict[str, Any]
+    options: dict[str, Any]
 
 
-def arg(name: str, about: Any, **how: Any) -> Argument:
-    return Argument(name, str(about), how)
+def arg(name: str, about: Any, **options: Any) -> Argument:
+    return Argument(name, str(about), options)
 
 
-def flag(name: str, about: Any, **how: Any) -> Argument:
-    return arg(name, about, action="store_true", **how)
+def flag(name: str, about: Any, **options: Any) -> Argument:
+    return arg(name, about, action="store_true", **options)
 
 
-def many(name: str, about: Any, metavar: str | None = None, **how: Any) -> Argument:
+def repeatable(name: str, about: Any, metavar: str | None = None, **options: Any) -> Argument:
     """Return an option that may be repeated; not given at all, it is an empty list."""
-    return arg(name, about, **{"action": "append", "default": [], "metavar": metavar, **how})
+    return arg(name, about, **{"action": "append", "default": [], "metavar": metavar, **options})
 
 
 def add(parser: CommandParser, arguments: Iterable[Argument]) -> None:
     for one in arguments:
-        parser.add_argument(one.name, help=one.about, **one.how)
+        parser.add_argument(one.name, help=one.about, **one.options)
 
 
-def limited(default: int) -> Argument:
+def limit_argument(default: int) -> Argument:
     return arg(
         "--limit", _("list at most so many; default: %d") % default, type=limit, default=default, metavar="N"
     )
 
 
 def yes() -> Argument:
-    """Return ``--yes``, which ``OperatorCommand.ask`` obeys."""
+    """Return ``--yes``, which ``OperatorCommand.confirm`` obeys."""
     return flag("--yes", _("do not ask"))
 
 
-def selection() -> list[Argument]:
-    """Return ``--tag`` and ``--where``; ``wishes`` reads them."""
+def selection_arguments() -> list[Argument]:
+    """Return ``--tag`` and ``--where``; ``criteria`` reads them."""
     where = _("only where a field has this value, as in pool.acquire; the same field again: any of the values")
     return [
-        many("--tag", _("only with this tag; may be repeated: all of them")),
-        many("--where", where, "FIELD=VALUE"),
+        repeatable("--tag", _("only with this tag; may be repeated: all of them")),
+        repeatable("--where", where, "FIELD=VALUE"),
     ]
 
 
@@ -91,42 +91,47 @@ def fields_of(operations: Iterable[Operation]) -> list[Field]:
     return list({field.name: field for one in operations for field in one.fields}.values())
 
 
-def asked(operations: Iterable[Operation], **helps: Any) -> list[Argument]:
+def operation_arguments(operations: Iterable[Operation], **helps: Any) -> list[Argument]:
     """Return the options of these operations; ``helps``: what --help says of a field instead of what pages say."""
     return [
         arg(
             field.option,
             helps.get(field.name, field.help or field.label),
             dest=field.name,
-            **({"type": span, "metavar": "SPAN"} if isinstance(field, Span) else {"default": ""}),
+            **({"type": span, "metavar": "SPAN"} if isinstance(field, DurationField) else {"default": ""}),
         )
         for field in fields_of(operations)
     ]
 
 
-def entered(operation: Operation, options: dict[str, Any]) -> dict[str, Any]:
+def field_values(operation: Operation, options: dict[str, Any]) -> dict[str, Any]:
     """Return the checked values of ``operation``'s fields; a dry run needs none. Raises BadOption."""
-    is_needed = not options.get("dry_run")
+    is_required = not options.get("dry_run")
     found = {}
     for field in operation.fields:
-        if isinstance(field, Span) and field.is_needed and is_needed and options[field.name] is None:
+        if (
+            isinstance(field, DurationField)
+            and field.is_required
+            and is_required
+            and options[field.name] is None
+        ):
             raise BadOption(field.option, Hidden(), because=_("it is needed; write 90s, 15m, 2h or 7d"))
-        if isinstance(field, Line):
+        if isinstance(field, TextField):
             line = options[field.name]
             # Before its length: who gives a number of 20 digits is told of numbers. One too many is wrong enough.
-            if (line or not is_needed) and (wrong := field.otherwise_wrong(line[: field.most + 1])):
+            if (line or not is_required) and (wrong := field.error_for(line[: field.max_length + 1])):
                 raise BadOption(field.name, line, wrong)
-        found[field.name] = field.checked(options[field.name], is_needed=is_needed)
+        found[field.name] = field.clean(options[field.name], is_required=is_required)
     return found
 
 
-def changing() -> list[Argument]:
+def change_arguments() -> list[Argument]:
     """Return the options of all commands that list the rows they will change, and ask first."""
     lists, prints = flag("--dry-run", _("only list them")), flag("--json", _("print one JSON object"))
-    return [yes(), lists, prints, limited(20)]
+    return [yes(), lists, prints, limit_argument(20)]
 
 
-def parsed(option: str, text: str, allowed: str) -> Any:
+def parse_json(option: str, text: str, allowed: str) -> Any:
     """Return what JSON says; raises BadOption, with the error in ``allowed``."""
     try:
         return json.loads(text)
@@ -134,12 +139,12 @@ def parsed(option: str, text: str, allowed: str) -> Any:
         raise BadOption(option, text, allowed % error) from None
 
 
-def pools(label: str | None) -> list[Any]:
+def pool_models(label: str | None) -> list[Any]:
     """Return the model of this pool, or all of them; raises BadOption, which names those that exist."""
     return list(resource_models()) if label is None else [resource_model(label)]
 
 
-def wishes(model: Any, tags: Sequence[str], conditions: Sequence[str]) -> dict[str, Any]:
+def criteria(model: Any, tags: Sequence[str], conditions: Sequence[str]) -> dict[str, Any]:
     """Return what ``--tag`` and ``--where`` say as selectors of ``model``.
 
     Raises:
@@ -157,7 +162,7 @@ def wishes(model: Any, tags: Sequence[str], conditions: Sequence[str]) -> dict[s
     return {name: value[0] if len(value) == 1 else value for name, value in found.items()}
 
 
-def labels_given(words: Iterable[str], option: str = "--label") -> dict[str, str]:
+def parse_labels(words: Iterable[str], option: str = "--label") -> dict[str, str]:
     """Return what KEY=VALUE words say; raises BadOption."""
     found: dict[str, str] = {}
     for word in words:

@@ -19,13 +19,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool import dialect
-from resourcepool.dialect import Trouble
-from resourcepool.events import shown
+from resourcepool.dialect import ErrorKind
+from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.labels import host_name
 from resourcepool.management.arguments import Argument, add
-from resourcepool.management.layout import console, plain, printable, rendered
-from resourcepool.status.reading import as_data
+from resourcepool.management.layout import console, one_line, printable, render_text
+from resourcepool.status.snapshots import as_data
 
 INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
 BROKEN_PIPE = 141  # and one whose reader has gone away
@@ -39,12 +39,12 @@ class OperatorCommand(BaseCommand):
     terminal cannot show is "?" there, and so is, in a refusal, one that would steer it.
 
     Exit code 0: done, or Ctrl-C ended what runs until then; 1: nothing found, refused, or the database did not answer;
-    2: words it does not understand, or that are not text; 130: interrupted. One with other codes says so in ``codes``.
+    2: words it does not understand, or that are not text; 130: interrupted. One with other codes says so in ``exit_codes``.
     """
 
     about: Any = ""  # what --help says it does; lazy
     example = ""  # lines to type, shown by --help
-    codes: Any = gettext_lazy(
+    exit_codes: Any = gettext_lazy(
         "Exit codes: 0 done, or ended by Ctrl-C if it runs until then; 1 nothing found, or refused; 2 not understood;"
         " 130 interrupted."
     )
@@ -63,12 +63,12 @@ class OperatorCommand(BaseCommand):
         """See ``BaseCommand``; with the examples below the options, and words in any order among these."""
         self.help = str(self.about)  # argparse takes no lazy text
         head = _("Examples:")
-        epilog = f"{head}\n{textwrap.indent(self.example, '  ')}\n\n{self.codes}"
+        epilog = f"{head}\n{textwrap.indent(self.example, '  ')}\n\n{self.exit_codes}"
         parser = super().create_parser(
             prog_name, subcommand, epilog=epilog, formatter_class=_KeepsLines, **kwargs
         )
         refuse = parser.error
-        parser.error = lambda message: refuse(plain(message, LONGEST))  # type: ignore[method-assign]
+        parser.error = lambda message: refuse(one_line(message, LONGEST))  # type: ignore[method-assign]
         if parser._subparsers is None:  # which argparse cannot mix
             parser.parse_args = parser.parse_intermixed_args  # type: ignore[method-assign]
         return parser
@@ -100,7 +100,7 @@ class OperatorCommand(BaseCommand):
             with _sigterm_as_ctrl_c():
                 self.run(**options)
         except ResourcePoolError as error:
-            raise CommandError(shown(error)) from error
+            raise CommandError(localized(error)) from error
         except (DatabaseError, InterfaceError) as error:
             raise CommandError(_said(error)) from error
         except KeyboardInterrupt:
@@ -116,7 +116,7 @@ class OperatorCommand(BaseCommand):
 
     def show(self, data: Any, parts: Iterable[Any]) -> None:
         """Print a reading: with ``--json`` the reading itself, otherwise its tables and lines."""
-        text = json.dumps(as_data(data)) if self.as_json else rendered(self.printer, parts)
+        text = json.dumps(as_data(data)) if self.as_json else render_text(self.printer, parts)
         if text:
             self.stdout.write(text)
 
@@ -124,7 +124,7 @@ class OperatorCommand(BaseCommand):
         """Print a line to standard error that is no error."""
         self.stderr.write(text, style_func=str)
 
-    def ask(self, question: str, *, yes: bool) -> None:
+    def confirm(self, question: str, *, yes: bool) -> None:
         """Return if the operator confirms, or has given ``--yes``; raises CommandError."""
         if yes:
             return
@@ -162,7 +162,7 @@ def actor() -> str:
 
 def _said(error: Exception) -> str:
     connected = connections.all(initialized_only=True)
-    if any(dialect.trouble(one, error) is Trouble.NOT_MIGRATED for one in connected):
+    if any(dialect.error_kind(one, error) is ErrorKind.NOT_MIGRATED for one in connected):
         return _("the database says: %s; run `manage.py migrate`") % error
     return _("the database says: %s; `manage.py resourcepool_doctor` examines it") % error
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
-from resourcepool.management.layout import facts
+from resourcepool.management.layout import name_value_lines
 from resourcepool.safety.doctor import Examination
 from resourcepool.safety.problem import Problem
 
@@ -37,7 +37,9 @@ def _problem(problem: Problem) -> Iterator[Any]:
 
 
 def _line(level: str, said: str) -> Any:
-    return facts([(level.upper() if level == "unsafe" else level, said)], width=9, style=STYLES[level])
+    return name_value_lines(
+        [(level.upper() if level == "unsafe" else level, said)], width=9, style=STYLES[level]
+    )
 
 
 def _measured(one: Examination) -> Iterator[str]:

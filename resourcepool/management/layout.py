@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from resourcepool.status.reading import duration, with_zone
+from resourcepool.status.snapshots import duration, with_zone
 
 UNLIMITED = 100_000  # columns where no terminal limits them
 
@@ -34,7 +34,7 @@ def console(out: Any, *, no_color: bool = False, force_color: bool = False) -> C
     )
 
 
-def rendered(printer: Console, parts: Iterable[RenderableType]) -> str:
+def render_text(printer: Console, parts: Iterable[RenderableType]) -> str:
     """Return tables and lines as text. Long lines are left to the terminal to wrap, so that they can be copied."""
     with printer.capture() as captured:
         for part in parts:
@@ -42,13 +42,13 @@ def rendered(printer: Console, parts: Iterable[RenderableType]) -> str:
     return "\n".join(line.rstrip() for line in captured.get().removesuffix("\n").split("\n"))
 
 
-def facts(pairs: Iterable[tuple[str, object]], width: int = 14, style: str = "") -> Table:
+def name_value_lines(pairs: Iterable[tuple[str, object]], width: int = 14, style: str = "") -> Table:
     """Return lines of a name and a value; long values wrap below themselves."""
     found = Table.grid(padding=(0, 1, 0, 0))
     for least in (1, width - 1, 1):
         found.add_column(overflow="fold", min_width=least)
     for name, value in pairs:
-        found.add_row(" ", Text(name, style), Text(plain(value, None)))
+        found.add_row(" ", Text(name, style), Text(one_line(value, None)))
     return found
 
 
@@ -57,20 +57,20 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text.replace("\r\n", "\n"))
 
 
-def plain(value: object, most: int | None = 60) -> str:
+def one_line(value: object, most: int | None = 60) -> str:
     """Return ``value`` as one line of at most ``most`` printable characters."""
     text = "".join(c if c.isprintable() else "?" for c in str(value))
     return text if most is None or len(text) <= most else f"{text[: most - 3]}..."
 
 
-def more(shown: int, total: int) -> Iterator[str]:
+def more_rows_note(shown: int, total: int) -> Iterator[str]:
     """Yield "N more", if there are."""
     if total > shown:
         text = _("%(count)s more; %(option)s shows more of them")
         yield text % {"count": f"{total - shown:,}", "option": "--limit"}
 
 
-def moment(at: datetime.datetime | None, passed: float | None) -> str:
+def timestamp_with_age(at: datetime.datetime | None, passed: float | None) -> str:
     """Return "2026-11-21 03:12:07+08:00 (12 min ago)", in the project's time zone.
 
     Args:
@@ -78,10 +78,10 @@ def moment(at: datetime.datetime | None, passed: float | None) -> str:
     """
     if at is None or passed is None:
         return _("not known")
-    return _("%(at)s (%(ago)s ago)") % {"at": local(at), "ago": duration(passed)}
+    return _("%(at)s (%(ago)s ago)") % {"at": local_time(at), "ago": duration(passed)}
 
 
-def local(at: datetime.datetime) -> str:
+def local_time(at: datetime.datetime) -> str:
     """Return "2026-11-21 03:12:07+08:00", in the project's time zone."""
     return timezone.localtime(with_zone(at)).isoformat(" ", "seconds")
 

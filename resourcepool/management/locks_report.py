@@ -6,12 +6,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from resourcepool.management.layout import facts, or_dash, plain
+from resourcepool.management.layout import name_value_lines, one_line, or_dash
 from resourcepool.management.tables import Column, table
-from resourcepool.status.locks.cycles import Cycle, cycles, who
+from resourcepool.status.locks.cycles import Cycle, cycles, short_holder
 from resourcepool.status.locks.kinds import LockKind
-from resourcepool.status.locks.names import Holding, LockStatus
-from resourcepool.status.reading import duration
+from resourcepool.status.locks.lock_status import ActiveLease, LockStatus
+from resourcepool.status.snapshots import duration
 
 HOLDER = 26  # characters
 
@@ -25,10 +25,10 @@ def _first(one: LockStatus) -> str:
         return _("stands") if one.stands else _("removed")
     if not one.kind.is_held:
         return ngettext("%d notified", "%d notified", one.held) % one.held if one.held else "-"
-    return who(one.in_use[0].holder) if one.in_use else "-"
+    return short_holder(one.in_use[0].holder) if one.in_use else "-"
 
 
-def _left(one: Holding) -> str:
+def _left(one: ActiveLease) -> str:
     left = duration(one.expires_in)
     return _("%s; waits for more") % left if one.is_waiting else left
 
@@ -56,7 +56,7 @@ LINE = (
 )
 
 
-OF_HOLDER = (
+HELD_BY_PROCESS = (
     Column(gettext_lazy("kind"), lambda one: one.kind.value),
     Column(gettext_lazy("name"), lambda one: one.name, widest=24),
     Column(gettext_lazy("permits"), lambda one: one.permits, is_number=True),
@@ -72,18 +72,18 @@ def locks_as_text(found: Sequence[LockStatus], circles: Sequence[Cycle]) -> list
     return [table(found, COLUMNS), *(["", *cycles_as_text(circles)] if circles else [])]
 
 
-def in_full(found: Sequence[LockStatus]) -> tuple[dict[str, Any], Iterator[Any]]:
+def full_report(found: Sequence[LockStatus]) -> tuple[dict[str, Any], Iterator[Any]]:
     """Return these and the circles that are about them, as data, and all that is known of them, as text."""
     circles = [one for one in cycles() if any(one.is_about(lock.kind, lock.name) for lock in found)]
-    return {"locks": found, "cycles": circles}, _in_full(found, circles)
+    return {"locks": found, "cycles": circles}, _full_report(found, circles)
 
 
-def _in_full(found: Iterable[LockStatus], circles: Sequence[Cycle]) -> Iterator[Any]:
+def _full_report(found: Iterable[LockStatus], circles: Sequence[Cycle]) -> Iterator[Any]:
     for number, one in enumerate(found):
         if number:
             yield ""
-        yield plain(one.called, 250)
-        yield facts((f"{name}:", value) for name, value in _facts(one))
+        yield one_line(one.called, 250)
+        yield name_value_lines((f"{name}:", value) for name, value in _facts(one))
         if one.holders:
             head = _("It is held by:") if one.kind.is_held else _("Notified, and not back yet:")
             yield from ["", head, table(one.holders, HOLDERS if one.kind.is_held else NOTIFIED)]
@@ -100,13 +100,13 @@ def cycles_as_text(found: Sequence[Cycle]) -> Iterator[Any]:
     for one in found:
         head = _("A deadlock, for %s:") if one.is_certain else _("A circle that may end by itself, for %s:")
         yield head % duration(one.lasts)
-        yield from (f"  {plain(link, None)}" for link in one.links)
+        yield from (f"  {one_line(link, None)}" for link in one.links)
 
 
 def _facts(one: LockStatus) -> Iterator[tuple[str, object]]:
-    yield _("state"), because(one)
+    yield _("state"), state_sentence(one)
     if one.stands:
-        yield _("put up by"), plain(one.stands, 250)
+        yield _("put up by"), one_line(one.stands, 250)
     if one.kind.is_held:
         yield _("held"), _held(one)
         yield _("fence"), one.fence
@@ -117,7 +117,7 @@ def _facts(one: LockStatus) -> Iterator[tuple[str, object]]:
         yield _("longest wait"), duration(one.longest_wait)
 
 
-def because(one: LockStatus) -> str:
+def state_sentence(one: LockStatus) -> str:
     """Return in a sentence why it can, or cannot, be acquired."""
     if one.kind is LockKind.BARRIER:
         stands = _("It stands: whoever waits goes on when somebody removes it.")

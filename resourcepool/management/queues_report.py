@@ -1,4 +1,4 @@
-"""The state of task types, servers and queues, and what would move, as text."""
+"""The state of queue groups, servers and queues, and what would move, as text."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from resourcepool.events import shown
-from resourcepool.labels import spelled
-from resourcepool.management.layout import ago, more, or_dash, plain
+from resourcepool.events import localized
+from resourcepool.labels import format_labels
+from resourcepool.management.layout import ago, more_rows_note, one_line, or_dash
 from resourcepool.management.tables import Column, table
-from resourcepool.queues.models import Server, TaskType
-from resourcepool.status.queues.forecast import Forecast, Foreseen, Unowned
-from resourcepool.status.queues.moves import Moved
+from resourcepool.queues.models import QueueGroup, Server
+from resourcepool.status.queues.forecast import Forecast, ForecastMove, UnownedQueues
+from resourcepool.status.queues.moves import MoveRecord
+from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
 from resourcepool.status.queues.queues import QueueStatus
-from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
-from resourcepool.status.reading import duration
+from resourcepool.status.snapshots import duration
 
-MOST_RUNS = 20  # of queues, in one line of the map
-MOST_WHY = 300  # characters
+MAX_RANGES = 20  # of queues, in one line of the map
+MAX_REASON = 300  # characters
 
 _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})")
 
@@ -32,14 +32,14 @@ class Alike(NamedTuple):
     queues: str
 
 
-def _last_change(one: TaskTypeStatus) -> str:
+def _last_change(one: QueueGroupStatus) -> str:
     if one.assigned is None:
         return _("never")
-    return _("%(ago)s, by %(by)s") % {"ago": ago(one.assigned), "by": plain(one.assigned_by or "-")}
+    return _("%(ago)s, by %(by)s") % {"ago": ago(one.assigned), "by": one_line(one.assigned_by or "-")}
 
 
-TASK_TYPES = (
-    Column(gettext_lazy("task type"), lambda one: one.name),
+QUEUE_GROUPS = (
+    Column(gettext_lazy("queue group"), lambda one: one.name),
     Column(gettext_lazy("queues"), lambda one: one.queues, is_number=True),
     Column(gettext_lazy("servers"), lambda one: len(one.alive), is_number=True),
     Column(gettext_lazy("asked for"), lambda one: one.asked_for, is_number=True),
@@ -61,7 +61,7 @@ SERVERS = (
     Column(gettext_lazy("heartbeat"), lambda one: ago(one.heartbeat)),
     Column(gettext_lazy("registered"), lambda one: ago(one.registered)),
     Column(gettext_lazy("no queue for"), lambda one: or_dash(one.idle, duration)),
-    Column(gettext_lazy("asked for work"), lambda one: or_dash(one.stirred, ago)),
+    Column(gettext_lazy("asked for work"), lambda one: or_dash(one.last_activity, ago)),
     Column(gettext_lazy("process"), lambda one: one.holder),
 )
 STEPS = (
@@ -69,7 +69,7 @@ STEPS = (
     Column(gettext_lazy("what"), lambda one: one.first.what.label),
     Column(gettext_lazy("from"), lambda one: or_dash(one.first.from_server)),
     Column(gettext_lazy("to"), lambda one: or_dash(one.first.to_server)),
-    Column(gettext_lazy("why"), lambda one: shown(one.first.reason)),
+    Column(gettext_lazy("why"), lambda one: localized(one.first.reason)),
 )
 MOVES = (
     Column(gettext_lazy("generation"), lambda one: one.first.generation, is_number=True),
@@ -94,15 +94,15 @@ WOULD_STAY = ngettext_lazy(
 )
 
 
-def settings_as_text(one: TaskTypeStatus) -> list[str]:
+def settings_as_text(one: QueueGroupStatus) -> list[str]:
     spans = {"heartbeat": one.heartbeat_every, "dead": one.judge_dead_after}
-    spans |= {"reload": one.reload_every, "drain": one.drain_within}
+    spans |= {"reload": one.reload_every, "drain": one.handover_timeout}
     text = _(
         "  heartbeat every %(heartbeat)s, dead after %(dead)s, reload every %(reload)s, drained within %(drain)s"
     )
     change = {"number": one.generation, "change": _last_change(one)}
     lines = [
-        f"{plain(one.name)}: {TaskType.Strategy(one.strategy).label}",
+        f"{one_line(one.name)}: {QueueGroup.Strategy(one.strategy).label}",
         text % {name: f"{seconds:g} s" for name, seconds in spans.items()},
         _("  generation %(number)d, last change: %(change)s") % change,
     ]
@@ -116,28 +116,28 @@ def settings_as_text(one: TaskTypeStatus) -> list[str]:
 def servers_as_text(servers: Sequence[ServerStatus], limit: int) -> list[Any]:
     if not servers:
         return [_("No server.")]
-    return [table(servers[:limit], SERVERS), *more(limit, len(servers))]
+    return [table(servers[:limit], SERVERS), *more_rows_note(limit, len(servers))]
 
 
-def queue_as_text(queue: QueueStatus, one: TaskTypeStatus) -> Iterator[str]:
+def queue_as_text(queue: QueueStatus, one: QueueGroupStatus) -> Iterator[str]:
     """Yield all that is known of a queue, but its parameter; and why nobody has it."""
-    yield f"{plain(one.name)} {plain(queue.queue_id)}"
+    yield f"{one_line(one.name)} {one_line(queue.queue_id)}"
     span = _("not known for how long") if queue.since is None else _("for %s") % duration(queue.since)
     owner = queue.owner if queue.is_owned else _("%s (dead)") % queue.owner if queue.owner else _("nobody")
-    yield "  " + _("server: %s") % f"{plain(owner)}, {span}"
+    yield "  " + _("server: %s") % f"{one_line(owner)}, {span}"
     if queue.why_unowned:
-        yield "  " + _("why nobody: %s") % plain(queue.why_unowned, MOST_WHY)
+        yield "  " + _("why nobody: %s") % one_line(queue.why_unowned, MAX_REASON)
     if queue.asked_for is not None:
         asker = _("to be removed") if queue.is_retiring else queue.requester or _("nobody")
-        asked = _("%(server)s, for %(span)s") % {"server": plain(asker), "span": duration(queue.asked_for)}
+        asked = _("%(server)s, for %(span)s") % {"server": one_line(asker), "span": duration(queue.asked_for)}
         yield "  " + _("asked for by: %s") % asked
-    yield "  " + _("pinned to: %s") % plain(queue.pin or "-")
-    yield "  " + _("labels it asks for: %s") % (plain(spelled(queue.labels), MOST_WHY) or "-")
+    yield "  " + _("pinned to: %s") % one_line(queue.pin or "-")
+    yield "  " + _("labels it asks for: %s") % (one_line(format_labels(queue.labels), MAX_REASON) or "-")
     yield "  " + _("fence: %d") % queue.fence
 
 
 def map_as_text(
-    queues: Sequence[QueueStatus], servers: Sequence[ServerStatus], total: int, limit: int = MOST_RUNS
+    queues: Sequence[QueueStatus], servers: Sequence[ServerStatus], total: int, limit: int = MAX_RANGES
 ) -> Iterator[Any]:
     """Yield for each server, and for nobody, which queues it has, gives up and awaits, ``limit`` runs of each."""
     known = [str(one) for one in servers]
@@ -151,7 +151,7 @@ def map_as_text(
         yield text % {"count": f"{total - len(queues):,}", "all": total}
 
 
-def moves_as_text(moves: Sequence[Moved], limit: int) -> Any:
+def moves_as_text(moves: Sequence[MoveRecord], limit: int) -> Any:
     """Return a table of the latest moves; those of one change and one reason are one row."""
     rows = _alike(moves, lambda one: (one.generation, *_kind(one)))[:limit]
     return table(rows, MOVES) if rows else _("No move yet.")
@@ -161,7 +161,7 @@ def forecast_as_text(forecast: Forecast, limit: int) -> Iterator[Any]:
     """Yield what would move and why, the totals, and that nothing was changed."""
     steps = _alike(forecast.changes, _kind)
     if steps:
-        yield from [table(steps[:limit], STEPS), *more(limit, len(steps)), ""]
+        yield from [table(steps[:limit], STEPS), *more_rows_note(limit, len(steps)), ""]
     yield table(forecast.shares, SHARES)
     yield from (_of_some(WOULD_HAVE_NOBODY, one) for one in forecast.unowned[:limit])
     yield from (_of_some(WOULD_STAY, one) for one in forecast.staying[:limit])
@@ -169,10 +169,15 @@ def forecast_as_text(forecast: Forecast, limit: int) -> Iterator[Any]:
     yield _("Would move %(count)s of %(queues)s queues. Nothing was changed.") % counted
 
 
-def _of_some(text: Any, one: Unowned) -> str:
+def _of_some(text: Any, one: UnownedQueues) -> str:
     is_cut = one.count > len(one.first)  # and then a run would seem to end where it is cut
-    queues = ", ".join([*map(plain, one.first if is_cut else runs(one.first)), *(["..."] if is_cut else [])])
-    told = {"number": one.count, "count": f"{one.count:,}", "queues": queues, "why": plain(one.why, MOST_WHY)}
+    queues = ", ".join([*map(one_line, one.first if is_cut else runs(one.first)), *(["..."] if is_cut else [])])
+    told = {
+        "number": one.count,
+        "count": f"{one.count:,}",
+        "queues": queues,
+        "why": one_line(one.why, MAX_REASON),
+    }
     return str(text % told)
 
 
@@ -193,7 +198,7 @@ def _place(listed: tuple[int, str]) -> tuple[str, int | None]:
     return (match[1], int(match[2]) - at) if match else ("", None)
 
 
-def _kind(one: Moved | Foreseen) -> tuple[str, ...]:
+def _kind(one: MoveRecord | ForecastMove) -> tuple[str, ...]:
     return one.what, one.from_server, one.to_server, one.reason
 
 
@@ -219,7 +224,7 @@ def _parts(name: str, queues: Sequence[QueueStatus], limit: int) -> Iterator[str
     awaits = [one.queue_id for one in queues if name and one.requester == name]
     for ids, text in ((has, "%s"), (gives, _("gives up %s")), (awaits, _("awaits %s"))):
         found = list(runs(ids))
-        listed = [plain(one) for one in found[:limit]]
+        listed = [one_line(one) for one in found[:limit]]
         if len(found) > limit:
             numbers = {"count": len(found) - limit, "all": len(found)}
             listed.append(_("and %(count)d more (--limit %(all)d)") % numbers)

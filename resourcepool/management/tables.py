@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from resourcepool.management.layout import plain
+from resourcepool.management.layout import one_line
 
 GAP = 2  # between columns
 LEAST = 16  # characters that a column of text keeps, if it has so many
@@ -24,15 +24,15 @@ class Column(NamedTuple):
     ``widest``: how many characters wide it may be at most, on a terminal or not.
     """
 
-    head: Any
-    of: Callable[[Any], object]
+    heading: Any
+    value_of: Callable[[Any], object]
     is_number: bool = False
     widest: int | None = None
 
 
-def counts(head: Any, of: Callable[[Any], int]) -> Column:
+def counts(heading: Any, value_of: Callable[[Any], int]) -> Column:
     """Return a column of whole numbers: "12,345"."""
-    return Column(head, lambda row: f"{of(row):,}", is_number=True)
+    return Column(heading, lambda row: f"{value_of(row):,}", is_number=True)
 
 
 class Readable:
@@ -43,8 +43,8 @@ class Readable:
 
     def __init__(self, rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool) -> None:
         self.columns, self.has_head = columns, has_head
-        self.heads = [plain(one.head) if has_head else "" for one in columns]
-        self.cells = [[plain(one.of(row), None) for one in columns] for row in rows]
+        self.headings = [one_line(one.heading) if has_head else "" for one in columns]
+        self.cells = [[one_line(one.value_of(row), None) for one in columns] for row in rows]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width
@@ -52,11 +52,11 @@ class Readable:
             min(max((cell_len(row[at]) for row in self.cells), default=0), column.widest or width)
             for at, column in enumerate(self.columns)
         ]
-        wanted = [max(cell, cell_len(head)) for cell, head in zip(cells, self.heads, strict=True)]
+        wanted = [max(cell, cell_len(heading)) for cell, heading in zip(cells, self.headings, strict=True)]
         if sum(wanted) + GAP * len(wanted) - GAP <= width:
             yield self._table(wanted)
             return
-        words = [max(map(cell_len, _PIECES.findall(head)), default=0) for head in self.heads]
+        words = [max(map(cell_len, _PIECES.findall(heading)), default=0) for heading in self.headings]
         least = [
             max(word, cell if column.is_number else min(cell, LEAST))
             for word, cell, column in zip(words, cells, self.columns, strict=True)
@@ -71,9 +71,9 @@ class Readable:
         found = Table(
             box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_header=self.has_head
         )
-        for column, head, width in zip(self.columns, self.heads, widths, strict=True):
+        for column, heading, width in zip(self.columns, self.headings, widths, strict=True):
             found.add_column(
-                "\n".join(_filled(_PIECES.findall(head), width)),
+                "\n".join(_filled(_PIECES.findall(heading), width)),
                 justify="right" if column.is_number else "left",
                 overflow="fold",
                 no_wrap=column.is_number,
@@ -86,7 +86,7 @@ class Readable:
     def _blocks(self, width: int) -> Iterator[RenderableType]:
         """Yield each row as its first cell, and below it the others with their headings."""
         for row in self.cells:
-            first, *others = [f"{head}: {cell}" for head, cell in zip(self.heads, row, strict=True)]
+            first, *others = [f"{heading}: {cell}" for heading, cell in zip(self.headings, row, strict=True)]
             yield Text(first, "bold", overflow="fold")
             facts = [f"{one}; " for one in others[:-1]] + others[-1:]
             for line in _filled(facts, width - GAP):

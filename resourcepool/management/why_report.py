@@ -7,29 +7,36 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from resourcepool.events import shown
-from resourcepool.management.layout import ago, facts, moment, more, or_dash, plain
-from resourcepool.management.locks_report import OF_HOLDER
-from resourcepool.management.status_report import HOLDINGS
+from resourcepool.events import localized
+from resourcepool.management.layout import (
+    ago,
+    more_rows_note,
+    name_value_lines,
+    one_line,
+    or_dash,
+    timestamp_with_age,
+)
+from resourcepool.management.locks_report import HELD_BY_PROCESS
+from resourcepool.management.status_report import LEASE_COLUMNS
 from resourcepool.management.tables import Column, table
-from resourcepool.status.reading import duration
 from resourcepool.status.search import Matches
-from resourcepool.status.waiting import InLine, Waiting
-from resourcepool.status.why import Holder, Resource
+from resourcepool.status.snapshots import duration
+from resourcepool.status.waiters import TicketStatus, WaiterStatus
+from resourcepool.status.why import HolderExplanation, ResourceExplanation
 
 
-def _wants(place: InLine) -> str:
-    wish = place.wish or _("any")
-    return f"{place.count} x {wish}"
+def _wants(place: TicketStatus) -> str:
+    wants_text = place.wants_text or _("any")
+    return f"{place.count} x {wants_text}"
 
 
 ENDINGS = (
-    Column(gettext_lazy("at"), lambda one: moment(one.at, one.age)),
+    Column(gettext_lazy("at"), lambda one: timestamp_with_age(one.at, one.age)),
     Column(gettext_lazy("how"), lambda one: one.what.label),
     Column(gettext_lazy("held for"), lambda one: or_dash(one.seconds, duration)),
     Column(gettext_lazy("holder"), lambda one: or_dash(one.holder)),
     Column(gettext_lazy("by"), lambda one: or_dash(one.actor)),
-    Column(gettext_lazy("reason"), lambda one: or_dash(shown(one.reason))),
+    Column(gettext_lazy("reason"), lambda one: or_dash(localized(one.reason))),
 )
 IN_FRONT = (
     Column(gettext_lazy("holder"), lambda one: one.holder),
@@ -39,9 +46,9 @@ IN_FRONT = (
 )
 
 
-def resource_as_text(one: Resource) -> Iterator[Any]:
-    yield f"{one.pool} {plain(one.row.pk)}: {plain(one.row, 120)}"
-    yield facts((f"{name}:", value) for name, value in _resource(one))
+def resource_as_text(one: ResourceExplanation) -> Iterator[Any]:
+    yield f"{one.pool} {one_line(one.row.pk)}: {one_line(one.row, 120)}"
+    yield name_value_lines((f"{name}:", value) for name, value in _resource(one))
     yield ""
     if one.endings:
         yield _("How its last leases ended:")
@@ -50,12 +57,17 @@ def resource_as_text(one: Resource) -> Iterator[Any]:
         yield _("The history tells of no lease that ended.")
 
 
-def holder_as_text(one: Holder) -> Iterator[Any]:
-    yield plain(one.holder, 200)
+def holder_as_text(one: HolderExplanation) -> Iterator[Any]:
+    yield one_line(one.holder, 200)
     if one.leases:
-        yield from ["", _("It holds:"), table(one.leases, HOLDINGS), *more(len(one.leases), one.leases_total)]
+        yield from [
+            "",
+            _("It holds:"),
+            table(one.leases, LEASE_COLUMNS),
+            *more_rows_note(len(one.leases), one.leases_total),
+        ]
     if one.holds:
-        yield from ["", table(one.holds, OF_HOLDER)]
+        yield from ["", table(one.holds, HELD_BY_PROCESS)]
     for waits in one.waits:
         yield from ["", *_waiting(waits)]
     if not one.leases and not one.waits:
@@ -65,9 +77,9 @@ def holder_as_text(one: Holder) -> Iterator[Any]:
 def candidates_as_text(found: Matches) -> Iterator[str]:
     """Yield the candidates, in a form that can be typed."""
     for row in found.resources:
-        yield f"{row._meta.label} {plain(row.pk)}: {plain(row, 120)}"
+        yield f"{row._meta.label} {one_line(row.pk)}: {one_line(row, 120)}"
     for name in found.holders:
-        yield _("holder %s") % plain(name, 200)
+        yield _("holder %s") % one_line(name, 200)
     if found.more:
         yield _("... and more; say more of it")
 
@@ -75,27 +87,27 @@ def candidates_as_text(found: Matches) -> Iterator[str]:
 def first_as_typed(found: Matches) -> str:
     """Return the words by which ``resourcepool_why`` knows the first of them alone."""
     for row in found.resources:
-        return f"{row._meta.label} {shlex.quote(plain(row.pk))}"
-    return shlex.quote(plain(found.holders[0]))
+        return f"{row._meta.label} {shlex.quote(one_line(row.pk))}"
+    return shlex.quote(one_line(found.holders[0]))
 
 
-def _resource(one: Resource) -> Iterator[tuple[str, object]]:
+def _resource(one: ResourceExplanation) -> Iterator[tuple[str, object]]:
     yield _("state"), one.state.label
     if one.lease:
         yield _("held by"), one.lease.holder
         if one.lease.host:
             yield _("process"), f"{one.lease.host} pid {one.lease.pid}"
-        yield _("since"), moment(one.lease.since, one.lease.held)
+        yield _("since"), timestamp_with_age(one.lease.since, one.lease.held)
         yield _("runs out in"), _("%s, unless renewed") % duration(one.lease.expires_in)
         if one.lease.renewal:
             yield _("last renewal"), one.lease.renewal
         yield _("fence"), one.lease.fence
-    yield _("why"), one.because
+    yield _("why"), one.explanation
     verdict = one.row.get_verdict_display() or _("none")
     yield _("last check"), verdict if one.checked is None else f"{verdict}, {ago(one.checked)}"
 
 
-def _waiting(one: Waiting) -> Iterator[Any]:
+def _waiting(one: WaiterStatus) -> Iterator[Any]:
     place_in_line = {
         "place": f"{one.ahead + 1:,}",
         "pool": one.pool,
@@ -104,8 +116,8 @@ def _waiting(one: Waiting) -> Iterator[Any]:
     }
     yield _("Waits for %(pool)s: number %(place)s in line, for %(time)s, priority %(priority)d") % place_in_line
     matching = ", ".join(f"{number:,} {state.label}" for state, number in one.matching.items() if number)
-    said = {_("wants"): _wants(one), _("matching"): matching or _("none"), _("why"): one.because}
-    yield facts((f"{name}:", value) for name, value in said.items())
+    said = {_("wants"): _wants(one), _("matching"): matching or _("none"), _("why"): one.explanation}
+    yield name_value_lines((f"{name}:", value) for name, value in said.items())
     if one.in_front:
         yield _("In front of it:")
         yield table(one.in_front, IN_FRONT)

@@ -7,13 +7,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from resourcepool.elections.models import Leadership
-from resourcepool.events import shown
-from resourcepool.locks.channels.models import Broadcast
-from resourcepool.management.layout import ago, or_dash, plain
+from resourcepool.elections.models import Election as ElectionRow
+from resourcepool.events import localized
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.management.layout import ago, one_line, or_dash
 from resourcepool.management.tables import Column, counts, table
-from resourcepool.status.reading import duration
-from resourcepool.status.work.listed import WorkPage
+from resourcepool.status.snapshots import duration
+from resourcepool.status.work.pages import WorkPage
 from resourcepool.status.work.schedules import recurrence
 from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
 from resourcepool.taskqueue.models import Stream, Task
@@ -86,8 +86,8 @@ PLACES = {
     ),
     Dispenser: (DISPENSERS, gettext_noop("There is no dispenser yet: it is made when it is first used.")),
     Topic: (TOPICS, gettext_noop("There is no timer yet, and no topic: the first timer makes it.")),
-    Broadcast: (CHANNELS, gettext_noop("There is no channel yet: the first message makes it.")),
-    Leadership: (ELECTIONS, gettext_noop("There is no election yet: the first campaign makes it.")),
+    ChannelRow: (CHANNELS, gettext_noop("There is no channel yet: the first message makes it.")),
+    ElectionRow: (ELECTIONS, gettext_noop("There is no election yet: the first campaign makes it.")),
 }
 
 
@@ -103,7 +103,7 @@ def _state(model: Any) -> Column:
     return Column(gettext_lazy("state"), lambda one: labels.get(one.state, one.state))
 
 
-OUTCOME = Column(gettext_lazy("outcome"), lambda one: or_dash(plain(shown(one.outcome))))
+OUTCOME = Column(gettext_lazy("outcome"), lambda one: or_dash(one_line(localized(one.outcome))))
 HOLDER = Column(gettext_lazy("holder"), lambda one: or_dash(one.holder))
 ATTEMPTS = counts(gettext_lazy("attempts"), lambda one: one.attempts)
 WORK = {
@@ -138,7 +138,7 @@ WORK = {
 }
 
 
-def places_as_text(model: Any, found: Sequence[Any]) -> list[Any]:
+def statuses_as_text(model: Any, found: Sequence[Any]) -> list[Any]:
     """Return a table of streams, dispensers, topics, channels or elections, and why nothing happens in some of them."""
     columns, none_yet = PLACES[model]
     if not found:
@@ -146,18 +146,18 @@ def places_as_text(model: Any, found: Sequence[Any]) -> list[Any]:
     parts: list[Any] = [table(found, columns)]
     if len(found) == 1 and getattr(found[0], "subscriptions", None):
         parts += ["", table(found[0].subscriptions, SUBSCRIPTIONS)]
-    reasons = [plain(f"{one.name}: {one.because}", None) for one in found if one.because]
+    reasons = [one_line(f"{one.name}: {one.explanation}", None) for one in found if one.explanation]
     return [*parts, *(["", *reasons] if reasons else [])]
 
 
 def work_as_text(model: Any, page: WorkPage, words: str) -> list[Any]:
-    """Return a table of tasks or timers; ``words``: see ``there_are_more``."""
+    """Return a table of tasks or timers; ``words``: see ``next_page_hint``."""
     shown = table(page.work, WORK[model]) if page.work else _("There are none.")
-    return [shown, *there_are_more(words, page.after)]
+    return [shown, *next_page_hint(words, page.after)]
 
 
-def there_are_more(words: str, after: str) -> Iterator[str]:
+def next_page_hint(words: str, after: str) -> Iterator[str]:
     """Yield how to see the next page, if there is one; ``words``: what is typed after the name of the command."""
     if after:
         yield ""
-        yield _("There are more: %s") % f"{words} --after {shlex.quote(plain(after, None))}"
+        yield _("There are more: %s") % f"{words} --after {shlex.quote(one_line(after, None))}"

@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="Broadcast",
+            name="Channel",
             fields=[
                 (
                     "name",
@@ -219,7 +219,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Leadership",
+            name="Election",
             fields=[
                 (
                     "busy_before",
@@ -280,7 +280,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Mutex",
+            name="Lock",
             fields=[
                 (
                     "busy_before",
@@ -533,7 +533,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="TaskType",
+            name="QueueGroup",
             fields=[
                 (
                     "id",
@@ -629,8 +629,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "task type",
-                "verbose_name_plural": "task types",
+                "verbose_name": "queue group",
+                "verbose_name_plural": "queue groups",
                 "default_permissions": ("add", "change", "delete", "view", "operate"),
             },
         ),
@@ -979,7 +979,7 @@ class Migration(migrations.Migration):
                             ("handed_over", "handed over"),
                             ("lost", "lost"),
                             ("expired", "expired"),
-                            ("freed", "freed"),
+                            ("revoked", "revoked"),
                             ("fixed", "fixed"),
                             ("quarantined", "quarantined"),
                             ("drained", "drained"),
@@ -1046,7 +1046,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("task_type", resourcepool.dialect.KeyField(max_length=100, verbose_name="task type")),
+                ("queue_group", resourcepool.dialect.KeyField(max_length=100, verbose_name="queue group")),
                 ("generation", models.BigIntegerField(verbose_name="generation")),
                 ("queue_pk", models.BigIntegerField()),
                 ("queue_id", resourcepool.dialect.KeyField(max_length=100, verbose_name="queue")),
@@ -1084,7 +1084,7 @@ class Migration(migrations.Migration):
                 "default_permissions": ("view",),
                 "indexes": [
                     models.Index(
-                        fields=["task_type", "generation", "queue_pk"], name="resourcepool_move_latest"
+                        fields=["queue_group", "generation", "queue_pk"], name="resourcepool_move_latest"
                     ),
                     models.Index(fields=["at"], name="resourcepool_move_old"),
                 ],
@@ -1529,7 +1529,7 @@ class Migration(migrations.Migration):
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="subscriptions",
-                        to="resourcepool.broadcast",
+                        to="resourcepool.channel",
                         verbose_name="channel",
                     ),
                 ),
@@ -1742,12 +1742,12 @@ class Migration(migrations.Migration):
                 ("stirred_at", models.DateTimeField(null=True, verbose_name="last asked for work at")),
                 ("in_hand", models.PositiveIntegerField(db_default=0, default=0, verbose_name="in hand")),
                 (
-                    "task_type",
+                    "queue_group",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="servers",
-                        to="resourcepool.tasktype",
-                        verbose_name="task type",
+                        to="resourcepool.queuegroup",
+                        verbose_name="queue group",
                     ),
                 ),
             ],
@@ -1827,12 +1827,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "task_type",
+                    "queue_group",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="queues",
-                        to="resourcepool.tasktype",
-                        verbose_name="task type",
+                        to="resourcepool.queuegroup",
+                        verbose_name="queue group",
                     ),
                 ),
             ],
@@ -2085,7 +2085,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="BroadcastMessage",
+            name="Message",
             fields=[
                 (
                     "id",
@@ -2116,7 +2116,7 @@ class Migration(migrations.Migration):
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="messages",
-                        to="resourcepool.broadcast",
+                        to="resourcepool.channel",
                         verbose_name="channel",
                     ),
                 ),
@@ -2173,12 +2173,12 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="queue",
-            index=models.Index(fields=["task_type", "requested_at"], name="resourcepool_queue_overdue"),
+            index=models.Index(fields=["queue_group", "requested_at"], name="resourcepool_queue_overdue"),
         ),
         migrations.AddConstraint(
             model_name="queue",
             constraint=models.UniqueConstraint(
-                fields=("task_type", "queue_id"), name="resourcepool_queue_identity"
+                fields=("queue_group", "queue_id"), name="resourcepool_queue_identity"
             ),
         ),
         migrations.AddIndex(

@@ -3,14 +3,14 @@
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from resourcepool.locks.channels.models import BroadcastQuerySet, SubscriptionQuerySet
-from resourcepool.operations.fields import Line
+from resourcepool.locks.channels.models import ChannelQuerySet, SubscriptionQuerySet
+from resourcepool.operations.fields import TextField
 from resourcepool.operations.operation import Operation
 
-MOST_DIGITS = 18
+MAX_DIGITS = 18
 
 
-def wrong_place(line: str) -> str:
+def cursor_error(line: str) -> str:
     """Return what is wrong with where a cursor is to go; "": nothing."""
     if line in ("now", "start") or (line.isascii() and line.isdigit() and int(line) > 0):
         return ""
@@ -24,9 +24,9 @@ PRUNE = Operation(
     effect=_(
         "The messages that are there now are removed. A durable subscription that has not read them is told so."
     ),
-    do=BroadcastQuerySet.prune,
-    done=ngettext_lazy("%(count)d was pruned.", "%(count)d were pruned.", "count"),
-    otherwise=_("%(count)d skipped: no messages."),
+    do=ChannelQuerySet.prune,
+    done_message=ngettext_lazy("%(count)d was pruned.", "%(count)d were pruned.", "count"),
+    skipped_message=_("%(count)d skipped: no messages."),
 )
 REMOVE_CHANNEL = Operation(
     name="remove",
@@ -36,9 +36,9 @@ REMOVE_CHANNEL = Operation(
         "Its messages and its subscriptions are removed. Whoever reads a durable one gets an error; whoever publishes"
         " makes the channel anew, and numbers begin at 1."
     ),
-    do=BroadcastQuerySet.remove,
-    done=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
-    otherwise=_("%(count)d skipped: no longer there."),
+    do=ChannelQuerySet.remove,
+    done_message=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
+    skipped_message=_("%(count)d skipped: no longer there."),
 )
 MOVE = Operation(
     name="move",
@@ -49,19 +49,19 @@ MOVE = Operation(
         " within a third of its ttl."
     ),
     fields=(
-        Line(
+        TextField(
             name="to",
             label=_("To"),
-            most=MOST_DIGITS,
+            max_length=MAX_DIGITS,
             help=_("now, start, or the number of the first message that is to be read."),
-            otherwise_wrong=wrong_place,
+            error_for=cursor_error,
         ),
     ),
     do=SubscriptionQuerySet.move,
-    concerned=SubscriptionQuerySet.durable,
+    applicable=SubscriptionQuerySet.durable,
     is_offered=lambda row: bool(row.is_durable),
-    done=ngettext_lazy("%(count)d was moved.", "%(count)d were moved.", "count"),
-    otherwise=_("%(count)d skipped: without a name."),
+    done_message=ngettext_lazy("%(count)d was moved.", "%(count)d were moved.", "count"),
+    skipped_message=_("%(count)d skipped: without a name."),
 )
 REMOVE = Operation(
     name="remove",
@@ -71,7 +71,7 @@ REMOVE = Operation(
         "Its cursor is forgotten: a subscription of this name begins anew. One that is being read is left alone."
     ),
     do=SubscriptionQuerySet.remove,
-    concerned=SubscriptionQuerySet.available,
-    done=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
-    otherwise=_("%(count)d skipped: being read."),
+    applicable=SubscriptionQuerySet.available,
+    done_message=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
+    skipped_message=_("%(count)d skipped: being read."),
 )

@@ -5,50 +5,52 @@ from dataclasses import dataclass
 from typing import Any
 
 from resourcepool import options
-from resourcepool.resources.queryset import LONGEST
+from resourcepool.resources.queryset import MAX_DURATION
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class TextField:
     """One line of text, of at most ``most`` characters; "" where none is needed.
 
-    ``otherwise_wrong`` returns what else is wrong with a line, as a sentence; "": nothing.
+    ``error_for`` returns what else is wrong with a line, as a sentence; "": nothing.
     """
 
     name: str
     label: Any
     help: Any = ""
-    most: int
-    is_needed: bool = True
-    otherwise_wrong: Callable[[str], str] = lambda _line: ""
+    max_length: int
+    is_required: bool = True
+    error_for: Callable[[str], str] = lambda _line: ""
 
     @property
     def option(self) -> str:
         """Its name in commands."""
         return f"--{self.name}"
 
-    def checked(self, value: Any, *, is_needed: bool = True) -> str:
+    def clean(self, value: Any, *, is_required: bool = True) -> str:
         """Return the line; raises BadOption."""
         return (
-            options.text(self.option, value, most=self.most) if value or (self.is_needed and is_needed) else ""
+            options.text(self.option, value, most=self.max_length)
+            if value or (self.is_required and is_required)
+            else ""
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Span:
+class DurationField:
     """A span of time, from a second to 30 days; None, where none is needed: until further notice."""
 
     name: str = "duration"
     label: Any
     help: Any = ""
-    is_needed: bool = False
+    is_required: bool = False
     option = "--for"
 
-    def checked(self, value: Any, *, is_needed: bool = True) -> float | None:
+    def clean(self, value: Any, *, is_required: bool = True) -> float | None:
         """Return the seconds; raises BadOption."""
-        if value is None and not (self.is_needed and is_needed):
+        if value is None and not (self.is_required and is_required):
             return None
-        return options.seconds(self.option, value, least=1, most=LONGEST)
+        return options.seconds(self.option, value, least=1, most=MAX_DURATION)
 
 
-Field = Line | Span
+Field = TextField | DurationField

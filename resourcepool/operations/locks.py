@@ -6,38 +6,38 @@ from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from resourcepool.locks.operating import free, free_holders, remove_barriers, resize_names
-from resourcepool.locks.resizing import MOST_PERMITS
-from resourcepool.operations.fields import Line
+from resourcepool.locks.operator_actions import remove_barriers, resize_names, revoke, revoke_holders
+from resourcepool.locks.resize import MAX_PERMITS
+from resourcepool.operations.fields import TextField
 from resourcepool.operations.operation import Operation
-from resourcepool.operations.work import REASON
+from resourcepool.operations.taskqueue import REASON
 
-WHY = replace(REASON, help=_("One line for the history."))
+REASON_FIELD = replace(REASON, help=_("One line for the history."))
 
 
-def wrong_number(line: str) -> str:
+def permits_error(line: str) -> str:
     """Return what is wrong with how many permits there are to be; "": nothing."""
-    if line.isascii() and line.isdigit() and int(line) <= MOST_PERMITS:
+    if line.isascii() and line.isdigit() and int(line) <= MAX_PERMITS:
         return ""
-    return str(_("a whole number from 0 to %(most)d.")) % {"most": MOST_PERMITS}
+    return str(_("a whole number from 0 to %(most)d.")) % {"most": MAX_PERMITS}
 
 
-FREE = Operation(
-    name="free",
+REVOKE = Operation(
+    name="revoke",
     button=_("Free"),
     title=_("Free (take it away from whoever holds it)"),
     effect=_(
         "Its holders lose it at once, all permits of it, and the first in line gets it. They are told within a third of"
         " their ttl; a holder that does not look goes on with what it does, and only its fence gives it away."
     ),
-    fields=(WHY,),
-    do=free,
-    concerned=lambda rows: rows.filter(Exists(rows.model.objects.held().filter(name=OuterRef("name")))),
-    done=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
-    otherwise=_("%(count)d skipped: held by nobody."),
+    fields=(REASON_FIELD,),
+    do=revoke,
+    applicable=lambda rows: rows.filter(Exists(rows.model.objects.held().filter(name=OuterRef("name")))),
+    done_message=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
+    skipped_message=_("%(count)d skipped: held by nobody."),
 )
-FREE_HOLDER = Operation(
-    name="free-holder",
+REVOKE_HOLDER = Operation(
+    name="revoke-holder",
     button=_("Free its holders"),
     title=_("Free its holders (take everything away from the processes that hold it)"),
     effect=_(
@@ -46,15 +46,15 @@ FREE_HOLDER = Operation(
         " does not look goes on with what it does, and only its fences give it away."
     ),
     permission="operate_all",
-    fields=(WHY,),
-    do=free_holders,
-    concerned=FREE.concerned,
-    done=ngettext_lazy(
+    fields=(REASON_FIELD,),
+    do=revoke_holders,
+    applicable=REVOKE.applicable,
+    done_message=ngettext_lazy(
         "%(count)d was freed, with all else that its holders held.",
         "%(count)d were freed, with all else that their holders held.",
         "count",
     ),
-    otherwise=FREE.otherwise,
+    skipped_message=REVOKE.skipped_message,
 )
 RESIZE = Operation(
     name="resize",
@@ -66,18 +66,18 @@ RESIZE = Operation(
         " whoever asks waits."
     ),
     fields=(
-        Line(
+        TextField(
             name="permits",
             label=_("Permits"),
-            most=len(str(MOST_PERMITS)),
+            max_length=len(str(MAX_PERMITS)),
             help=_("How many there are to be, from 0 to 10,000."),
-            otherwise_wrong=wrong_number,
+            error_for=permits_error,
         ),
-        WHY,
+        REASON_FIELD,
     ),
     do=lambda rows, permits, reason, actor: resize_names(rows, int(permits), reason, actor=actor),
-    done=ngettext_lazy("%(count)d was resized.", "%(count)d were resized.", "count"),
-    otherwise=_("%(count)d skipped: no longer there."),
+    done_message=ngettext_lazy("%(count)d was resized.", "%(count)d were resized.", "count"),
+    skipped_message=_("%(count)d skipped: no longer there."),
 )
 REMOVE_BARRIER = Operation(
     name="remove",
@@ -87,8 +87,8 @@ REMOVE_BARRIER = Operation(
         "For a barrier that was left behind: whoever waits before it goes on at once, as if the work it stands for were"
         " done. Nobody else is told."
     ),
-    fields=(WHY,),
+    fields=(REASON_FIELD,),
     do=remove_barriers,
-    done=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
-    otherwise=_("%(count)d skipped: not standing."),
+    done_message=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
+    skipped_message=_("%(count)d skipped: not standing."),
 )

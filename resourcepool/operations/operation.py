@@ -10,7 +10,7 @@ from resourcepool.operations.fields import Field
 from resourcepool.resources.state import State, Status
 
 SKIPPED = _("%(count)d skipped.")
-AT_ONCE = 10_000  # the history could not follow more
+MAX_ROWS = 10_000  # the history could not follow more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,22 +41,22 @@ class Operation:
     effect: Any
     permission: str = "operate"
     fields: tuple[Field, ...] = ()
-    concerned: Callable[[Any], Any] = lambda rows: rows
-    by_filter: Callable[[Any], Any] | None = None
+    applicable: Callable[[Any], Any] = lambda rows: rows
+    bulk_targets: Callable[[Any], Any] | None = None
     do: Callable[..., Any]
-    done: Any
-    otherwise: Any = SKIPPED
-    later: Any = None
+    done_message: Any
+    skipped_message: Any = SKIPPED
+    deferred_message: Any = None
     status: Status | None = None
     states: Collection[State] = tuple(State)
     is_for: Callable[[Any], bool] = lambda model: True
     is_offered: Callable[[Any], bool] = lambda resource: True
-    of_a_grant: bool = False
-    most: int = AT_ONCE
+    for_current_lease: bool = False
+    max_rows: int = MAX_ROWS
 
-    def meant(self, rows: Any, *, by_id: bool) -> Any:
+    def targets(self, rows: Any, *, by_id: bool) -> Any:
         """Return those of ``rows`` to which it is done; ``by_id``: the operator chose each of them."""
-        return (self.concerned if by_id else self.by_filter or self.concerned)(rows)
+        return (self.applicable if by_id else self.bulk_targets or self.applicable)(rows)
 
 
 def by_name(*operations: Operation) -> dict[str, Operation]:

@@ -1,4 +1,4 @@
-"""What operators do to task types, servers and queues: each is one call of ``queues.changing`` per task type."""
+"""What operators do to queue groups, servers and queues: each is one call of ``queues.administration`` per queue group."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,29 +7,29 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from resourcepool.operations.fields import Line
+from resourcepool.operations.fields import TextField
 from resourcepool.operations.operation import Operation
-from resourcepool.queues import changing
-from resourcepool.queues.models import MAX_NAME, Server, TaskType
-from resourcepool.status.queues.alarms import drains_in_vain
-from resourcepool.status.queues.queues import no_such_server
-from resourcepool.status.queues.task_types import task_type
+from resourcepool.queues import administration
+from resourcepool.queues.models import MAX_NAME, QueueGroup, Server
+from resourcepool.status.queues.alarms import stuck_drains
+from resourcepool.status.queues.queue_groups import queue_group
+from resourcepool.status.queues.queues import missing_server_hint
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueueOperation(Operation):
-    """An operation on rows of one task type at a time.
+    """An operation on rows of one queue group at a time.
 
     Attributes:
-        but: sentences about side effects, given the name of the task type and the values of the fields.
+        warnings: sentences about side effects, given the name of the queue group and the values of the fields.
     """
 
-    but: Callable[..., Sequence[str]] = lambda _task_type, **_entered: ()
+    warnings: Callable[..., Sequence[str]] = lambda _queue_group, **_entered: ()
 
 
-def task_type_of(row: Any) -> str:
-    """Return the name of the task type of a server or a queue, or of itself."""
-    return str(row.name if isinstance(row, TaskType) else row.task_type.name)
+def queue_group_of(row: Any) -> str:
+    """Return the name of the queue group of a server or a queue, or of itself."""
+    return str(row.name if isinstance(row, QueueGroup) else row.queue_group.name)
 
 
 def _ids(queues: Sequence[Any]) -> list[str]:
@@ -37,16 +37,16 @@ def _ids(queues: Sequence[Any]) -> list[str]:
 
 
 def _no_run(server: str) -> str:
-    alone = changing.name_of_run(server)
+    alone = administration.name_of_run(server)
     return _("Its name alone, without the number: %(name)s") % {"name": alone} if alone else ""
 
 
-SERVER = Line(
+SERVER = TextField(
     name="server",
     label=_("Server"),
-    most=MAX_NAME,
+    max_length=MAX_NAME,
     help=_("Its name, without the number: then its next run gets them, too. It need not run now."),
-    otherwise_wrong=_no_run,
+    error_for=_no_run,
 )
 PAUSE = QueueOperation(
     name="pause",
@@ -56,18 +56,18 @@ PAUSE = QueueOperation(
         "Its servers begin no more work, within a heartbeat; work that goes on is told to end. Who has which queue"
         " stays as it is, until somebody resumes."
     ),
-    do=lambda rows, actor: changing.pause(task_type_of(rows[0]), by=actor),
-    is_offered=lambda task_type: not task_type.is_paused,
-    done=ngettext_lazy("%(count)d was paused.", "%(count)d were paused.", "count"),
+    do=lambda rows, actor: administration.pause(queue_group_of(rows[0]), by=actor),
+    is_offered=lambda queue_group: not queue_group.is_paused,
+    done_message=ngettext_lazy("%(count)d was paused.", "%(count)d were paused.", "count"),
 )
 RESUME = QueueOperation(
     name="resume",
     button=_("Resume"),
     title=_("Resume (end a pause)"),
     effect=_("Its servers begin work again, within a heartbeat."),
-    do=lambda rows, actor: changing.resume(task_type_of(rows[0]), by=actor),
-    is_offered=lambda task_type: bool(task_type.is_paused),
-    done=ngettext_lazy("%(count)d was resumed.", "%(count)d were resumed.", "count"),
+    do=lambda rows, actor: administration.resume(queue_group_of(rows[0]), by=actor),
+    is_offered=lambda queue_group: bool(queue_group.is_paused),
+    done_message=ngettext_lazy("%(count)d was resumed.", "%(count)d were resumed.", "count"),
 )
 DRAIN = QueueOperation(
     name="drain",
@@ -78,19 +78,21 @@ DRAIN = QueueOperation(
         " goes on running without queues, until somebody ends the drain or it is restarted. Queues that nobody else"
         " may have stay."
     ),
-    do=lambda rows, actor: changing.drain(task_type_of(rows[0]), *map(str, rows), by=actor),
-    but=lambda name: [alarm.text for alarm in drains_in_vain(task_type(name))],
+    do=lambda rows, actor: administration.drain(queue_group_of(rows[0]), *map(str, rows), by=actor),
+    warnings=lambda name: [alarm.text for alarm in stuck_drains(queue_group(name))],
     is_offered=lambda server: server.state == Server.State.UP,
-    done=ngettext_lazy("%(count)d is draining: %(names)s.", "%(count)d are draining: %(names)s.", "count"),
+    done_message=ngettext_lazy(
+        "%(count)d is draining: %(names)s.", "%(count)d are draining: %(names)s.", "count"
+    ),
 )
 UNDRAIN = QueueOperation(
     name="undrain",
     button=_("End the drain"),
     title=_("End the drain (give it queues again)"),
     effect=_("It gets its share of the queues again, each when the server that has it has finished its work."),
-    do=lambda rows, actor: changing.undrain(task_type_of(rows[0]), *map(str, rows), by=actor),
+    do=lambda rows, actor: administration.undrain(queue_group_of(rows[0]), *map(str, rows), by=actor),
     is_offered=lambda server: server.state == Server.State.DRAINING,
-    done=ngettext_lazy(
+    done_message=ngettext_lazy(
         "%(count)d gets queues again: %(names)s.", "%(count)d get queues again: %(names)s.", "count"
     ),
 )
@@ -103,18 +105,18 @@ PIN = QueueOperation(
         " none. Whoever has them now finishes its work first."
     ),
     fields=(SERVER,),
-    do=lambda rows, actor, server: changing.pin(task_type_of(rows[0]), _ids(rows), server, by=actor),
-    but=lambda name, server: [text for text in [no_such_server(name, server)] if text],
-    done=ngettext_lazy("%(count)d was pinned.", "%(count)d were pinned.", "count"),
+    do=lambda rows, actor, server: administration.pin(queue_group_of(rows[0]), _ids(rows), server, by=actor),
+    warnings=lambda name, server: [text for text in [missing_server_hint(name, server)] if text],
+    done_message=ngettext_lazy("%(count)d was pinned.", "%(count)d were pinned.", "count"),
 )
 UNPIN = QueueOperation(
     name="unpin",
     button=_("Unpin"),
     title=_("Unpin (any server may have it)"),
     effect=_("They are shared evenly again. Nothing moves that need not."),
-    do=lambda rows, actor: changing.pin(task_type_of(rows[0]), _ids(rows), "", by=actor),
+    do=lambda rows, actor: administration.pin(queue_group_of(rows[0]), _ids(rows), "", by=actor),
     is_offered=lambda queue: bool(queue.pin),
-    done=ngettext_lazy("%(count)d is pinned no more.", "%(count)d are pinned no more.", "count"),
+    done_message=ngettext_lazy("%(count)d is pinned no more.", "%(count)d are pinned no more.", "count"),
 )
 REMOVE = QueueOperation(
     name="remove",
@@ -126,8 +128,8 @@ REMOVE = QueueOperation(
     ),
     permission="delete",
     states=(),  # pages have Django's own button
-    do=lambda rows, actor: changing.remove_queues(task_type_of(rows[0]), _ids(rows), by=actor),
-    done=ngettext_lazy(
+    do=lambda rows, actor: administration.remove_queues(queue_group_of(rows[0]), _ids(rows), by=actor),
+    done_message=ngettext_lazy(
         "%(count)d was removed, or goes when its server has finished with it.",
         "%(count)d were removed, or go when their servers have finished with them.",
         "count",

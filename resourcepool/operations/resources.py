@@ -8,21 +8,21 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from resourcepool.conf import setting
+from resourcepool.health_checks.candidates import CHECK_REASON
 from resourcepool.history.leaks import acknowledge, are_leaks
-from resourcepool.operations import checking
-from resourcepool.operations.fields import Line, Span
+from resourcepool.operations import check_now
+from resourcepool.operations.fields import DurationField, TextField
 from resourcepool.operations.operation import Operation
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import MAX_REASON, State, Status
-from resourcepool.validity.due import OURS
 
-REASON = Line(
+REASON = TextField(
     name="reason",
     label=_("Reason"),
-    most=MAX_REASON,
+    max_length=MAX_REASON,
     help=_("One line for whoever asks later. Everybody who may see this list can read it."),
 )
-SPAN = Span(label=_("For"), help=_("for so long, e.g. 90s, 15m, 2h or 7d"))
+SPAN = DurationField(label=_("For"), help=_("for so long, e.g. 90s, 15m, 2h or 7d"))
 
 
 def _leaks(rows: Any) -> Any:
@@ -34,7 +34,7 @@ _GONE = _("%(count)d skipped: no longer there.")
 
 ALL = (
     Operation(
-        name="free",
+        name="revoke",
         button=_("Free"),
         title=_("Free (take the running lease away)"),
         effect=_(
@@ -43,11 +43,11 @@ ALL = (
         ),
         fields=(REASON,),
         states=(State.LEASED, State.DRAINING),
-        concerned=ResourceQuerySet.held,
-        do=ResourceQuerySet.free,
-        done=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
-        otherwise=_("%(count)d skipped: no longer held, or held by someone else."),
-        of_a_grant=True,
+        applicable=ResourceQuerySet.held,
+        do=ResourceQuerySet.revoke,
+        done_message=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
+        skipped_message=_("%(count)d skipped: no longer held, or held by someone else."),
+        for_current_lease=True,
     ),
     Operation(
         name="quarantine",
@@ -56,33 +56,33 @@ ALL = (
         effect=_(
             "Handed to nobody until the time is over, then again by itself. A running lease is not disturbed."
         ),
-        fields=(REASON, replace(SPAN, is_needed=True)),
+        fields=(REASON, replace(SPAN, is_required=True)),
         states=(State.FREE, State.LEASED, State.COOLING, State.QUARANTINED),
-        concerned=lambda rows: rows.filter(Q(in_service=True) | Q(status=Status.QUARANTINED)),
+        applicable=lambda rows: rows.filter(Q(in_service=True) | Q(status=Status.QUARANTINED)),
         do=ResourceQuerySet.quarantine,
-        done=ngettext_lazy("%(count)d was quarantined.", "%(count)d were quarantined.", "count"),
-        later=ngettext_lazy(
+        done_message=ngettext_lazy("%(count)d was quarantined.", "%(count)d were quarantined.", "count"),
+        deferred_message=ngettext_lazy(
             "%(count)d is held: quarantined after its lease.",
             "%(count)d are held: quarantined after their leases.",
             "count",
         ),
         status=Status.QUARANTINED,
-        otherwise=_("%(count)d skipped: out of service by then, or no longer there."),
+        skipped_message=_("%(count)d skipped: out of service by then, or no longer there."),
     ),
     Operation(
         name="return_to_service",
         button=_("Return to service"),
         title=_("Return to service (end a quarantine, a drain or a reservation)"),
         effect=_("Handed out again at once. Strikes are forgotten. A running lease is not disturbed."),
-        fields=(replace(REASON, is_needed=False),),
+        fields=(replace(REASON, is_required=False),),
         states=(State.QUARANTINED, State.DRAINING, State.OUT, State.RESERVED, State.RETIRED),
-        concerned=lambda rows: rows.filter(Q(in_service=False) | ~Q(status=Status.IN_SERVICE)),
-        by_filter=lambda rows: rows.filter(in_service=False, status=Status.OUT_OF_SERVICE),
+        applicable=lambda rows: rows.filter(Q(in_service=False) | ~Q(status=Status.IN_SERVICE)),
+        bulk_targets=lambda rows: rows.filter(in_service=False, status=Status.OUT_OF_SERVICE),
         do=ResourceQuerySet.return_to_service,
-        done=ngettext_lazy(
+        done_message=ngettext_lazy(
             "%(count)d was returned to service.", "%(count)d were returned to service.", "count"
         ),
-        otherwise=_("%(count)d skipped: in service already, or no longer there."),
+        skipped_message=_("%(count)d skipped: in service already, or no longer there."),
     ),
     Operation(
         name="drain",
@@ -93,18 +93,18 @@ ALL = (
             " an end it stays out until somebody returns it."
         ),
         fields=(REASON, SPAN),
-        by_filter=lambda rows: rows.filter(in_service=True),
+        bulk_targets=lambda rows: rows.filter(in_service=True),
         do=ResourceQuerySet.drain,
-        done=ngettext_lazy(
+        done_message=ngettext_lazy(
             "%(count)d was taken out of service.", "%(count)d were taken out of service.", "count"
         ),
-        later=ngettext_lazy(
+        deferred_message=ngettext_lazy(
             "%(count)d is held: it leaves service after its lease.",
             "%(count)d are held: they leave service after their leases.",
             "count",
         ),
         status=Status.OUT_OF_SERVICE,
-        otherwise=_GONE,
+        skipped_message=_GONE,
     ),
     Operation(
         name="reserve",
@@ -114,16 +114,16 @@ ALL = (
             "Handed to no program. If it is held, it is theirs as soon as the running lease ends. Without an end it"
             " stays reserved until somebody returns it."
         ),
-        fields=(Line(name="name", label=_("For whom"), most=80), REASON, SPAN),
+        fields=(TextField(name="name", label=_("For whom"), max_length=80), REASON, SPAN),
         do=ResourceQuerySet.reserve,
-        done=ngettext_lazy("%(count)d was reserved.", "%(count)d were reserved.", "count"),
-        later=ngettext_lazy(
+        done_message=ngettext_lazy("%(count)d was reserved.", "%(count)d were reserved.", "count"),
+        deferred_message=ngettext_lazy(
             "%(count)d is held: reserved after its lease.",
             "%(count)d are held: reserved after their leases.",
             "count",
         ),
         status=Status.RESERVED,
-        otherwise=_GONE,
+        skipped_message=_GONE,
     ),
     Operation(
         name="acknowledge",
@@ -136,11 +136,15 @@ ALL = (
         fields=(REASON,),
         states=(State.LEASED, State.DRAINING),
         is_offered=lambda one: bool(are_leaks(type(one), [(one.pk, one.fence)])),
-        concerned=_leaks,
+        applicable=_leaks,
         do=acknowledge,
-        done=ngettext_lazy("%(count)d leak was acknowledged.", "%(count)d leaks were acknowledged.", "count"),
-        otherwise=_("%(count)d skipped: not reported as leaked within the last hour, or acknowledged already."),
-        of_a_grant=True,
+        done_message=ngettext_lazy(
+            "%(count)d leak was acknowledged.", "%(count)d leaks were acknowledged.", "count"
+        ),
+        skipped_message=_(
+            "%(count)d skipped: not reported as leaked within the last hour, or acknowledged already."
+        ),
+        for_current_lease=True,
     ),
     Operation(
         name="check",
@@ -153,16 +157,16 @@ ALL = (
         ),
         states=(State.FREE, State.COOLING, State.QUARANTINED),
         is_for=lambda model: model._meta.label in setting("CHECKS"),
-        concerned=lambda rows: rows.available() | rows.quarantined().filter(reason__code=OURS),
-        do=lambda rows, actor: checking.check_now(rows.model, list(rows.values_list("pk", flat=True)), actor),
-        done=ngettext_lazy(
+        applicable=lambda rows: rows.available() | rows.quarantined().filter(reason__code=CHECK_REASON),
+        do=lambda rows, actor: check_now.check_now(rows.model, list(rows.values_list("pk", flat=True)), actor),
+        done_message=ngettext_lazy(
             "%(count)d was checked; its last check says what was found.",
             "%(count)d were checked; the list says what was found.",
             "count",
         ),
-        otherwise=_(
+        skipped_message=_(
             "%(count)d skipped: held, out of service, waited for, or in a quarantine that no check decided."
         ),
-        most=checking.AT_ONCE,
+        max_rows=check_now.MAX_CHECKS,
     ),
 )

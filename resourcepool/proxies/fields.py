@@ -11,9 +11,9 @@ from typing import Any
 
 from django.utils.translation import gettext_noop as _
 
-from resourcepool.events import Sentence, say
+from resourcepool.events import Sentence, sentence_for
 from resourcepool.exceptions import ImportRefused, ResourcePoolError
-from resourcepool.resources.tags import words
+from resourcepool.resources.tags import parse_tags
 
 IDENTITY = ("scheme", "host", "port", "username")
 DETAILS = ("password", "country", "tags", "weight", "notes")
@@ -36,10 +36,10 @@ class BadField(ResourcePoolError, ValueError):
 
     def __init__(self, field: str, reason: str, **parameters: object) -> None:
         self.field, self.reason = field, Sentence(reason, **parameters)
-        super().__init__(say("about", name=field, why=self.reason))
+        super().__init__(sentence_for("about", name=field, why=self.reason))
 
 
-def refused(why: str, **parameters: object) -> ImportRefused:
+def import_refused(why: str, **parameters: object) -> ImportRefused:
     return ImportRefused(Sentence(why, **parameters))
 
 
@@ -102,7 +102,7 @@ def country(text: str) -> str:
 def tags(text: str) -> str:
     """Return the tags as a ``TagsField`` reads them: "eu fast"."""
     try:
-        found = " ".join(words(text))
+        found = " ".join(parse_tags(text))
     except ValueError:
         raise BadField("tags", _("not words of 1 to 50 of the characters a-z 0-9 . _ : / = -")) from None
     if len(found) > MAX_TAGS:
@@ -122,7 +122,7 @@ def notes(text: str) -> str:
     return text
 
 
-CHECKS: Mapping[str, Callable[[str], Any]] = {
+FIELD_PARSERS: Mapping[str, Callable[[str], Any]] = {
     check.__name__: check for check in (scheme, host, port, username, password, country, tags, weight, notes)
 }
 

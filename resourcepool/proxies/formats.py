@@ -8,18 +8,18 @@ from itertools import chain
 from django.utils.translation import gettext_noop as _
 
 from resourcepool.proxies.address import address
-from resourcepool.proxies.fields import DETAILS, IDENTITY, BadField, refused
+from resourcepool.proxies.fields import DETAILS, IDENTITY, BadField, import_refused
 from resourcepool.proxies.models import Proxy
 
 COLUMNS = (*IDENTITY, *DETAILS)
 ADDRESS_COLUMNS = frozenset({*IDENTITY, "password"})  # what a column "url" stands for
 _NEVER_BEGIN_WITH_HASH = ("url", "scheme", "host", "port", "country")
 
-Numbered = tuple[int, str]
+NumberedLine = tuple[int, str]
 Cells = Callable[[], dict[str, str]]  # returns one proxy as {column: text}; raises BadField
 
 
-def parse(lines: Iterator[Numbered]) -> tuple[frozenset[str], Iterator[tuple[int, Cells]]]:
+def parse(lines: Iterator[NumberedLine]) -> tuple[frozenset[str], Iterator[tuple[int, Cells]]]:
     """Return the columns of a file, apart from those that identify a proxy, and every proxy with its line number.
 
     Raises:
@@ -28,7 +28,7 @@ def parse(lines: Iterator[Numbered]) -> tuple[frozenset[str], Iterator[tuple[int
     """
     first = next((line for line in lines if _significant(line[1])), None)
     if first is None:
-        raise refused(_("empty: there are no proxies in it"))
+        raise import_refused(_("empty: there are no proxies in it"))
     for delimiter in ",;\t":
         names = ["".join(name.lower().split()) for name in next(csv.reader([first[1]], delimiter=delimiter))]
         if {"url", *COLUMNS}.intersection(names):
@@ -39,7 +39,7 @@ def parse(lines: Iterator[Numbered]) -> tuple[frozenset[str], Iterator[tuple[int
     return frozenset({"password"}), ((number, partial(address, text)) for number, text in every)
 
 
-def _csv(lines: Iterator[Numbered], columns: list[str], delimiter: str) -> Iterator[tuple[int, Cells]]:
+def _csv(lines: Iterator[NumberedLine], columns: list[str], delimiter: str) -> Iterator[tuple[int, Cells]]:
     """Yield the rows. A row that begins with # is a comment, unless the first column may begin with #."""
     has_comments = columns[0] in _NEVER_BEGIN_WITH_HASH
     begins: int | None = None
@@ -57,7 +57,7 @@ def _csv(lines: Iterator[Numbered], columns: list[str], delimiter: str) -> Itera
                 yield line, partial(_cells, cells, columns, delimiter)
     except csv.Error as error:
         why = _("line %(count)s: the quotes of this CSV row do not match (%(error)s)")
-        raise refused(why, count=begins, error=error) from None
+        raise import_refused(why, count=begins, error=error) from None
 
 
 def _cells(cells: list[str], columns: list[str], delimiter: str) -> dict[str, str]:
@@ -84,14 +84,16 @@ def _check_header(names: list[str]) -> None:
         exported = {field.name for field in Proxy._meta.concrete_fields} | {"state"}
         # With many others the line may be no header, but a proxy with a password.
         if 2 * len(unknown) > len(names) and not exported.issuperset(unknown):
-            raise refused(_("the header has unknown columns; there are: %(known)s"), known=known)
+            raise import_refused(_("the header has unknown columns; there are: %(known)s"), known=known)
         why = _("the header has unknown columns: %(names)s; there are: %(known)s")
-        raise refused(why, names=", ".join(map(repr, unknown)), known=known)
+        raise import_refused(why, names=", ".join(map(repr, unknown)), known=known)
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise refused(_("the header has a column twice: %(names)s"), names=", ".join(twice))
+        raise import_refused(_("the header has a column twice: %(names)s"), names=", ".join(twice))
     doubled = sorted(ADDRESS_COLUMNS.intersection(names)) if "url" in names else []
     if doubled:
-        raise refused(_("the header has url and %(names)s, which url already says"), names=", ".join(doubled))
+        raise import_refused(
+            _("the header has url and %(names)s, which url already says"), names=", ".join(doubled)
+        )
     missing = [] if "url" in names else [name for name in ("host", "port") if name not in names]
     if missing:
-        raise refused(_("the header lacks %(names)s (or url)"), names=" and ".join(missing))
+        raise import_refused(_("the header lacks %(names)s (or url)"), names=" and ".join(missing))

@@ -10,14 +10,22 @@ from django.db.models.constants import OnConflict
 from django.utils.translation import gettext_noop as _
 
 from resourcepool import dialect
-from resourcepool.database.open_transaction import limit_silence
+from resourcepool.database.open_transaction import set_idle_timeout
 from resourcepool.database.retry import retrying
-from resourcepool.database.short_statements import brief
-from resourcepool.encryption.sealed import Purpose, Sealed, seal
+from resourcepool.database.short_statements import fail_if_locked
+from resourcepool.encryption.secret import EncryptedSecret, Purpose, encrypt
 from resourcepool.exceptions import DatabaseUnavailable, SecretUnreadable
-from resourcepool.proxies.fields import IDENTITY, refused
+from resourcepool.proxies.fields import IDENTITY, import_refused
+from resourcepool.proxies.import_file import (
+    COMMITTING,
+    BadLine,
+    Identity,
+    ParsedFile,
+    ProgressCallback,
+    Row,
+    no_progress,
+)
 from resourcepool.proxies.models import Proxy
-from resourcepool.proxies.reading import COMMITTING, BadLine, Identity, Reading, Row, Tell, silent
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import Status
 
@@ -29,7 +37,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(kw_only=True)
-class Imported:
+class ImportResult:
     """The result of an import, or of a dry run.
 
     Attributes:
@@ -74,7 +82,7 @@ class ImportPlan:
     """
 
     details: frozenset[str]
-    counts: Imported
+    counts: ImportResult
     new: list[Row] = field(default_factory=list)
     updates: dict[bool, list[Row]] = field(default_factory=lambda: {False: [], True: []})
     returning: list[Any] = field(default_factory=list)
@@ -82,7 +90,13 @@ class ImportPlan:
 
 
 def make_plan(
-    reading: Reading, using: str, *, update: bool, sync: bool, tell: Tell, compares_passwords: bool = True
+    reading: ParsedFile,
+    using: str,
+    *,
+    update: bool,
+    sync: bool,
+    progress: ProgressCallback,
+    compare_passwords: bool = True,
 ) -> ImportPlan:
     """Return what an import of ``reading`` into the database ``using`` has to do.
 
@@ -93,7 +107,7 @@ def make_plan(
         compares_passwords: False for those who may not know the stored ones, and would learn whether theirs are the
             same. Then every password in the file counts as another one.
     """
-    counts = Imported(bad=reading.bad, bad_count=reading.bad_count, repeated=reading.repeated)
+    counts = ImportResult(bad=reading.bad, bad_count=reading.bad_count, repeated=reading.repeated)
     plan = ImportPlan(reading.details - {"password"}, counts)
     missing = dict(reading.rows)
     details = sorted(reading.details)
@@ -102,8 +116,8 @@ def make_plan(
         if row is not None:
             stored = dict(zip(details, values, strict=True))
             password = stored.pop("password", "")
-            writes_password = bool(row.password) and not (compares_passwords and _same_password(row, password))
-            is_uncompared = writes_password and not (compares_passwords or update)
+            writes_password = bool(row.password) and not (compare_passwords and _same_password(row, password))
+            is_uncompared = writes_password and not (compare_passwords or update)
             differs = (writes_password and not is_uncompared) or any(
                 getattr(row, name) != value for name, value in stored.items()
             )
@@ -118,10 +132,10 @@ def make_plan(
         elif sync and not reading.bad and not is_retired:
             plan.retiring.append(pk)
         if number % CHUNK == 0:
-            tell("compared", number, None)
+            progress("compared", number, None)
     counts.new, counts.returned, counts.retired = len(missing), len(plan.returning), len(plan.retiring)
     counts.unchanged = len(reading.rows) - counts.new - counts.changed
-    _seal(plan, missing.values(), tell)
+    _seal(plan, missing.values(), progress)
     return plan
 
 
@@ -135,25 +149,25 @@ def _existing(details: list[str], using: str) -> Iterator[tuple[Any, str, Identi
         chunk = list(rows.filter(pk__gt=chunk[-1][0])[:CHUNK])
 
 
-def _same_password(row: Row, stored: str | Sealed) -> bool:
+def _same_password(row: Row, stored: str | EncryptedSecret) -> bool:
     try:
-        return row.password == (stored.open(*_purposes(row)) if isinstance(stored, Sealed) else stored)
+        return row.password == (stored.open(*_purposes(row)) if isinstance(stored, EncryptedSecret) else stored)
     except SecretUnreadable:
         return False  # and so an import brings passwords back whose key was lost
 
 
-def _seal(plan: ImportPlan, new: Collection[Row], tell: Tell) -> None:
+def _seal(plan: ImportPlan, new: Collection[Row], progress: ProgressCallback) -> None:
     """Encrypt all passwords that will be written: before the transaction, which keeps others waiting."""
     total = len(new) + len(plan.updates[True])
     for number, row in enumerate(new, 1):
         plan.new.append(_sealed(row))
         if number % CHUNK == 0:
-            tell("encrypted", number, total)
+            progress("encrypted", number, total)
     plan.updates[True] = [_sealed(row) for row in plan.updates[True]]
 
 
 def _sealed(row: Row) -> Row:
-    return replace(row, password=seal(str(row.password), _purposes(row)[0])) if row.password else row
+    return replace(row, password=encrypt(str(row.password), _purposes(row)[0])) if row.password else row
 
 
 def _purposes(row: Row) -> list[Purpose]:
@@ -162,7 +176,7 @@ def _purposes(row: Row) -> list[Purpose]:
     return purposes
 
 
-def store(plan: ImportPlan, using: str, reason: str, tell: Tell, actor: str = "") -> int:
+def apply_plan(plan: ImportPlan, using: str, reason: str, progress: ProgressCallback, actor: str = "") -> int:
     """Do what ``plan`` says in one transaction; returns how many proxies ``actor`` has retired, for ``reason``.
 
     No lease is touched: what is held and retired, or changed, stays with its holder.
@@ -175,13 +189,13 @@ def store(plan: ImportPlan, using: str, reason: str, tell: Tell, actor: str = ""
     rows = ResourceQuerySet(model=Proxy, using=using)
 
     def send() -> int:
-        with brief(using):
-            limit_silence(connection)
-            for batch in _batches(plan.new, "stored", tell):
+        with fail_if_locked(using):
+            set_idle_timeout(connection)
+            for batch in _batches(plan.new, "stored", progress):
                 write(connection, batch)
             for writes_password, updates in plan.updates.items():
                 columns = sorted(plan.details | ({"password"} if writes_password else set()))
-                for batch in _batches(updates, "changed", tell):
+                for batch in _batches(updates, "changed", progress):
                     write(connection, batch, columns)
             for pks in _batches(plan.returning):
                 rows.filter(pk__in=pks, status=Status.RETIRED).return_to_service(actor=actor)
@@ -189,7 +203,7 @@ def store(plan: ImportPlan, using: str, reason: str, tell: Tell, actor: str = ""
             retired = sum(
                 in_service.filter(pk__in=pks).retire(reason, actor=actor) for pks in _batches(plan.retiring)
             )
-            tell(COMMITTING, 0, None)
+            progress(COMMITTING, 0, None)
             return retired
 
     def settle() -> int:
@@ -202,14 +216,16 @@ def store(plan: ImportPlan, using: str, reason: str, tell: Tell, actor: str = ""
         return retrying(connection, send, settle=settle)
     except IntegrityError as error:
         why = _("not imported, because somebody else has entered some of the same proxies meanwhile; try again")
-        raise refused(why) from error
+        raise import_refused(why) from error
 
 
-def _batches(items: Sequence[Item], what: str = "", tell: Tell = silent) -> Iterator[Sequence[Item]]:
-    """Yield ``items`` in batches; ``tell`` is called after each."""
+def _batches(
+    items: Sequence[Item], what: str = "", progress: ProgressCallback = no_progress
+) -> Iterator[Sequence[Item]]:
+    """Yield ``items`` in batches; ``progress`` is called after each."""
     for start in range(0, len(items), BATCH):
         yield items[start : start + BATCH]
-        tell(what, min(start + BATCH, len(items)), len(items))
+        progress(what, min(start + BATCH, len(items)), len(items))
 
 
 def write(connection: BaseDatabaseWrapper, rows: Sequence[Row], columns: Collection[str] = ()) -> None:

@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.dialect import KeyField
 from resourcepool.encryption.field import EncryptedTextField, as_stored
-from resourcepool.events import Sentence, shown
+from resourcepool.events import Sentence, localized
 from resourcepool.exceptions import BadOption
 from resourcepool.proxies import fields
 from resourcepool.proxies.fields import IDENTITY
@@ -26,7 +26,7 @@ _ADDRESS = frozenset({*IDENTITY, "password"})
 class Proxy(AbstractResource):
     """A forward proxy. ``url`` carries the password; ``str`` and ``repr`` never do."""
 
-    default_checker = "resourcepool.proxies.checking.checker.ProxyChecker"
+    default_checker = "resourcepool.proxies.health_check.checker.ProxyChecker"
 
     class Scheme(models.TextChoices):
         HTTP = "http", "http"
@@ -112,9 +112,9 @@ class Proxy(AbstractResource):
         self.notes = self.notes.replace("\r\n", "\n").replace("\r", "\n")  # a browser's line ends
         for name in ("host", "username", "country", "notes"):
             try:
-                setattr(self, name, fields.CHECKS[name](getattr(self, name)))
+                setattr(self, name, fields.FIELD_PARSERS[name](getattr(self, name)))
             except fields.BadField as error:
-                raise ValidationError({name: shown(error)}) from None
+                raise ValidationError({name: localized(error)}) from None
 
     @property
     @sensitive_variables()

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from resourcepool.lazy import lazily
+from resourcepool.lazy import lazy_getattr
 
 __all__ = ["HeldQueue", "QueueServer"]
 
 if TYPE_CHECKING:
-    from resourcepool.queues.serving.held import HeldQueue
+    from resourcepool.queues.serving.held_queue import HeldQueue
     from resourcepool.queues.serving.server import QueueServer
 
-__getattr__ = lazily(__name__, {"HeldQueue": "serving.held", "QueueServer": "serving.server"})
+__getattr__ = lazy_getattr(__name__, {"HeldQueue": "serving.held_queue", "QueueServer": "serving.server"})

@@ -12,8 +12,8 @@ from resourcepool.exceptions import BadOption
 from resourcepool.labels import printable
 from resourcepool.queues.models import MAX_QUEUE_ID
 
-MOST_AT_ONCE = 10_000
-MOST_SHOWN = 5
+MAX_QUEUES_AT_ONCE = 10_000
+MAX_IDS_SHOWN = 5
 
 _RANGE = re.compile(r"(?P<prefix>.*?)(?P<first>[0-9]{1,20})\.\.(?P<last>[0-9]{1,20})")
 
@@ -27,8 +27,8 @@ def queue_ids(words: Iterable[str]) -> list[str]:
     found: list[str] = []
     for word in words:
         found += _expanded(word)
-        if len(found) > MOST_AT_ONCE:
-            raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=MOST_AT_ONCE))
+        if len(found) > MAX_QUEUES_AT_ONCE:
+            raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=MAX_QUEUES_AT_ONCE))
     return found
 
 
@@ -39,8 +39,8 @@ def _expanded(word: str) -> list[str]:
     prefix, first, last = match["prefix"], match["first"], match["last"]
     if int(last) < int(first):
         raise BadOption("queue", word, Sentence(_("a range that goes up, such as 0..63")))
-    if int(last) - int(first) >= MOST_AT_ONCE:
-        raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=MOST_AT_ONCE))
+    if int(last) - int(first) >= MAX_QUEUES_AT_ONCE:
+        raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=MAX_QUEUES_AT_ONCE))
     width = len(first) if first.startswith("0") else 1
     return [f"{prefix}{number:0{width}d}" for number in range(int(first), int(last) + 1)]
 
@@ -49,17 +49,17 @@ def checked_ids(queue_ids: Sequence[str]) -> list[str]:
     """Return these ids if all are valid and different; raises BadOption."""
     checked = [options.text("queue", each, most=MAX_QUEUE_ID) for each in queue_ids]
     if twice := sorted(each for each, count in Counter(checked).items() if count > 1):
-        raise BadOption("queue", twice[:MOST_SHOWN], because=Sentence(_("each queue once")))
-    if len(checked) > MOST_AT_ONCE:
-        allowed = Sentence(_("at most %(count)s at once"), count=MOST_AT_ONCE)
+        raise BadOption("queue", twice[:MAX_IDS_SHOWN], because=Sentence(_("each queue once")))
+    if len(checked) > MAX_QUEUES_AT_ONCE:
+        allowed = Sentence(_("at most %(count)s at once"), count=MAX_QUEUES_AT_ONCE)
         raise BadOption("queue", f"{len(checked)} of them", allowed)
     return checked
 
 
-def known(task_type: str, queue_ids: Sequence[str], there: Mapping[str, int]) -> list[int]:
+def known(queue_group: str, queue_ids: Sequence[str], there: Mapping[str, int]) -> list[int]:
     """Return the keys of these queues; raises BadOption, which names missing ones."""
     if missing := [each for each in queue_ids if each not in there]:
-        one = Sentence(_("%(task_type)s has no such queue"), task_type=printable(task_type))
-        several = Sentence(_("%(task_type)s has no such queues"), task_type=printable(task_type))
-        raise BadOption("queue", missing[:MOST_SHOWN], because=one if len(missing) == 1 else several)
+        one = Sentence(_("%(queue_group)s has no such queue"), queue_group=printable(queue_group))
+        several = Sentence(_("%(queue_group)s has no such queues"), queue_group=printable(queue_group))
+        raise BadOption("queue", missing[:MAX_IDS_SHOWN], because=one if len(missing) == 1 else several)
     return [there[each] for each in queue_ids]

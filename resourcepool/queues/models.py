@@ -1,4 +1,4 @@
-"""Task types, their servers and queues, and the moves of queues (R1.1, R1.4)."""
+"""Queue groups, their servers and queues, and the moves of queues (R1.1, R1.4)."""
 
 import math
 from typing import Any, ClassVar, Self
@@ -10,8 +10,8 @@ from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.database.columns import seconds
-from resourcepool.database.open_transaction import limit_silence
-from resourcepool.database.short_statements import brief
+from resourcepool.database.open_transaction import set_idle_timeout
+from resourcepool.database.short_statements import fail_if_locked
 from resourcepool.dialect import DbNow, FenceField, KeyField, MicrosUntil
 from resourcepool.events import SentenceField
 from resourcepool.labels import check_labels
@@ -24,7 +24,7 @@ MAX_SERVER = MAX_NAME + 22  # its name and its key
 MAX_QUEUE_ID = 100
 MAX_PARAMETER = 2_000
 MAX_BY = 150
-MOST_WEIGHT = 1_000
+MAX_WEIGHT = 1_000
 
 
 class Planned(models.Model):
@@ -43,7 +43,7 @@ class Planned(models.Model):
         return super()._do_update(base_qs, using, pk_val, kept, fields, *rest)
 
 
-class TaskType(Planned):
+class QueueGroup(Planned):
     """A kind of work that is split into queues, and the intervals of its servers.
 
     Its row is the mutex for all changes of owners: each such transaction begins by updating it. ``generation`` goes up
@@ -70,7 +70,7 @@ class TaskType(Planned):
     reload_every = seconds(
         _("reload every (s)"), 0.2, _("No server looks for changes more often than that."), 0.01
     )
-    drain_within = seconds(
+    handover_timeout = seconds(
         _("drained within (s)"),
         60.0,
         _("So long a server may finish its work on a queue that is to go elsewhere; then it is taken over."),
@@ -87,44 +87,44 @@ class TaskType(Planned):
     assigned_by = CharField(_("last assigned by"), max_length=MAX_BY, default="", editable=False)
 
     class Meta:
-        verbose_name = _("task type")
-        verbose_name_plural = _("task types")
+        verbose_name = _("queue group")
+        verbose_name_plural = _("queue groups")
         default_permissions = ("add", "change", "delete", "view", "operate")
 
     def __str__(self) -> str:
         return str(self.name)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save. A shorter ``drain_within`` starts now for queues already asked for: their owners rely on the longer."""
+        """Save. A shorter ``handover_timeout`` starts now for queues already asked for: their owners rely on the longer."""
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
-        if "drain_within" not in (kwargs.get("update_fields") or ("drain_within",)):
-            with brief(using):
+        if "handover_timeout" not in (kwargs.get("update_fields") or ("handover_timeout",)):
+            with fail_if_locked(using):
                 super().save(*args, **kwargs)
             return
-        same = TaskType.objects.using(using).filter(pk=self.pk)
-        with brief(using):
-            limit_silence(connections[using])
+        same = QueueGroup.objects.using(using).filter(pk=self.pk)
+        with fail_if_locked(using):
+            set_idle_timeout(connections[using])
             # An UPDATE first, as in every change of the queues, locks the row; the servers notice the generation.
             next_one = F("generation") + 1
-            is_shorter = same.filter(drain_within__gt=self.drain_within).update(generation=next_one)
+            is_shorter = same.filter(handover_timeout__gt=self.handover_timeout).update(generation=next_one)
             if not is_shorter:
-                same.filter(drain_within__lt=self.drain_within).update(generation=next_one)
+                same.filter(handover_timeout__lt=self.handover_timeout).update(generation=next_one)
             super().save(*args, **kwargs)
             if is_shorter:
-                asked = Queue.objects.using(using).filter(task_type=self.pk).exclude(requested_at=None)
+                asked = Queue.objects.using(using).filter(queue_group=self.pk).exclude(requested_at=None)
                 asked.update(requested_at=DbNow())
 
     def clean(self) -> None:
         """Refuse contradictory intervals."""
-        spans = (self.heartbeat_every, self.judge_dead_after, self.reload_every, self.drain_within)
+        spans = (self.heartbeat_every, self.judge_dead_after, self.reload_every, self.handover_timeout)
         if not all(isinstance(span, int | float) and math.isfinite(span) for span in spans):
             return  # reported for the field itself
         if self.judge_dead_after < 2 * self.heartbeat_every:
             text = _("At least two heartbeats (%(least)g s): one may be late.")
             raise ValidationError({"judge_dead_after": text % {"least": 2 * self.heartbeat_every}})
-        if self.drain_within < self.judge_dead_after:
+        if self.handover_timeout < self.judge_dead_after:
             text = _("At least as long as until a server is judged dead (%(least)g s).")
-            raise ValidationError({"drain_within": text % {"least": self.judge_dead_after}})
+            raise ValidationError({"handover_timeout": text % {"least": self.judge_dead_after}})
         if self.reload_every > self.heartbeat_every:
             text = _("At most a heartbeat (%(most)g s).")
             raise ValidationError({"reload_every": text % {"most": self.heartbeat_every}})
@@ -143,12 +143,12 @@ class ServerQuerySet(LeaseQuerySet):
             micros_left=MicrosUntil("busy_before"),
             micros_registered=MicrosUntil("registered_at"),
             micros_idle=MicrosUntil("idle_since"),
-            micros_stirred=MicrosUntil("stirred_at"),
+            micros_last_activity=MicrosUntil("last_activity_at"),
         )
 
 
 class Server(AbstractLease):
-    """One run of a process that works on queues of a task type. Its heartbeat is the renewal of this row's lease.
+    """One run of a process that works on queues of a queue group. Its heartbeat is the renewal of this row's lease.
 
     A process that comes back gets another row: ``name`` is for people and pins, the primary key for everything else.
     The row is removed when the server leaves or is found dead.
@@ -158,14 +158,14 @@ class Server(AbstractLease):
         UP = "up", _("up")
         DRAINING = "draining", _("draining")
 
-    is_told: ClassVar[bool] = False
+    emits_events: ClassVar[bool] = False
 
-    task_type = models.ForeignKey(
-        TaskType, on_delete=models.PROTECT, related_name="servers", verbose_name=_("task type")
+    queue_group = models.ForeignKey(
+        QueueGroup, on_delete=models.PROTECT, related_name="servers", verbose_name=_("queue group")
     )
     name = KeyField(_("name"), max_length=MAX_NAME)
     weight = models.PositiveIntegerField(
-        _("weight"), default=1, validators=[MinValueValidator(1), MaxValueValidator(MOST_WEIGHT)]
+        _("weight"), default=1, validators=[MinValueValidator(1), MaxValueValidator(MAX_WEIGHT)]
     )
     labels = models.JSONField(_("labels"), default=dict, blank=True, validators=[check_labels])
     limit = models.PositiveIntegerField(_("at most"), null=True, blank=True)
@@ -173,8 +173,8 @@ class Server(AbstractLease):
     ttl = models.FloatField(_("judged dead after (s)"))
     registered_at = models.DateTimeField(_("registered at"))
     idle_since = models.DateTimeField(_("without a queue since"), null=True)
-    # Null: nothing is known, or expected; see ``Consumer``.
-    stirred_at = models.DateTimeField(_("last asked for work at"), null=True)
+    # Null: nothing is known, or expected; see ``ActivityReporter``.
+    last_activity_at = models.DateTimeField(_("last asked for work at"), null=True)
     in_hand = models.PositiveIntegerField(_("in hand"), default=0, db_default=0)
 
     objects: ClassVar[Any] = ServerQuerySet.as_manager()
@@ -195,16 +195,16 @@ def _server() -> Any:
 
 
 class Queue(Planned):
-    """A part of a task type's work. ``fence`` goes up whenever ``cur_server`` changes, at ``since``.
+    """A part of a queue group's work. ``fence`` goes up whenever ``cur_server`` changes, at ``since``.
 
     ``cur_server`` and that server's lease together decide who has it; the ``planned`` columns change only in a
-    transaction that holds the task type's row.
+    transaction that holds the queue group's row.
     """
 
     planned = frozenset({"cur_server", "req_server", "fence", "requested_at", "since", "is_retiring"})
 
-    task_type = models.ForeignKey(
-        TaskType, on_delete=models.PROTECT, related_name="queues", verbose_name=_("task type")
+    queue_group = models.ForeignKey(
+        QueueGroup, on_delete=models.PROTECT, related_name="queues", verbose_name=_("queue group")
     )
     queue_id = KeyField(_("queue"), max_length=MAX_QUEUE_ID)
     parameter = TextField(
@@ -229,32 +229,32 @@ class Queue(Planned):
         verbose_name_plural = _("queues")
         default_permissions = ("add", "change", "delete", "view", "operate")
         constraints = [
-            models.UniqueConstraint(fields=["task_type", "queue_id"], name="resourcepool_queue_identity")
+            models.UniqueConstraint(fields=["queue_group", "queue_id"], name="resourcepool_queue_identity")
         ]
-        indexes = [models.Index(fields=["task_type", "requested_at"], name="resourcepool_queue_overdue")]
+        indexes = [models.Index(fields=["queue_group", "requested_at"], name="resourcepool_queue_overdue")]
 
     def __str__(self) -> str:
-        is_read = Queue.task_type.is_cached(self)  # no query just for a name
-        return f"{self.task_type if is_read else self.task_type_id} / {self.queue_id}"
+        is_read = Queue.queue_group.is_cached(self)  # no query just for a name
+        return f"{self.queue_group if is_read else self.queue_group_id} / {self.queue_id}"
 
 
 class Move(models.Model):
     """A change of the owner, or the next owner, of a queue; only added and, when old, removed."""
 
-    class What(models.TextChoices):
+    class Action(models.TextChoices):
         ASSIGNED = "assigned", _("assigned")
         REQUESTED = "requested", _("asked for")
         HANDED_OVER = "handed_over", _("handed over")
         TAKEN_OVER = "taken_over", _("taken over")
         CANCELLED = "cancelled", _("not asked for any more")
-        FREED = "freed", _("freed")
+        UNASSIGNED = "unassigned", _("unassigned")
         REMOVED = "removed", _("removed")
 
-    task_type = KeyField(_("task type"), max_length=MAX_NAME)
+    queue_group = KeyField(_("queue group"), max_length=MAX_NAME)
     generation = models.BigIntegerField(_("generation"))
     queue_pk = models.BigIntegerField()
     queue_id = KeyField(_("queue"), max_length=MAX_QUEUE_ID)
-    what = CharField(_("what"), max_length=12, choices=What.choices)
+    what = CharField(_("what"), max_length=12, choices=Action.choices)
     from_server = CharField(_("from"), max_length=MAX_SERVER, default="")
     to_server = CharField(_("to"), max_length=MAX_SERVER, default="")
     fence = models.BigIntegerField(_("fence"))
@@ -266,9 +266,9 @@ class Move(models.Model):
         verbose_name_plural = _("moves")
         default_permissions = ("view",)
         indexes = [
-            models.Index(fields=["task_type", "generation", "queue_pk"], name="resourcepool_move_latest"),
+            models.Index(fields=["queue_group", "generation", "queue_pk"], name="resourcepool_move_latest"),
             models.Index(fields=["at"], name="resourcepool_move_old"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.task_type} {self.queue_id} {self.what}"
+        return f"{self.queue_group} {self.queue_id} {self.what}"

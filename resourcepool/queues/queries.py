@@ -1,4 +1,4 @@
-"""Reads the queues and servers of a task type."""
+"""Reads the queues and servers of a queue group."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,8 +10,8 @@ from django.utils.translation import gettext_noop as _
 from resourcepool.dialect import MicrosUntil
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.labels import MOST_LISTED, listed
-from resourcepool.queues.models import Queue, Server, TaskType
+from resourcepool.labels import MAX_LISTED, join_names
+from resourcepool.queues.models import Queue, QueueGroup, Server
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import QueueSnapshot, ServerSnapshot
 
@@ -19,45 +19,47 @@ COLUMNS = ("pk", "queue_id", "cur_server_id", "req_server_id", "fence", "labels"
 
 
 def using_of_queues() -> str:
-    """Return the alias of the database with the task types, servers and queues."""
-    return str(router.db_for_write(TaskType))
+    """Return the alias of the database with the queue groups, servers and queues."""
+    return str(router.db_for_write(QueueGroup))
 
 
-def find_task_type(name: str, using: str) -> TaskType:
-    """Return the task type of this name.
+def find_queue_group(name: str, using: str) -> QueueGroup:
+    """Return the queue group of this name.
 
     Raises:
         BadOption: there is none; names the existing ones.
     """
-    found = TaskType.objects.using(using).filter(name=str(name)[:200]).first()
+    found = QueueGroup.objects.using(using).filter(name=str(name)[:200]).first()
     if found is None:
-        known = TaskType.objects.using(using).order_by("name").values_list("name", flat=True)
-        there_are = list(known[: MOST_LISTED + 1])
-        add = "`manage.py resourcepool_queues add <task type> <queue> .. --new`"
+        known = QueueGroup.objects.using(using).order_by("name").values_list("name", flat=True)
+        there_are = list(known[: MAX_LISTED + 1])
+        add = "`manage.py resourcepool_queues add <queue group> <queue> .. --new`"
         if not there_are:
             none_yet = Sentence(_("there is none yet; %(command)s makes one"), command=add)
-            raise BadOption("task_type", name, because=none_yet)
-        allowed = Sentence(_("one of %(names)s; %(command)s makes one"), names=listed(there_are), command=add)
-        raise BadOption("task_type", name, allowed)
+            raise BadOption("queue_group", name, because=none_yet)
+        allowed = Sentence(
+            _("one of %(names)s; %(command)s makes one"), names=join_names(there_are), command=add
+        )
+        raise BadOption("queue_group", name, allowed)
     return found
 
 
-def read_servers(task_type: TaskType, using: str, *, spares: bool = False) -> list[ServerSnapshot]:
-    """Return its servers in the order of registration; ``spares``: none of them is judged dead."""
+def read_servers(queue_group: QueueGroup, using: str, *, spare_overdue: bool = False) -> list[ServerSnapshot]:
+    """Return its servers in the order of registration; ``spare_overdue``: none of them is judged dead."""
     found = []
-    servers = Server.objects.using(using).filter(task_type=task_type).with_ages()
+    servers = Server.objects.using(using).filter(queue_group=queue_group).with_ages()
     for server in servers.order_by("registered_at", "pk"):
         member = Member(server.pk, server.name, server.weight, server.labels, server.limit)
         is_alive, is_draining = server.micros_left > 0, server.state == Server.State.DRAINING
         found.append(
-            ServerSnapshot(member, is_alive, is_draining, server.ttl, is_spared=spares and not is_alive)
+            ServerSnapshot(member, is_alive, is_draining, server.ttl, is_spared=spare_overdue and not is_alive)
         )
     return found
 
 
-def read_queues(task_type: TaskType, using: str, *only: Q) -> list[QueueSnapshot]:
+def read_queues(queue_group: QueueGroup, using: str, *only: Q) -> list[QueueSnapshot]:
     """Return its queues, or ``only`` the matching ones, in the order in which they were added."""
-    rows = Queue.objects.using(using).filter(*only, task_type=task_type)
+    rows = Queue.objects.using(using).filter(*only, queue_group=queue_group)
     found = rows.order_by("pk").annotate(asked=MicrosUntil("requested_at")).values_list(*COLUMNS, "asked")
     return [snapshot_of(*row) for row in found]
 

@@ -8,36 +8,36 @@ from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import statement_timeout
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.events import SentenceField, say
+from resourcepool.events import SentenceField, sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError, SecretUnreadable
 from resourcepool.leases import verbs
 from resourcepool.leases.instance import instance
 from resourcepool.leases.terms import Grant
-from resourcepool.resources.quarantine import Policy, delay, strikes_now
+from resourcepool.resources.quarantine import QuarantinePolicy, next_strikes, quarantine_seconds
 from resourcepool.resources.state import MAX_REASON
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from resourcepool.threads.async_threads import in_thread
 from resourcepool.waiting.acquire import aacquire, acquire
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request, Source, refuse_open_transaction
 
-DELETED = say("row_deleted")
+DELETED = sentence_for("row_deleted")
 
 
-class Origin(Source, Protocol):
+class ReleaseListener(Source, Protocol):
     """The pool that a lease came from, as far as the lease uses it."""
 
-    def freed(self, lease: "ResourceLease") -> None:
+    def note_release(self, lease: "ResourceLease") -> None:
         """Note that ``lease`` was released in this process."""
 
 
 class ResourceLease(AwaitedLease):
     """A lease whose row is a resource. See ``Lease`` for what it promises and what it does not."""
 
-    def __init__(self, pool: Origin, using: str, grant: Grant, request: Request) -> None:
+    def __init__(self, pool: ReleaseListener, using: str, grant: Grant, request: Request) -> None:
         self.pool, self.request = pool, request
         self._resource: Any = None
         super().__init__(pool.model, using, grant, request.terms)
@@ -51,7 +51,7 @@ class ResourceLease(AwaitedLease):
         """
         if self._resource is None:
             trust = self.trust
-            with answer_timeout():
+            with statement_timeout():
                 self._resource = instance(connections[self.using], self.model, self.pk)
             if self._resource is None:
                 self.lose(DELETED, trust)
@@ -66,9 +66,9 @@ class ResourceLease(AwaitedLease):
     def release(self) -> None:
         """Give the resource back, to rest for its cool-down; raises as ``Lease.release``."""
         super().release()
-        self.pool.freed(self)
+        self.pool.note_release(self)
 
-    def quarantine(self, reason: str, *, what: What = What.QUARANTINED) -> None:
+    def quarantine(self, reason: str, *, what: EventKind = EventKind.QUARANTINED) -> None:
         """Give the resource back as bad: nobody gets it for a while, twice as long with each consecutive strike.
 
         Args:
@@ -81,16 +81,16 @@ class ResourceLease(AwaitedLease):
         """
         self.ensure_held()
         reason = options.text("reason", reason, most=MAX_REASON)
-        policy = Policy.from_settings()
+        policy = QuarantinePolicy.from_settings()
 
         def send(connection: BaseDatabaseWrapper) -> int:
             row = (self.model, self.pk, self.fence)
-            settle = partial(verbs.was_given_back, connection, *row, self.trust.until)
+            settle = partial(verbs.settle_release, connection, *row, self.trust.until)
             return retrying(connection, partial(self._park, reason, policy), settle=settle)
 
         self._give_up(what, f"quarantined ({reason})", send, reason)
 
-    def put_away(self, error: SecretUnreadable) -> bool:
+    def quarantine_if_unreadable(self, error: SecretUnreadable) -> bool:
         """Quarantine the resource if ``error`` is about its own secret; tell whether it was. Others would get it next.
 
         Not if this process has read no other secret of that column: then its keys may be at fault. Raises nothing.
@@ -98,7 +98,7 @@ class ResourceLease(AwaitedLease):
         if error.row != (self.model, self.pk):
             return False
         try:
-            self.quarantine(say("password_unreadable"))
+            self.quarantine(sentence_for("password_unreadable"))
         except ResourcePoolError:
             return False
         return True
@@ -107,7 +107,7 @@ class ResourceLease(AwaitedLease):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, SecretUnreadable):
-            self.put_away(error)
+            self.quarantine_if_unreadable(error)
         super().__exit__(kind, error, trace)
 
     def fix(self, reason: str, *, timeout: object = None) -> None:
@@ -126,7 +126,7 @@ class ResourceLease(AwaitedLease):
             ClaimInTransaction: a transaction is open; nothing has been done.
         """
         again = self._ask_again(timeout)
-        self.quarantine(reason, what=What.FIXED)
+        self.quarantine(reason, what=EventKind.FIXED)
         self._become(acquire(self.pool, again)[0])
 
     def _ask_again(self, timeout: object) -> Request:
@@ -138,16 +138,16 @@ class ResourceLease(AwaitedLease):
         other._finish("moved to another handle")
         self.request, self.terms, self._resource = other.request, other.terms, other._resource
         self.lost.clear()
-        grant = Grant(other.pk, other.fence, other.holder, other.trust.sent_at, other.trust.lasts)
+        grant = Grant(other.pk, other.fence, other.holder, other.trust.sent_at, other.trust.valid_for)
         self._take(grant, self._connection)
 
-    def _park(self, reason: str, policy: Policy) -> int:
+    def _park(self, reason: str, policy: QuarantinePolicy) -> int:
         mine = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
         row = mine.values_list("strikes", "struck_at", DbNow()).first()
         if row is None:
             return 0
-        strikes = strikes_now(*row)
-        seconds = delay(strikes, policy)
+        strikes = next_strikes(*row)
+        seconds = quarantine_seconds(strikes, policy)
         return mine.update(
             busy_before=DbLater(seconds),
             fence=models.F("fence") + 1,
@@ -174,7 +174,7 @@ class ResourceLease(AwaitedLease):
     async def afix(self, reason: str, *, timeout: object = None) -> None:
         """``fix`` for asyncio; waiting for another one occupies no thread."""
         again = await in_thread(self._ask_again, timeout)
-        await in_thread(partial(self.quarantine, reason, what=What.FIXED))
+        await in_thread(partial(self.quarantine, reason, what=EventKind.FIXED))
         await in_thread(self._become, (await aacquire(self.pool, again))[0])
 
     async def __aenter__(self) -> Self:

@@ -15,7 +15,7 @@ from resourcepool.resources import selectors
 from resourcepool.resources.pool import Pool
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import STATE_COLUMNS, Status, Verdict
-from resourcepool.resources.tags import TagsField, words
+from resourcepool.resources.tags import TagsField, parse_tags
 from resourcepool.text import CharField, TextField
 
 # Besides Django's own: to free, quarantine, drain, reserve and return; over REST to lease, and to give back as bad.
@@ -113,7 +113,7 @@ class AbstractResource(AbstractLease):
         own = [field for field in self._meta.concrete_fields if field.name not in _SHARED]
         return {
             "name": str(self),
-            "tags": words(self.tags),
+            "tags": parse_tags(self.tags),
             **{one.attname: getattr(self, one.attname) for one in own},
         }
 
@@ -122,7 +122,7 @@ class AbstractResource(AbstractLease):
         return selectors.where(cls, selector, connection.alias)
 
     @classmethod
-    def revive(cls, using: str) -> None:
+    def return_due_rows(cls, using: str) -> None:
         ResourceQuerySet(model=cls, using=using).return_due()
 
     def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:

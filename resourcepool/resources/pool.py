@@ -15,8 +15,8 @@ from django.utils.translation import gettext_noop
 from resourcepool import options
 from resourcepool.clock import monotonic
 from resourcepool.conf import POOL_OPTIONS, pool_setting
-from resourcepool.database.answers import A_LITTLE, answer_timeout
 from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost, ResourcePoolError
@@ -27,11 +27,11 @@ from resourcepool.leases.table import Model, refuse_inherited
 from resourcepool.leases.terms import Grant
 from resourcepool.resources import selectors
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.resources.requests import Requests, check_option
+from resourcepool.resources.request_builder import RequestBuilder, check_option
 from resourcepool.resources.state import Status
 from resourcepool.resources.strategy import LastHeld, LastSeen, choose
 from resourcepool.waiting.acquire import aacquire, acquire, atry_now, try_now
-from resourcepool.waiting.lease import delivered, handles
+from resourcepool.waiting.lease import delivered, make_handles
 from resourcepool.waiting.models import Ticket
 from resourcepool.waiting.request import Request, refuse_open_transaction
 
@@ -107,9 +107,9 @@ class Pool:
         return self._history[1]
 
     @cached_property
-    def _requests(self) -> Requests:
+    def _requests(self) -> RequestBuilder:
         refuse_inherited(self.model)
-        return Requests(self.model, self._declared)
+        return RequestBuilder(self.model, self._declared)
 
     @cached_property
     def _last_held(self) -> LastHeld:
@@ -121,7 +121,7 @@ class Pool:
 
     # Acquiring
 
-    def acquire(self, *, wait: bool = True, **wishes: Any) -> ResourceLease | None:
+    def acquire(self, *, wait: bool = True, **criteria: Any) -> ResourceLease | None:
         """Return the lease of one resource.
 
         Args:
@@ -131,22 +131,22 @@ class Pool:
         Raises:
             AcquireTimeout: nothing suitable came free in time.
         """
-        leases = self._acquire(1, wait, wishes)
+        leases = self._acquire(1, wait, criteria)
         return delivered(leases)[0] if leases else None
 
-    def acquire_many(self, count: int, *, wait: bool = True, **wishes: Any) -> list[ResourceLease] | None:
+    def acquire_many(self, count: int, *, wait: bool = True, **criteria: Any) -> list[ResourceLease] | None:
         """Return the leases of ``count`` resources: all or nothing. See ``acquire``."""
-        leases = self._acquire(count, wait, wishes)
+        leases = self._acquire(count, wait, criteria)
         return None if leases is None else delivered(leases)
 
     @contextlib.contextmanager
-    def lease(self, **wishes: Any) -> Iterator[ResourceLease]:
+    def lease(self, **criteria: Any) -> Iterator[ResourceLease]:
         """Hold one resource for a ``with`` block; raises LeaseLost at its end if it was lost meanwhile."""
-        with acquire(self, self.request(1, wishes))[0] as lease:
+        with acquire(self, self.request(1, criteria))[0] as lease:
             lease.is_delivered = True
             yield lease
 
-    def adopt(self, pk: Any, fence: int, **wishes: Any) -> ResourceLease:
+    def adopt(self, pk: Any, fence: int, **criteria: Any) -> ResourceLease:
         """Take up a lease that ``hand_over`` passed to this process, under a new and higher fence.
 
         So if two processes get the same message, one of them gets the lease, and a process that still holds that grant
@@ -156,7 +156,7 @@ class Pool:
             LeaseLost: that grant has ended, or another process has adopted it.
             BadOption: this process holds that grant itself; hand it over first.
         """
-        asked = self.request(1, wishes)
+        asked = self.request(1, criteria)
         options.whole("fence", fence, least=1, most=2**63 - 1)
         field: Any = self.model._meta.pk
         try:
@@ -171,41 +171,41 @@ class Pool:
             raise BadOption(
                 "fence", fence, "another's: this process holds that grant itself; hand it over first"
             )
-        with answer_timeout():
+        with statement_timeout():
             grant = verbs.adopt(connections[self.using], self.model, key, fence, asked.terms)
         if grant is None:
             raise LeaseLost(f"{self.model._meta.label} {pk} is not held under fence {fence} any more")
-        leases: list[ResourceLease] = handles(self, self.using, asked, [grant])
+        leases: list[ResourceLease] = make_handles(self, self.using, asked, [grant])
         return delivered(leases)[0]
 
     # The same for asyncio
 
-    async def aacquire(self, *, wait: bool = True, **wishes: Any) -> ResourceLease | None:
+    async def aacquire(self, *, wait: bool = True, **criteria: Any) -> ResourceLease | None:
         """``acquire`` for asyncio; waiting occupies no thread."""
-        leases = await self._aacquire(1, wait, wishes)
+        leases = await self._aacquire(1, wait, criteria)
         return delivered(leases)[0] if leases else None
 
     async def aacquire_many(
-        self, count: int, *, wait: bool = True, **wishes: Any
+        self, count: int, *, wait: bool = True, **criteria: Any
     ) -> list[ResourceLease] | None:
         """``acquire_many`` for asyncio."""
-        leases = await self._aacquire(count, wait, wishes)
+        leases = await self._aacquire(count, wait, criteria)
         return None if leases is None else delivered(leases)
 
     @contextlib.asynccontextmanager
-    async def alease(self, **wishes: Any) -> AsyncIterator[ResourceLease]:
+    async def alease(self, **criteria: Any) -> AsyncIterator[ResourceLease]:
         """``lease`` for asyncio."""
-        async with (await aacquire(self, self.request(1, wishes)))[0] as lease:
+        async with (await aacquire(self, self.request(1, criteria)))[0] as lease:
             lease.is_delivered = True
             yield lease
 
     # Used by handles and ``Resource``
 
-    def request(self, count: int, wishes: Mapping[str, Any]) -> Request:
+    def request(self, count: int, criteria: Mapping[str, Any]) -> Request:
         """Return the checked request for these options and selectors; raises BadOption."""
-        return self._requests.request(count, wishes)
+        return self._requests.request(count, criteria)
 
-    def freed(self, lease: ResourceLease) -> None:
+    def note_release(self, lease: ResourceLease) -> None:
         """Note that ``lease`` was released in this process: its holder prefers the row next time."""
         self._last_held.note(lease.request, lease.pk)
 
@@ -249,7 +249,7 @@ class Pool:
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
         """Raise BadOption for more rows than there are: the request would keep them all, and starve later ones."""
         if request.count > 1:
-            wanted = selectors.wanted(self.model, request.selector)
+            wanted = selectors.selector_filter(self.model, request.selector)
             rows = verbs.rows_of(connection, self.model).filter(wanted).exclude(status=Status.RETIRED)
             there_are = retrying(connection, rows.count)
             if there_are < request.count:
@@ -267,7 +267,9 @@ class Pool:
 
     def _what_there_is(self, request: Request, holder: str) -> str:
         connection, busy = connections[self.using], Q(busy_before__gt=DbNow())
-        rows = verbs.rows_of(connection, self.model).filter(selectors.wanted(self.model, request.selector))
+        rows = verbs.rows_of(connection, self.model).filter(
+            selectors.selector_filter(self.model, request.selector)
+        )
         tickets = Ticket.objects.using(connection.alias).waiting().for_rows_of(self.model)
         counts = {
             "match": Count("pk"),
@@ -276,7 +278,7 @@ class Pool:
             "out": Count("pk", filter=Q(in_service=False)),
         }
         try:
-            with answer_timeout(A_LITTLE):
+            with statement_timeout(TIMEOUT_GRACE):
                 found = retrying(connection, lambda: rows.aggregate(**counts))
                 others = retrying(connection, tickets.exclude(holder=holder).count)
             return THERE_IS.format(**found, others=others)
@@ -292,10 +294,12 @@ class Pool:
         grant = verbs.claim(connection, self.model, pks[0], request.terms, where)
         return None if grant is None else [grant]
 
-    def _acquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:
-        request = self._requests.request(count, wishes)
+    def _acquire(self, count: int, wait: bool, criteria: Mapping[str, Any]) -> list[ResourceLease] | None:
+        request = self._requests.request(count, criteria)
         return acquire(self, request) if wait else try_now(self, request)
 
-    async def _aacquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:
-        request = self.request(count, wishes)
+    async def _aacquire(
+        self, count: int, wait: bool, criteria: Mapping[str, Any]
+    ) -> list[ResourceLease] | None:
+        request = self.request(count, criteria)
         return await (aacquire(self, request) if wait else atry_now(self, request))

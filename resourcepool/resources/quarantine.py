@@ -12,14 +12,14 @@ JITTER = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class QuarantinePolicy:
     """The first delay and the longest (the document's one day), in seconds."""
 
     base: float
     cap: float
 
     @classmethod
-    def from_settings(cls) -> "Policy":
+    def from_settings(cls) -> "QuarantinePolicy":
         """Read RESOURCEPOOL["QUARANTINE"]; raises BadOption that names the mistake."""
         chosen = setting("QUARANTINE")
         base = options.seconds("RESOURCEPOOL['QUARANTINE']['base']", chosen["base"], least=0.001)
@@ -29,7 +29,7 @@ class Policy:
         return cls(base, cap)
 
 
-def delay(strikes: int, policy: Policy, chance: float | None = None) -> float:
+def quarantine_seconds(strikes: int, policy: QuarantinePolicy, chance: float | None = None) -> float:
     """Return for how many seconds to quarantine a resource after its ``strikes``-th consecutive strike.
 
     Args:
@@ -41,6 +41,6 @@ def delay(strikes: int, policy: Policy, chance: float | None = None) -> float:
     return min(doubled * (1 + JITTER * spread), policy.cap)
 
 
-def strikes_now(strikes: int, last: datetime.datetime | None, now: datetime.datetime) -> int:
+def next_strikes(strikes: int, last: datetime.datetime | None, now: datetime.datetime) -> int:
     """Return the number of this strike: one more than before, or 1 again after a day without any."""
     return 1 if last is None or now - last > FORGIVEN_AFTER else strikes + 1

@@ -10,20 +10,20 @@ from django.db import connections, models, transaction
 from resourcepool import options
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.short_transactions import briefly
-from resourcepool.leases.skip_locked import all_but_the_locked
+from resourcepool.leases.short_transactions import run_short_transaction
+from resourcepool.leases.skip_locked import change_skipping_locked
 from resourcepool.resources.state import MAX_REASON, Status
-from resourcepool.signals import Fact, What, tell
-from resourcepool.waiting.giving_out import give_out_quietly
+from resourcepool.signals import EventKind, RowEvent, emit
+from resourcepool.waiting.assignment import assign_quietly
 
 CHUNK = 500  # rows in one transaction; for lists of 1,000 MariaDB makes a table, and locks rows in no order
-LONGEST = 30 * options.DAY  # seconds: the longest time for which a resource may be put away
-RETIRED, DELETED = say("retired"), say("deleted_while_held")
-BACK = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
+MAX_DURATION = 30 * options.DAY  # seconds: the longest time for which a resource may be put away
+RETIRED, DELETED = sentence_for("retired"), sentence_for("deleted_while_held")
+BACK_IN_SERVICE = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
 
 ChangeRows = Callable[[Any], int]  # makes the change to these rows
 Seen = list[tuple[Any, ...]]  # primary key, fence and more of rows as they were read
@@ -58,7 +58,7 @@ class ResourceQuerySet(LeaseQuerySet):
             duration: returns to service by itself after so long (seconds or timedelta, up to 30 days); None:
                 until ``return_to_service``.
         """
-        return self._put_away(What.DRAINED, Status.OUT_OF_SERVICE, reason, duration, actor)
+        return self._put_away(EventKind.DRAINED, Status.OUT_OF_SERVICE, reason, duration, actor)
 
     def reserve(self, name: str, reason: str, *, duration: object = None, actor: str = "") -> int:
         """Keep these for a person: nobody else gets them. A held one is the person's as soon as its lease ends.
@@ -69,11 +69,11 @@ class ResourceQuerySet(LeaseQuerySet):
         """
         name = options.text("name", name, most=80)
         reason = options.text("reason", reason, most=MAX_REASON - len(name) - 2)
-        return self._put_away(What.RESERVED, Status.RESERVED, f"{name}: {reason}", duration, actor)
+        return self._put_away(EventKind.RESERVED, Status.RESERVED, f"{name}: {reason}", duration, actor)
 
     def retire(self, reason: str = RETIRED, *, actor: str = "") -> int:
         """Take these out of service for good; their rows stay."""
-        return self._put_away(What.DRAINED, Status.RETIRED, reason, None, actor)
+        return self._put_away(EventKind.DRAINED, Status.RETIRED, reason, None, actor)
 
     def quarantine(self, reason: str, duration: object, *, actor: str = "") -> int:
         """Quarantine these for so long (seconds or timedelta, up to 30 days); then they can be leased again.
@@ -84,7 +84,7 @@ class ResourceQuerySet(LeaseQuerySet):
         reason, seconds = _reason(reason), _span(duration)
         put_away = partial(_update, **_quarantined(reason, seconds))
         those = models.Q(in_service=True) | models.Q(status=Status.QUARANTINED)
-        return self._change(What.QUARANTINED, self.filter(those), put_away, reason, actor)
+        return self._change(EventKind.QUARANTINED, self.filter(those), put_away, reason, actor)
 
     def return_to_service(self, *, reason: str = "", actor: str = "") -> int:
         """Return these to service, and reset their strikes; ends a quarantine.
@@ -94,7 +94,7 @@ class ResourceQuerySet(LeaseQuerySet):
         """
         reason = _reason(reason) if reason else ""
         away = self.filter(models.Q(in_service=False) | ~models.Q(status=Status.IN_SERVICE))
-        return self._change(What.RETURNED, away, _return, reason, actor)
+        return self._change(EventKind.RETURNED, away, _return, reason, actor)
 
     def return_due(self) -> int:
         """Return resources to service whose time out of service is over."""
@@ -105,9 +105,9 @@ class ResourceQuerySet(LeaseQuerySet):
         )
         back = partial(_update, in_service=True, status=Status.IN_SERVICE, reason="", until=None)
         # Locked rows are returned next time: a waiter for a free one must not wait for a transaction.
-        return self._change(What.RETURNED, due, back, "its time was over", "", skips=True)
+        return self._change(EventKind.RETURNED, due, back, "its time was over", "", skip_locked=True)
 
-    def free(self, reason: str, *, actor: str = "") -> int:
+    def revoke(self, reason: str, *, actor: str = "") -> int:
         """Take the running leases of these away: they are free at once, and the fence goes up.
 
         The holder is told within one beat of its keeper (a third of its ttl): ``lost`` is set, ``on_lost`` runs, its
@@ -122,13 +122,13 @@ class ResourceQuerySet(LeaseQuerySet):
         known = {one[0]: one for one in found}
         still = ResourceQuerySet(model=self.model, using=using).held()
 
-        def free(pks: Sequence[Any], skips: bool) -> int:
-            taken = end_leases(still, [known[pk] for pk in pks], skips=skips)
+        def revoke(pks: Sequence[Any], skip_locked: bool) -> int:
+            taken = end_leases(still, [known[pk] for pk in pks], skip_locked=skip_locked)
             for pk, fence, holder in taken:
-                tell(Fact(What.FREED, self.model, using, pk, fence, holder, reason, actor))
+                emit(RowEvent(EventKind.REVOKED, self.model, using, pk, fence, holder, reason, actor))
             return len(taken)
 
-        return self._all_but_the_locked(list(known), free, frees=True)
+        return self._all_but_the_locked(list(known), revoke, frees=True)
 
     def delete(self, *, actor: str = "") -> tuple[int, dict[str, int]]:
         """Delete the free ones and retire the held ones, whose holders are not disturbed.
@@ -139,22 +139,22 @@ class ResourceQuerySet(LeaseQuerySet):
         self._for_write = True  # a replica's view of leases is old
         using = self.db
 
-        def delete(pks: Sequence[Any], skips: bool) -> dict[str, int]:
+        def delete(pks: Sequence[Any], skip_locked: bool) -> dict[str, int]:
             rows = ResourceQuerySet(model=self.model, using=using)
-            if skips:
+            if skip_locked:
                 free = rows.filter(pk__in=pks).select_for_update(skip_locked=True)
                 pks = list(free.values_list("pk", flat=True))
             rows.filter(pk__in=pks).update(in_service=False)  # from here on nobody can claim them
             held = set(rows.filter(pk__in=pks).held().values_list("pk", flat=True))
-            why = (What.DRAINED, Status.RETIRED, DELETED, None, actor)
-            rows.filter(pk__in=held)._put_away(*why, skips=skips)
+            why = (EventKind.DRAINED, Status.RETIRED, DELETED, None, actor)
+            rows.filter(pk__in=held)._put_away(*why, skip_locked=skip_locked)
             # By their keys alone: with more conditions MariaDB may read the whole table, and wait for locked rows.
             ours = rows.filter(pk__in=[pk for pk in pks if pk not in held])
             gone: dict[str, int] = super(ResourceQuerySet, ours).delete()[1]
             return gone
 
-        def delete_and_count(pks: Sequence[Any], skips: bool) -> int:
-            deleted.update(briefly(using, partial(delete, pks, skips)))
+        def delete_and_count(pks: Sequence[Any], skip_locked: bool) -> int:
+            deleted.update(run_short_transaction(using, partial(delete, pks, skip_locked)))
             return len(pks)
 
         self._all_but_the_locked(_keys(self.using(using)), delete_and_count)
@@ -164,15 +164,29 @@ class ResourceQuerySet(LeaseQuerySet):
     delete.queryset_only = True  # type: ignore[attr-defined]
 
     def _put_away(
-        self, what: What, status: Status, reason: str, duration: object, actor: str, *, skips: bool = False
+        self,
+        what: EventKind,
+        status: Status,
+        reason: str,
+        duration: object,
+        actor: str,
+        *,
+        skip_locked: bool = False,
     ) -> int:
         reason = _reason(reason)
         until = None if duration is None else DbLater(_span(duration))
         change = partial(_update, in_service=False, status=status, reason=reason, until=until)
-        return self._change(what, self, change, reason, actor, skips=skips)
+        return self._change(what, self, change, reason, actor, skip_locked=skip_locked)
 
     def _change(
-        self, what: What, rows: Self, change: ChangeRows, reason: str, actor: str, *, skips: bool = False
+        self,
+        what: EventKind,
+        rows: Self,
+        change: ChangeRows,
+        reason: str,
+        actor: str,
+        *,
+        skip_locked: bool = False,
     ) -> int:
         """Make the change to ``rows``, send events for the changed rows, and return their number.
 
@@ -181,14 +195,16 @@ class ResourceQuerySet(LeaseQuerySet):
         """
         rows._for_write = True
         using = rows.db
-        say = partial(Fact, what, self.model, using, reason=reason, actor=actor)
-        always = skips and connections[using].features.has_select_for_update_skip_locked
+        make_event = partial(RowEvent, what, self.model, using, reason=reason, actor=actor)
+        always = skip_locked and connections[using].features.has_select_for_update_skip_locked
 
-        def work(pks: Sequence[Any], skips: bool) -> int:
+        def work(pks: Sequence[Any], skip_locked: bool) -> int:
             chosen = rows.using(using).filter(pk__in=pks)
-            return briefly(using, partial(_change_and_tell, chosen, change, say, skips or always))
+            return run_short_transaction(
+                using, partial(_change_and_emit, chosen, change, make_event, skip_locked or always)
+            )
 
-        return rows._all_but_the_locked(_keys(rows.using(using)), work, frees=what is What.RETURNED)
+        return rows._all_but_the_locked(_keys(rows.using(using)), work, frees=what is EventKind.RETURNED)
 
     def _all_but_the_locked(
         self, pks: Sequence[Any], change: Callable[[Sequence[Any], bool], int], *, frees: bool = False
@@ -197,17 +213,17 @@ class ResourceQuerySet(LeaseQuerySet):
         chunks = (pks[start : start + CHUNK] for start in range(0, len(pks), CHUNK))
         done = 0
         try:
-            done = all_but_the_locked(self.db, self.model, chunks, change)
+            done = change_skipping_locked(self.db, self.model, chunks, change)
         except RowLocked as error:
             done = error.done
             raise
         finally:
             if frees and done:
-                transaction.on_commit(partial(give_out_quietly, self.db, self.model), using=self.db)
+                transaction.on_commit(partial(assign_quietly, self.db, self.model), using=self.db)
         return done
 
 
-def end_leases(rows: LeaseQuerySet, seen: Seen, *, skips: bool) -> Seen:
+def end_leases(rows: LeaseQuerySet, seen: Seen, *, skip_locked: bool) -> Seen:
     """End the leases in ``seen`` whose rows are still under the same fence; return these.
 
     Args:
@@ -215,13 +231,13 @@ def end_leases(rows: LeaseQuerySet, seen: Seen, *, skips: bool) -> Seen:
         skips: leaves out locked rows.
 
     Raises:
-        RowLocked, DatabaseUnavailable: see ``briefly``.
+        RowLocked, DatabaseUnavailable: see ``run_short_transaction``.
     """
     pks = [pk for pk, *_ in seen]
 
     def end() -> Seen:
         # Locked, because the next lease's fence may look like that of a row which has just been freed.
-        locked = rows.filter(pk__in=pks).select_for_update(skip_locked=skips).order_by("pk")
+        locked = rows.filter(pk__in=pks).select_for_update(skip_locked=skip_locked).order_by("pk")
         now = dict(locked.values_list("pk", "fence"))
         running = [one for one in seen if now.get(one[0]) == one[1]]
         if running:
@@ -238,18 +254,20 @@ def end_leases(rows: LeaseQuerySet, seen: Seen, *, skips: bool) -> Seen:
             raise Unsettled
         return gone
 
-    return briefly(rows.db, end, settle=settle)
+    return run_short_transaction(rows.db, end, settle=settle)
 
 
-def _change_and_tell(rows: Any, change: ChangeRows, say: Callable[..., Fact], skips: bool) -> int:
+def _change_and_emit(
+    rows: Any, change: ChangeRows, make_event: Callable[..., RowEvent], skip_locked: bool
+) -> int:
     """Change the ``rows`` that are still as they were found, and send events for these alone."""
-    found = rows.using(rows.db).select_for_update(skip_locked=skips).order_by("pk")
+    found = rows.using(rows.db).select_for_update(skip_locked=skip_locked).order_by("pk")
     still = dict(found.values_list("pk", "fence"))  # locked: nobody claims or changes them before the update
     if still:
         # By their keys alone: conditions on the clock may no longer be true.
         change(ResourceQuerySet(model=rows.model, using=rows.db).filter(pk__in=list(still)))
     for pk, fence in still.items():
-        tell(say(pk=pk, fence=fence))
+        emit(make_event(pk=pk, fence=fence))
     return len(still)
 
 
@@ -284,8 +302,8 @@ def _return(away: Any) -> int:
     # Not the cool-down of a row whose quarantine ended long ago.
     parked = models.Q(in_service=False) | models.Q(status=Status.QUARANTINED, until__gt=DbNow())
     resting = away.filter(parked, holder="", busy_before__gt=DbNow())
-    returned = int(resting.update(**BACK, busy_before=DbNow(), fence=models.F("fence") + 1))
-    return returned + int(away.update(**BACK))
+    returned = int(resting.update(**BACK_IN_SERVICE, busy_before=DbNow(), fence=models.F("fence") + 1))
+    return returned + int(away.update(**BACK_IN_SERVICE))
 
 
 def _keys(rows: Any) -> list[Any]:
@@ -297,4 +315,4 @@ def _reason(reason: str) -> str:
 
 
 def _span(duration: object) -> float:
-    return options.seconds("duration", duration, most=LONGEST)
+    return options.seconds("duration", duration, most=MAX_DURATION)

@@ -47,29 +47,33 @@ def resource_model(label: str) -> type[AbstractResource]:
     return found[0]
 
 
-def everything(model: Any) -> ResourceQuerySet:
+def all_resources(model: Any) -> ResourceQuerySet:
     """Return all rows of ``model`` on the database that decides leases, including rows its default manager hides."""
     return ResourceQuerySet(model=model, using=model.pool.using)
 
 
-def chosen(model: Any, pks: Sequence[str] = (), wishes: Mapping[str, Any] | None = None) -> ResourceQuerySet:
-    """Return the resources with these primary keys, or without any all resources, that match ``wishes``.
+def select_resources(
+    model: Any, pks: Sequence[str] = (), criteria: Mapping[str, Any] | None = None
+) -> ResourceQuerySet:
+    """Return the resources with these primary keys, or without any all resources, that match ``criteria``.
 
     Raises:
         BadOption: a primary key that no resource has, an unknown field, or a value that the field does not accept.
     """
-    rows = everything(model).filter(selectors.wanted(model, selectors.canonical(model, wishes or {})))
+    rows = all_resources(model).filter(
+        selectors.selector_filter(model, selectors.canonical_selector(model, criteria or {}))
+    )
     if not pks:
         return rows
-    wanted = [key(model, pk) for pk in pks]
-    there = set(everything(model).filter(pk__in=wanted).values_list("pk", flat=True))
+    wanted = [parse_key(model, pk) for pk in pks]
+    there = set(all_resources(model).filter(pk__in=wanted).values_list("pk", flat=True))
     for pk in wanted:
         if pk not in there:
             raise BadOption("id", str(pk), because=Sentence(_("no %(pool)s has it"), pool=model._meta.label))
     return rows.filter(pk__in=wanted)
 
 
-def key(model: Any, text: str) -> Any:
+def parse_key(model: Any, text: str) -> Any:
     """Return ``text`` as a primary key of ``model``; raises BadOption."""
     try:
         value = model._meta.pk.to_python(text)

@@ -18,7 +18,7 @@ from resourcepool.waiting.acquire import acquire
 
 logger = logging.getLogger(__name__)
 
-MOST_INVALID = 10  # in a row, before the checker is blamed instead of the resources
+MAX_INVALID = 10  # in a row, before the checker is blamed instead of the resources
 PAUSE = 0.2  # seconds between two attempts to replace a lost resource
 
 
@@ -72,7 +72,7 @@ class Resource(threading.Thread):
             BadOption: a class attribute is wrong; names it.
         """
         super().__init__(name=type(self).__name__, daemon=True)
-        self._ttl, self._interval = checked_times(self)
+        self._ttl, self._interval = parse_intervals(self)
         self._on_change = on_change
         self._lease: ResourceLease | None = None
         self._replaced: ResourceLease | None = None  # until another one is found
@@ -84,7 +84,7 @@ class Resource(threading.Thread):
         try:
             self._acquire()
         except BaseException:  # nobody will ever have this object
-            self._end(ResourceLease.abandon)
+            self._end(ResourceLease.release_quietly)
             raise
 
     @property
@@ -145,7 +145,7 @@ class Resource(threading.Thread):
         If it was lost before, its new holder is not affected.
         """
         self._closed = True
-        self._end(ResourceLease.give_back)
+        self._end(ResourceLease.release_or_expire)
 
     def terminate(self) -> None:
         """Give the resource back and stop the thread."""
@@ -209,23 +209,25 @@ class Resource(threading.Thread):
         model, wake = self.model, self._wake
         if not (isinstance(model, type) and issubclass(model, AbstractResource)):
             raise BadOption("model", model, "a Django model derived from AbstractResource")
-        wishes = {
+        criteria = {
             "timeout": self.acquire_timeout,
             "ttl": self._ttl,
             # It must not keep this object alive, or its loss would go unnoticed.
             "on_lost": lambda _: wake.set(),
             **self.selectors,
         }
-        for _ in range(MOST_INVALID):
-            (lease,) = acquire(model.pool, model.pool.request(1, wishes), lambda: self._stopped)
+        for _ in range(MAX_INVALID):
+            (lease,) = acquire(model.pool, model.pool.request(1, criteria), lambda: self._stopped)
             self._swap(lease)
             if self._is_over:
-                self._end(ResourceLease.give_back)
+                self._end(ResourceLease.release_or_expire)
                 return
             try:
                 valid = self._finds_valid(lease)
             except BaseException:
-                self._end(ResourceLease.abandon)  # the checker failed, which says nothing about the resource
+                self._end(
+                    ResourceLease.release_quietly
+                )  # the checker failed, which says nothing about the resource
                 raise
             if valid:
                 logger.info("%s is valid", self)
@@ -236,7 +238,7 @@ class Resource(threading.Thread):
             if self._is_over:
                 return
         raise AcquireTimeout(
-            f"{MOST_INVALID} in a row were not valid: is {type(self).__name__}.is_valid() right?"
+            f"{MAX_INVALID} in a row were not valid: is {type(self).__name__}.is_valid() right?"
         )
 
     @property
@@ -262,7 +264,7 @@ class Resource(threading.Thread):
         with self._swapping:
             before = self._lease
             if before is not None:
-                before.let_go()  # nobody has its handle any more, so nobody could give it back later
+                before.stop_renewing()  # nobody has its handle any more, so nobody could give it back later
             self._lease = lease
         return before
 
@@ -273,7 +275,7 @@ def _quarantine(lease: ResourceLease) -> None:
     except LeaseLost:
         raise
     except Exception:
-        lease.abandon()  # free sooner than by expiry
+        lease.release_quietly()  # free sooner than by expiry
         raise
 
 
@@ -285,7 +287,7 @@ def _named(lease: ResourceLease | None) -> Any:
         return None
 
 
-def checked_times(asked: Any) -> tuple[float, float]:
+def parse_intervals(asked: Any) -> tuple[float, float]:
     """Return ttl and renewal interval in seconds, from a ``Resource`` or its class; raises BadOption."""
     ttl = options.seconds("occupation_delta", asked.occupation_delta, least=MIN_TTL)
     # Three chances: one renewal may be lost and one may be late.

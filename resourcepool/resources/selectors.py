@@ -20,7 +20,7 @@ from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.leases.models import LEASE_COLUMNS
 from resourcepool.resources.state import STATE_COLUMNS
-from resourcepool.resources.tags import ALLOWED, TagsField, words
+from resourcepool.resources.tags import ALLOWED_TAGS, TagsField, parse_tags
 
 MAX_VALUES = 100
 DEEPEST = 50  # lists and objects in each other; Django's filters call themselves for each
@@ -29,8 +29,8 @@ DEEPEST = 50  # lists and objects in each other; Django's filters call themselve
 _STATE = LEASE_COLUMNS | STATE_COLUMNS
 
 
-def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
-    """Return ``wishes`` as JSON text that is equal for equal wishes.
+def canonical_selector(model: type[Model], criteria: Mapping[str, Any]) -> str:
+    """Return ``criteria`` as JSON text that is equal for equal wishes.
 
     Args:
         wishes: {field: a value, or a collection of alternative values}; ``tags`` (or ``tag``): one tag
@@ -41,7 +41,7 @@ def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
     """
     fields = selectable(model)
     clean: dict[str, Any] = {}
-    for name, value in wishes.items():
+    for name, value in criteria.items():
         field = fields.get("tags" if name == "tag" else name)
         if field is None:
             # The value is not shown: people try url="http://joe:secret@.." and password=".." here.
@@ -87,7 +87,7 @@ def where(model: type[Model], selector: str, alias: str) -> Where:
     A selector that this process does not understand (another version wrote it) matches nothing.
     """
     try:
-        query = model._base_manager.using(alias).filter(wanted(model, selector)).query
+        query = model._base_manager.using(alias).filter(selector_filter(model, selector)).query
         sql, params = query.get_compiler(connection=connections[alias]).compile(query.where)
     except FullResultSet:
         return Where()
@@ -96,7 +96,7 @@ def where(model: type[Model], selector: str, alias: str) -> Where:
     return Where(f" AND {sql}", tuple(params))
 
 
-def wanted(model: type[Model], selector: str) -> Q:
+def selector_filter(model: type[Model], selector: str) -> Q:
     """Return canonical ``selector`` as a Q object."""
     found = Q()
     for name, value in json.loads(selector).items():
@@ -126,11 +126,11 @@ def _depth(value: Any) -> int:
 
 def _tags(name: str, value: Any) -> list[str]:
     try:
-        found = words(value)
+        found = parse_tags(value)
     except (ValueError, TypeError):
         found = []
     if not 0 < len(found) <= MAX_VALUES:
-        raise BadOption(name, value, ALLOWED)
+        raise BadOption(name, value, ALLOWED_TAGS)
     return found
 
 

@@ -26,7 +26,7 @@ class Status(models.TextChoices):
 
 
 class Verdict(models.TextChoices):
-    """The result of the last validity check; "" before the first one."""
+    """The result of the last health check; "" before the first one."""
 
     OK = "ok", _("ok")
     BAD = "bad", _("bad")
@@ -46,7 +46,7 @@ class State(models.TextChoices):
     RETIRED = "retired", _("retired")
 
 
-PUT_AWAY: dict[str, State] = {
+OUT_OF_SERVICE_STATES: dict[str, State] = {
     Status.QUARANTINED: State.QUARANTINED,  # since its lease
     Status.RESERVED: State.RESERVED,
     Status.RETIRED: State.RETIRED,
@@ -54,7 +54,7 @@ PUT_AWAY: dict[str, State] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StateDetails:
     """A resource at one moment: its state, and the parts of ``status``, ``reason`` and ``until`` that still apply."""
 
     state: State
@@ -63,15 +63,15 @@ class Standing:
     until: datetime.datetime | None
 
 
-def standing_of(resource: Any, now: datetime.datetime) -> Standing:
+def state_details(resource: Any, now: datetime.datetime) -> StateDetails:
     """Return the standing of ``resource`` at ``now``, by the database's clock.
 
     Nothing has to run for a quarantine to end, so the row keeps its reason after the end: it no longer applies then.
     """
     state = state_of(resource, now)
     if resource.in_service and (resource.until is None or resource.until <= now):
-        return Standing(state, Status.IN_SERVICE, "", None)
-    return Standing(state, resource.status, resource.reason, resource.until)
+        return StateDetails(state, Status.IN_SERVICE, "", None)
+    return StateDetails(state, resource.status, resource.reason, resource.until)
 
 
 def state_of(resource: Any, now: datetime.datetime) -> State:
@@ -85,7 +85,7 @@ def state_of(resource: Any, now: datetime.datetime) -> State:
 def state(in_service: bool, status: str, is_busy: bool, has_holder: bool, is_parked: bool) -> State:
     """Return the state that follows from these: ``is_parked`` is whether ``until`` is in the future."""
     if not in_service:
-        return State.DRAINING if is_busy and has_holder else PUT_AWAY.get(status, State.OUT)
+        return State.DRAINING if is_busy and has_holder else OUT_OF_SERVICE_STATES.get(status, State.OUT)
     if not is_busy:
         return State.FREE
     if has_holder:

@@ -22,7 +22,7 @@ STRATEGIES = ("spread", "sticky", "random")
 AMONG = 64  # the longest idle rows that "spread" picks from; with fewer, more races are lost
 WEIGHED = 1_000  # free rows that a choice by weight considers
 REMEMBERED = 10_000  # holders whose last resource is known to "sticky"
-FRESH = 0.25  # seconds for which rows read as free are tried without reading again: the claim decides
+FRESH_SECONDS = 0.25  # seconds for which rows read as free are tried without reading again: the claim decides
 MOST_SELECTORS = 1_000  # for which free rows are remembered
 
 
@@ -70,7 +70,7 @@ class LastSeen:
         """Note that these rows were free a moment ago; the last one is tried first."""
         if len(self._free) >= MOST_SELECTORS:
             self._free.clear()
-        self._free[using, selector] = monotonic() + FRESH, rows
+        self._free[using, selector] = monotonic() + FRESH_SECONDS, rows
 
     def take(self, using: str, selector: str) -> Any:
         """Return a row that was free, each of them once; None if there is none, or it is too long ago."""

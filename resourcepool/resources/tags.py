@@ -7,14 +7,14 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_noop as _
 
-from resourcepool.events import Sentence, shown
+from resourcepool.events import Sentence, localized
 from resourcepool.text import CharField
 
 TAG = re.compile(r"[a-z0-9][a-z0-9._:/=-]{0,49}")
-ALLOWED = Sentence(_("words of 1 to 50 of the characters a-z 0-9 . _ : / = -"))
+ALLOWED_TAGS = Sentence(_("words of 1 to 50 of the characters a-z 0-9 . _ : / = -"))
 
 
-def words(value: object) -> list[str]:
+def parse_tags(value: object) -> list[str]:
     """Return the tags in ``value`` (text with spaces or commas, or an iterable), lower-case, sorted, once each.
 
     Raises:
@@ -25,7 +25,7 @@ def words(value: object) -> list[str]:
     for word in found:
         if not TAG.fullmatch(word):
             raise ValueError(
-                Sentence(_("%(tag)s is not a tag; allowed: %(allowed)s"), tag=repr(word), allowed=ALLOWED)
+                Sentence(_("%(tag)s is not a tag; allowed: %(allowed)s"), tag=repr(word), allowed=ALLOWED_TAGS)
             )
     return sorted(found)
 
@@ -34,7 +34,7 @@ class TagsField(CharField):
     """Reads as "eu fast"; accepts that, "eu,fast" or a list. Stored as " eu fast "."""
 
     def get_prep_value(self, value: Any) -> Any:
-        found = words(value or "")
+        found = parse_tags(value or "")
         return f" {' '.join(found)} " if found else ""
 
     def from_db_value(self, value: str | None, *_rest: Any) -> str | None:
@@ -42,11 +42,11 @@ class TagsField(CharField):
 
     def to_python(self, value: Any) -> str:
         try:
-            found = " ".join(words(value or ""))
+            found = " ".join(parse_tags(value or ""))
         except ValueError as error:
-            raise ValidationError(shown(error)) from None
+            raise ValidationError(localized(error)) from None
         longest = (self.max_length or 0) - 2  # the blanks around it
         if len(found) > longest:
             said = Sentence(_("%(count)s characters in all; at most %(most)s"), count=len(found), most=longest)
-            raise ValidationError(shown(said))
+            raise ValidationError(localized(said))
         return found

@@ -8,12 +8,12 @@ from rest_framework.request import Request
 
 from resourcepool.exceptions import BadOption
 from resourcepool.resources.registry import resource_model, resource_models
-from resourcepool.rest.errors import in_address
+from resourcepool.rest.errors import as_not_found
 
 
 def pool_of(request: Request, action: str, pool: str) -> Any:
     """Return the model of this pool; raises NotFound, and PermissionDenied as ``require`` does."""
-    with in_address("pool"):
+    with as_not_found("pool"):
         model = pool_named(request, action, pool)
     require(request, action, model)
     return model
@@ -24,7 +24,7 @@ def pool_named(request: Request, action: str, name: str) -> Any:
     try:
         return resource_model(name)
     except BadOption:
-        names = ", ".join(one._meta.label for one in resource_models() if may(request, action, one))
+        names = ", ".join(one._meta.label for one in resource_models() if has_permission(request, action, one))
         why = "no such pool" + (f"; there are: {names}" if names else "")
         raise BadOption("pool", name, because=why) from None
 
@@ -32,11 +32,11 @@ def pool_named(request: Request, action: str, name: str) -> Any:
 def require(request: Request, action: str, *models: Any) -> None:
     """Raise PermissionDenied unless the user has this permission ("view", "lease", "operate") for all models."""
     for model in models:
-        if not may(request, action, model):
+        if not has_permission(request, action, model):
             raise PermissionDenied(f"this needs the permission {permission(action, model)}")
 
 
-def may(request: Request, action: str, model: Any) -> bool:
+def has_permission(request: Request, action: str, model: Any) -> bool:
     """Tell whether the user has this permission for the model."""
     return bool(request.user.has_perm(permission(action, model)))
 

@@ -18,7 +18,7 @@ from resourcepool.rest.errors import LengthRequired
 NUL = "\0"  # text with it is text that PostgreSQL does not take
 
 
-class Body(JSONParser):
+class LimitedJSONParser(JSONParser):
     """JSON of a limited length."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from rest_framework.response import Response
 
-from resourcepool.events import shown
+from resourcepool.events import localized
 from resourcepool.exceptions import (
     AcquireTimeout,
     BadOption,
@@ -19,7 +19,7 @@ RETRY_AFTER = 1  # seconds
 LATEST = 5  # seconds, where many are told to come again
 
 
-def spread() -> int:
+def retry_delay() -> int:
     """Return a number of seconds after which to come again, another one each time: not all are to come together."""
     return random.randint(1, LATEST)  # noqa: S311 (no secret)
 
@@ -33,7 +33,7 @@ class TooManyLeases(ResourcePoolError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
-        self.retry_after = spread()
+        self.retry_after = retry_delay()
 
 
 class LengthRequired(BadOption):
@@ -53,8 +53,8 @@ STATUSES: Mapping[type[Exception], int] = {
 LATER = (423, 503)  # statuses after which to try again
 
 
-def refused(error: Exception, status: int) -> Response:
-    data = {"error": type(error).__name__, "detail": shown(error)}
+def error_response(error: Exception, status: int) -> Response:
+    data = {"error": type(error).__name__, "detail": localized(error)}
     if isinstance(error, BadOption):
         data["name"] = error.name
     later = {"Retry-After": str(getattr(error, "retry_after", RETRY_AFTER))}
@@ -64,7 +64,7 @@ def refused(error: Exception, status: int) -> Response:
 
 
 @contextmanager
-def in_address(name: str) -> Iterator[None]:
+def as_not_found(name: str) -> Iterator[None]:
     """Raise NotFound in place of a BadOption about ``name``, which the address gives."""
     try:
         yield

@@ -6,14 +6,14 @@ from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily
 
-from resourcepool.elections.models import Leadership
-from resourcepool.locks.channels.models import Broadcast
+from resourcepool.elections.models import Election as ElectionRow
+from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.models import Job
-from resourcepool.queues.models import TaskType
+from resourcepool.queues.models import QueueGroup
 from resourcepool.status.channels import CHANNELS
 from resourcepool.status.elections import ELECTIONS
 from resourcepool.status.jobs import jobs
-from resourcepool.status.queues.task_types import task_types
+from resourcepool.status.queues.queue_groups import queue_groups
 from resourcepool.status.work.dispensers import DISPENSERS
 from resourcepool.status.work.streams import STREAMS
 from resourcepool.status.work.timers import TOPICS
@@ -26,7 +26,7 @@ Gauge = tuple[str, str, Callable[[Any], float | None]]
 
 
 @dataclass(frozen=True)
-class Gauges:
+class GaugeGroup:
     """The gauges of one kind of thing, such as streams; the label ``kind`` says which of them.
 
     Attributes:
@@ -53,8 +53,8 @@ class Gauges:
             yield family
 
 
-SYSTEMS = (
-    Gauges(
+GAUGE_GROUPS = (
+    GaugeGroup(
         "stream",
         (Stream,),
         STREAMS.named,
@@ -70,7 +70,7 @@ SYSTEMS = (
             ("standbys", "Consumers that stand by.", lambda one: one.standbys),
         ),
     ),
-    Gauges(
+    GaugeGroup(
         "dispenser",
         (Dispenser,),
         DISPENSERS.named,
@@ -82,7 +82,7 @@ SYSTEMS = (
             ("buckets", "Buckets that workers have.", lambda one: one.live),
         ),
     ),
-    Gauges(
+    GaugeGroup(
         "topic",
         (Topic,),
         TOPICS.named,
@@ -95,18 +95,18 @@ SYSTEMS = (
             ("nodes", "Live nodes that may handle them.", lambda one: len(one.nodes)),
         ),
     ),
-    Gauges(
+    GaugeGroup(
         "channel",
-        (Broadcast,),
+        (ChannelRow,),
         CHANNELS.named,
         (
             ("last_number", "The number of the newest message.", lambda one: one.last),
             ("unread_messages", "What the subscription furthest behind has to read.", lambda one: one.unread),
         ),
     ),
-    Gauges(
+    GaugeGroup(
         "election",
-        (Leadership,),
+        (ElectionRow,),
         ELECTIONS.named,
         (
             ("led", "Whether somebody leads.", lambda one: bool(one.leader)),
@@ -114,10 +114,10 @@ SYSTEMS = (
             ("standbys", "How many stand by.", lambda one: one.standbys),
         ),
     ),
-    Gauges(
-        "task_type",
-        (TaskType,),
-        task_types,
+    GaugeGroup(
+        "queue_group",
+        (QueueGroup,),
+        queue_groups,
         (
             ("queues", "Queues.", lambda one: one.queues),
             ("unowned_queues", "Queues without a living server.", lambda one: one.unowned),
@@ -125,7 +125,7 @@ SYSTEMS = (
             ("servers", "Servers that are not judged dead.", lambda one: len(one.alive)),
         ),
     ),
-    Gauges(
+    GaugeGroup(
         "periodic_job",  # Prometheus has a label ``job`` of its own, and would rename this one
         (Job,),
         lambda: jobs().values(),
@@ -135,16 +135,16 @@ SYSTEMS = (
         ),
     ),
 )
-OF_LOCKS: tuple[Gauge, ...] = (
+LOCK_GAUGES: tuple[Gauge, ...] = (
     ("holders", "Requests that hold a lock, a semaphore or a read-write lock.", lambda one: one.holders),
     ("waiters", "How many wait for one.", lambda one: one.waiters),
     ("longest_wait_seconds", "For how long the first of them has waited.", lambda one: one.longest_wait or 0),
     ("deadlocks", "Circles of waiters.", lambda one: len(one.cycles)),
 )
-OF_POOLS: tuple[Gauge, ...] = (
+POOL_GAUGES: tuple[Gauge, ...] = (
     ("waiters", "How many wait for a resource.", lambda one: one.waiters),
     ("oldest_wait_seconds", "For how long the first of them has waited.", lambda one: one.oldest_wait),
     ("expired_leases", "Leases that ran out without being released.", lambda one: one.expired),
     ("bad_resources", "Found bad by the last check.", lambda one: one.bad),
-    ("readable", "Whether its table can be read.", lambda one: not one.trouble),
+    ("readable", "Whether its table can be read.", lambda one: not one.error),
 )

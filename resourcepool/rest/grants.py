@@ -13,15 +13,15 @@ from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.remote import Remote, Token, detach
 from resourcepool.leases.terms import Grant, Terms
-from resourcepool.locks.models import Mutex
+from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.resources.registry import key
+from resourcepool.resources.registry import parse_key
+from resourcepool.rest.holder_names import HolderName
 from resourcepool.rest.limits import Quota
-from resourcepool.rest.names import Name
-from resourcepool.status.reading import as_data, fetched
+from resourcepool.status.snapshots import as_data, fetch_all
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import AwaitedLease
-from resourcepool.waiting.request import Request as Wish
+from resourcepool.waiting.request import Request as LeaseRequest
 from resourcepool.waiting.request import Source, refuse_open_transaction
 
 MOST_SAME = 10  # leases of one request
@@ -35,7 +35,9 @@ class RemoteLock(Remote, AwaitedLease):
     """A lock, held by a program elsewhere."""
 
 
-def lease_for(source: Source, wish: Wish, asked: Mapping[str, Any], quota: Quota, **which: Any) -> Any:
+def lease_for(
+    source: Source, wanted: LeaseRequest, asked: Mapping[str, Any], quota: Quota, **which: Any
+) -> Any:
     """Return the lease that is wished for, or, with a ``request_id``, of what the same request got before.
 
     Args:
@@ -46,78 +48,78 @@ def lease_for(source: Source, wish: Wish, asked: Mapping[str, Any], quota: Quota
         BadOption: that was sent with other parameters.
         TooManyLeases: the user has enough.
     """
-    before = take_over(source, wish, which) if "request_id" in asked else None
+    before = take_over(source, wanted, which) if "request_id" in asked else None
     if before is not None:
         return before
     quota.refuse_if_spent(source, with_this=False)
-    lease = acquired(source, wish)
+    lease = acquire_lease(source, wanted)
     try:
         quota.refuse_if_spent(source, with_this=True)
     except BaseException:
-        lease.abandon()
+        lease.release_quietly()
         raise
     return lease
 
 
-def acquired(source: Source, wish: Wish) -> Any:
+def acquire_lease(source: Source, wanted: LeaseRequest) -> Any:
     """Return a new lease, which lasts for its whole ``ttl``; raises AcquireTimeout."""
-    lease: Any = acquire(source, wish)[0]
-    if lease.trust.lasts < wish.terms.ttl:  # handed over to a waiter: seconds, until it is renewed
+    lease: Any = acquire(source, wanted)[0]
+    if lease.trust.valid_for < wanted.terms.ttl:  # handed over to a waiter: seconds, until it is renewed
         try:
             lease.renew()
         except LeaseLost as lost:
             raise AcquireTimeout(f"what came free was lost at once: {lost}") from None
         except BaseException:
-            lease.abandon()
+            lease.release_quietly()
             raise
     return lease
 
 
-def take_over(source: Source, wish: Wish, which: Mapping[str, Any]) -> Any:
+def take_over(source: Source, wanted: LeaseRequest, which: Mapping[str, Any]) -> Any:
     """Return a lease, under a new fence, of the first row that this holder has; None: it has none.
 
     Under the old fence the web server that was granted it may still give it back: it stood still while the request
     waited in line, or could not read the resource, or ends.
     """
-    name, connection = wish.terms.holder, connections[source.using]
-    refuse_open_transaction(connection, wish)
-    for pk, fence, holder in fetched(same_request(connection, source, name).filter(**which)[:MOST_SAME]):
-        refuse_other(Name.read(holder), Name.read(name))
+    name, connection = wanted.terms.holder, connections[source.using]
+    refuse_open_transaction(connection, wanted)
+    for pk, fence, holder in fetch_all(same_request(connection, source, name).filter(**which)[:MOST_SAME]):
+        refuse_other(HolderName.read(holder), HolderName.read(name))
         if holder != name:  # databases may take "A" for "a"
             continue
         sent_at = monotonic()
-        before = remote(source.model, Grant(pk, fence, name, sent_at), wish)
+        before = remote(source.model, Grant(pk, fence, name, sent_at), wanted)
         with contextlib.suppress(LeaseLost):
             grant = Grant(pk, before.hand_over(name), name, sent_at)
-            return source.handle(source.using, grant, wish)
+            return source.handle(source.using, grant, wanted)
     return None
 
 
 def same_request(connection: BaseDatabaseWrapper, source: Source, name: str) -> Any:
     """Return the rows that the user's request of this holder's name has, whatever else it was sent with; and others."""
-    own: Any = Name.read(name)
+    own: Any = HolderName.read(name)
     rows = verbs.rows_of(connection, source.model).held().order_by("pk")
     found = rows.filter(holder__contains=f" #{own.request_id} ~", holder__endswith=own.user)
     return found.values_list("pk", "fence", "holder")
 
 
-def refuse_other(before: Name | None, now: Name | None) -> None:
+def refuse_other(before: HolderName | None, now: HolderName | None) -> None:
     """Raise BadOption for a request that has a lease, and was sent with other parameters then."""
     if before and now and before.is_same_request(now) and (names := now.differing(before)):
         why = f"it was sent before with another {' and another '.join(names)}: new requests have new ids"
         raise BadOption("request_id", now.request_id, because=why)
 
 
-def remote(model: Any, grant: Grant, wish: Wish) -> Any:
+def remote(model: Any, grant: Grant, wanted: LeaseRequest) -> Any:
     """Return the handle of a grant that a program elsewhere has."""
-    if model is Mutex:
-        return RemoteLock(model, router.db_for_write(model), grant, wish.terms)
-    return RemoteResource(model.pool, model.pool.using, grant, wish)
+    if model is LockRow:
+        return RemoteLock(model, router.db_for_write(model), grant, wanted.terms)
+    return RemoteResource(model.pool, model.pool.using, grant, wanted)
 
 
-def of_token(token: Token, model: Any, actor: str) -> Any:
+def lease_of_token(token: Token, model: Any, actor: str) -> Any:
     """Return the handle of the lease of this model that a token is about; ``actor``: who acts, for the history."""
-    is_recorded = model is not Mutex and model.pool.keeps_history
+    is_recorded = model is not LockRow and model.pool.keeps_history
     terms = Terms(
         token.ttl,
         token.holder,
@@ -126,10 +128,10 @@ def of_token(token: Token, model: Any, actor: str) -> Any:
         is_recorded=is_recorded,
         actor=actor,
     )
-    return remote(model, token.grant(key(model, token.pk)), Wish(terms))
+    return remote(model, token.grant(parse_key(model, token.pk)), LeaseRequest(terms))
 
 
-def detached(lease: Lease) -> dict[str, Any]:
+def detach_and_describe(lease: Lease) -> dict[str, Any]:
     """Detach the lease; return what the caller is told of it."""
     return {
         "lease": detach(lease),

@@ -11,7 +11,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.rest.errors import TooManyLeases
-from resourcepool.waiting.request import Request as Wish
+from resourcepool.waiting.request import Request as LeaseRequest
 from resourcepool.waiting.request import Source
 
 
@@ -44,22 +44,24 @@ def quota(model: Any, user: str) -> Quota:
     return Quota(user, rest_limits(model._meta.label)["leases"])
 
 
-def limited(model: Any, wish: Wish, asked: Mapping[str, Any]) -> Wish:
+def apply_limits(model: Any, wanted: LeaseRequest, asked: Mapping[str, Any]) -> LeaseRequest:
     """Return the wish, with the limits in place of defaults beyond them; a longer cool-down of the pool's own stays.
 
     Raises:
         BadOption: the body asks for more, and for a wrong setting.
     """
     limits = rest_limits(model._meta.label)
-    ttl, priority = min(wish.terms.ttl, limits["ttl"]), max(wish.priority, limits["priority"])
-    max_hold = min((one for one in (wish.terms.max_hold, limits["max_hold"]) if one is not None), default=None)
+    ttl, priority = min(wanted.terms.ttl, limits["ttl"]), max(wanted.priority, limits["priority"])
+    max_hold = min(
+        (one for one in (wanted.terms.max_hold, limits["max_hold"]) if one is not None), default=None
+    )
     for name, is_beyond, words in (
-        ("ttl", wish.terms.ttl > limits["ttl"], "at most"),
-        ("cooldown", wish.terms.cooldown > limits["cooldown"], "at most"),
-        ("max_hold", max_hold != wish.terms.max_hold, "at most"),
-        ("priority", wish.priority < limits["priority"], "at least"),
+        ("ttl", wanted.terms.ttl > limits["ttl"], "at most"),
+        ("cooldown", wanted.terms.cooldown > limits["cooldown"], "at most"),
+        ("max_hold", max_hold != wanted.terms.max_hold, "at most"),
+        ("priority", wanted.priority < limits["priority"], "at least"),
     ):
         if is_beyond and asked.get(name) is not None:
             raise BadOption(name, asked[name], because=f"{words} {limits[name]:g} over REST (REST_LIMITS)")
-    terms = dataclasses.replace(wish.terms, ttl=ttl, max_hold=max_hold)
-    return dataclasses.replace(wish, terms=terms, priority=priority)
+    terms = dataclasses.replace(wanted.terms, ttl=ttl, max_hold=max_hold)
+    return dataclasses.replace(wanted, terms=terms, priority=priority)

@@ -9,12 +9,13 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from rest_framework.request import Request
 
-from resourcepool.locks.models import Mutex, RWLockPermit, SemaphorePermit
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.locks.models import RWLockPermit, SemaphorePermit
 from resourcepool.resources.registry import resource_models
-from resourcepool.rest.access import may
-from resourcepool.rest.gauges import OF_LOCKS, OF_POOLS, SYSTEMS, Gauges
+from resourcepool.rest.access import has_permission
+from resourcepool.rest.gauges import GAUGE_GROUPS, LOCK_GAUGES, POOL_GAUGES, GaugeGroup
 from resourcepool.rest.view import View
-from resourcepool.status.locks.standing import standing
+from resourcepool.status.locks.summary import summary
 from resourcepool.status.pools import PoolStatus, pools
 
 
@@ -44,15 +45,15 @@ class _Found:
 
 def families(request: Request) -> Iterator[GaugeMetricFamily]:
     """Yield all gauges of what the caller may view."""
-    visible = [model for model in resource_models() if may(request, "view", model)]
+    visible = [model for model in resource_models() if has_permission(request, "view", model)]
     found = pools(visible)
     yield by_state(found)
-    for gauges in (Gauges("pool", (), lambda: found, OF_POOLS, "label"), *SYSTEMS):
-        if all(may(request, "view", model) for model in gauges.needed):
+    for gauges in (GaugeGroup("pool", (), lambda: found, POOL_GAUGES, "label"), *GAUGE_GROUPS):
+        if all(has_permission(request, "view", model) for model in gauges.needed):
             yield from gauges.families()
-    if all(may(request, "view", model) for model in (Mutex, SemaphorePermit, RWLockPermit)):
-        locks = standing()
-        for name, about, value in OF_LOCKS:
+    if all(has_permission(request, "view", model) for model in (LockRow, SemaphorePermit, RWLockPermit)):
+        locks = summary()
+        for name, about, value in LOCK_GAUGES:
             yield GaugeMetricFamily(f"resourcepool_locks_{name}", about, value=value(locks))
 
 

@@ -12,8 +12,8 @@ from rest_framework.response import Response
 
 from resourcepool.resources.strategy import STRATEGIES
 from resourcepool.rest.errors import STATUSES
-from resourcepool.rest.leasing import LONGEST_WAIT
-from resourcepool.rest.readings import MOST
+from resourcepool.rest.leases import MAX_TIMEOUT
+from resourcepool.rest.status import MAX_LIMIT
 from resourcepool.rest.view import JSON, View
 
 Schema = dict[str, Any]
@@ -27,7 +27,7 @@ OBJECT: Schema = {
 }  # or typed clients could send and read no name
 # A name means the same wherever it is sent; what is not here is text.
 NAMES: Mapping[str, Schema] = {
-    "timeout": {**SECONDS, "maximum": LONGEST_WAIT, "default": 0, "description": "Seconds to wait in line."},
+    "timeout": {**SECONDS, "maximum": MAX_TIMEOUT, "default": 0, "description": "Seconds to wait in line."},
     "ttl": {**SECONDS, "description": "Seconds that the lease lasts after each renewal."},
     "cooldown": {**SECONDS, "description": "Seconds that the resource rests after the release."},
     "max_hold": {**SECONDS, "description": "Seconds after which it is not renewed any more."},
@@ -45,7 +45,7 @@ NAMES: Mapping[str, Schema] = {
     "dry_run": TRUTH,
     "params": OBJECT,
     "payload": {},
-    "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "default": MOST},
+    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": MAX_LIMIT},
     "after": {**TEXT, "description": "The after of the page before."},
     "tag": {"type": "array", "items": TEXT, "description": "All of them."},
 }
@@ -125,11 +125,15 @@ def operation_of(view: type[View], address: str, method: str) -> Schema:
         "responses": dict(responses_of(view, method)),
     }
     if method == "post":
-        names = (*view.needs, *view.takes)
-        about: Schema = {"type": "object", "properties": properties_of(names), "required": [*view.needs]}
-        about["additionalProperties"] = view.takes_others
+        names = (*view.required_fields, *view.optional_fields)
+        about: Schema = {
+            "type": "object",
+            "properties": properties_of(names),
+            "required": [*view.required_fields],
+        }
+        about["additionalProperties"] = view.allows_other_fields
         found["requestBody"] = {
-            "required": bool(view.needs),
+            "required": bool(view.required_fields),
             "content": {JSON: {"schema": about}},
         }
     return found
@@ -139,13 +143,13 @@ def parameters_of(view: type[View], address: str) -> Iterator[Schema]:
     """Yield the parameters in the address, and those after it."""
     for name in re.findall(r"{(\w+)}", address):
         yield {"name": name, "in": "path", "required": True, "schema": TEXT}
-    for name, schema in properties_of(view.query).items():
+    for name, schema in properties_of(view.query_parameters).items():
         yield {"name": name, "in": "query", "schema": schema}
 
 
 def responses_of(view: type[View], method: str) -> Iterator[tuple[str, Schema]]:
     """Yield the answers by status; the errors are the same everywhere."""
-    for status, schema in view.answers.items():
+    for status, schema in view.responses.items():
         yield str(status), answer("Done.", schema, "" if status == NO_CONTENT else view.media_type)
     for status in sorted({401, 403, *STATUSES.values()}):
         if method == "post" or status not in OF_ACTS:

@@ -17,8 +17,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
-from resourcepool.rest.body import NUL, Body, body, parameters
-from resourcepool.rest.errors import STATUSES, NotFound, refused
+from resourcepool.rest.body import NUL, LimitedJSONParser, body, parameters
+from resourcepool.rest.errors import STATUSES, NotFound, error_response
 
 JSON = "application/json"
 
@@ -28,17 +28,17 @@ logger = logging.getLogger(__name__)
 class View(APIView):
     """For those who are logged in as the project's DEFAULT_AUTHENTICATION_CLASSES say; JSON in and out, in English."""
 
-    query: tuple[str, ...] = ()  # the parameters that its address takes
-    takes: tuple[str, ...] = ()  # the names that its body may have,
-    needs: tuple[str, ...] = ()  # and those that it must have
-    takes_others = False  # whether there may be others, which depend on the address
+    query_parameters: tuple[str, ...] = ()  # the parameters that its address takes
+    optional_fields: tuple[str, ...] = ()  # the names that its body may have,
+    required_fields: tuple[str, ...] = ()  # and those that it must have
+    allows_other_fields = False  # whether there may be others, which depend on the address
     # the status of success: what is in the answer, as ``schema`` calls it; and what kind of text that is
-    answers: Mapping[int, str] = {200: ""}
+    responses: Mapping[int, str] = {200: ""}
     media_type = JSON
-    asked: Mapping[str, Any]  # the parameters that the address has
+    parameters: Mapping[str, Any]  # the parameters that the address has
 
     permission_classes = (IsAuthenticated,)
-    parser_classes = (Body,)
+    parser_classes = (LimitedJSONParser,)
     renderer_classes = (JSONRenderer,)
     versioning_class = None  # the project's versions are of its own API
     schema = None  # nor is it in the project's schema: it has its own, see ``schema``
@@ -73,7 +73,7 @@ class View(APIView):
         for name, value in kwargs.items():
             if NUL in value:
                 raise NotFound(name, value, because="no name has a NUL character")
-        self.asked = parameters(request, self.query)
+        self.parameters = parameters(request, self.query_parameters)
 
     def perform_authentication(self, request: Request) -> None:
         """Take a name, token or session with NUL for unknown: PostgreSQL's driver raises an error, and does not ask."""
@@ -84,9 +84,9 @@ class View(APIView):
                 raise
             raise AuthenticationFailed("no user has a NUL character in what it is known by") from None
 
-    def sent(self) -> dict[str, Any]:
+    def read_body(self) -> dict[str, Any]:
         """Return the JSON object that was sent; raises BadOption, as ``body`` does."""
-        return body(self.request, self.takes, self.needs)
+        return body(self.request, self.optional_fields, self.required_fields)
 
     def handle_exception(self, exc: Exception) -> Response:
         """Return the answer to an error: its kind, and a sentence."""
@@ -98,21 +98,21 @@ class View(APIView):
             if isinstance(exc, kind):
                 if kind is ResourcePoolError:  # a table is missing, a secret is unreadable
                     logger.warning("%s: %s", type(exc).__name__, exc)
-                return refused(exc, status)
+                return error_response(exc, status)
         answer = super().handle_exception(exc)
         if isinstance(answer.data, dict):  # unless the project's EXCEPTION_HANDLER made something else
             answer.data = {"error": type(exc).__name__, **answer.data}
         return answer
 
 
-class Act(View):
+class ActionView(View):
     """What is done to something by its name; at the same address one reads what is called so: a lock "a/acquire"."""
 
-    reading: Any = None  # the view of such things
+    read_view: Any = None  # the view of such things
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.method not in ("GET", "HEAD"):
             return super().dispatch(request, *args, **kwargs)
         act = request.path.rpartition("/")[2]
-        answer: HttpResponseBase = self.reading(request, name=f"{kwargs['name']}/{act}")
+        answer: HttpResponseBase = self.read_view(request, name=f"{kwargs['name']}/{act}")
         return answer

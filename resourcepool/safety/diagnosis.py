@@ -9,14 +9,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool import dialect
-from resourcepool.database.answers import Try, answer_timeout
+from resourcepool.database.timeouts import StatementAttempt, statement_timeout
 from resourcepool.dialect import KeyField
 from resourcepool.dialect.inspection import TableFacts, inspector
 from resourcepool.leases.table import Model
 from resourcepool.safety.problem import Problem, problem
-from resourcepool.safety.routing import models_on, ours_on
-from resourcepool.safety.rules import OF_NEW_TABLES, judge
-from resourcepool.text import OfAnyCharacters
+from resourcepool.safety.routing import models_on, own_models_on
+from resourcepool.safety.rules import NEW_TABLE_RULES, judge
+from resourcepool.text import UnicodeCollationMixin
 from resourcepool.waiting.models import Ticket
 
 
@@ -42,24 +42,24 @@ def diagnose(connection: BaseDatabaseWrapper) -> Diagnosis:
     if not dialect.supports(connection):
         return Diagnosis([problem("E004", about, database=connection.display_name)])
     try:
-        with answer_timeout(), Try(connection):
+        with statement_timeout(), StatementAttempt(connection):
             asked = inspector(connection)
             facts = {**asked.server(), **_declared(connection)}
             leased = models_on(connection.alias)
-            ours = ours_on(connection.alias)
+            ours = own_models_on(connection.alias)
             names = {model._meta.db_table for model in (*leased, *ours)}
             made = asked.tables(names) if names else {}
             product = asked.product()
     except (DatabaseError, InterfaceError) as error:
         # Not an error: ``check`` also runs where there is no database.
-        return Diagnosis([problem("W020", about, why=told(connection, error))])
+        return Diagnosis([problem("W020", about, why=error_text(connection, error))])
     tables = {model: made.get(model._meta.db_table) for model in leased}
     problems = [*judge(about, facts), *judge_tables(connection.alias, tables)]
     models_here = {*leased, *ours}
     there_are = {model: made[model._meta.db_table] for model in models_here if model._meta.db_table in made}
     problems += judge_characters(connection, there_are)
     if any(model._meta.managed for model in models_here.difference(there_are)):
-        problems += judge(about, facts, OF_NEW_TABLES)
+        problems += judge(about, facts, NEW_TABLE_RULES)
     return Diagnosis(problems, product, facts, tables)
 
 
@@ -82,7 +82,9 @@ def judge_tables(alias: str, made: Mapping[Model, TableFacts | None]) -> Iterato
 def judge_characters(connection: BaseDatabaseWrapper, made: Mapping[Any, TableFacts]) -> Iterator[Problem]:
     """Yield the tables with columns that were made for all characters, and do not hold them."""
     for model in sorted(made, key=lambda one: one._meta.label):
-        fields: list[Any] = [one for one in model._meta.concrete_fields if isinstance(one, OfAnyCharacters)]
+        fields: list[Any] = [
+            one for one in model._meta.concrete_fields if isinstance(one, UnicodeCollationMixin)
+        ]
         narrow = {one: made[model].narrow[one.column] for one in fields if one.column in made[model].narrow}
         if narrow:
             yield problem(
@@ -112,7 +114,7 @@ def keys_of(model: Model) -> list[Any]:
 
 
 @sensitive_variables()
-def told(connection: BaseDatabaseWrapper, error: Exception) -> str:
+def error_text(connection: BaseDatabaseWrapper, error: Exception) -> str:
     """Return the text of ``error`` in one line, without the password."""
     text = " ".join(" ".join(str(part) for part in error.args).split()) or type(error).__name__
     settings = connection.settings_dict

@@ -11,9 +11,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.table import Model
-from resourcepool.safety import measuring
-from resourcepool.safety.diagnosis import diagnose, told
-from resourcepool.safety.measuring import Commits, Distance, Leases, Tickets
+from resourcepool.safety import measurements
+from resourcepool.safety.diagnosis import diagnose, error_text
+from resourcepool.safety.measurements import Commits, Distance, Leases, Tickets
 from resourcepool.safety.plans import Statement, statements
 from resourcepool.safety.problem import Problem, problem
 from resourcepool.safety.rules import passed
@@ -71,17 +71,17 @@ def _measure(
         try:
             return measure()
         except (DatabaseError, InterfaceError, ResourcePoolError) as error:
-            where, why = f"database {examined.database!r}", told(connection, error)
+            where, why = f"database {examined.database!r}", error_text(connection, error)
             examined.findings.append(problem("W022", where, voids=voids, what=what, why=why))
             return None
 
-    examined.distance = part("the clock", lambda: measuring.measured_distance(connection))
+    examined.distance = part("the clock", lambda: measurements.measure_distance(connection))
     examined.statements = part("the plans", lambda: statements(connection, there_are))
-    examined.leases = part("the leases", lambda: measuring.leases(connection, there_are))
+    examined.leases = part("the leases", lambda: measurements.leases(connection, there_are))
     if Ticket in there_are:
-        examined.tickets = part("the tickets", lambda: measuring.tickets(connection))
+        examined.tickets = part("the tickets", lambda: measurements.tickets(connection))
         if write:
-            examined.commits = part("a commit", lambda: measuring.commits(connection), voids=True)
+            examined.commits = part("a commit", lambda: measurements.commits(connection), voids=True)
     examined.findings += [
         problem("W023", one.model, name=one.name, problem=one.problem)
         for one in examined.statements or ()
@@ -101,7 +101,7 @@ def _missing(alias: str, model: Model) -> Problem:
 def _probe(alias: str) -> Iterator[BaseDatabaseWrapper]:
     """Give this thread another connection to ``alias`` inside the block."""
     usual = connections[alias]
-    connections[alias] = connection = dialect.private_connection(alias, is_hasty=False)
+    connections[alias] = connection = dialect.private_connection(alias, has_lock_limit=False)
     try:
         yield connection
     finally:

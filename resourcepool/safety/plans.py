@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.where import ANYWHERE
+from resourcepool.database.where import ANY_ROW
 from resourcepool.dialect.inspection import QueryPlan, inspector
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
@@ -23,7 +23,7 @@ from resourcepool.waiting import free_rows, tickets
 BIG = 1_000  # rows of a table that is slow to read or sort completely
 MANY = 20  # leases renewed in one statement
 BY_KEY = ("claim", "release", "renew one", "renew many")
-MADE_UP: dict[str, Any] = {"UUIDField": UUID(int=0), "CharField": "", "TextField": ""}
+PLACEHOLDER_KEYS: dict[str, Any] = {"UUIDField": UUID(int=0), "CharField": "", "TextField": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ def statements(connection: BaseDatabaseWrapper, leased: Sequence[Model]) -> list
     big = {model._meta.db_table for model in leased if _is_big(connection, model)}
     found = []
     for model in leased:
-        for name, send in _hot(connection, model):
-            plan = inspector(connection).explain(*caught(connection, send))
+        for name, send in _frequent_statements(connection, model):
+            plan = inspector(connection).explain(*capture_statement(connection, send))
             uses = dict.fromkeys(step.index for step in plan.steps if step.index)
             problem = judge_plan(plan, big, model._meta.db_table if name in BY_KEY else None)
             found.append(Statement(model._meta.label, name, tuple(uses), problem))
@@ -65,7 +65,7 @@ def judge_plan(plan: QueryPlan, big: Collection[str], keyed: str | None = None) 
     return "sorts what it has found" if sorts else None
 
 
-def caught(connection: BaseDatabaseWrapper, send: Callable[[], object]) -> tuple[str, Sequence[Any]]:
+def capture_statement(connection: BaseDatabaseWrapper, send: Callable[[], object]) -> tuple[str, Sequence[Any]]:
     """Return the first statement that ``send`` would send, and its parameters; it is not sent."""
     try:
         # A statement that is sent after all is rolled back.
@@ -78,14 +78,16 @@ def caught(connection: BaseDatabaseWrapper, send: Callable[[], object]) -> tuple
     raise AssertionError(f"{send} sent nothing")
 
 
-def _hot(connection: BaseDatabaseWrapper, model: Model) -> Iterator[tuple[str, Callable[[], object]]]:
+def _frequent_statements(
+    connection: BaseDatabaseWrapper, model: Model
+) -> Iterator[tuple[str, Callable[[], object]]]:
     keys = _some_keys(connection, model)
     held = [(pk, 1) for pk in keys]
     is_resource = issubclass(model, AbstractResource)
     terms = Terms(ttl=60, holder="resourcepool_doctor")
     if is_resource:
-        yield "look for free rows", lambda: free_rows.candidates(connection, model, ANYWHERE, 64)
-        yield "look while waiting", lambda: free_rows.glance(connection, model, ANYWHERE, 9)
+        yield "look for free rows", lambda: free_rows.candidates(connection, model, ANY_ROW, 64)
+        yield "look while waiting", lambda: free_rows.read_free_rows(connection, model, ANY_ROW, 9)
     if model is Ticket:
         yield "the line", lambda: tickets.in_line(connection, Proxy)
         yield "look at tickets", lambda: tickets.look(connection, keys)
@@ -99,7 +101,7 @@ def _hot(connection: BaseDatabaseWrapper, model: Model) -> Iterator[tuple[str, C
 def _some_keys(connection: BaseDatabaseWrapper, model: Model) -> list[Any]:
     keys = list(verbs.rows_of(connection, model).order_by("pk").values_list("pk", flat=True)[:MANY])
     pk: Any = model._meta.pk
-    return keys if len(keys) > 1 else [*keys, MADE_UP.get(pk.get_internal_type(), 1)] * 2
+    return keys if len(keys) > 1 else [*keys, PLACEHOLDER_KEYS.get(pk.get_internal_type(), 1)] * 2
 
 
 def _is_big(connection: BaseDatabaseWrapper, model: Model) -> bool:

@@ -1,7 +1,7 @@
 """The problems of databases and models, each with its remedy; docs/checks.md explains them.
 
 An error breaks the promise of one holder in normal operation. A problem that breaks it only after a crash of the server
-is a warning in ``VOIDS``: developers may prefer speed, and ``migrate`` must not fail for them.
+is a warning in ``UNSAFE_WARNINGS``: developers may prefer speed, and ``migrate`` must not fail for them.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,9 @@ _KEY_FIELD = "Make it a resourcepool.dialect.KeyField and migrate."
 _FOLDED = 'The column compares by %(collation)s: "Jobs" and "jobs" can be the same key.'
 
 # Warnings that are as unsafe as errors.
-VOIDS = frozenset({"W004", "W005", "W006", "W007", "W008", "W009", "W010", "W018", "W019", "W020", "W040"})
+UNSAFE_WARNINGS = frozenset(
+    {"W004", "W005", "W006", "W007", "W008", "W009", "W010", "W018", "W019", "W020", "W040"}
+)
 
 
 class Text(NamedTuple):
@@ -285,4 +287,4 @@ def problem(code: str, about: str, case: str = "", *, voids: bool = False, **val
         values: the parameters of the texts.
     """
     text = TEXTS.get(f"{code} {case}") or TEXTS[code]
-    return Problem(code, about, text.message % values, text.hint % values, voids or code in VOIDS)
+    return Problem(code, about, text.message % values, text.hint % values, voids or code in UNSAFE_WARNINGS)

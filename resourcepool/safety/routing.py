@@ -10,7 +10,7 @@ from resourcepool.models import AbstractLease, AbstractResource
 from resourcepool.safety.problem import Problem, problem
 from resourcepool.waiting.models import Ticket
 
-QUESTIONS = 16  # a router may answer at random
+ROUTER_CALLS = 16  # a router may answer at random
 
 
 def leased_models() -> list[Model]:
@@ -27,7 +27,7 @@ def leased_models() -> list[Model]:
 
 def aliases_of(model: Model) -> set[str]:
     """Return the databases that the routers name for writing ``model``; one, if they are consistent."""
-    return {router.db_for_write(model) for _ in range(QUESTIONS)}
+    return {router.db_for_write(model) for _ in range(ROUTER_CALLS)}
 
 
 def models_on(alias: str) -> list[Model]:
@@ -36,7 +36,7 @@ def models_on(alias: str) -> list[Model]:
     return [*here, Ticket] if any(issubclass(model, AbstractResource) for model in here) else here
 
 
-def ours_on(alias: str) -> list[Any]:
+def own_models_on(alias: str) -> list[Any]:
     """Return this package's own models on this database."""
     ours = apps.get_app_config("resourcepool").get_models()
     return [model for model in ours if router.db_for_write(model) == alias]
@@ -47,7 +47,7 @@ def used_aliases() -> list[str]:
     return sorted({alias for model in leased_models() for alias in aliases_of(model)})
 
 
-def undecided() -> list[Problem]:
+def ambiguous_models() -> list[Problem]:
     """Report models that the routers write to several databases."""
     return [
         problem("E008", model._meta.label, aliases=", ".join(sorted(aliases)))

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from resourcepool.safety.problem import Problem, problem
 
-LONGEST_LOCK_WAIT = 10  # seconds
-SHORTEST_BUSY_TIMEOUT = 5  # seconds
+MAX_LOCK_WAIT = 10  # seconds
+MIN_BUSY_TIMEOUT = 5  # seconds
 PAGE_SIZE = 16_384  # bytes; with smaller pages the entries of an index are shorter
 RELAXED = ("read committed", "read uncommitted")
 
@@ -55,25 +55,25 @@ RULES = (
     Rule("W009", "replicates", bool),
     Rule("E018", "character_set_client", lambda name: name != "utf8mb4"),
     Rule("W038", "character_set_database", lambda name: name != "utf8mb4"),
-    Rule("W012", "innodb_lock_wait_timeout", lambda seconds: seconds > LONGEST_LOCK_WAIT),
+    Rule("W012", "innodb_lock_wait_timeout", lambda seconds: seconds > MAX_LOCK_WAIT),
     # PostgreSQL
     Rule("W007", "synchronous_commit", _is_off),
     Rule("W008", "fsync", _is_off),
     Rule("W008", "full_page_writes", _is_off),
     Rule("W038", "server_encoding", lambda name: name != "UTF8"),
-    Rule("W012", "lock_timeout", lambda seconds: seconds == 0 or seconds > LONGEST_LOCK_WAIT),
+    Rule("W012", "lock_timeout", lambda seconds: seconds == 0 or seconds > MAX_LOCK_WAIT),
     Rule("W013", "DISABLE_SERVER_SIDE_CURSORS", bool),
     Rule("W040", "server_processes_shared", bool),
     # SQLite
     Rule("E004", "sqlite", lambda version: version < (3, 35)),
     Rule("W014", "transaction_mode", lambda mode: mode == "DEFERRED"),
     Rule("W015", "journal_mode", lambda mode: mode != "wal"),
-    Rule("W016", "busy_timeout", lambda seconds: seconds < SHORTEST_BUSY_TIMEOUT),
+    Rule("W016", "busy_timeout", lambda seconds: seconds < MIN_BUSY_TIMEOUT),
     Rule("W017", "synchronous", lambda level: level < 2),
     Rule("W018", "in_memory", bool),
 )
 # Under these no table of ours can be made; those that are there may stay as they are.
-OF_NEW_TABLES = (
+NEW_TABLE_RULES = (
     Rule("E019", "innodb_default_row_format", lambda name: name != "dynamic"),
     Rule("E019", "innodb_page_size", lambda size: size < PAGE_SIZE),
 )

@@ -12,16 +12,16 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.history.models import ACQUISITION, Event, Sample
-from resourcepool.signals import What
-from resourcepool.status.reading import fetched
+from resourcepool.signals import EventKind
+from resourcepool.status.snapshots import fetch_all
 
 MINUTE, HOUR = 60.0, 3_600.0  # seconds
 SAMPLED_EVERY = 60_000_000  # microseconds
-RARE = (What.LOST, What.EXPIRED, What.FREED, What.LEAKED)
+RARE = (EventKind.LOST, EventKind.EXPIRED, EventKind.REVOKED, EventKind.LEAKED)
 
 
 @dataclass(frozen=True, slots=True)
-class Happenings:
+class RecentEvents:
     """Leases acquired within the last minute; lost, expired, freed and leaked within the last hour."""
 
     acquired: int = 0
@@ -31,20 +31,20 @@ class Happenings:
     leaked: int = 0
 
 
-def happenings(labels: Iterable[str]) -> dict[str, Happenings]:
+def recent_events(labels: Iterable[str]) -> dict[str, RecentEvents]:
     """Return {pool in lower case: its recent events}, in one query, without pools that had none."""
     minute = ACQUISITION & Q(at__gt=DbLater(-MINUTE))
     hour = Q(what__in=RARE, at__gt=DbLater(-HOUR))
     events = Event.objects.filter(minute | hour, pool__in=[label.lower() for label in labels]).order_by()
     counts = events.values_list("pool", "what").annotate(Count("pk"))
     found: dict[str, Counter[str]] = defaultdict(Counter)
-    for pool, what, count in fetched(counts):
+    for pool, what, count in fetch_all(counts):
         # The end of a short lease also counts as its acquisition.
         found[pool][what if what in RARE else "acquired"] += count
-    return {pool: Happenings(**counted) for pool, counted in found.items()}
+    return {pool: RecentEvents(**counted) for pool, counted in found.items()}
 
 
-class Span(StrEnum):
+class ChartRange(StrEnum):
     """How far back a chart reaches; the value is used in URLs.
 
     Attributes:
@@ -60,7 +60,7 @@ class Span(StrEnum):
     step: int
     label: Promise
 
-    def __new__(cls, value: str, *about: Any) -> "Span":
+    def __new__(cls, value: str, *about: Any) -> "ChartRange":
         self = str.__new__(cls, value)
         self._value_, (self.minutes, self.step, self.label) = value, about
         return self
@@ -86,7 +86,7 @@ class Point:
 Row = tuple[int, int, int, int, int, int]
 
 
-def trends(labels: Iterable[str], span: Span) -> dict[str, list[Point | None]]:
+def trends(labels: Iterable[str], span: ChartRange) -> dict[str, list[Point | None]]:
     """Return {pool in lower case: its points, the oldest first; None without samples}, in one query."""
     pools = [label.lower() for label in labels]
     samples = Sample.objects.filter(pool__in=pools, minute__gt=DbLater(-60.0 * (span.minutes + 2)))
@@ -98,12 +98,12 @@ def trends(labels: Iterable[str], span: Span) -> dict[str, list[Point | None]]:
     return {pool: fold(rows, span) for pool, rows in found.items()}
 
 
-def up_to_now(points: Sequence[Point | None], now: Point, span: Span) -> list[Point | None]:
+def up_to_now(points: Sequence[Point | None], now: Point, span: ChartRange) -> list[Point | None]:
     """End the points with the state ``now``, unless a point covers many minutes."""
     return [*points[1:], now] if span.step == 1 else list(points)
 
 
-def fold(rows: Sequence[Row], span: Span) -> list[Point | None]:
+def fold(rows: Sequence[Row], span: ChartRange) -> list[Point | None]:
     """Combine samples into the points of ``span``."""
     steps: dict[int, list[Row]] = {}
     for row in rows:

@@ -14,7 +14,7 @@ ABOUT_TIMERS = gettext_noop("timers: %s")
 ABOUT_LOCKS = gettext_noop("locks: %s")
 ABOUT_CHANNELS = gettext_noop("channel: %s")
 
-LOCKS_CALLED = {
+LOCK_LABELS = {
     "lock": gettext_noop("lock %s"),
     "semaphore": gettext_noop("semaphore %s"),
     "rwlock": gettext_noop("read-write lock %s"),
@@ -23,7 +23,7 @@ LOCKS_CALLED = {
 }
 
 
-class Kind(StrEnum):
+class AlarmKind(StrEnum):
     """The kinds of alarms, the worst first: from the first one in ``MILD`` on, all are mild."""
 
     UNREADABLE = "unreadable"
@@ -37,7 +37,7 @@ class Kind(StrEnum):
     EXHAUSTED = "exhausted"
     STARVED = "starved"
     LOCK_WAIT = "lock_wait"
-    UNTAKEN_TIMERS = "untaken_timers"
+    UNCLAIMED_TIMERS = "unclaimed_timers"
     LATE_TIMERS = "late_timers"
     LATE_TASKS = "late_tasks"
     MISSED_MESSAGES = "missed_messages"
@@ -59,15 +59,28 @@ class Kind(StrEnum):
 
 
 MILD = {
-    *(Kind.CHECKER_BROKEN, Kind.JOB_FAILED, Kind.SWEEP_STALE, Kind.CHECK_STALE, Kind.FAILED_TASKS),
-    *(Kind.DEAD_TASKS, Kind.DEAD_TIMERS, Kind.LAGGING, Kind.DRAIN_OVERDUE, Kind.DRAIN_STUCK, Kind.FLAPPING),
-    *(Kind.IDLE_SERVER, Kind.TOO_MANY_SERVERS, Kind.LEAKED, Kind.EXPIRED),
+    *(
+        AlarmKind.CHECKER_BROKEN,
+        AlarmKind.JOB_FAILED,
+        AlarmKind.SWEEP_STALE,
+        AlarmKind.CHECK_STALE,
+        AlarmKind.FAILED_TASKS,
+    ),
+    *(
+        AlarmKind.DEAD_TASKS,
+        AlarmKind.DEAD_TIMERS,
+        AlarmKind.LAGGING,
+        AlarmKind.DRAIN_OVERDUE,
+        AlarmKind.DRAIN_STUCK,
+        AlarmKind.FLAPPING,
+    ),
+    *(AlarmKind.IDLE_SERVER, AlarmKind.TOO_MANY_SERVERS, AlarmKind.LEAKED, AlarmKind.EXPIRED),
 }
 
 
-def lock_called(kind: str, name: str) -> str:
+def lock_label(kind: str, name: str) -> str:
     """Return a name with its ``LockKind``, for people."""
-    text = LOCKS_CALLED.get(kind, LOCKS_CALLED["lock"])  # another version may have written the alarm
+    text = LOCK_LABELS.get(kind, LOCK_LABELS["lock"])  # another version may have written the alarm
     return _(text) % name
 
 
@@ -79,7 +92,7 @@ class Alarm:
         pool: the label of its pool, or one of the ``ABOUT_`` texts with a name ("locks: <kind> <name>"), or "".
     """
 
-    kind: Kind
+    kind: AlarmKind
     pool: str
     text: str
 
@@ -93,7 +106,7 @@ class Alarm:
         if not colon:
             return self.pool
         about = f"{system}: %s"
-        return _(about) % (lock_called(*name.split(" ", 1)) if about == ABOUT_LOCKS else name)
+        return _(about) % (lock_label(*name.split(" ", 1)) if about == ABOUT_LOCKS else name)
 
     @property
     def is_severe(self) -> bool:

@@ -10,13 +10,15 @@ from django.db.models import Case, Count, OuterRef, Q, Subquery, When
 from django.utils.translation import gettext as _
 
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
-from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, Kind
-from resourcepool.status.reading import Since, duration
-from resourcepool.status.work.places import RECENT, Explained, Places
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Subscription
+from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, AlarmKind
+from resourcepool.status.snapshots import Since, duration
+from resourcepool.status.work.status_reader import RECENT, ReasonsMixin, StatusReader
 
-MOST_SUBSCRIPTIONS = 2_000  # durable ones, the furthest behind
-LISTED = 5
+MAX_SUBSCRIPTIONS = 2_000  # durable ones, the furthest behind
+MAX_SUBSCRIPTIONS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class SubscriptionStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelStatus(Explained):
+class ChannelStatus(ReasonsMixin):
     """The state of one channel.
 
     Attributes:
@@ -59,7 +61,7 @@ class ChannelStatus(Explained):
     listeners: int
     subscriptions: tuple[SubscriptionStatus, ...]
 
-    ALSO = ("unread", "because")
+    ALSO = ("unread", "explanation")
 
     @property
     def unread(self) -> int:
@@ -67,36 +69,36 @@ class ChannelStatus(Explained):
         return max((one.unread for one in self.subscriptions), default=0)
 
     def reasons(self) -> Iterator[str]:
-        """See ``Explained``."""
-        for one in self.subscriptions[:LISTED]:
+        """See ``ReasonsMixin``."""
+        for one in self.subscriptions[:MAX_SUBSCRIPTIONS_SHOWN]:
             told = {"name": one.name or "?", "count": one.lost, "unread": one.unread}
             if one.lost:
                 yield _("messages were removed before %(name)s read them: %(count)d") % told
             elif one.unread and not one.holder:
                 yield _("nobody reads %(name)s, which has messages to read: %(unread)d") % told
 
-    def discreet(self) -> "ChannelStatus":
+    def redacted(self) -> "ChannelStatus":
         """Return it without names and holders, for users who may not see subscriptions."""
         nameless = tuple(replace(one, name="", holder="") for one in self.subscriptions)
         return replace(self, subscriptions=nameless)
 
 
-def of_channels(found: Sequence[ChannelStatus], late: float) -> Iterator[Alarm]:
+def channel_alarms(found: Sequence[ChannelStatus], late: float) -> Iterator[Alarm]:
     """Yield the alarms of these channels; ``late``: for how many seconds a message may be unread."""
     for channel in found:
         about = ABOUT_CHANNELS % channel.name
-        for one in channel.subscriptions[:LISTED]:
+        for one in channel.subscriptions[:MAX_SUBSCRIPTIONS_SHOWN]:
             told = {"name": one.name or "?", "late": duration(one.behind)}
             if one.lost:
                 text = _("messages were removed before subscription %(name)s read them: %(count)d.")
-                yield Alarm(Kind.MISSED_MESSAGES, about, text % {**told, "count": one.lost})
+                yield Alarm(AlarmKind.MISSED_MESSAGES, about, text % {**told, "count": one.lost})
             elif one.behind > late:
                 text = _("subscription %(name)s has messages to read: %(unread)d, the first for %(late)s.")
-                yield Alarm(Kind.LAGGING, about, text % {**told, "unread": one.unread})
+                yield Alarm(AlarmKind.LAGGING, about, text % {**told, "unread": one.unread})
 
 
 def _annotated(channels: Any) -> Any:
-    messages = BroadcastMessage.objects.using(channels.db).filter(channel_id=OuterRef("pk"))
+    messages = MessageRow.objects.using(channels.db).filter(channel_id=OuterRef("pk"))
     first = messages.order_by("number")
     old = messages.filter(published_at__lt=DbLater(-RECENT)).order_by("-published_at", "-number")
     return channels.annotate(first=Subquery(first.values("number")[:1]), old=Subquery(old.values("number")[:1]))
@@ -111,12 +113,12 @@ def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[ChannelStatu
 
 
 def _durable(subscriptions: Any) -> dict[str, list[Any]]:
-    unread = BroadcastMessage.objects.filter(channel_id=OuterRef("channel_id"), number__gt=OuterRef("cursor"))
+    unread = MessageRow.objects.filter(channel_id=OuterRef("channel_id"), number__gt=OuterRef("cursor"))
     first = Subquery(unread.order_by("number").values("published_at")[:1])
     reads = Case(When(Q(busy_before__gt=DbNow()), then="holder"), default=None)
     rows = subscriptions.durable().annotate(reader=reads, behind=Since(first)).order_by("cursor", "pk")
     found: dict[str, list[Any]] = defaultdict(list)
-    for row in rows[:MOST_SUBSCRIPTIONS]:
+    for row in rows[:MAX_SUBSCRIPTIONS]:
         found[row.channel_id].append(row)
     return found
 
@@ -145,5 +147,5 @@ def _status(row: Any, listeners: int, subscriptions: Sequence[Any]) -> ChannelSt
     )
 
 
-CHANNELS = Places(Broadcast, _annotated, _read, word="channel")
+CHANNELS = StatusReader(ChannelRow, _annotated, _read, word="channel")
 channels = CHANNELS.named

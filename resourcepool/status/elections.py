@@ -8,14 +8,15 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count
 from django.utils.translation import gettext as _
 
-from resourcepool.elections.models import Leadership, selector
-from resourcepool.status.reading import Since, Until
-from resourcepool.status.work.places import Explained, Places
+from resourcepool.elections.models import Election as ElectionRow
+from resourcepool.elections.models import selector
+from resourcepool.status.snapshots import Since, Until
+from resourcepool.status.work.status_reader import ReasonsMixin, StatusReader
 from resourcepool.waiting.models import Ticket
 
 
 @dataclass(frozen=True, slots=True)
-class ElectionStatus(Explained):
+class ElectionStatus(ReasonsMixin):
     """The state of one election; times in seconds.
 
     Attributes:
@@ -33,7 +34,7 @@ class ElectionStatus(Explained):
     standbys: int
 
     def reasons(self) -> Iterator[str]:
-        """See ``Explained``."""
+        """See ``ReasonsMixin``."""
         if not self.leader and not self.standbys:
             yield _("nobody leads it, and nobody stands by")
 
@@ -43,7 +44,7 @@ def _annotated(rows: Any) -> Any:
 
 
 def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[ElectionStatus]:
-    line = Ticket.objects.using(connection.alias).for_rows_of(Leadership).waiting().order_by()
+    line = Ticket.objects.using(connection.alias).for_rows_of(ElectionRow).waiting().order_by()
     asked = line.filter(selector__in=[selector(row.pk) for row in rows]).values_list("selector")
     standbys = dict(asked.annotate(Count("pk")))
     return [_status(row, standbys.get(selector(row.pk), 0)) for row in rows]
@@ -61,4 +62,4 @@ def _status(row: Any, standbys: int) -> ElectionStatus:
     )
 
 
-ELECTIONS = Places(Leadership, _annotated, _read, word="election")
+ELECTIONS = StatusReader(ElectionRow, _annotated, _read, word="election")

@@ -14,11 +14,11 @@ from resourcepool.dialect import DbNow
 from resourcepool.leases import verbs
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.selectors import selectable
-from resourcepool.resources.state import State, standing_of
-from resourcepool.status.holders import beginning_of_outer, is_history_beside
-from resourcepool.status.reading import together
+from resourcepool.resources.state import State, state_details
+from resourcepool.status.holders import acquisition_of_outer_row, shares_history_database
+from resourcepool.status.snapshots import fetch_union
 
-MOST = 1_000  # cells of one pool
+MAX_CELLS = 1_000  # cells of one pool
 
 COLUMNS = ("in_service", "status", "holder", "reason", "busy_before", "until")
 
@@ -46,19 +46,21 @@ class Cell:
 def grid(models: Sequence[Any]) -> dict[str, list[Cell]]:
     """Return {label: a cell for each resource, in the order of their keys}: one query for each database.
 
-    It reads every row: use it only for pools of up to ``MOST``. A pool that cannot be read has no cells.
+    It reads every row: use it only for pools of up to ``MAX_CELLS``. A pool that cannot be read has no cells.
     """
     cells: dict[str, list[Cell]] = {model._meta.label: [] for model in models}
     for using in sorted({model.pool.using for model in models}):
         for label, *told in _rows([model for model in models if model.pool.using == using]):
             cells[label].append(_cell(*told))
-    return {label: sorted(of, key=lambda cell: (len(cell.pk), cell.pk))[:MOST] for label, of in cells.items()}
+    return {
+        label: sorted(of, key=lambda cell: (len(cell.pk), cell.pk))[:MAX_CELLS] for label, of in cells.items()
+    }
 
 
 def _rows(models: Sequence[Any]) -> list[Any]:
-    rows = together(models, _rows_of)
+    rows = fetch_union(models, _rows_of)
     if rows is None:
-        rows = [row for model in models for row in together([model], _rows_of) or ()]
+        rows = [row for model in models for row in fetch_union([model], _rows_of) or ()]
     return rows
 
 
@@ -86,14 +88,14 @@ def _name(model: Any) -> Any:
 
 def _since(model: Any) -> Any:
     """Return the expression of a lease's acquisition time; NULL if the history is in another database."""
-    if not is_history_beside(model):
+    if not shares_history_database(model):
         return Value(None, DateTimeField())
-    return Subquery(beginning_of_outer(model).values("at")[:1])
+    return Subquery(acquisition_of_outer_row(model).values("at")[:1])
 
 
 def _cell(pk: str, name: str, now: datetime.datetime, since: datetime.datetime | None, *columns: Any) -> Cell:
     row = SimpleNamespace(**dict(zip(COLUMNS, columns, strict=True)))
-    standing = standing_of(row, now)
+    standing = state_details(row, now)
     state = standing.state
     is_held = state in (State.LEASED, State.DRAINING)
     # It was put in quarantine while leased, and the lease has ended.

@@ -15,8 +15,8 @@ from resourcepool.database.retry import retrying
 from resourcepool.history.models import Event
 from resourcepool.leases.lock_holders import Locked, lockers
 from resourcepool.resources.queryset import ResourceQuerySet
-from resourcepool.signals import What
-from resourcepool.status.reading import Until, duration, fetched, of_each
+from resourcepool.signals import EventKind
+from resourcepool.status.snapshots import Until, duration, fetch_all, read_each
 
 MOST_LOCKED = 100  # expired leases whose rows are checked for locks
 DEFAULT_NAME = "^[^/]*/[0-9]+/[^/]*/[^/]*$"  # of a holder: host/pid/thread/number
@@ -66,7 +66,7 @@ def renewal(ttl: float | None, expires_in: float) -> Renewal | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class ActiveLease:
     """One running lease.
 
     Attributes:
@@ -88,9 +88,9 @@ class Holding:
     pid: int
 
 
-def holdings(
+def active_leases(
     model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = (), limit: int = 100
-) -> list[Holding]:
+) -> list[ActiveLease]:
     """Return up to ``limit`` running leases of this pool, the next to expire first.
 
     Args:
@@ -98,26 +98,26 @@ def holdings(
         host: only leases of processes on this host: see ``on_host``.
         pks: only these resources.
     """
-    rows = running(model, holder=holder, host=host, pks=pks)
+    rows = leased_rows(model, holder=holder, host=host, pks=pks)
     found = list(rows.annotate(left=Until("busy_before")).order_by("busy_before", "pk")[:limit])
-    begun = beginnings(model, [(row.pk, row.fence) for row in found])
+    begun = acquisitions(model, [(row.pk, row.fence) for row in found])
     return [_holding(row, begun.get((str(row.pk), row.fence))) for row in found]
 
 
-def running(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> ResourceQuerySet:
-    """Return the resources under the running leases that ``holdings`` lists."""
+def leased_rows(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> ResourceQuerySet:
+    """Return the resources under the running leases that ``active_leases`` lists."""
     rows = ResourceQuerySet(model=model, using=model.pool.using).held()
     return _of(rows, holder, host, pks)
 
 
 def locked(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> list[Locked]:
-    """Return the most recently expired leases whose rows are still locked; arguments as for ``running``.
+    """Return the most recently expired leases whose rows are still locked; arguments as for ``leased_rows``.
 
     Usually the holder is inside ``guard``; nobody gets the row before that transaction ends.
     """
     rows = ResourceQuerySet(model=model, using=model.pool.using).expired()
     last = _of(rows, holder, host, pks).order_by("-busy_before").values_list("pk", flat=True)
-    return lockers(model.pool.using, model, fetched(last[:MOST_LOCKED]))
+    return lockers(model.pool.using, model, fetch_all(last[:MOST_LOCKED]))
 
 
 def _of(rows: ResourceQuerySet, holder: str, host: str, pks: Iterable[Any]) -> ResourceQuerySet:
@@ -136,21 +136,23 @@ def on_host(rows: Any, host: str) -> Any:
     A history in another database than the pool cannot be used: then the name alone counts.
     """
     on_it: Any = Q(holder__startswith=f"{host}/")
-    if is_history_beside(rows.model):  # for default names it would say the same, at some cost
-        on_it |= ~Q(holder__regex=DEFAULT_NAME) & Exists(beginning_of_outer(rows.model).filter(host=host))
+    if shares_history_database(rows.model):  # for default names it would say the same, at some cost
+        on_it |= ~Q(holder__regex=DEFAULT_NAME) & Exists(acquisition_of_outer_row(rows.model).filter(host=host))
     return rows.filter(on_it)
 
 
-def is_history_beside(model: Any) -> bool:
+def shares_history_database(model: Any) -> bool:
     """Tell whether one statement can read the pool of ``model`` and the history."""
     return bool(router.db_for_read(Event) == model.pool.using)
 
 
-def beginning_of_outer(model: Any) -> Any:
+def acquisition_of_outer_row(model: Any) -> Any:
     """Return the acquisition of the outer row's lease, for a subquery; found by index."""
     events = Event.objects.using(model.pool.using).order_by()
     key = _as_text(model._meta.pk, connections[model.pool.using])
-    return events.filter(pool=model._meta.label_lower, row=key, fence=OuterRef("fence"), what=What.ACQUIRED)
+    return events.filter(
+        pool=model._meta.label_lower, row=key, fence=OuterRef("fence"), what=EventKind.ACQUIRED
+    )
 
 
 def _as_text(key: Any, connection: Any) -> Any:
@@ -162,22 +164,22 @@ def _as_text(key: Any, connection: Any) -> Any:
     return Concat(first, *(one for part in rest for one in (Value("-"), part)))
 
 
-def counts(
+def lease_counts(
     models: Iterable[Any], *, holder: str = "", host: str = "", pks: Iterable[Any] = ()
 ) -> dict[Any, int]:
-    """Return {model: how many leases ``running`` has} for the pools that have any.
+    """Return {model: how many leases ``leased_rows`` has} for the pools that have any.
 
     A pool whose table does not exist yet has none; raises NotMigrated when no pool has a table.
     """
 
     def count(model: Any) -> int:
-        rows = running(model, holder=holder, host=host, pks=pks)
+        rows = leased_rows(model, holder=holder, host=host, pks=pks)
         return retrying(connections[model.pool.using], rows.count)
 
-    return {model: found for model, found in of_each(models, count).items() if found}
+    return {model: found for model, found in read_each(models, count).items() if found}
 
 
-def beginnings(model: Any, grants: list[tuple[Any, int]]) -> dict[tuple[str, int], Event]:
+def acquisitions(model: Any, grants: list[tuple[Any, int]]) -> dict[tuple[str, int], Event]:
     """Return {(row, fence): the event of its acquisition} as far as the history knows."""
     if not grants:
         return {}
@@ -186,15 +188,15 @@ def beginnings(model: Any, grants: list[tuple[Any, int]]) -> dict[tuple[str, int
         pool=model._meta.label_lower,
         row__in={str(pk) for pk, _ in grants},
         fence__in={fence for _, fence in grants},
-        what=What.ACQUIRED,
+        what=EventKind.ACQUIRED,
     )
     return {(event.row, event.fence): event for event in begun.order_by("pk")}
 
 
-def _holding(row: Any, event: Event | None) -> Holding:
-    host, pid = origin(row.holder)
+def _holding(row: Any, event: Event | None) -> ActiveLease:
+    host, pid = host_and_pid(row.holder)
     expires_in = max(0.0, row.left)
-    return Holding(
+    return ActiveLease(
         row=row,
         holder=row.holder,
         fence=row.fence,
@@ -207,7 +209,7 @@ def _holding(row: Any, event: Event | None) -> Holding:
     )
 
 
-def origin(holder: str) -> tuple[str, int]:
+def host_and_pid(holder: str) -> tuple[str, int]:
     """Return host and process id from a holder's default name ("host/pid/thread/number"), or "" and 0."""
     host, pid, *_rest = holder.split("/") if re.match(DEFAULT_NAME, holder) else ("", "0")
     return host, int(pid)

@@ -6,7 +6,7 @@ from django.db import connections, router
 
 from resourcepool.jobs import Job
 from resourcepool.leases import verbs
-from resourcepool.status.reading import Since, Until, fetched
+from resourcepool.status.snapshots import Since, Until, fetch_all
 
 MOST = 200
 
@@ -35,5 +35,5 @@ def jobs() -> dict[str, JobStatus]:
     rows = rows.annotate(left=Until("busy_before"), done=Since("done_at"), failed=Since("failed_at"))
     return {
         row.name: JobStatus(row.name, row.done, row.failed, row.result, row.holder if row.left > 0 else "")
-        for row in fetched(rows[:MOST])
+        for row in fetch_all(rows[:MOST])
     }

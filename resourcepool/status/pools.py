@@ -11,8 +11,8 @@ from resourcepool.dialect import DbNow
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.resources.registry import resource_models
-from resourcepool.resources.state import PUT_AWAY, State, Status, Verdict, state
-from resourcepool.status.reading import Since, Until, fetched, together
+from resourcepool.resources.state import OUT_OF_SERVICE_STATES, State, Status, Verdict, state
+from resourcepool.status.snapshots import Since, Until, fetch_all, fetch_union
 from resourcepool.waiting.models import Ticket
 
 FLAGS = ("in_service", "status", "n_busy", "n_held", "n_parked")  # the columns that decide the state
@@ -45,7 +45,7 @@ class PoolStatus:
     unchecked: int = 0
     oldest_check: float | None = None
     passed_over: float | None = None
-    trouble: str = ""
+    error: str = ""
 
     ALSO: ClassVar = ("total", "utilisation")
 
@@ -79,7 +79,7 @@ def pools(models: Sequence[Any] | None = None) -> list[PoolStatus]:
     found: dict[str, PoolStatus] = {}
     for using in {model.pool.using for model in models}:
         beside = [model for model in models if model.pool.using == using]
-        lines, groups = _lines(using), together(beside, _groups_of)
+        lines, groups = _lines(using), fetch_union(beside, _groups_of)
         for model in beside:
             label, line = model._meta.label, lines.get(model._meta.label_lower, (0, 0.0))
             own = None if groups is None else [one for one in groups if one["n_pool"] == label]
@@ -102,7 +102,7 @@ def in_state(state: State) -> Q:
         State.DRAINING: Q(in_service=False) & busy & held,
         State.RESERVED: put_away & Q(status=Status.RESERVED),
         State.RETIRED: put_away & Q(status=Status.RETIRED),
-        State.OUT: put_away & ~Q(status__in=tuple(PUT_AWAY)),
+        State.OUT: put_away & ~Q(status__in=tuple(OUT_OF_SERVICE_STATES)),
     }[state]
 
 
@@ -110,9 +110,9 @@ def _status(model: Any, waiters: int, oldest_wait: float, groups: list[Any] | No
     label, title = model._meta.label, str(model._meta.verbose_name_plural)
     if groups is None:
         try:
-            groups = fetched(_groups_of(model))
+            groups = fetch_all(_groups_of(model))
         except ResourcePoolError as error:
-            return PoolStatus(label, title, trouble=str(error))
+            return PoolStatus(label, title, error=str(error))
     counts = dict.fromkeys(State, 0)
     for one in groups:
         counts[state(*(one[flag] for flag in FLAGS))] += one["n_rows"]
@@ -169,7 +169,7 @@ def _whether(condition: Q) -> Any:
 def _lines(using: str) -> dict[str, tuple[int, float]]:
     """Return {pool: (number of waiters, seconds for which the first has waited)}."""
     lines = Ticket.objects.using(using).waiting().order_by().values_list("pool")
-    found = fetched(lines.annotate(waiters=Count("pk"), waited=Since(Min("asked_at"))))
+    found = fetch_all(lines.annotate(waiters=Count("pk"), waited=Since(Min("asked_at"))))
     return {pool: (waiters, waited) for pool, waiters, waited in found}
 
 

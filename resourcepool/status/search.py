@@ -11,11 +11,11 @@ from django.db.models import CharField, IntegerField, Q
 
 from resourcepool.proxies.address import address
 from resourcepool.proxies.fields import BadField
-from resourcepool.resources.registry import everything
+from resourcepool.resources.registry import all_resources
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.tags import TagsField
-from resourcepool.status.holders import origin
-from resourcepool.status.reading import fetched, of_each
+from resourcepool.status.holders import host_and_pid
+from resourcepool.status.snapshots import fetch_all, read_each
 from resourcepool.waiting.models import Ticket
 
 _WORDS = re.compile(r"\[[^\]]*\]|[^\s/@:\[\]]+")
@@ -49,11 +49,11 @@ def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
         (_loosely, Q(holder__icontains=text)),
     ):
         read = partial(_in_one, text=text, of_rows=of_rows, of_holders=of_holders, limit=limit)
-        found = of_each(models, read).values()
+        found = read_each(models, read).values()
         rows = [row for some, _ in found for row in some]
         names = {name for _, some in found for name in some}
         if rows or names:
-            is_process = of_holders is is_part_of and not rows and origin(f"{whole}//")[0]
+            is_process = of_holders is is_part_of and not rows and host_and_pid(f"{whole}//")[0]
             has_more = len(rows) > limit or len(names) > limit
             return Matches(rows[:limit], sorted(names)[:limit], has_more, whole if is_process else "")
     return Matches()
@@ -67,13 +67,13 @@ def named(model: Any, text: str) -> Q | None:
 
 
 def _in_one(model: Any, *, text: str, of_rows: Any, of_holders: Q, limit: int) -> tuple[list[Any], set[str]]:
-    rows, names = everything(model), set[str]()
+    rows, names = all_resources(model), set[str]()
     tickets = Ticket.objects.using(model.pool.using).filter(is_waiting=True).for_rows_of(model)
     for some in (rows, tickets):
         held = some.held().filter(of_holders).order_by("holder").values_list("holder", flat=True)
-        names.update(fetched(held.distinct()[: limit + 1]))
+        names.update(fetch_all(held.distinct()[: limit + 1]))
     condition = of_rows(model, text)
-    return [] if condition is None else fetched(rows.filter(condition).order_by("pk")[: limit + 1]), names
+    return [] if condition is None else fetch_all(rows.filter(condition).order_by("pk")[: limit + 1]), names
 
 
 def without_password(text: str) -> str:

@@ -11,25 +11,25 @@ from django.utils.translation import gettext_noop
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
-from resourcepool.events import shown
+from resourcepool.events import localized
 from resourcepool.history.models import Event
 from resourcepool.leases.lock_holders import Locked, lockers
-from resourcepool.resources.registry import everything
-from resourcepool.resources.state import State, Status, standing_of, state_of
-from resourcepool.signals import What
-from resourcepool.status.holders import Holding, counts, holdings
-from resourcepool.status.locks.of_holder import HeldName, held_by, processes
-from resourcepool.status.reading import Since, Until, duration, fetched
-from resourcepool.status.waiting import Waiting, waiting
+from resourcepool.resources.registry import all_resources
+from resourcepool.resources.state import State, Status, state_details, state_of
+from resourcepool.signals import EventKind
+from resourcepool.status.holders import ActiveLease, active_leases, lease_counts
+from resourcepool.status.locks.held_by_process import HeldName, held_by, processes
+from resourcepool.status.snapshots import Since, Until, duration, fetch_all
+from resourcepool.status.waiters import WaiterStatus, waiters_of
 
 ENDINGS = (
-    What.RELEASED,
-    What.HANDED_OVER,
-    What.LOST,
-    What.EXPIRED,
-    What.FREED,
-    What.FIXED,
-    What.QUARANTINED,
+    EventKind.RELEASED,
+    EventKind.HANDED_OVER,
+    EventKind.LOST,
+    EventKind.EXPIRED,
+    EventKind.REVOKED,
+    EventKind.FIXED,
+    EventKind.QUARANTINED,
 )
 LAST = 5  # endings shown
 LEAVES = gettext_noop("It leaves service when its lease ends: %s.")
@@ -46,7 +46,7 @@ class Ending:
 
     at: datetime.datetime
     age: float
-    what: What
+    what: EventKind
     fence: int
     holder: str
     actor: str
@@ -57,7 +57,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class ResourceExplanation:
     """One resource at one moment of the database's clock; times in seconds.
 
     Attributes:
@@ -66,7 +66,7 @@ class Resource:
         lease: the running one; None: there is none.
         busy_for: until its lease, rest or quarantine ends; 0: none runs.
         back_in: until it returns to service by itself; None: no such time is set.
-        checked: since its last validity check; None: never.
+        checked: since its last health check; None: never.
         endings: of its last leases, the last one first, as far as the history knows.
         locked: the session that locks its row, usually its holder's inside ``guard``; None: none, or unknown.
     """
@@ -74,7 +74,7 @@ class Resource:
     pool: str
     row: Any
     state: State
-    lease: Holding | None
+    lease: ActiveLease | None
     busy_for: float
     back_in: float | None
     checked: float | None
@@ -83,26 +83,26 @@ class Resource:
     fence: int = 0
     verdict: str = ""
 
-    ALSO: ClassVar = ("because", "reason")
+    ALSO: ClassVar = ("explanation", "reason")
 
     @property
     def reason(self) -> str:
         """The reason with which it was put away; "" after the end."""
-        return standing_of(self.row, self.row.db_now).reason
+        return state_details(self.row, self.row.db_now).reason
 
     @property
-    def because(self) -> str:
+    def explanation(self) -> str:
         """Why it is available or not, in one or two sentences."""
         if self.locked and self.state is State.FREE:
             text = _(
                 "Its last lease, of %(holder)s, ran out, but nobody gets it while its row is locked: %(locked)s"
             )
-            return str(text % {"holder": self.row.holder, "locked": shown(self.locked)})
-        return f"{_standing(self)} {shown(self.locked)}" if self.locked else _standing(self)
+            return str(text % {"holder": self.row.holder, "locked": localized(self.locked)})
+        return f"{_standing(self)} {localized(self.locked)}" if self.locked else _standing(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class HolderExplanation:
     """What a holder, or all of a process, has and waits for; up to ``limit`` of each.
 
     Attributes:
@@ -112,19 +112,19 @@ class Holder:
     """
 
     holder: str
-    leases: list[Holding]
-    waits: list[Waiting]
+    leases: list[ActiveLease]
+    waits: list[WaiterStatus]
     leases_total: int = 0
     holds: Sequence[HeldName] = ()
 
 
-def resource(row: Any) -> Resource:
+def resource(row: Any) -> ResourceExplanation:
     """Return the state of ``row`` and the endings of its last leases; raises its model's ``DoesNotExist``."""
     model, now = type(row), _read(row)
     state = state_of(now, now.db_now)
     stuck = lockers(model.pool.using, model, [now.pk]) if now.holder else []
-    held = holdings(model, pks=[now.pk], limit=1) if state in (State.LEASED, State.DRAINING) else []
-    return Resource(
+    held = active_leases(model, pks=[now.pk], limit=1) if state in (State.LEASED, State.DRAINING) else []
+    return ResourceExplanation(
         pool=model._meta.label,
         row=now,
         state=state,
@@ -139,36 +139,38 @@ def resource(row: Any) -> Resource:
     )
 
 
-def holder(name: str, models: Sequence[Any], limit: int = 20, *, threads: Sequence[str] = ()) -> Holder:
+def holder(
+    name: str, models: Sequence[Any], limit: int = 20, *, threads: Sequence[str] = ()
+) -> HolderExplanation:
     """Return the leases and waiters of exactly this holder in the pools of ``models``.
 
     Args:
         threads: the holders of the process that ``name`` is then: "host/pid".
     """
     whose: Any = {"host" if threads else "holder": name}
-    total = counts(models, **whose)
-    leases = [one for model in total for one in holdings(model, **whose, limit=limit)]
-    waits = [one for model in models for each in threads or [name] for one in waiting(model, each, limit)]
+    total = lease_counts(models, **whose)
+    leases = [one for model in total for one in active_leases(model, **whose, limit=limit)]
+    waits = [one for model in models for each in threads or [name] for one in waiters_of(model, each, limit)]
     holds = held_by(processes(name)) if threads else []
-    return Holder(name, leases[:limit], waits[:limit], sum(total.values()), holds[:limit])
+    return HolderExplanation(name, leases[:limit], waits[:limit], sum(total.values()), holds[:limit])
 
 
 def endings(row: Any) -> list[Ending]:
     """Return the endings of the last leases of ``row``, the last one first, as far as the history knows."""
     ended = Event.objects.using(router.db_for_read(Event)).of(row).filter(what__in=ENDINGS)
     events = ended.exclude(
-        what=What.QUARANTINED, holder=""
+        what=EventKind.QUARANTINED, holder=""
     ).with_age()  # an operator's quarantine ends no lease
-    return [_ending(event) for event in fetched(events.order_by("-fence", "-pk")[:LAST])]
+    return [_ending(event) for event in fetch_all(events.order_by("-fence", "-pk")[:LAST])]
 
 
 def _ending(event: Event) -> Ending:
     about = {field.name: getattr(event, field.name) for field in fields(Ending)}
-    return Ending(**{**about, "what": What(event.what)})
+    return Ending(**{**about, "what": EventKind(event.what)})
 
 
-def _standing(one: Resource) -> str:
-    row, reason = one.row, shown(one.row.reason) or _("no reason given")
+def _standing(one: ResourceExplanation) -> str:
+    row, reason = one.row, localized(one.row.reason) or _("no reason given")
     match one.state:
         case State.FREE if row.holder:
             text = _(
@@ -197,7 +199,7 @@ def _standing(one: Resource) -> str:
     return f"{text % reason} {_return(one)}"
 
 
-def _return(one: Resource) -> str:
+def _return(one: ResourceExplanation) -> str:
     if one.back_in is not None:
         return _("Back by itself in %s.") % duration(one.back_in)
     command = f"manage.py resourcepool_drain {one.pool} {one.row.pk} --back"
@@ -206,7 +208,7 @@ def _return(one: Resource) -> str:
 
 def _read(row: Any) -> Any:
     model = type(row)
-    rows = everything(model).annotate(
+    rows = all_resources(model).annotate(
         db_now=DbNow(),
         db_left=Until("busy_before"),
         db_back=Until("until"),

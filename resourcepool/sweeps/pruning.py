@@ -19,10 +19,13 @@ from resourcepool.history.models import Event, Sample
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.short_transactions import briefly
-from resourcepool.locks.base import UNUSED
-from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
-from resourcepool.locks.models import Mutex, Notification, RWLockPermit, SemaphorePermit
+from resourcepool.leases.short_transactions import run_short_transaction
+from resourcepool.locks.base import UNUSED_AFTER
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Subscription
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.locks.models import Notification, RWLockPermit, SemaphorePermit
 from resourcepool.queues.models import Move
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.models import Task
@@ -30,8 +33,8 @@ from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.waiting.models import Ticket, line_name
 
 BATCH = 1_000  # rows removed in one transaction, which so is short
-UNDER_WAY = 600.0  # seconds for which a running rebuild still needs finished tasks
-GONE = 60.0  # seconds after which an expired subscriber without a name is removed
+REBUILD_GRACE = 600.0  # seconds for which a running rebuild still needs finished tasks
+GONE_AFTER = 60.0  # seconds after which an expired subscriber without a name is removed
 YEAR = 366 * options.DAY
 
 # {model: (column of the owner, which says how long finished ones are kept; states that no operator has to look at;
@@ -39,11 +42,11 @@ YEAR = 366 * options.DAY
 FINISHED: dict[Any, tuple[str, Collection[str], float]] = {
     Task: ("stream", (Task.State.DONE, Task.State.SKIPPED, Task.State.DISCARDED), 0.0),
     Timer: ("topic", (Timer.State.DONE, Timer.State.CANCELLED, Timer.State.DISCARDED), 0.0),
-    DispenserTask: ("dispenser", (DispenserTask.State.DONE, DispenserTask.State.DISCARDED), UNDER_WAY),
+    DispenserTask: ("dispenser", (DispenserTask.State.DONE, DispenserTask.State.DISCARDED), REBUILD_GRACE),
 }
 
-NAMED: tuple[Any, ...] = (Mutex, Notification)
-PERMITS: tuple[Any, ...] = (RWLockPermit, SemaphorePermit)
+NAMED_MODELS: tuple[Any, ...] = (LockRow, Notification)
+PERMIT_MODELS: tuple[Any, ...] = (RWLockPermit, SemaphorePermit)
 
 Find = Callable[[LeaseQuerySet, str], Sequence[Any]]
 Remove = Callable[[LeaseQuerySet, Sequence[Any]], int]
@@ -81,13 +84,13 @@ def prune_finished(lease: Lease | None = None) -> int:
 
 def prune_channels(lease: Lease | None = None) -> int:
     """Remove messages that are too old, the oldest of too many, and dead subscribers; returns how many."""
-    removed = _remove(Subscription, lease, is_durable=False, busy_before__lt=DbLater(-GONE))
-    using = router.db_for_write(Broadcast)
-    rows = Broadcast.objects.using(using).values_list("pk", "last", "kept", "kept_count")
+    removed = _remove(Subscription, lease, is_durable=False, busy_before__lt=DbLater(-GONE_AFTER))
+    using = router.db_for_write(ChannelRow)
+    rows = ChannelRow.objects.using(using).values_list("pk", "last", "kept", "kept_count")
     for name, last, kept, count in retrying(connections[using], lambda: list(rows)):
         of_channel = {"channel_id": name}
-        removed += _remove(BroadcastMessage, lease, **of_channel, published_at__lt=DbLater(-kept))
-        removed += _remove(BroadcastMessage, lease, **of_channel, number__lte=last - count)
+        removed += _remove(MessageRow, lease, **of_channel, published_at__lt=DbLater(-kept))
+        removed += _remove(MessageRow, lease, **of_channel, number__lte=last - count)
     return removed
 
 
@@ -118,7 +121,7 @@ def _remove(model: Any, lease: Lease | None, still: Q = Q(), **old: Any) -> int:
         # By primary key: a range on another index would lock rows that are being added.
         pks = retrying(connection, lambda: list(rows.filter(still, **old).values_list("pk", flat=True)[:BATCH]))
         # Locked rows are removed next time.
-        found = briefly(using, partial(_delete_unlocked, rows.filter(still), pks)) if pks else 0
+        found = run_short_transaction(using, partial(_delete_unlocked, rows.filter(still), pks)) if pks else 0
         if not found:
             return removed
         removed += found
@@ -141,9 +144,9 @@ def remove_unused_names(lease: Lease | None = None) -> int:
         lease: of the job; when it is lost, LeaseLost is raised.
     """
     removed = 0
-    for model in NAMED:
+    for model in NAMED_MODELS:
         removed += _sweep(lease, _all(model), _unused_rows, _remove_rows)
-    for model in PERMITS:
+    for model in PERMIT_MODELS:
         removed += _sweep(lease, _all(model).filter(name=""), _unused_rows, _remove_rows)  # no permits
         removed += _sweep(lease, _all(model), _unused_names, _remove_names)
     return removed
@@ -163,17 +166,17 @@ def _sweep(lease: Lease | None, rows: LeaseQuerySet, find: Find, remove: Remove)
             return removed
         # MariaDB may scan a small table to delete rows by key, and so meet locked ones: they are left for next time.
         with contextlib.suppress(RowLocked):
-            removed += briefly(rows.db, partial(remove, rows, found))
+            removed += run_short_transaction(rows.db, partial(remove, rows, found))
         after = found[-1]
 
 
 def _unused_rows(rows: LeaseQuerySet, after: str) -> Sequence[Any]:
-    unused = rows.filter(pk__gt=after, busy_before__lt=DbLater(-UNUSED)).order_by("pk")
+    unused = rows.filter(pk__gt=after, busy_before__lt=DbLater(-UNUSED_AFTER)).order_by("pk")
     return list(unused.values_list("pk", flat=True)[:BATCH])
 
 
 def _remove_rows(rows: LeaseQuerySet, pks: Sequence[Any]) -> int:
-    unused = _unlocked(rows.filter(pk__in=pks, busy_before__lt=DbLater(-UNUSED)))
+    unused = _unlocked(rows.filter(pk__in=pks, busy_before__lt=DbLater(-UNUSED_AFTER)))
     free = list(unused.values_list("pk", flat=True))
     awaited = _awaited(rows, {rows.model.name_of(pk) for pk in free})
     return _delete(rows, [pk for pk in free if rows.model.name_of(pk) not in awaited])
@@ -184,7 +187,7 @@ def _unused_names(rows: LeaseQuerySet, after: str) -> Sequence[Any]:
     out = Count("pk", filter=Q(in_service=False))
     each = names.annotate(there=Count("pk"), last=Max("busy_before"), out=out)
     found, total = list[Any](), 0
-    for name, there, *_ in each.filter(last__lt=DbLater(-UNUSED), out=0)[:BATCH]:
+    for name, there, *_ in each.filter(last__lt=DbLater(-UNUSED_AFTER), out=0)[:BATCH]:
         total += there
         if found and total > BATCH:
             break
@@ -200,7 +203,7 @@ def _remove_names(rows: LeaseQuerySet, names: Sequence[Any]) -> int:
     )  # rows locked by others included
     mine: dict[str, list[Any]] = defaultdict(list)
     for pk, name, in_service, micros in locked:
-        if in_service and micros < -UNUSED * 1_000_000:
+        if in_service and micros < -UNUSED_AFTER * 1_000_000:
             mine[name].append(pk)
     whole = {name: pks for name, pks in mine.items() if len(pks) == there[name]}
     awaited = _awaited(rows, whole)

@@ -9,11 +9,11 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import read_clock
 from resourcepool.history.models import Event, Sample
 from resourcepool.resources.state import State
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from resourcepool.status.pools import PoolStatus, pools
 
 MINUTE = datetime.timedelta(minutes=1)
-ENDINGS = (What.LOST, What.EXPIRED)
+LEASE_LOSSES = (EventKind.LOST, EventKind.EXPIRED)
 
 
 def take_samples() -> int:
@@ -24,7 +24,7 @@ def take_samples() -> int:
     minute = now.replace(second=0, microsecond=0) - MINUTE
     there = Sample.objects.using(using).filter(minute=minute)
     known = set(retrying(connection, lambda: list(there.values_list("pool", flat=True))))
-    standing = {pool.label.lower(): pool for pool in pools() if not pool.trouble}
+    standing = {pool.label.lower(): pool for pool in pools() if not pool.error}
     labels = [label for label in standing if label not in known]
     happened = retrying(connection, lambda: _happened(using, labels, minute))
     samples = [_sample(standing[label], minute, *happened.get(label, (0, 0))) for label in labels]
@@ -46,9 +46,9 @@ def _happened(using: str, labels: list[str], minute: datetime.datetime) -> dict[
     within = events.filter(pool__in=labels, at__gte=minute, at__lt=minute + MINUTE)
     same_lease = events.filter(pool=OuterRef("pool"), row=OuterRef("row"), fence=OuterRef("fence"))
     # A lease that its holder lost and others found expired counts once, at its first event.
-    told_before = same_lease.filter(what__in=ENDINGS, pk__lt=OuterRef("pk"))
+    told_before = same_lease.filter(what__in=LEASE_LOSSES, pk__lt=OuterRef("pk"))
     acquired = _by_pool(within.acquisitions())
-    ended = _by_pool(within.filter(~Exists(told_before), what__in=ENDINGS))
+    ended = _by_pool(within.filter(~Exists(told_before), what__in=LEASE_LOSSES))
     return {pool: (acquired.get(pool, 0), ended.get(pool, 0)) for pool in acquired.keys() | ended.keys()}
 
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_noop as _
 from resourcepool.database.retry import retrying
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden
-from resourcepool.validity.rules import intervals
+from resourcepool.health_checks.check_settings import check_intervals
 
 MINUTE = 60  # seconds
 NOTE = "By resourcepool_beat --install, every {every} s. What you change here is kept."
@@ -48,15 +48,15 @@ class EntryAction(StrEnum):
     REMOVE = "remove"  # its check is no longer in the settings
 
 
-def wanted() -> list[Entry]:
-    """Return the entries that should exist: sweep, statistics, pruning, and each pool's validity check."""
+def desired_entries() -> list[Entry]:
+    """Return the entries that should exist: sweep, statistics, pruning, and each pool's health check."""
     return [
         Entry("resourcepool: sweep", "resourcepool.sweep", MINUTE),
         Entry("resourcepool: statistics", "resourcepool.refresh_statistics", MINUTE),
         Entry("resourcepool: prune history", "resourcepool.prune_history", 10 * MINUTE),
         *(
             Entry(f"resourcepool: check {label}", "resourcepool.check_validity", every, (label,))
-            for label, every in sorted(intervals().items())
+            for label, every in sorted(check_intervals().items())
         ),
     ]
 
@@ -83,7 +83,7 @@ def _is_ours(found: InstalledEntry) -> bool:
     return found.is_enabled and found.note == NOTE.format(every=found.every)
 
 
-def found() -> dict[str, InstalledEntry]:
+def installed_entries() -> dict[str, InstalledEntry]:
     """Return our entries in django-celery-beat.
 
     Raises:

@@ -11,11 +11,11 @@ from resourcepool.dialect import DbLater
 from resourcepool.exceptions import RowLocked
 from resourcepool.jobs import PRUNE
 from resourcepool.leases.lease import Lease
-from resourcepool.queues import moving
-from resourcepool.queues.models import Server, TaskType
+from resourcepool.queues import reassignment
+from resourcepool.queues.models import QueueGroup, Server
 from resourcepool.queues.queries import using_of_queues
 
-GONE = 3_600.0  # seconds after which a server is not expected to come back, as after an outage
+GONE_AFTER = 3_600.0  # seconds after which a server is not expected to come back, as after an outage
 
 
 def remove_gone_servers(lease: Lease | None = None) -> int:
@@ -28,17 +28,17 @@ def remove_gone_servers(lease: Lease | None = None) -> int:
         lease: of the job; when it is lost, LeaseLost is raised.
     """
     using = using_of_queues()
-    servers = Server.objects.using(using).filter(task_type=OuterRef("pk"))
-    lately = servers.filter(busy_before__gte=DbLater(-GONE))
-    left = TaskType.objects.using(using).filter(Exists(servers), ~Exists(lately)).values_list("pk", flat=True)
+    servers = Server.objects.using(using).filter(queue_group=OuterRef("pk"))
+    lately = servers.filter(busy_before__gte=DbLater(-GONE_AFTER))
+    left = QueueGroup.objects.using(using).filter(Exists(servers), ~Exists(lately)).values_list("pk", flat=True)
     removed = 0
-    for task_type in retrying(connections[using], lambda: list(left)):
+    for queue_group in retrying(connections[using], lambda: list(left)):
         if lease is not None:
             lease.ensure_held()
-        rows = Server.objects.using(using).filter(task_type=task_type)
+        rows = Server.objects.using(using).filter(queue_group=queue_group)
         before = _count(rows)
-        with contextlib.suppress(RowLocked, TaskType.DoesNotExist):
-            moving.reassign(using, task_type, PRUNE, if_due=True)
+        with contextlib.suppress(RowLocked, QueueGroup.DoesNotExist):
+            reassignment.reassign(using, queue_group, PRUNE, if_due=True)
         removed += max(0, before - _count(rows))
     return removed
 

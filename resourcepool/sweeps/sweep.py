@@ -12,9 +12,9 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
 from resourcepool.elections.models import election_models
 from resourcepool.elections.term import Term
-from resourcepool.events import joined, say
+from resourcepool.events import joined, sentence_for
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.history.held import ran_out
+from resourcepool.history.durations import expired_durations
 from resourcepool.history.models import Event
 from resourcepool.history.recorder import recorder
 from resourcepool.jobs import PRUNE, STATISTICS, SWEEP, Job, run
@@ -23,19 +23,19 @@ from resourcepool.leases import verbs
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.queryset import ResourceQuerySet, end_leases
 from resourcepool.resources.registry import resource_models
-from resourcepool.signals import Fact, What, alarm_cleared, alarm_raised, tell
-from resourcepool.status.alarms import Alarm, Kind, alarms
+from resourcepool.signals import EventKind, RowEvent, alarm_cleared, alarm_raised, emit
+from resourcepool.status.alarms import Alarm, AlarmKind, alarms
 from resourcepool.sweeps.pruning import prune_channels, prune_finished, prune_history, remove_unused_names
 from resourcepool.sweeps.samples import take_samples
 from resourcepool.sweeps.servers import remove_gone_servers
 
 logger = logging.getLogger("resourcepool.alarms")
 
-ONE = {"leases_ran_out": "lease_ran_out", "alarms": "alarm", "samples": "sample"}
-MOST = 1_000  # rows, or events, of one pool in one sweep
+ONE = {"leases_expired": "lease_expired", "alarms": "alarm", "samples": "sample"}
+MAX_ROWS = 1_000  # rows, or events, of one pool in one sweep
 LOOK_BACK = 900.0  # seconds
 # A release straight to a waiter also raises the fence by one.
-TOLD = (What.EXPIRED, What.RELEASED, What.HANDED_OVER, What.FREED)
+END_EVENTS = (EventKind.EXPIRED, EventKind.RELEASED, EventKind.HANDED_OVER, EventKind.REVOKED)
 
 
 def sweep() -> str | None:
@@ -49,7 +49,7 @@ def sweep() -> str | None:
 
 def prune() -> str | None:
     """Remove old history, tasks, timers, names of locks, messages and dead servers; returns as ``sweep``."""
-    return run(PRUNE, lambda term: say("removed", count=_prune(term)))
+    return run(PRUNE, lambda term: sentence_for("removed", count=_prune(term)))
 
 
 def refresh_statistics() -> str | None:
@@ -63,22 +63,22 @@ def _prune(term: Term) -> int:
 
 
 def _counted(count: int, code: str) -> str:
-    return say(ONE.get(code, code) if count == 1 else code, count=count)
+    return sentence_for(ONE.get(code, code) if count == 1 else code, count=count)
 
 
 def _sweep(term: Term) -> str:
-    counts: dict[str, int] = {"returned": 0, "leases_ran_out": 0, "overtaken": 0}
+    counts: dict[str, int] = {"returned": 0, "leases_expired": 0, "overtaken": 0}
     broken: list[str] = []
     for model in [*resource_models(), *election_models()]:
         term.ensure_held()
         try:
             if issubclass(model, AbstractResource):
                 counts["returned"] += ResourceQuerySet(model=model, using=model.pool.using).return_due()
-            counts["leases_ran_out"] += clear_expired(model)
-            counts["overtaken"] += tell_overtaken(model)
+            counts["leases_expired"] += clear_expired(model)
+            counts["overtaken"] += report_overtaken(model)
         except ResourcePoolError as error:  # the other pools are swept all the same
-            broken.append(say("about", name=model._meta.label, why=str(error)))
-    counts["alarms"] = tell_alarms(term)
+            broken.append(sentence_for("about", name=model._meta.label, why=str(error)))
+    counts["alarms"] = report_alarms(term)
     return joined([joined([_counted(count, code) for code, count in counts.items()], "and"), *broken])
 
 
@@ -92,22 +92,22 @@ def clear_expired(model: Any) -> int:
     expired = verbs.rows_of(connection, model).expired().annotate(left=MicrosUntil("busy_before"))
     if issubclass(model, AbstractResource):
         expired = expired.filter(in_service__in=(True, False))  # all of them: the index begins with this column
-    rows = retrying(connection, lambda: list(expired.values_list("pk", "fence", "holder", "left")[:MOST]))
+    rows = retrying(connection, lambda: list(expired.values_list("pk", "fence", "holder", "left")[:MAX_ROWS]))
     if not rows:
         return 0
-    lasted = ran_out(model, [(pk, fence, -left / 1_000_000) for pk, fence, _holder, left in rows])
+    lasted = expired_durations(model, [(pk, fence, -left / 1_000_000) for pk, fence, _holder, left in rows])
     # Locked rows, such as those of holders inside ``guard``, are left for the next sweep. An expired lease is never
     # renewed: under the same fence it is still expired.
     skips = connection.features.has_select_for_update_skip_locked
-    cleared = end_leases(verbs.rows_of(connection, model), rows, skips=skips)
+    cleared = end_leases(verbs.rows_of(connection, model), rows, skip_locked=skips)
     for pk, fence, holder, left in cleared:
-        reason = say("found_late", seconds=round(-left / 1_000_000))
+        reason = sentence_for("found_late", seconds=round(-left / 1_000_000))
         seconds = lasted.get((pk, fence))
-        tell(Fact(What.EXPIRED, model, using, pk, fence, holder, reason, seconds=seconds))
+        emit(RowEvent(EventKind.EXPIRED, model, using, pk, fence, holder, reason, seconds=seconds))
     return len(cleared)
 
 
-def tell_overtaken(model: Any) -> int:
+def report_overtaken(model: Any) -> int:
     """Report leases without an end in the history whose row was granted again under the next fence; returns how many.
 
     A release raises the fence, so between two grants with consecutive fences there was none. After a grant in a
@@ -119,26 +119,26 @@ def tell_overtaken(model: Any) -> int:
     events = Event.objects.using(using).filter(pool=model._meta.label_lower)
     same_row = events.filter(row=OuterRef("row"))
     successor = same_row.acquisitions().filter(fence=OuterRef("fence") + 1)
-    told = same_row.filter(fence=OuterRef("fence"), what__in=TOLD)
-    begun = events.filter(what=What.ACQUIRED).since(LOOK_BACK)
+    told = same_row.filter(fence=OuterRef("fence"), what__in=END_EVENTS)
+    begun = events.filter(what=EventKind.ACQUIRED).since(LOOK_BACK)
     lost = begun.filter(Exists(successor), ~Exists(told)).order_by("pk")
-    found = retrying(connections[using], lambda: list(lost.values_list("row", "fence", "holder")[:MOST]))
+    found = retrying(connections[using], lambda: list(lost.values_list("row", "fence", "holder")[:MAX_ROWS]))
     for row, fence, holder in found:
-        tell(Fact(What.EXPIRED, model, using, row, fence, holder, say("acquired_since")))
+        emit(RowEvent(EventKind.EXPIRED, model, using, row, fence, holder, sentence_for("acquired_since")))
     recorder.flush()
     return len(found)
 
 
-def tell_alarms(term: Term) -> int:
+def report_alarms(term: Term) -> int:
     """Report alarms that began or ended since the last run of the job; returns how many there are."""
     connection = connections[term.using]
     row = verbs.rows_of(connection, Job).filter(pk=term.pk)
     known = _read(retrying(connection, row.values_list("memory", flat=True).first) or "")
     with translation.override("en"):  # as all logs, and to compare them with the known ones
-        found = [alarm for alarm in alarms() if alarm.kind is not Kind.SWEEP_STALE]
+        found = [alarm for alarm in alarms() if alarm.kind is not AlarmKind.SWEEP_STALE]
         now = {(alarm.kind.value, alarm.pool): alarm for alarm in found}
         raised = [now[which] for which in now.keys() - known.keys()]
-        cleared = [Alarm(Kind(which[0]), which[1], known[which]) for which in known.keys() - now.keys()]
+        cleared = [Alarm(AlarmKind(which[0]), which[1], known[which]) for which in known.keys() - now.keys()]
         for alarm in raised:
             logger.warning("%s", printable(alarm))  # others have written the names in it
         for alarm in cleared:
@@ -154,4 +154,4 @@ def tell_alarms(term: Term) -> int:
 
 def _read(memory: str) -> dict[tuple[str, str], str]:
     known: list[Any] = json.loads(memory) if memory else []
-    return {(kind, pool): text for kind, pool, text in known if kind in list(Kind)}
+    return {(kind, pool): text for kind, pool, text in known if kind in list(AlarmKind)}

@@ -2,41 +2,41 @@
 
 from typing import TYPE_CHECKING
 
-from resourcepool.lazy import lazily
+from resourcepool.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from resourcepool.taskqueue.consumer import Consumer
     from resourcepool.taskqueue.dispenser.bucket import TaskBucket, TaskRouter
     from resourcepool.taskqueue.dispenser.dispenser import Done, TaskDispenser
-    from resourcepool.taskqueue.dispenser.given import Assigned
     from resourcepool.taskqueue.dispenser.pool import TaskPool
-    from resourcepool.taskqueue.dispenser.putting import Rebuilt
+    from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
+    from resourcepool.taskqueue.dispenser.validation import Assigned
     from resourcepool.taskqueue.handlers import handler
     from resourcepool.taskqueue.models import Stream, Task
-    from resourcepool.taskqueue.running import GivenBack, RunningTask
-    from resourcepool.taskqueue.submitting import NewTask, Submitted, submit, submit_many
+    from resourcepool.taskqueue.running_task import GivenBack, RunningTask
+    from resourcepool.taskqueue.submission import NewTask, Submitted, submit, submit_many
 
 WHERE = {
-    "Assigned": "dispenser.given",
+    "Assigned": "dispenser.validation",
     "Consumer": "consumer",
     "Done": "dispenser.dispenser",
-    "GivenBack": "running",
-    "NewTask": "submitting",
-    "Rebuilt": "dispenser.putting",
-    "RunningTask": "running",
+    "GivenBack": "running_task",
+    "NewTask": "submission",
+    "Rebuilt": "dispenser.rebuild",
+    "RunningTask": "running_task",
     "Stream": "models",
-    "Submitted": "submitting",
+    "Submitted": "submission",
     "Task": "models",
     "TaskBucket": "dispenser.bucket",
     "TaskDispenser": "dispenser.dispenser",
     "TaskPool": "dispenser.pool",
     "TaskRouter": "dispenser.bucket",
     "handler": "handlers",
-    "submit": "submitting",
-    "submit_many": "submitting",
+    "submit": "submission",
+    "submit_many": "submission",
 }
 __all__ = ["Assigned", "Consumer", "Done", "GivenBack", "NewTask", "Rebuilt"]
 __all__ += ["RunningTask", "Stream", "Submitted", "Task", "TaskBucket", "TaskDispenser"]
 __all__ += ["TaskPool", "TaskRouter", "handler", "submit", "submit_many"]
 
-__getattr__ = lazily(__name__, WHERE)
+__getattr__ = lazy_getattr(__name__, WHERE)

@@ -16,32 +16,32 @@ from django.utils.translation import gettext_noop
 from resourcepool import dialect
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
-from resourcepool.events import Sentence, SentenceField, say
-from resourcepool.signals import Fact, What, tell
+from resourcepool.events import Sentence, SentenceField, sentence_for
+from resourcepool.signals import EventKind, RowEvent, emit
 
 MAX_OUTCOME = 2_000
-NAMED = 5  # existing names in an error
+MAX_NAMES = 5  # existing names in an error
 CHUNK = 1_000  # rows in a statement
 # Of the column that says where work belongs: a constraint would have each insertion lock the row it refers to, such as
 # a stream's, which its leader writes; the index is the first part of another one.
 BARE_KEY: dict[str, Any] = {"db_index": False, "db_constraint": False}
 
 
-def counted(tasks: int) -> str:
+def tasks_text(tasks: int) -> str:
     """Return "1 task" or "7 tasks", for a log."""
     return f"{tasks} task" if tasks == 1 else f"{tasks} tasks"
 
 
-def about(name: str, why: str) -> str:
+def event_reason(name: str, why: str) -> str:
     """Return the reason of an event: which unit of work it is about, and ``why``."""
-    return say("about", name=name, why=why) if why else name
+    return sentence_for("about", name=name, why=why) if why else name
 
 
-def changed(rows: Any, what: What, actor: str, why: str, /, **changes: Any) -> int:
+def update_and_record(rows: Any, what: EventKind, actor: str, why: str, /, **changes: Any) -> int:
     """Update these rows, which must no longer match afterwards, and record an event for each; return how many."""
     rows._for_write = True
     using = rows.db
-    if not what.is_heard(rows.model):
+    if not what.has_listeners(rows.model):
         return int(rows.update(**changes))
     fence = F("fence") if hasattr(rows.model, "fence") else Value(0)
     columns = ("pk", fence, *getattr(rows.model, "named_by", ()))
@@ -51,8 +51,8 @@ def changed(rows: Any, what: What, actor: str, why: str, /, **changes: Any) -> i
         for start in range(0, len(pks), CHUNK):
             for pk in _changed(rows.using(using), pks[start : start + CHUNK], changes):
                 at, *named = found[pk]
-                reason = about("/".join(named), why) if named else why
-                tell(Fact(what, rows.model, using, pk, at, reason=reason, actor=actor))
+                reason = event_reason("/".join(named), why) if named else why
+                emit(RowEvent(what, rows.model, using, pk, at, reason=reason, actor=actor))
                 done += 1
     return done
 
@@ -75,17 +75,17 @@ class PausableQuerySet(models.QuerySet[Any]):
 
     def pause(self, actor: str = "") -> int:
         """Stop beginning their work, within 3 s; return how many were not paused before."""
-        return changed(self.filter(is_paused=False), What.PAUSED, actor, "", is_paused=True)
+        return update_and_record(self.filter(is_paused=False), EventKind.PAUSED, actor, "", is_paused=True)
 
     def resume(self, actor: str = "") -> int:
         """End a pause; return how many were paused."""
-        return changed(self.paused(), What.RESUMED, actor, "", is_paused=False)
+        return update_and_record(self.paused(), EventKind.RESUMED, actor, "", is_paused=False)
 
 
 class WorkQuerySet(models.QuerySet[Any]):
     """Filters over units of work, and what an operator does to them."""
 
-    def called(self, place: str, name: str) -> Self:
+    def named(self, place: str, name: str) -> Self:
         """The one of this name in this stream, dispenser or topic."""
         return self.filter(**dict(zip(self.model.named_by, (place, name), strict=True)))
 
@@ -102,39 +102,39 @@ class WorkQuerySet(models.QuerySet[Any]):
 
     def retry(self, actor: str = "", reason: str = "") -> int:
         """Make failed work ready again, in its old place, with its counts at 0; return how much."""
-        return changed(
-            *(self.failed(), What.RETRIED, actor, reason),
+        return update_and_record(
+            *(self.failed(), EventKind.RETRIED, actor, reason),
             state=self.model.ready_state,
             fence=F("fence") + 1,
             finished_at=None,
             outcome="",
-            **self.model.as_if_not_failed,
-            **self.model.nobodys(),
+            **self.model.reset_counts,
+            **self.model.unassigned_values(),
         )
 
     def discard(self, actor: str = "", reason: str = "") -> int:
         """Finish work without running it, except what is running; return how much."""
-        return changed(
-            *(self.discardable(), What.DISCARDED, actor, reason),
+        return update_and_record(
+            *(self.discardable(), EventKind.DISCARDED, actor, reason),
             state="discarded",
             fence=F("fence") + 1,
             finished_at=DbNow(),
-            outcome=say("discarded", name=actor or "?", why=reason or "?"),
-            **self.model.nobodys(),
+            outcome=sentence_for("discarded", name=actor or "?", why=reason or "?"),
+            **self.model.unassigned_values(),
         )
 
 
 class AbstractWork(models.Model):
     """Columns of a unit of work. Its ``fence`` goes up with every attempt, and with everything done to it."""
 
-    acts_are_told: ClassVar[bool] = True
+    records_operations: ClassVar[bool] = True
     named_by: ClassVar[
         tuple[str, str]
     ]  # the columns of its place (stream, dispenser, topic) and of its name there
     ready_state: ClassVar[str]
     failed_states: ClassVar[tuple[str, ...]]
     discardable_states: ClassVar[tuple[str, ...]]
-    as_if_not_failed: ClassVar[dict[str, Any]] = {}  # columns that count what went wrong
+    reset_counts: ClassVar[dict[str, Any]] = {}  # columns that count what went wrong
 
     finished_at = models.DateTimeField(_("finished at"), null=True, editable=False)
     outcome = SentenceField(
@@ -160,7 +160,7 @@ class AbstractWork(models.Model):
                 self.save(force_insert=True, using=using)
         except IntegrityError as error:
             rows = type(self).objects.using(using)  # type: ignore[attr-defined]  # of each concrete model
-            mine = rows.called(*(getattr(self, name) for name in self.named_by))
+            mine = rows.named(*(getattr(self, name) for name in self.named_by))
             (named,) = self._meta.constraints
             if (found := mine.values_list("pk", flat=True).first()) is not None:
                 self.pk = found
@@ -175,25 +175,25 @@ class AbstractWork(models.Model):
         return True
 
     @classmethod
-    def nobodys(cls) -> dict[str, Any]:
+    def unassigned_values(cls) -> dict[str, Any]:
         """Return the column values of work without a holder."""
         return {}
 
 
-def operated_models() -> list[Any]:
+def recorded_models() -> list[Any]:
     """Return the models, besides elections, whose operator actions and failures the history records."""
-    return [model for model in apps.get_models() if getattr(model, "acts_are_told", False)]
+    return [model for model in apps.get_models() if getattr(model, "records_operations", False)]
 
 
 def work_models() -> list[Any]:
-    return [model for model in operated_models() if issubclass(model, AbstractWork)]
+    return [model for model in recorded_models() if issubclass(model, AbstractWork)]
 
 
-def names_of(model: Any, using: str) -> Sentence:
+def existing_names(model: Any, using: str) -> Sentence:
     """Return the end of an error about an unknown stream, dispenser or topic: some names that exist."""
-    rows = model.objects.using(using).order_by("pk").values_list("pk", flat=True)[: NAMED + 1]
+    rows = model.objects.using(using).order_by("pk").values_list("pk", flat=True)[: MAX_NAMES + 1]
     names = retrying(connections[using], lambda: list(rows))
     if not names:
         return Sentence(model.none_yet)
-    some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
+    some = ", ".join(names[:MAX_NAMES]) + (" .." if len(names) > MAX_NAMES else "")
     return Sentence(gettext_noop("one of %(names)s"), names=some)

@@ -18,62 +18,62 @@ from resourcepool.dialect import DbNow, MicrosUntil, micros
 from resourcepool.options import DAY
 from resourcepool.taskqueue import handlers
 from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.taskqueue.policy import End, Head, Policy
+from resourcepool.taskqueue.policy import End, Policy, TaskSnapshot
 
 State = Task.State
 OUTCOME: Any = Task._meta.get_field("outcome")
 Attempt = tuple[int, int]  # a task's primary key, and its fence as it was seen
-COLUMNS = Head._fields[:-1]  # the last one is computed
+COLUMNS = TaskSnapshot._fields[:-1]  # the last one is computed
 
 
 class Texts:
     """The parts of these statements for one database."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        quote, speaks, meta = connection.ops.quote_name, dialect.of(connection), Task._meta
+        quote, db_dialect, meta = connection.ops.quote_name, dialect.of(connection), Task._meta
         assert meta.pk is not None  # noqa: S101 (for the type checker)
         name = {field.name: quote(str(field.column)) for field in meta.concrete_fields}
         self.pk = name["pk"] = name[meta.pk.name]
-        table, now, busy = quote(meta.db_table), speaks.indexed_now, name["busy_before"]
+        table, now, busy = quote(meta.db_table), db_dialect.indexed_now, name["busy_before"]
         self.fence = fence = name["fence"]
         self.unfinished = f"{name['finished_at']} IS NULL"
-        due_in = speaks.micros_until.format(moment=busy)
+        due_in = db_dialect.micros_until.format(moment=busy)
         where = f" FROM {table} WHERE {name['stream']} = %s AND {self.unfinished}"
         self.head, self.heads = (
             f"SELECT {', '.join(there.get(column) or name[column] for column in COLUMNS)}, {due_in}{where}"
             for there in ({}, {"params": "''"})
         )
         self.without = f" AND {name['lane']} NOT IN "
-        finished = speaks.null_in_order.format(column=name["finished_at"])
+        finished = db_dialect.null_in_order.format(column=name["finished_at"])
         self.in_order = f" ORDER BY {finished}, {name['task_time']}, {name['pk']} LIMIT "
         self.begin = (
             f"UPDATE {table} SET {name['state']} = %s, {fence} = {fence} + 1, {name['holder']} = %s, "  # noqa: S608
-            f"{busy} = {speaks.later}, {name['attempts']} = {name['attempts']} + 1, {name['term']} = %s, "
+            f"{busy} = {db_dialect.later}, {name['attempts']} = {name['attempts']} + 1, {name['term']} = %s, "
             f"{name['started_at']} = {now}"
         )
         self.end = (
             f"UPDATE {table} SET {name['state']} = %s, {fence} = {fence} + 1, {name['holder']} = '', "  # noqa: S608
-            f"{busy} = {speaks.later}, {name['outcome']} = %s"
+            f"{busy} = {db_dialect.later}, {name['outcome']} = %s"
         )
         self.finished = f", {name['finished_at']} = {now}"
-        self.counts = f", {name['failures']} = %s, {name['deaths']} = %s"
+        self.counts = f", {name['failures']} = %s, {name['crashes']} = %s"
         self.delete = f"DELETE FROM {table}"  # noqa: S608
 
 
 @cache
-def texts_of(using: str) -> Texts:
+def statements_of(using: str) -> Texts:
     return Texts(connections[using])
 
 
-def policy_of(using: str, stream: str) -> Policy | None:
+def read_policy(using: str, stream: str) -> Policy | None:
     """Return how this stream treats its tasks; None: there is no such stream."""
     row = Stream.objects.using(using).filter(pk=stream).values(*Policy.__dataclass_fields__).first()
     return None if row is None else Policy(**row)
 
 
-def heads(
+def first_tasks(
     using: str, stream: str, without: Collection[str], most: int, *, only_due: bool = False
-) -> list[Head]:
+) -> list[TaskSnapshot]:
     """Return the first ``most`` unfinished tasks in order, except in the lanes ``without``.
 
     Several come without their parameters, which may be large, and of which few are needed: see ``with_params``.
@@ -83,24 +83,26 @@ def heads(
             tasks.
     """
     if only_due:
-        tasks = Task.objects.using(using).filter(stream_id=stream).in_line()
+        tasks = Task.objects.using(using).filter(stream_id=stream).unfinished_in_order()
         rows = _first_and_due(tasks).exclude(lane__in=without)
         columns = [Value("") if column == "params" else F(column) for column in COLUMNS]
-        return [Head(*row) for row in rows.values_list(*columns, MicrosUntil("busy_before"))[:most]]
-    texts, lanes = texts_of(using), list(without)
+        return [TaskSnapshot(*row) for row in rows.values_list(*columns, MicrosUntil("busy_before"))[:most]]
+    texts, lanes = statements_of(using), list(without)
     passed = f"{texts.without}({', '.join(['%s'] * len(lanes))})" if lanes else ""
     sql = f"{texts.head if most == 1 else texts.heads}{passed}{texts.in_order}{most:d}"
-    return [Head(*row) for row in dialect.run(connections[using], sql, [stream, *lanes], dialect.all_rows)]
+    return [
+        TaskSnapshot(*row) for row in dialect.run(connections[using], sql, [stream, *lanes], dialect.all_rows)
+    ]
 
 
-def with_params(using: str, heads: Sequence[Head]) -> list[Head]:
+def with_params(using: str, heads: Sequence[TaskSnapshot]) -> list[TaskSnapshot]:
     """Return these tasks with their parameters, which never change."""
     rows = Task.objects.using(using).filter(pk__in=[head.pk for head in heads])
     params = dict(rows.values_list("pk", "params"))
     return [head._replace(params=params[head.pk]) for head in heads if head.pk in params]
 
 
-def note(using: str, head: Head, outcome: str) -> None:
+def write_outcome(using: str, head: TaskSnapshot, outcome: str) -> None:
     """Show why a task that is ready is not begun, as its outcome."""
     mine = Task.objects.using(using).filter(pk=head.pk, fence=head.fence, state=State.READY)
     mine.exclude(outcome=outcome).update(outcome=outcome)
@@ -115,7 +117,7 @@ def _first_and_due(rows: Any) -> Any:
         first_type=Window(FirstValue("type"), **line),
     )
     is_due = Q(first_state=State.READY, first_from__lte=DbNow()) | Q(first_state=State.RUNNING)
-    return places.filter(is_due, place=1, first_type__in=list(handlers.of_tasks.known))
+    return places.filter(is_due, place=1, first_type__in=list(handlers.task_registry.known))
 
 
 def take_over(using: str, stream: str, term: int) -> int:
@@ -124,18 +126,18 @@ def take_over(using: str, stream: str, term: int) -> int:
     left = tasks.filter(state=State.RUNNING).exclude(term=term)
     return int(
         left.update(
-            state=State.READY, fence=F("fence") + 1, holder="", busy_before=DbNow(), deaths=F("deaths") + 1
+            state=State.READY, fence=F("fence") + 1, holder="", busy_before=DbNow(), crashes=F("crashes") + 1
         )
     )
 
 
-def begin(using: str, heads: Sequence[Head], term: int, holder: str) -> list[Head]:
+def begin(using: str, heads: Sequence[TaskSnapshot], term: int, holder: str) -> list[TaskSnapshot]:
     """Begin an attempt at each of these tasks, under ``head.fence + 1``; return the tasks that had not changed.
 
     Call it within a transaction, with ``heads`` read after everything that this leader began before.
     """
     changes = [State.RUNNING.value, holder, micros(DAY), term]
-    count = _change(using, texts_of(using).begin, changes, [(head.pk, head.fence) for head in heads])
+    count = _change(using, statements_of(using).begin, changes, [(head.pk, head.fence) for head in heads])
     if count == len(heads):
         return list(heads)
     if not count:
@@ -147,7 +149,7 @@ def begin(using: str, heads: Sequence[Head], term: int, holder: str) -> list[Hea
 
 def end(using: str, attempts: Sequence[Attempt], how: End) -> int:
     """End these attempts, all in the same way; return how many were still current."""
-    texts = texts_of(using)
+    texts = statements_of(using)
     if how.verdict is None:
         return _change(using, texts.delete, [], attempts)
     outcome = OUTCOME.get_db_prep_save(how.outcome, connections[using])
@@ -159,7 +161,7 @@ def end(using: str, attempts: Sequence[Attempt], how: End) -> int:
 
 def _change(using: str, sql: str, changes: Sequence[Any], attempts: Sequence[Attempt]) -> int:
     """Change the unfinished tasks whose current attempts these are; return how many."""
-    texts, keys = texts_of(using), [pk for pk, _ in attempts]
+    texts, keys = statements_of(using), [pk for pk, _ in attempts]
     if len(attempts) == 1:
         match = f"{texts.pk} = %s AND {texts.fence} = %s AND {texts.unfinished}"
         params = list(attempts[0])

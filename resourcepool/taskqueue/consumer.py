@@ -9,19 +9,19 @@ from django.db import connections, router
 from django.utils import translation
 
 from resourcepool import hints, options
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import statement_timeout
 from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
-from resourcepool.taskqueue.abstract import counted, names_of
-from resourcepool.taskqueue.leading import Leading
+from resourcepool.taskqueue.abstract import existing_names, tasks_text
 from resourcepool.taskqueue.models import MAX_KEY, SETTINGS, Stream, Task
-from resourcepool.taskqueue.turning import DRAIN_WITHIN, PAUSE_AFTER_FAILURE, Runner, end_process
+from resourcepool.taskqueue.stream_worker import StreamWorker
+from resourcepool.taskqueue.worker_loop import GRACE, PAUSE_AFTER_FAILURE, Runner, exit_process
 
 logger = logging.getLogger(__name__)
 
-SETTINGS_READ = 2.5  # seconds between two looks at wrong settings
+SETTINGS_CHECK_EVERY = 2.5  # seconds between two looks at wrong settings
 MOST_COUNTED = 10_000  # tasks
 
 
@@ -40,7 +40,7 @@ class Consumer(Runner):
     """
 
     def __init__(
-        self, stream: str, *, drain_within: object = DRAIN_WITHIN, die: Callable[[str], Never] = end_process
+        self, stream: str, *, grace: object = GRACE, exit_process: Callable[[str], Never] = exit_process
     ) -> None:
         """Describe it; ``run`` runs it.
 
@@ -48,14 +48,14 @@ class Consumer(Runner):
             stream: the name of a stream that exists.
             drain_within: seconds or timedelta for which ``stop`` lets the handlers finish.
             die: ends the process; called with a reason when a handler must not go on and cannot be stopped: it ran for
-                longer than its ``max_runtime``, or than ``drain_within`` after ``stop``, or the lead was lost, or the
+                longer than its ``max_runtime``, or than ``grace`` after ``stop``, or the lead was lost, or the
                 consumer itself has failed.
 
         Raises:
             BadOption: a value is not allowed.
         """
         self.stream = options.text("stream", stream, most=MAX_KEY)
-        super().__init__(drain_within, die)
+        super().__init__(grace, exit_process)
         self._wrong = ""
         self._stepped_down_for: dict[str, float] = {}  # types that it has no handler for, and when it resigned
         self.term: Term | None = None  # of the lead that this consumer has now
@@ -71,7 +71,7 @@ class Consumer(Runner):
         row = self.look_up()
         told = ", ".join(f"{name}={getattr(row, name)}" for name in (*SETTINGS, "is_paused"))
         logger.info("stream %s: %s", row, told)
-        hints.listen(self._wakeup.ring)
+        hints.listen(self._wakeup.wake)
         while not self._is_stopping:
             try:
                 self._serve_one_term()
@@ -84,7 +84,7 @@ class Consumer(Runner):
         if not self._may_serve(row):
             return
         terms = {"ttl": row.term_ttl, "lock_delay": row.lock_delay}
-        election = Election(self.stream, Stream, **terms, on_lost=lambda _: self._wakeup.ring())
+        election = Election(self.stream, Stream, **terms, on_lost=lambda _: self._wakeup.wake())
         try:
             term = election.campaign(stop=lambda: self._is_stopping)
         except AcquireTimeout:
@@ -92,12 +92,13 @@ class Consumer(Runner):
         try:
             with term:
                 mine = Stream.objects.using(term.using).filter(pk=self.stream, fence=term.fence)
-                with answer_timeout():
+                with statement_timeout():
                     retrying(connections[term.using], partial(mine.update, address=hints.address()))
                 self.term = term
                 logger.info("stream %s: leads, term %d; waiting: %s", row, term.fence, self._waiting(term))
                 self._serve(
-                    f"stream {self.stream}", Leading(self.stream, term, self._wakeup, self._stepped_down_for)
+                    f"stream {self.stream}",
+                    StreamWorker(self.stream, term, self._wakeup, self._stepped_down_for),
                 )
         finally:
             self.term = None
@@ -110,7 +111,7 @@ class Consumer(Runner):
             logger.error("stream %s: nothing runs until its settings are right: %s", self.stream, wrong)
         self._wrong = wrong
         if wrong:
-            self._pause(SETTINGS_READ)
+            self._pause(SETTINGS_CHECK_EVERY)
         return not wrong
 
     def _waiting(self, term: Term) -> str:
@@ -119,18 +120,18 @@ class Consumer(Runner):
             return ""
         rows = Task.objects.using(term.using).filter(stream_id=self.stream).unfinished()[:MOST_COUNTED]
         try:
-            with answer_timeout():
+            with statement_timeout():
                 count = retrying(connections[term.using], rows.count)
         except DatabaseUnavailable:
             return "not known"
-        return f"{count} tasks or more" if count == MOST_COUNTED else counted(count)
+        return f"{count} tasks or more" if count == MOST_COUNTED else tasks_text(count)
 
     def look_up(self) -> Stream:
         """Return the row of its stream. Raises BadOption if there is none, DatabaseUnavailable."""
         using = router.db_for_write(Stream)
         streams = Stream.objects.using(using)
-        with answer_timeout():
+        with statement_timeout():
             row: Stream | None = retrying(connections[using], streams.filter(pk=self.stream).first)
         if row is None:
-            raise BadOption("stream", self.stream, names_of(Stream, using))
+            raise BadOption("stream", self.stream, existing_names(Stream, using))
         return row

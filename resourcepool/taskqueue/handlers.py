@@ -53,8 +53,8 @@ class Registry:
         return register
 
 
-of_tasks = Registry("task_type", "type", MAX_TYPE)
-find = of_tasks.find
+task_registry = Registry("task_type", "type", MAX_TYPE)
+find = task_registry.find
 
 
 def handler(task_type: str, *, max_runtime: object = None) -> Callable[[Run], Run]:
@@ -74,7 +74,7 @@ def handler(task_type: str, *, max_runtime: object = None) -> Callable[[Run], Ru
     Raises:
         BadOption: the type has another handler already, or a value is not allowed.
     """
-    return of_tasks.register(task_type, max_runtime)
+    return task_registry.register(task_type, max_runtime)
 
 
 def _place(run: Callable[..., Any]) -> str:

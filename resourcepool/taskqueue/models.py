@@ -18,10 +18,10 @@ from resourcepool.text import CharField, TextField
 
 MAX_KEY = 200
 MAX_TYPE = 100
-MOST_LANES = 64
-MOST_RETRIES = 1_000
+MAX_LANES = 64
+MAX_RETRIES = 1_000
 SETTINGS = (
-    *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
+    *("on_failure", "retries", "retry_delay", "max_crashes", "lanes"),
     *("term_ttl", "lock_delay", "done_kept"),
 )
 
@@ -39,7 +39,7 @@ class StreamQuerySet(LeaseQuerySet, PausableQuerySet):  # type: ignore[override]
         return self.annotate(first_task=self._first("pk")).filter(first_task__isnull=False)
 
     def _first(self, column: str) -> Subquery:
-        tasks = Task.objects.in_line().filter(stream_id=OuterRef("pk"))
+        tasks = Task.objects.unfinished_in_order().filter(stream_id=OuterRef("pk"))
         return Subquery(tasks.values(column)[:1])
 
 
@@ -60,11 +60,11 @@ class Stream(AbstractElection):
         default=OnFailure.BLOCK,
         help_text=_("What becomes of a task that has failed after all its retries."),
     )
-    retries = whole(_("retries"), 3, _("How many times a failed task is tried again."), 0, MOST_RETRIES)
+    retries = whole(_("retries"), 3, _("How many times a failed task is tried again."), 0, MAX_RETRIES)
     retry_delay = seconds(
         _("retry delay (s)"), 10.0, _("The time before each retry; the tasks after it in its lane wait, too.")
     )
-    most_deaths = whole(
+    max_crashes = whole(
         _("deaths until failed"),
         3,
         _("A task whose process has died this many times has failed for good."),
@@ -76,7 +76,7 @@ class Stream(AbstractElection):
         1,
         _("How many tasks run at a time; with several lanes only the tasks of one lane keep their order."),
         1,
-        MOST_LANES,
+        MAX_LANES,
     )
     term_ttl = seconds(
         _("ttl of a term (s)"), 15.0, _("When a consumer has died, the time until another one leads."), 1.0
@@ -122,7 +122,7 @@ class TaskQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as
     def in_order(self) -> Self:
         return self.order_by("task_time", "pk")
 
-    def in_line(self) -> Self:
+    def unfinished_in_order(self) -> Self:
         """Unfinished tasks in the order in which they are run."""
         return self.unfinished().order_by(NullInOrder("finished_at"), "task_time", "pk")
 
@@ -143,7 +143,7 @@ class Task(AbstractLease, AbstractWork):
     ready_state = State.READY
     failed_states = (State.BLOCKED, State.SKIPPED, State.DEAD, State.DISCARDED)
     discardable_states = (State.READY, State.BLOCKED, State.SKIPPED, State.DEAD)
-    as_if_not_failed: ClassVar[dict[str, Any]] = {"failures": 0, "deaths": 0}
+    reset_counts: ClassVar[dict[str, Any]] = {"failures": 0, "crashes": 0}
 
     stream = models.ForeignKey(
         Stream, models.PROTECT, related_name="tasks", verbose_name=_("stream"), **BARE_KEY
@@ -157,7 +157,7 @@ class Task(AbstractLease, AbstractWork):
     state = CharField(_("state"), max_length=10, choices=State.choices, default=State.READY, editable=False)
     attempts = models.PositiveIntegerField(_("attempts"), default=0, editable=False)
     failures = models.PositiveIntegerField(_("failures"), default=0, editable=False)
-    deaths = models.PositiveIntegerField(_("process deaths"), default=0, editable=False)
+    crashes = models.PositiveIntegerField(_("process deaths"), default=0, editable=False)
     term = models.BigIntegerField(
         _("term"), default=0, editable=False, help_text=_("The term in which it ran last.")
     )
@@ -175,5 +175,5 @@ class Task(AbstractLease, AbstractWork):
         ]
 
     @classmethod
-    def nobodys(cls) -> dict[str, Any]:
+    def unassigned_values(cls) -> dict[str, Any]:
         return {"busy_before": DbNow()}

@@ -24,7 +24,7 @@ class Policy:
     on_failure: str
     retries: int
     retry_delay: float
-    most_deaths: int
+    max_crashes: int
     lanes: int
     done_kept: float
     is_paused: bool
@@ -53,40 +53,40 @@ def after_failure(policy: Policy, failures: int) -> Verdict:
     """Judge a task that has failed ``failures`` times, this time included."""
     if failures <= policy.retries:
         return Verdict(State.READY, policy.retry_delay)
-    return given_up(policy)
+    return final_verdict(policy)
 
 
-def after_cut(policy: Policy, deaths: int) -> Verdict | None:
+def after_lost_connection(policy: Policy, crashes: int) -> Verdict | None:
     """Judge a task that failed by a lost connection after so many deaths; it counts as one. None: it has failed.
 
     Not at once: what it needs may be away. A task that ends its sessions itself fails as others do in the end.
     """
-    return Verdict(State.READY, policy.retry_delay) if deaths + 1 < policy.most_deaths else None
+    return Verdict(State.READY, policy.retry_delay) if crashes + 1 < policy.max_crashes else None
 
 
-def given_up(policy: Policy) -> Verdict:
+def final_verdict(policy: Policy) -> Verdict:
     """Judge a task that is not tried again by itself."""
     return Verdict(GIVEN_UP[Stream.OnFailure(policy.on_failure)])
 
 
-def after_death(policy: Policy, deaths: int) -> Verdict | None:
-    """Judge a task whose process has died in ``deaths`` attempts, this one included; None: it is run again."""
-    if deaths < policy.most_deaths:
+def after_crash(policy: Policy, crashes: int) -> Verdict | None:
+    """Judge a task whose process has died in ``crashes`` attempts, this one included; None: it is run again."""
+    if crashes < policy.max_crashes:
         return None
-    verdict = given_up(policy)
+    verdict = final_verdict(policy)
     # A task that kills its process must not come first again, whatever the policy for failures is.
     return verdict if verdict.state is State.BLOCKED else Verdict(State.DEAD)
 
 
-def deaths_left(policy: Policy, deaths: int) -> int:
+def crashes_left(policy: Policy, crashes: int) -> int:
     """Return how many deaths a task keeps whose attempt has failed, and not killed its process.
 
     The first one may have been the work of a task in another lane. Every later one was its own: it ran alone.
     """
-    return 0 if policy.lanes > 1 and deaths == 1 else deaths
+    return 0 if policy.lanes > 1 and crashes == 1 else crashes
 
 
-class Head(NamedTuple):
+class TaskSnapshot(NamedTuple):
     """An unfinished task as it was seen; ``due_in``: microseconds until it may begin; 0 or less: now."""
 
     pk: int
@@ -98,7 +98,7 @@ class Head(NamedTuple):
     state: str
     attempts: int
     failures: int
-    deaths: int
+    crashes: int
     term: int
     due_in: int
 
@@ -109,25 +109,25 @@ class Choice(NamedTuple):
     ``left``: tasks that might begin where a consumer has a handler for them.
     """
 
-    begin: list[Head]
+    begin: list[TaskSnapshot]
     waits: dict[str, float]
-    left: list[Head]
+    left: list[TaskSnapshot]
 
 
 def choose(
-    heads: Sequence[Head],
+    heads: Sequence[TaskSnapshot],
     in_hand: Mapping[int, int],
     *,
     by_lane: bool,
     free: int,
-    most_deaths: int,
+    max_crashes: int,
     known: Container[str],
 ) -> Choice:
     """Choose up to ``free`` of these tasks, of each lane only the first one.
 
     A task whose process has died runs alone: it waits until no task is in hand, and nothing begins beside it. So a
     task that kills its process harms no other, and one that does not is known to be innocent. No task waits for one
-    that is not run again because its process has died ``most_deaths`` times.
+    that is not run again because its process has died ``max_crashes`` times.
 
     Args:
         heads: unfinished tasks in order.
@@ -147,11 +147,11 @@ def choose(
             choice.waits[lane] = math.inf
         elif head.state == State.READY and head.due_in > 0:
             choice.waits[lane] = head.due_in / 1_000_000
-        elif head.state == State.READY and head.type not in known and head.deaths < most_deaths:
+        elif head.state == State.READY and head.type not in known and head.crashes < max_crashes:
             choice.waits[lane] = math.inf
             choice.left.append(head)
         elif may_begin and len(choice.begin) < free:
-            if 0 < head.deaths < most_deaths:
+            if 0 < head.crashes < max_crashes:
                 may_begin = False
                 if in_hand or choice.begin:
                     continue

@@ -6,13 +6,13 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from resourcepool.events import shown
+from resourcepool.events import localized
 from resourcepool.queues.models import Move
-from resourcepool.status.locks.standing import first_holders
-from resourcepool.status.reading import duration
+from resourcepool.status.locks.summary import first_holders
+from resourcepool.status.snapshots import duration
 
 register = template.Library()
-register.filter(shown)
+register.filter(localized)
 register.filter(first_holders)
 
 
@@ -31,7 +31,7 @@ def brief(seconds: float) -> str:
 @register.filter
 def move(what: str) -> str:
     """Spell what happened to a queue."""
-    return str(Move.What(what).label) if what in Move.What.values else what
+    return str(Move.Action(what).label) if what in Move.Action.values else what
 
 
 @register.filter
@@ -41,7 +41,7 @@ def figure(count: float) -> str:
 
 
 @register.filter
-def commands(text: str) -> SafeString:
+def code_spans(text: str) -> SafeString:
     """Set what stands between backticks as a command; everything else stays text."""
     parts = enumerate(text.split("`"))
     return format_html_join(

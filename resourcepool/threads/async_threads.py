@@ -96,7 +96,7 @@ def for_asyncio(
     return twin
 
 
-def soon(call: Callable[..., None], *args: Any) -> None:
+def run_soon(call: Callable[..., None], *args: Any) -> None:
     """Have ``call`` run in that thread, before whatever is sent there later; nobody waits for it."""
     _start(partial(call, *args)).add_done_callback(_note_failure)
 

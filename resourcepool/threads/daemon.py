@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 class Daemon:
-    """A thread that works in the background, started by the first ``see_to``.
+    """A thread that works in the background, started by the first ``ensure_started``.
 
     A signal handler may raise in the middle of ``Thread.start``; then it is unknown whether the thread runs, or soon
     will. So a thread is registered before it is started, and ends at once if another one is registered by then.
@@ -24,7 +24,7 @@ class Daemon:
         self._thread: threading.Thread | None = None
         self.is_running = self._has_ended = False
 
-    def see_to(self) -> None:
+    def ensure_started(self) -> None:
         """Start it unless it runs; cheap if it does. Raises RuntimeError: no more threads can be started."""
         if self.is_running:
             return
@@ -40,7 +40,7 @@ class Daemon:
         return self._thread is not None and self._thread.is_alive() and not self._has_ended
 
     @property
-    def is_well(self) -> bool:
+    def is_healthy(self) -> bool:
         """Whether it runs, or was never needed."""
         return self._thread is None or self.is_alive
 

@@ -9,27 +9,29 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.database.answers import A_LITTLE, LONGEST, answer_timeout
 from resourcepool.database.background import own_turn
 from resourcepool.database.clock import monotonic
+from resourcepool.database.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import Grant, default_holder
-from resourcepool.threads.async_naps import in_naps
 from resourcepool.threads.async_threads import in_thread
-from resourcepool.threads.bell import Bell
-from resourcepool.waiting import giving_out
-from resourcepool.waiting.contention import acquiring, speed_of, upkeep
-from resourcepool.waiting.entering import leave, served, stand, stand_in_line
-from resourcepool.waiting.lease import abandon, handles, load
+from resourcepool.threads.async_wakeup import periodic_wakeup
+from resourcepool.threads.signal_safe_event import SignalSafeEvent
+from resourcepool.waiting import assignment
+from resourcepool.waiting.enqueue import enqueue, enqueue_or_claim, leave, served
+from resourcepool.waiting.estimates import estimate_of, recent_waits, throttle
+from resourcepool.waiting.lease import load, make_handles, release_quietly
 from resourcepool.waiting.models import line_name
-from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source, refuse_open_transaction
+from resourcepool.waiting.ticket_wakeups import ticket_wakeups
 from resourcepool.waiting.waiter import Waiter, look
 from resourcepool.waiting.waiters import waiters
 
-NAP = 0.5  # seconds
+POLL = 0.5  # seconds
 SESSION_KEPT = 1.0  # seconds of waiting after which a session that was opened for the pool is closed
-NO_TICKET = "the database did not take a ticket for the line in that time; it is slow, or locked by somebody"
+TICKET_NOT_INSERTED = (
+    "the database did not take a ticket for the line in that time; it is slow, or locked by somebody"
+)
 
 Leases = list[Any]
 Obtained = TypeVar("Obtained", Leases | Waiter, Leases | None)
@@ -39,7 +41,7 @@ def acquire(
     source: Source,
     request: Request,
     stop: Callable[[], bool] = lambda: False,
-    once_in_line: Callable[[], object] = lambda: None,
+    on_enqueued: Callable[[], object] = lambda: None,
 ) -> Leases:
     """Return the requested leases, waiting up to ``request.timeout`` or until ``stop()``.
 
@@ -61,8 +63,8 @@ def acquire(
             waiter = _begin(connection, source, request)
         if not isinstance(waiter, Waiter):
             return waiter
-        once_in_line()
-        if not waiters.look_already(waiter.using):
+        on_enqueued()
+        if not waiters.has_waiters(waiter.using):
             with _limited(request):
                 leases = _look_here(waiter, stop)
         if leases is None:
@@ -70,11 +72,11 @@ def acquire(
             leases = _outcome(waiter, stop, had_session=had_session)
         if leases is None:
             leases = _too_late(waiter)
-        acquiring.note(waiter.line, waiter.using, had_to_wait=waiter.had_to_wait)
+        recent_waits.note(waiter.line, waiter.using, had_to_wait=waiter.had_to_wait)
         return leases  # noqa: TRY300 (an interruption just here is caught, too)
     except BaseException:  # including TimeoutError: it is the caller's own, raised by a signal
         if isinstance(waiter, Waiter):
-            abandon(leave(waiter) if leases is None else leases)
+            release_quietly(leave(waiter) if leases is None else leases)
         raise
 
 
@@ -82,18 +84,18 @@ def try_now(source: Source, request: Request) -> Leases | None:
     """Return the requested leases if they are free now, else None; raises as ``acquire``, except AcquireTimeout."""
     connection = connections[source.using]
     refuse_open_transaction(connection, request)
-    with answer_timeout():
+    with statement_timeout():
         if not connection.in_atomic_block:
             # A caller that does not wait could overtake the waiters for ever: it gets only rows that nobody wants.
-            giving_out.give_everybody(connection, source.model, request.selector)
+            assignment.assign_to_all(connection, source.model, request.selector)
         grants = _at_once(connection, source, request)
-    return None if grants is None else handles(source, connection.alias, request, grants)
+    return None if grants is None else make_handles(source, connection.alias, request, grants)
 
 
 async def aacquire(
     source: Source,
     request: Request,
-    once_in_line: Callable[[], Awaitable[object]] | None = None,
+    on_enqueued: Callable[[], Awaitable[object]] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Leases:
     """``acquire`` for asyncio; waiting occupies no thread. ``stop`` is a plain function."""
@@ -102,8 +104,8 @@ async def aacquire(
     if not isinstance(waiter, Waiter):
         return waiter
     try:
-        if once_in_line is not None:
-            await once_in_line()
+        if on_enqueued is not None:
+            await on_enqueued()
         waiter.loop = loop
         waiters.join(waiter)
         try:
@@ -111,10 +113,10 @@ async def aacquire(
                 leases = await _awaited(waiter, stop)
         except TimeoutError as error:
             leases = await in_thread(_too_late, waiter, error)
-        acquiring.note(waiter.line, waiter.using, had_to_wait=waiter.had_to_wait)
+        recent_waits.note(waiter.line, waiter.using, had_to_wait=waiter.had_to_wait)
     except BaseException:
         if granted := leave(waiter):
-            await in_thread(abandon, granted)
+            await in_thread(release_quietly, granted)
         raise
     return leases
 
@@ -124,9 +126,9 @@ async def atry_now(source: Source, request: Request) -> Leases | None:
     return await in_thread(_loaded, try_now, asyncio.get_running_loop(), source, request, undo=_undo)
 
 
-def _limited(request: Request) -> answer_timeout:
+def _limited(request: Request) -> statement_timeout:
     """Limit the statements in this block, so that none keeps the caller much beyond its ``timeout``."""
-    return answer_timeout(min(LONGEST, request.timeout + A_LITTLE))
+    return statement_timeout(min(STATEMENT_TIMEOUT, request.timeout + TIMEOUT_GRACE))
 
 
 def _begin_here(source: Source, request: Request) -> Leases | Waiter:
@@ -135,8 +137,8 @@ def _begin_here(source: Source, request: Request) -> Leases | Waiter:
 
 def _begin(connection: BaseDatabaseWrapper, source: Source, request: Request) -> Leases | Waiter:
     """Return leases of free rows, or a waiter in line for them."""
-    if request.stands_first:
-        return stand(connection, Waiter(source, connection.alias, request, request.terms.holder))
+    if request.fifo_once:
+        return enqueue(connection, Waiter(source, connection.alias, request, request.terms.holder))
     if not request.timeout or connection.in_atomic_block:
         # In a transaction one may not wait: the line is served on a connection that cannot see it.
         if (leases := try_now(source, request)) is None:
@@ -144,53 +146,55 @@ def _begin(connection: BaseDatabaseWrapper, source: Source, request: Request) ->
         return leases
     if not connection.autocommit:
         refuse_open_transaction(connection, request)
-    began, alias, trouble, grants = monotonic(), connection.alias, None, None
-    has_to_wait = acquiring.until and acquiring.is_likely(line_name(source.model, request.selector), alias)
-    if not has_to_wait and not (waiters.in_trouble and waiters.trouble(alias)):
+    began, alias, db_error, grants = monotonic(), connection.alias, None, None
+    has_to_wait = recent_waits.until and recent_waits.is_likely(
+        line_name(source.model, request.selector), alias
+    )
+    if not has_to_wait and not (waiters.unavailable and waiters.error_on(alias)):
         try:
             grants = _at_once(connection, source, request)
         except DatabaseUnavailable as error:
             if error.is_login:
                 raise  # wrong settings, as a rule: a program would wait for ever, and nobody would know why
-            trouble = error  # the database may be back in time
+            db_error = error  # the database may be back in time
     if grants is None:
         holder = request.terms.holder or default_holder()
-        waiter = Waiter(source, alias, request, holder, began=began, trouble=trouble)
-        return waiter if trouble else stand_in_line(connection, waiter)
-    return handles(source, alias, request, grants)
+        waiter = Waiter(source, alias, request, holder, began=began, db_error=db_error)
+        return waiter if db_error else enqueue_or_claim(connection, waiter)
+    return make_handles(source, alias, request, grants)
 
 
 def _at_once(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
     grants = source.claim_free(connection, request)
     if grants is None:
-        upkeep.revive(source.model, connection.alias)
+        throttle.return_due_rows(source.model, connection.alias)
     return grants
 
 
 def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
     """Return the leases, if the first looks show them. This thread makes them: usually no other has to wake."""
-    until = min(waiter.free_at, waiter.began + waiter.request.timeout)
+    until = min(waiter.next_scan, waiter.began + waiter.request.timeout)
     if waiter.ticket is None or waiter.request.count > 1:
         return None
-    connection, bell = connections[waiter.using], Bell()
-    notices.add(waiter.using, waiter.ticket.pk, bell)
+    connection, bell = connections[waiter.using], SignalSafeEvent()
+    ticket_wakeups.add(waiter.using, waiter.ticket.pk, bell)
     try:
         with own_turn() as turn:
             while (now := monotonic()) < until and not stop():
-                is_far = waiter.look_at >= until
-                is_told = bell.wait(0.0 if is_far else min(max(0.0, waiter.look_at - now), NAP))
+                is_far = waiter.next_check >= until
+                is_told = bell.wait(0.0 if is_far else min(max(0.0, waiter.next_check - now), POLL))
                 if is_far and not is_told:
                     break
-                if is_told or waiter.look_at <= monotonic():
+                if is_told or waiter.next_check <= monotonic():
                     with turn:
                         grants = [found for _, found in look(connection, [waiter])]
                     if grants:
-                        speed_of(waiter.line, waiter.using).note_told(is_told)
+                        estimate_of(waiter.line, waiter.using).note_wakeup(is_told)
                         return served(waiter, grants[0])
                     if waiter.ticket is None:
                         break
     except DatabaseUnavailable as error:
-        waiter.trouble = error
+        waiter.db_error = error
     return None
 
 
@@ -202,52 +206,52 @@ def _outcome(waiter: Waiter, stop: Callable[[], bool], *, had_session: bool) -> 
     """
     until, now = waiter.began + waiter.request.timeout, monotonic()
     keeps_session_until = now + SESSION_KEPT
-    while not waiter.has_left and not stop() and (left := until - now) > 0:
+    while not waiter.is_done and not stop() and (left := until - now) > 0:
         # In naps, because Python may miss a signal that arrives just as the main thread goes to sleep.
-        waiter.outcome.wait(min(left, NAP))
+        waiter.outcome.wait(min(left, POLL))
         if (now := monotonic()) > keeps_session_until and not had_session:
-            dialect.close_ours(connections[waiter.using])
-    return waiter.outcome.result() if waiter.has_left else None
+            dialect.close_own_session(connections[waiter.using])
+    return waiter.outcome.result() if waiter.is_done else None
 
 
 async def _awaited(waiter: Waiter, stop: Callable[[], bool] | None) -> Leases:
-    loop, is_decided = asyncio.get_running_loop(), asyncio.Event()
+    loop, is_done = asyncio.get_running_loop(), asyncio.Event()
 
     def tell() -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits there any more
-            loop.call_soon_threadsafe(is_decided.set)
+            loop.call_soon_threadsafe(is_done.set)
 
-    waiter.outcome.when_decided(tell)
+    waiter.outcome.add_done_callback(tell)
     if stop is None:
-        with in_naps():
-            await is_decided.wait()
-    while not is_decided.is_set():
+        with periodic_wakeup():
+            await is_done.wait()
+    while not is_done.is_set():
         if stop is not None and stop():
             raise TimeoutError
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(
-                NAP
+                POLL
             ):  # not ``wait_for``, which Python 3.11 may go on after a cancellation
-                await is_decided.wait()
+                await is_done.wait()
     return waiter.outcome.result()
 
 
 def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
     had_ticket = waiter.ticket is not None
-    if waiter.request.stands_first:
+    if waiter.request.fifo_once:
         waiters.decide(waiter)
     else:
         leave(waiter)
-    if not waiter.outcome.is_given_up:  # it was served, or failed, at the last moment
+    if not waiter.outcome.is_cancelled:  # it was served, or failed, at the last moment
         return waiter.outcome.result()
-    trouble = waiters.trouble(waiter.using) or waiter.trouble
-    if trouble is None and not had_ticket:
-        trouble = DatabaseUnavailable(NO_TICKET)
-    raise waiter.source.timed_out(waiter.request, waiter.holder, trouble) from error
+    db_error = waiters.error_on(waiter.using) or waiter.db_error
+    if db_error is None and not had_ticket:
+        db_error = DatabaseUnavailable(TICKET_NOT_INSERTED)
+    raise waiter.source.timed_out(waiter.request, waiter.holder, db_error) from error
 
 
 def _undo(obtained: Leases | Waiter | None) -> None:
-    abandon(leave(obtained) if isinstance(obtained, Waiter) else obtained)
+    release_quietly(leave(obtained) if isinstance(obtained, Waiter) else obtained)
 
 
 def _loaded(
@@ -263,6 +267,6 @@ def _loaded(
         try:
             load(obtained, loop)
         except BaseException:
-            abandon(obtained)
+            release_quietly(obtained)
             raise
     return obtained

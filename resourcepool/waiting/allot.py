@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-TRIES = 2  # of each row, and of each ticket
+MAX_TRIES = 2  # of each row, and of each ticket
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class WaitingTicket:
     count: int = 1
     holds: tuple[tuple[Any, int], ...] = ()
     holder: str = ""
-    lasts: int = 0
+    grant_us: int = 0
     address: int = 0
 
     @property
@@ -45,7 +45,7 @@ def allot(
     line: Sequence[WaitingTicket],
     free: Mapping[str, Sequence[Any]],
     take: Callable[[WaitingTicket, Any], bool] = lambda ticket, pk: True,
-    tries: int = TRIES,
+    tries: int = MAX_TRIES,
 ) -> dict[int, list[Any]]:
     """Decide who gets which free row: {ticket: primary keys}.
 

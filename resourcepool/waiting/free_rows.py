@@ -6,20 +6,20 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import IntegerField
 
 from resourcepool import dialect
-from resourcepool.database.retry import rows_read
+from resourcepool.database.retry import fetch_rows
 from resourcepool.database.where import Where
 from resourcepool.dialect import micros
 from resourcepool.leases.table import Model, table_of
-from resourcepool.waiting.contention import SLOW
+from resourcepool.waiting.estimates import SCAN_INTERVAL
 
-MOST = 1_000  # rows read at once
-SOON = max(SLOW)  # seconds: the longest pause between two looks
+MAX_FREE_ROWS = 1_000  # rows read at once
+LOOKAHEAD = max(SCAN_INTERVAL)  # seconds: the longest pause between two looks
 
 
-class Glance(NamedTuple):
+class FreeRows(NamedTuple):
     """The rows that are free now, longest idle first: {key: fence}; and seconds until the next busy one may be.
 
-    None: no row may be free ``SOON``, or, for a line per name, ever.
+    None: no row may be free ``LOOKAHEAD``, or, for a line per name, ever.
     """
 
     free: dict[Any, int]
@@ -39,16 +39,16 @@ def candidates(
         f"SELECT {columns} FROM {table.name} WHERE {table.free_by_index}{where.sql} "  # noqa: S608
         f"ORDER BY {table.busy_before} LIMIT {int(limit)}"
     )
-    rows = rows_read(connection, sql, where.params)
+    rows = fetch_rows(connection, sql, where.params)
     return [(python_key(model, pk), *more) if more else python_key(model, pk) for pk, *more in rows]
 
 
-def glance(connection: BaseDatabaseWrapper, model: Model, where: Where, limit: int) -> Glance:
-    """Return up to ``limit`` free rows, ``MOST`` of them, and when the next one may come free, in one statement."""
-    table, limit = table_of(connection, model), min(limit, MOST)
-    speaks = dialect.of(connection)
-    until = speaks.micros_until.format(moment=table.busy_before)
-    soon = speaks.indexed_later.replace("%s", str(micros(SOON)))
+def read_free_rows(connection: BaseDatabaseWrapper, model: Model, where: Where, limit: int) -> FreeRows:
+    """Return up to ``limit`` free rows, ``MAX_FREE_ROWS`` of them, and when the next one may come free, in one statement."""
+    table, limit = table_of(connection, model), min(limit, MAX_FREE_ROWS)
+    db_dialect = dialect.of(connection)
+    until = db_dialect.micros_until.format(moment=table.busy_before)
+    soon = db_dialect.indexed_later.replace("%s", str(micros(LOOKAHEAD)))
     # Not as far as the next busy row of a pool: where rows are handed over all the time InnoDB would read, before that
     # one, the entries of earlier leases that are not purged yet.
     which = "1 = 1" if model.line_per_name else f"{table.busy_before} <= {soon}"
@@ -56,10 +56,10 @@ def glance(connection: BaseDatabaseWrapper, model: Model, where: Where, limit: i
         f"SELECT {table.pk}, {table.fence}, {until} FROM {table.name} "  # noqa: S608
         f"WHERE {which}{table.claimable}{where.sql} ORDER BY {table.busy_before} LIMIT {limit + 1}"
     )
-    rows = rows_read(connection, sql, where.params)
+    rows = fetch_rows(connection, sql, where.params)
     free = {python_key(model, pk): fence for pk, fence, left in rows[:limit] if left <= 0}
     waits = [left / 1_000_000 for _, _, left in rows if left > 0]
-    return Glance(free, min(waits, default=None))
+    return FreeRows(free, min(waits, default=None))
 
 
 def python_key(model: Model, pk: Any) -> Any:

@@ -10,39 +10,39 @@ from django.db.models import Q
 
 from resourcepool import dialect
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import rows_read
+from resourcepool.database.retry import fetch_rows
 from resourcepool.dialect import RowUpdate
 from resourcepool.leases import verbs
 from resourcepool.leases.statements import key
 from resourcepool.leases.table import Model, table_of
 from resourcepool.waiting import tickets
 from resourcepool.waiting.allot import WaitingTicket, allot
-from resourcepool.waiting.contention import releasing, silence, speed_of
+from resourcepool.waiting.estimates import estimate_of, no_waiter_cache, recent_waiters
 from resourcepool.waiting.models import Ticket, line_name, selector_of
-from resourcepool.waiting.notices import notify
-from resourcepool.waiting.tickets import Pairs, Row
+from resourcepool.waiting.ticket_wakeups import notify
+from resourcepool.waiting.tickets import HeldRows, Row
 
-FEW = 8  # tickets that a release looks at first; all of them if the row fits none of these
-AGAIN = 3  # looks at most, when the ticket that the row fits has changed meanwhile
+FIRST_TICKETS = 8  # tickets that a release looks at first; all of them if the row fits none of these
+MAX_REREADS = 3  # looks at most, when the ticket that the row fits has changed meanwhile
 
 
 class _Texts:
     """The SQL for one model on one database; parameters are named."""
 
     def __init__(self, connection: BaseDatabaseWrapper, model: Model) -> None:
-        speaks, row, line = dialect.of(connection), table_of(connection, model), tickets.of(connection)
+        db_dialect, row, line = dialect.of(connection), table_of(connection, model), tickets.of(connection)
         ticket = line.full
         this_row = f"{row.name}.{row.pk} = %(pk)s AND {row.name}.{row.fence} = %(fence)s"
         in_line = f" FROM {line.name} WHERE {line.waits.replace('%s', '%(pool)s')}"
         fits = f"{this_row}{row.claimable_of_row}"
         takes_any = "" if model.line_per_name else f"{ticket.selector} = '{{}}' AND "
-        is_free = f" AND {row.name}.{row.busy_before} <= {speaks.now}"
+        is_free = f" AND {row.name}.{row.busy_before} <= {db_dialect.now}"
         this_ticket = (
             f"{ticket.id} = %(ticket)s AND {ticket.fence} = %(ticket_fence)s "
-            f"AND {ticket.busy_before} > {speaks.now}"
+            f"AND {ticket.busy_before} > {db_dialect.now}"
         )
 
-        def row_to(where: str, busy_before: str = speaks.now, holder: str = "''") -> RowUpdate:
+        def row_to(where: str, busy_before: str = db_dialect.now, holder: str = "''") -> RowUpdate:
             fence = f"{row.name}.{row.fence} + 1"
             columns = (row.busy_before, busy_before), (row.fence, fence), (row.holder, holder)
             return RowUpdate(row.name, row.pk, columns, where)
@@ -54,31 +54,31 @@ class _Texts:
 
         # A ticket for one row says until when the row is its own, or a moment earlier: by the clock at the start of the
         # statement. Its waiter cannot know when that was: the commit may have come much later.
-        until = speaks.indexed_later.replace("%s", ticket.lasts)
-        of_one = {"granted": "%(granted)s", "is_waiting": speaks.false, "busy_before": until}
+        until = db_dialect.indexed_later.replace("%s", ticket.grant_us)
+        of_one = {"granted": "%(granted)s", "is_waiting": db_dialect.false, "busy_before": until}
         of_several = {"collected": "%(granted)s", "is_waiting": "%(is_waiting)s"}
 
         alone = f"{this_row} AND NOT EXISTS (SELECT 1{in_line})"
         gone = f"DELETE FROM {row.name} WHERE {alone}"  # noqa: S608 (quoted names)
-        self.release_unless_awaited = gone if model.is_for_waiters else row_to(alone).update
-        asks_always = model.is_for_waiters or not speaks.asking_is_dear
+        self.release_unless_awaited = gone if model.deletes_idle_rows else row_to(alone).update
+        asks_always = model.deletes_idle_rows or not db_dialect.exists_is_slow
         self.release_unasked = None if asks_always else row_to(this_row).update
         can_skip = connection.features.has_select_for_update_skip_locked  # MariaDB from 10.6 on
-        self.to_first = can_skip and speaks.change_both_by_first(
-            row_to(fits, speaks.later.replace("%s", ticket.lasts), ticket.holder),
+        self.to_first = can_skip and db_dialect.change_row_and_first_ticket(
+            row_to(fits, db_dialect.later.replace("%s", ticket.grant_us), ticket.holder),
             ticket_with(f"{takes_any}{ticket.count} = 1", **of_one),
             f"{in_line} {line.order}",
-            f"{ticket.address} * {tickets.NUMBERS} + MOD({ticket.id}, {tickets.NUMBERS})",
+            f"{ticket.address} * {tickets.TICKET_NUMBERS} + MOD({ticket.id}, {tickets.TICKET_NUMBERS})",
         )
-        self.take_back = speaks.change_both(ticket_with(this_ticket, **of_several), row_to(this_row))
-        lasting = speaks.later.replace("%s", "%(lasts)s")
+        self.take_back = db_dialect.change_both(ticket_with(this_ticket, **of_several), row_to(this_row))
+        lasting = db_dialect.later.replace("%s", "%(grant_us)s")
         # {(for several, only if the row is free): the statements}
         self.to_ticket = {
-            (several, if_free): speaks.change_both(
+            (several, if_free): db_dialect.change_both(
                 ticket_with(this_ticket, **(of_several if several else of_one)),
                 row_to(fits + is_free if if_free else fits, lasting, "%(holder)s"),
                 # A row that looks free may be locked by a long transaction.
-                at_once=connection if if_free else None,
+                nowait=connection if if_free else None,
             )
             for several in (False, True)
             for if_free in (False, True)
@@ -101,9 +101,9 @@ def _line(model: Model, pk: Any) -> str:
 def release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
     """Give the row to the first in line that it fits, otherwise free it; False: it was lost before. In one try."""
     row = (connection, model, pk, fence)
-    if releasing.until and releasing.is_likely(_line(model, pk), connection.alias):
-        return _to_first(*row) or _if_nobody_waits(*row) or _to_fitting(*row)
-    return _if_nobody_waits(*row) or _to_first(*row) or _to_fitting(*row)
+    if recent_waiters.until and recent_waiters.is_likely(_line(model, pk), connection.alias):
+        return _to_first(*row) or _if_no_waiters(*row) or _to_fitting(*row)
+    return _if_no_waiters(*row) or _to_first(*row) or _to_fitting(*row)
 
 
 def _to_first(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
@@ -113,53 +113,53 @@ def _to_first(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int
         return False
     params = {"pk": key(connection, model, pk), "fence": fence, "pool": _line(model, pk)}
     params["granted"] = tickets.written([(pk, fence + 1)])
-    told = dialect.run(connection, texts.to_first, params, dialect.of(connection).told_by_change)
+    told = dialect.run(connection, texts.to_first, params, dialect.of(connection).first_ticket_value)
     if told is None:
         return False
-    releasing.note(params["pool"], connection.alias, had_to_wait=True)
-    note_given(params["pool"], connection.alias, *divmod(told, tickets.NUMBERS))
+    recent_waiters.note(params["pool"], connection.alias, had_to_wait=True)
+    note_assignment(params["pool"], connection.alias, *divmod(told, tickets.TICKET_NUMBERS))
     return True
 
 
-def note_given(line: str, using: str, address: int, ticket: int) -> None:
+def note_assignment(line: str, using: str, address: int, ticket: int) -> None:
     """Note that this ticket was given a row, and tell the process at ``address``."""
-    silence.note_somebody(line, using)
-    speed = speed_of(line, using)
+    no_waiter_cache.note_waiter(line, using)
+    speed = estimate_of(line, using)
     speed.served(ticket, monotonic())
     notify(using, ticket, address, speed.per_second)
 
 
-def _if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
+def _if_no_waiters(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
     """Free the row; if anybody waits, or it is lost, change nothing and return False."""
     texts, line = _of(connection, model), _line(model, pk)
     params = {"pk": key(connection, model, pk), "fence": fence, "pool": line}
-    if texts.release_unasked and silence.lasts(line, connection.alias):
+    if texts.release_unasked and no_waiter_cache.is_valid(line, connection.alias):
         return dialect.run(connection, texts.release_unasked, params, dialect.row_count) > 0
     asked_at = monotonic()
     done = dialect.run(connection, texts.release_unless_awaited, params, dialect.row_count) > 0
     if done:
-        silence.note_nobody(line, connection.alias, asked_at)
-    if not done or releasing.until:
-        releasing.note(line, connection.alias, had_to_wait=not done)
+        no_waiter_cache.note_no_waiter(line, connection.alias, asked_at)
+    if not done or recent_waiters.until:
+        recent_waiters.note(line, connection.alias, had_to_wait=not done)
     return done
 
 
 def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
     """Give the row to the first in line that it fits; if there is none, free it."""
-    given = give_fitting(connection, model, pk, fence)
+    given = give_to_first_match(connection, model, pk, fence)
     return given or verbs.release_all(connection, model, [(pk, fence)], 0.0) == 1
 
 
-def give_fitting(
+def give_to_first_match(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, if_free: bool = False
 ) -> bool:
     """Give the row to the first in line that it fits; if there is none, change nothing and return False."""
-    selector, looks = selector_of(model, pk), AGAIN
-    for most in (FEW, tickets.MOST):
+    selector, looks = selector_of(model, pk), MAX_REREADS
+    for most in (FIRST_TICKETS, tickets.MAX_TICKETS):
         line = tickets.in_line(connection, model, most, selector)
         is_whole = len(line) < most
         while line:
-            selectors = fitting(connection, model, (pk, fence), {ticket.selector for ticket in line})
+            selectors = matching_selectors(connection, model, (pk, fence), {ticket.selector for ticket in line})
             given = allot(line, {selector: [pk] for selector in selectors})
             if not given:
                 break
@@ -189,12 +189,12 @@ def give(
     holds = ticket.given(pk, fence + 1).holds
     sql = _of(connection, model).to_ticket[ticket.count > 1, if_free]
     if given := _change_both(connection, model, sql, (pk, fence), ticket, holds):
-        note_given(_line(model, pk), connection.alias, ticket.address, ticket.pk)
+        note_assignment(_line(model, pk), connection.alias, ticket.address, ticket.pk)
     return given
 
 
 def take_from(
-    connection: BaseDatabaseWrapper, model: Model, row: Row, ticket: WaitingTicket, left: Pairs
+    connection: BaseDatabaseWrapper, model: Model, row: Row, ticket: WaitingTicket, left: HeldRows
 ) -> bool:
     """Free this row of a ticket for several, which keeps ``left``; if either has changed, return False."""
     return _change_both(connection, model, _of(connection, model).take_back, row, ticket, left)
@@ -206,7 +206,7 @@ def _change_both(
     sql: Sequence[str],
     row: Row,
     ticket: WaitingTicket,
-    holds: Pairs,
+    holds: HeldRows,
 ) -> bool:
     """Change this row, and this ticket to hold ``holds``; if either has changed, change nothing and return False."""
     params = {
@@ -216,7 +216,7 @@ def _change_both(
         "ticket_fence": ticket.fence,
         "granted": tickets.written(holds),
         "is_waiting": len(holds) < ticket.count,
-        "lasts": ticket.lasts,
+        "grant_us": ticket.grant_us,
         "holder": ticket.holder,
     }
     if len(sql) == 1:
@@ -227,24 +227,26 @@ def _change_both(
     return done
 
 
-def fitting(connection: BaseDatabaseWrapper, model: Model, row: Row, selectors: Collection[str]) -> set[str]:
+def matching_selectors(
+    connection: BaseDatabaseWrapper, model: Model, row: Row, selectors: Collection[str]
+) -> set[str]:
     """Return the ``selectors`` that match this row; none, if it is out of service or has another fence."""
     table, chosen = table_of(connection, model), sorted(selectors)
     wheres = [model.where(selector, connection) for selector in chosen]
     cases = ", ".join(f"CASE WHEN 1 = 1{where.sql} THEN 1 ELSE 0 END" for where in wheres)
     sql = f"SELECT {cases} FROM {table.name} WHERE {table.pk} = %s AND {table.fence} = %s{table.claimable}"  # noqa: S608
     params = [*(value for where in wheres for value in where.params), key(connection, model, row[0]), row[1]]
-    found = rows_read(connection, sql, params)
+    found = fetch_rows(connection, sql, params)
     return {selector for row in found for selector, fits in zip(chosen, row, strict=True) if fits}
 
 
-def was_given_back(
+def settle_release(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, trusted_until: float
 ) -> bool:
-    """Settle a release whose reply was lost; see ``verbs.was_given_back``."""
+    """Settle a release whose reply was lost; see ``verbs.settle_release``."""
     given = tickets.written([(pk, fence + 1)])
     to_one, to_several = Q(granted=given), Q(collected__contains=given[1:-1])
     line = Ticket.objects.using(connection.alias).filter(pool=_line(model, pk))
     was_given_over = line.filter(to_one | to_several)
-    is_back = verbs.was_given_back(connection, model, pk, fence, trusted_until)
+    is_back = verbs.settle_release(connection, model, pk, fence, trusted_until)
     return bool(is_back) or was_given_over.exists()

@@ -17,7 +17,7 @@ from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant
 from resourcepool.waiting import handover
-from resourcepool.waiting.giving_out import give_out_quietly
+from resourcepool.waiting.assignment import assign_quietly
 from resourcepool.waiting.models import selector_of
 from resourcepool.waiting.request import Request, Source
 
@@ -33,9 +33,9 @@ class AwaitedLease(Lease):
         """Read lazy values now."""
 
     @staticmethod
-    def were_released(using: str, model: Model, pks: Sequence[Any]) -> None:
+    def after_batch_release(using: str, model: Model, pks: Sequence[Any]) -> None:
         """Give free rows to the waiters."""
-        give_out_quietly(using, model, {selector_of(model, pk) for pk in pks})
+        assign_quietly(using, model, {selector_of(model, pk) for pk in pks})
 
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
         if self.terms.cooldown:  # nobody may have it yet; it is given out after the cool-down
@@ -57,15 +57,15 @@ def release(
     """
     if connection.in_atomic_block:
         # A ticket that stays locked until the commit would hold up its whole process.
-        give_out = partial(give_out_quietly, connection.alias, model, [selector_of(model, pk)])
-        transaction.on_commit(give_out, using=connection.alias)
+        assign_free_rows = partial(assign_quietly, connection.alias, model, [selector_of(model, pk)])
+        transaction.on_commit(assign_free_rows, using=connection.alias)
         return verbs.release(connection, model, pk, fence, 0.0, trusted_until=trusted_until)
     send = partial(handover.release, connection, model, pk, fence)
-    settle = partial(handover.was_given_back, connection, model, pk, fence, trusted_until)
+    settle = partial(handover.settle_release, connection, model, pk, fence, trusted_until)
     return retrying(connection, send, settle=settle)
 
 
-def handles(source: Source, using: str, request: Request, grants: Sequence[Grant]) -> list[Any]:
+def make_handles(source: Source, using: str, request: Request, grants: Sequence[Grant]) -> list[Any]:
     """Return the handles of these grants.
 
     If one cannot be made (no more threads, for example) or a signal interrupts this, all grants go back, and the error
@@ -76,7 +76,7 @@ def handles(source: Source, using: str, request: Request, grants: Sequence[Grant
         for grant in grants:
             leases.append(source.handle(using, grant, request))  # noqa: PERF401 (known one by one)
     except BaseException:
-        abandon(leases)
+        release_quietly(leases)
         for grant in grants[len(leases) :]:
             give_back(source, using, grant)
         raise
@@ -93,12 +93,12 @@ def give_back(source: Source, using: str, grant: Grant) -> None:
         logger.exception("could not give back what nobody got; it lapses by itself")
 
 
-def abandon(leases: Sequence[Lease] | None) -> None:
+def release_quietly(leases: Sequence[Lease] | None) -> None:
     """Give these back without raising."""
     for lease in leases or ():
-        lease.let_go()  # all of them first: an interrupted release of one must not keep the others
+        lease.stop_renewing()  # all of them first: an interrupted release of one must not keep the others
     for lease in leases or ():
-        lease.abandon()
+        lease.release_quietly()
 
 
 def load(leases: Sequence[AwaitedLease], loop: AbstractEventLoop) -> None:

@@ -51,7 +51,7 @@ class Ticket(AbstractLease):
     Served by ``priority`` (lowest first), then by arrival. Its fence goes up with every row that it gets.
     """
 
-    is_told: ClassVar[bool] = False
+    emits_events: ClassVar[bool] = False
 
     pool = KeyField(_("pool"), max_length=255, editable=False)
     selector = TextField(_("selector"), default="{}", editable=False)
@@ -61,7 +61,7 @@ class Ticket(AbstractLease):
     address = models.PositiveIntegerField(
         _("address"), default=0, editable=False, help_text=_("Of the process that hints are sent to.")
     )
-    lasts = models.BigIntegerField(
+    grant_us = models.BigIntegerField(
         _("lasts"),
         default=6_000_000,
         editable=False,

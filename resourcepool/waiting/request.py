@@ -38,7 +38,7 @@ class Request:
     strategy: str = ""
     selector: str = "{}"
     allow_in_transaction: bool = False
-    stands_first: bool = False
+    fifo_once: bool = False
     ends_session: bool = False
 
     @property
@@ -72,8 +72,8 @@ class Source(Protocol):
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
         """Raise BadOption if the request can never be filled."""
 
-    def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        """Return the error for a request that was not filled in time; ``trouble``: the error that prevented it.
+    def timed_out(self, request: Request, holder: str, db_error: Exception | None) -> AcquireTimeout:
+        """Return the error for a request that was not filled in time; ``db_error``: the error that prevented it.
 
         ``holder``: the name under which it waited in line, "" if it did not.
         """

@@ -14,8 +14,8 @@ from django.db import connections
 from django.utils.asyncio import async_unsafe
 
 from resourcepool import dialect
-from resourcepool.threads.async_threads import in_thread, soon
-from resourcepool.threads.bell import Bell
+from resourcepool.threads.async_threads import in_thread, run_soon
+from resourcepool.threads.signal_safe_event import SignalSafeEvent
 from resourcepool.waiting.acquire import Leases, aacquire, acquire
 from resourcepool.waiting.request import Request, Source
 
@@ -51,19 +51,19 @@ class Mode:
         self,
         source: Source,
         request: Request,
-        once_in_line: "Callable[[Mode], Coroutine[Any, Any, object]] | None" = None,
+        on_enqueued: "Callable[[Mode], Coroutine[Any, Any, object]] | None" = None,
         stop: Callable[[], bool] = never,
     ) -> Leases:
         """See ``waiting.acquire``."""
         if self._is_async:
             stops = None if stop is never else stop
-            return await aacquire(source, request, once_in_line and partial(once_in_line, ASYNC), stops)
-        return acquire(source, request, stop, partial(run_sync, once_in_line) if once_in_line else never)
+            return await aacquire(source, request, on_enqueued and partial(on_enqueued, ASYNC), stops)
+        return acquire(source, request, stop, partial(run_sync, on_enqueued) if on_enqueued else never)
 
     def soon(self, do: Callable[..., None], *args: Any) -> None:
         """Make a blocking call. A task does not wait for it, and so cannot be cancelled meanwhile."""
         if self._is_async:
-            soon(do, *args)
+            run_soon(do, *args)
         else:
             do(*args)
 
@@ -74,7 +74,7 @@ class Mode:
     def end_session(self, using: str) -> None:
         """Close this thread's connection during a long wait; a waiting task has none."""
         if not self._is_async:
-            dialect.close_ours(connections[using])
+            dialect.close_own_session(connections[using])
 
 
 SYNC, ASYNC = Mode(is_async=False), Mode(is_async=True)
@@ -97,7 +97,7 @@ def run_sync(
     raise RuntimeError(f"{work} awaits something in a thread without a loop")
 
 
-class _SyncBell(Bell):
+class _SyncBell(SignalSafeEvent):
     is_orphaned = False
 
     async def heard(self, seconds: float) -> bool:
@@ -114,7 +114,7 @@ class _AsyncBell:
         """Whether its task will never run again: the loop is closed."""
         return self._loop.is_closed()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits there any more
             self._loop.call_soon_threadsafe(self._is_rung.set)
 

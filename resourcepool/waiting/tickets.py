@@ -12,33 +12,33 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect, hints
 from resourcepool.conf import ticket_ttl
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import Unsettled, retrying, rows_read
+from resourcepool.database.retry import Unsettled, fetch_rows, retrying
 from resourcepool.dialect import DbLater, micros
 from resourcepool.leases.table import Model
 from resourcepool.waiting.allot import WaitingTicket
 from resourcepool.waiting.models import Ticket, line_name
 from resourcepool.waiting.request import Request
 
-NUMBERS = 2**40  # of tickets, as a hand-over sends them: at a thousand per second they last for 34 years
-MOST = 10_000  # tickets that are looked at; tickets further back are not served yet anyway
+TICKET_NUMBERS = 2**40  # of tickets, as a hand-over sends them: at a thousand per second they last for 34 years
+MAX_TICKETS = 10_000  # tickets that are looked at; tickets further back are not served yet anyway
 
 Row = tuple[Any, int]  # its primary key and fence
-Pairs = tuple[Row, ...]
+HeldRows = tuple[Row, ...]
 
 
-class Taken(NamedTuple):
-    """A ticket that has just been taken; ``sent_at``: by this process's clock, just before; ``lasts``: in seconds."""
+class NewTicket(NamedTuple):
+    """A ticket that has just been taken; ``sent_at``: by this process's clock, just before; ``grant_seconds``: in seconds."""
 
     pk: int
     sent_at: float
-    lasts: float
+    grant_seconds: float
 
 
-class Seen(NamedTuple):
+class TicketState(NamedTuple):
     """A ticket as it is now; ``left``: for how many seconds it lives, or its one row stays its own."""
 
     fence: int
-    granted: Pairs
+    granted: HeldRows
     is_waiting: bool
     left: float
 
@@ -47,7 +47,7 @@ class _Texts:
     """The SQL for one database."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        speaks, quote = dialect.of(connection), connection.ops.quote_name
+        db_dialect, quote = dialect.of(connection), connection.ops.quote_name
         fields = {field.name: quote(str(field.column)) for field in Ticket._meta.concrete_fields}
         self.name = table = quote(Ticket._meta.db_table)
         self.column = one = SimpleNamespace(**fields)
@@ -56,26 +56,27 @@ class _Texts:
         def columns(names: str) -> str:
             return ", ".join(fields[name] for name in names.split())
 
-        alive = f"{one.busy_before} > {speaks.indexed_now}"
-        self.waits = f"{one.pool} = %s AND {one.is_waiting} = {speaks.true} AND {alive}"
+        alive = f"{one.busy_before} > {db_dialect.indexed_now}"
+        self.waits = f"{one.pool} = %s AND {one.is_waiting} = {db_dialect.true} AND {alive}"
         self.order = f"ORDER BY {one.priority}, {one.id}"
-        about = "asked_at pool selector count priority address lasts granted collected is_waiting holder"
+        about = "asked_at pool selector count priority address grant_us granted collected is_waiting holder"
         self.take = (
             f"INSERT INTO {table} ({columns('fence busy_before ' + about)}) "  # noqa: S608 (quoted names)
-            f"VALUES (1, {speaks.later}, {speaks.now}, %s, %s, %s, %s, %s, %s, '[]', '[]', {speaks.true}, %s)"
-            f"{speaks.returning_key.format(pk=one.id)}"
+            f"VALUES (1, {db_dialect.later}, {db_dialect.now}, "
+            f"%s, %s, %s, %s, %s, %s, '[]', '[]', {db_dialect.true}, %s)"
+            f"{db_dialect.returning_key.format(pk=one.id)}"
         )
-        place = columns("id fence selector count granted collected holder lasts address")
+        place = columns("id fence selector count granted collected holder grant_us address")
         self.in_line = f"SELECT {place} FROM {table} WHERE {self.waits} {self.order} LIMIT %s"  # noqa: S608
-        self.selectors = f"SELECT DISTINCT {one.selector} FROM {table} WHERE {self.waits} LIMIT {MOST}"  # noqa: S608
-        alike = f"{self.waits} AND {one.selector} = {speaks.exactly}"
+        self.selectors = f"SELECT DISTINCT {one.selector} FROM {table} WHERE {self.waits} LIMIT {MAX_TICKETS}"  # noqa: S608
+        alike = f"{self.waits} AND {one.selector} = {db_dialect.binary_param}"
         self.first = f"SELECT {one.id} FROM {table} WHERE {alike} {self.order} LIMIT %s"  # noqa: S608
         seen = columns("id fence granted collected is_waiting")
-        left = speaks.micros_until.format(moment=one.busy_before)
+        left = db_dialect.micros_until.format(moment=one.busy_before)
         self.look = f"SELECT {seen}, {left} FROM {table} WHERE {one.id} IN "  # noqa: S608
         self.renew = (
-            f"UPDATE {table} SET {one.busy_before} = {speaks.later} "  # noqa: S608
-            f"WHERE {one.is_waiting} = {speaks.true} AND {alive} AND {one.id} IN "
+            f"UPDATE {table} SET {one.busy_before} = {db_dialect.later} "  # noqa: S608
+            f"WHERE {one.is_waiting} = {db_dialect.true} AND {alive} AND {one.id} IN "
         )
         self.remove = f"DELETE FROM {table} WHERE {one.id} IN "  # noqa: S608
         self.leave = f"DELETE FROM {table} WHERE {one.fence} = %s AND {one.id} IN "  # noqa: S608
@@ -91,11 +92,11 @@ def of(connection: BaseDatabaseWrapper) -> _Texts:
     return _texts(connection.vendor, connection.alias)
 
 
-def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> Taken:
+def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> NewTicket:
     """Take a ticket, the last one with this priority. Raises DatabaseUnavailable."""
     ttl = ticket_ttl()
     # A ticket for several rows renews the rows it has so far together with itself.
-    lasts = min(ttl, request.terms.ttl) if request.count == 1 else ttl
+    grant_seconds = min(ttl, request.terms.ttl) if request.count == 1 else ttl
     asked = (
         line_name(model, request.selector),
         request.selector,
@@ -103,7 +104,7 @@ def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder
         request.priority,
         hints.address(),
     )
-    params = (micros(ttl), *asked, micros(lasts), holder)
+    params = (micros(ttl), *asked, micros(grant_seconds), holder)
     sent_at, read = monotonic(), dialect.of(connection).key_after_insert
 
     def settle() -> int:
@@ -116,33 +117,33 @@ def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder
         return int(found)
 
     send = partial(dialect.run, connection, of(connection).take, params, read)
-    return Taken(retrying(connection, send, settle=settle), sent_at, lasts)
+    return NewTicket(retrying(connection, send, settle=settle), sent_at, grant_seconds)
 
 
-def find(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> Taken | None:
+def find(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> NewTicket | None:
     """Return the ticket that was taken for this request; None if there is none, or the holder's name is not unique."""
     if not request.terms.holder_is_unique:
         return None  # it expires
     line = Ticket.objects.using(connection.alias).in_line_for(model, request.selector)
     mine = line.filter(holder=holder)
     pk = retrying(connection, mine.values_list("pk", flat=True).first)
-    return None if pk is None else Taken(pk, 0.0, 0.0)
+    return None if pk is None else NewTicket(pk, 0.0, 0.0)
 
 
-def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, Seen]:
+def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, TicketState]:
     """Return {key: ticket as it is now}, without tickets that do not exist."""
-    rows = rows_read(connection, f"{of(connection).look}({_marks(pks)})", pks)
+    rows = fetch_rows(connection, f"{of(connection).look}({_marks(pks)})", pks)
     return {
-        pk: Seen(fence, _pairs(granted, collected), bool(waits), micros / 1_000_000)
+        pk: TicketState(fence, _pairs(granted, collected), bool(waits), micros / 1_000_000)
         for pk, fence, granted, collected, waits, micros in rows
     }
 
 
 def in_line(
-    connection: BaseDatabaseWrapper, model: Model, most: int = MOST, selector: str = "{}"
+    connection: BaseDatabaseWrapper, model: Model, most: int = MAX_TICKETS, selector: str = "{}"
 ) -> list[WaitingTicket]:
     """Return up to ``most`` waiters in the line in which one with ``selector`` stands, in the order of service."""
-    rows = rows_read(connection, of(connection).in_line, [line_name(model, selector), most])
+    rows = fetch_rows(connection, of(connection).in_line, [line_name(model, selector), most])
     return [
         WaitingTicket(pk, fence, selector, count, _pairs(granted, collected), *rest)
         for pk, fence, selector, count, granted, collected, *rest in rows
@@ -153,14 +154,14 @@ def first(connection: BaseDatabaseWrapper, model: Model, selector: str, most: in
     """Return the keys of the first ``most`` tickets in line with the same selector."""
     return [
         pk
-        for (pk,) in rows_read(connection, of(connection).first, [line_name(model, selector), selector, most])
+        for (pk,) in fetch_rows(connection, of(connection).first, [line_name(model, selector), selector, most])
     ]
 
 
 def selectors(connection: BaseDatabaseWrapper, model: Model, selector: str = "{}") -> list[str]:
     """Return the selectors of all waiters in the line in which one with ``selector`` stands, each once."""
     line = [line_name(model, selector)]
-    return [other for (other,) in rows_read(connection, of(connection).selectors, line)]
+    return [other for (other,) in fetch_rows(connection, of(connection).selectors, line)]
 
 
 def renew(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
@@ -182,10 +183,10 @@ def remove(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
     _change(connection, of(connection).remove, [], pks)
 
 
-def dead_since(connection: BaseDatabaseWrapper, model: Model, seconds: float) -> list[int]:
+def expired_since(connection: BaseDatabaseWrapper, model: Model, seconds: float) -> list[int]:
     """Return the tickets for rows of ``model`` whose holders died more than ``seconds`` ago."""
     dead = Ticket.objects.using(connection.alias).for_rows_of(model).filter(busy_before__lt=DbLater(-seconds))
-    return retrying(connection, lambda: list(dead.values_list("pk", flat=True)[:MOST]))
+    return retrying(connection, lambda: list(dead.values_list("pk", flat=True)[:MAX_TICKETS]))
 
 
 def written(pairs: Sequence[Row]) -> str:
@@ -194,7 +195,7 @@ def written(pairs: Sequence[Row]) -> str:
     return json.dumps(plain, ensure_ascii=False)
 
 
-def _pairs(granted: str, collected: str) -> Pairs:
+def _pairs(granted: str, collected: str) -> HeldRows:
     given = granted if collected == "[]" else collected
     return tuple((pk, fence) for pk, fence in json.loads(given)) if given != "[]" else ()
 

@@ -12,15 +12,21 @@ from resourcepool.database.clock import monotonic
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant, margin
-from resourcepool.threads.bell import Bell
+from resourcepool.threads.signal_safe_event import SignalSafeEvent
 from resourcepool.waiting import tickets
-from resourcepool.waiting.contention import AT_LAST, SHORTEST, pause, silence, speed_of
+from resourcepool.waiting.estimates import (
+    LAST_CHECK_BEFORE_TIMEOUT,
+    MIN_FIRST_CHECK,
+    estimate_of,
+    no_waiter_cache,
+    pause,
+)
 from resourcepool.waiting.free_rows import python_key
-from resourcepool.waiting.lease import abandon, handles, load, release
+from resourcepool.waiting.lease import load, make_handles, release, release_quietly
 from resourcepool.waiting.models import line_name
-from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source
-from resourcepool.waiting.tickets import Pairs, Seen, Taken
+from resourcepool.waiting.ticket_wakeups import ticket_wakeups
+from resourcepool.waiting.tickets import HeldRows, NewTicket, TicketState
 
 CANCELLED = CancelledError()
 
@@ -35,24 +41,24 @@ class Outcome:
     __slots__ = ("_bell", "_decided", "_tell")
 
     def __init__(self) -> None:
-        self._bell = Bell()
+        self._bell = SignalSafeEvent()
         self._decided: dict[str, tuple[list[Any], BaseException | None]] = {}
         self._tell: Callable[[], object] | None = None
 
     @property
-    def is_decided(self) -> bool:
+    def is_done(self) -> bool:
         """Whether it has been decided."""
         return bool(self._decided)
 
     @property
-    def is_given_up(self) -> bool:
+    def is_cancelled(self) -> bool:
         """Whether the waiter has given up."""
-        return self._came_of_it[1] is CANCELLED
+        return self._result[1] is CANCELLED
 
     @property
     def leases(self) -> list[Any]:
         """The granted leases; none, if it was not served."""
-        return self._came_of_it[0]
+        return self._result[0]
 
     def serve(self, leases: list[Any]) -> bool:
         """Grant these leases; False: it was already decided, and nobody will take them."""
@@ -62,37 +68,37 @@ class Outcome:
         """Make ``result`` raise this; False: it was already decided."""
         return self._decide([], error)
 
-    def give_up(self) -> bool:
+    def cancel(self) -> bool:
         """Give up; False: it was already served, or has failed."""
         self._decide([], CANCELLED)
-        return self.is_given_up
+        return self.is_cancelled
 
     def result(self) -> list[Any]:
         """Return the leases; raises the error it failed with, or CancelledError. It must be decided."""
-        leases, error = self._came_of_it
+        leases, error = self._result
         if error is not None:
             raise error
         return leases
 
     def wait(self, seconds: float) -> None:
         """Wait until it is decided, at most this many seconds; for one thread."""
-        if not self.is_decided:
+        if not self.is_done:
             self._bell.wait(seconds)
 
-    def when_decided(self, tell: Callable[[], object]) -> None:
+    def add_done_callback(self, tell: Callable[[], object]) -> None:
         """Call ``tell`` once it is decided, perhaps twice, in the thread that decides."""
         self._tell = tell
-        if self.is_decided:
+        if self.is_done:
             tell()
 
     @property
-    def _came_of_it(self) -> tuple[list[Any], BaseException | None]:
+    def _result(self) -> tuple[list[Any], BaseException | None]:
         return self._decided.get("", ([], None))
 
     def _decide(self, leases: list[Any], error: BaseException | None) -> bool:
         mine = leases, error
         is_first = self._decided.setdefault("", mine) is mine
-        self._bell.ring()
+        self._bell.wake()
         if self._tell is not None:
             self._tell()
         return is_first
@@ -125,14 +131,14 @@ class Waiter:
     request: Request
     holder: str
     outcome: Outcome = field(default_factory=Outcome)
-    ticket: Taken | None = None
-    is_taking: bool = False
+    ticket: NewTicket | None = None
+    insert_in_doubt: bool = False
     began: float = field(default_factory=monotonic)
-    look_at: float = 0.0
-    free_at: float = 0.0
+    next_check: float = 0.0
+    next_scan: float = 0.0
     renewed_at: float = 0.0
-    holds: Pairs = ()
-    trouble: Exception | None = None
+    holds: HeldRows = ()
+    db_error: Exception | None = None
     has_joined: bool = False
     is_late: bool = False
     loop: AbstractEventLoop | None = None
@@ -152,9 +158,9 @@ class Waiter:
         return self.source.model
 
     @property
-    def has_left(self) -> bool:
+    def is_done(self) -> bool:
         """Whether it was served, failed, or gave up."""
-        return self.outcome.is_decided
+        return self.outcome.is_done
 
     @property
     def is_orphaned(self) -> bool:
@@ -170,39 +176,41 @@ class Waiter:
         """
         if not self.model.line_per_name:
             return self.began
-        return max(self.began, speed_of(self.line, self.using).moved_at)
+        return max(self.began, estimate_of(self.line, self.using).moved_at)
 
-    def has(self, ticket: Taken) -> None:
+    def has(self, ticket: NewTicket) -> None:
         """Note that it waits in line with this ticket, and when to look at it first."""
-        self.ticket, self.is_taking, self.holds, self.trouble = ticket, False, (), None
+        self.ticket, self.insert_in_doubt, self.holds, self.db_error = ticket, False, (), None
         self.place = self.request.priority, ticket.pk
         self.renewed_at = at = ticket.sent_at
-        silence.note_somebody(self.line, self.using)
-        speed = speed_of(self.line, self.using)
-        at_last = self.began + self.request.timeout - AT_LAST
-        first = min(speed.first_pause(ticket.pk, at), ticket.lasts / 4)  # the rows it is given may expire
-        self.look_at = min(at + first, max(at + SHORTEST, at_last))
-        self.free_at = max(self.look_at, min(self.look_at + speed.free_pause(at), at_last))
+        no_waiter_cache.note_waiter(self.line, self.using)
+        speed = estimate_of(self.line, self.using)
+        at_last = self.began + self.request.timeout - LAST_CHECK_BEFORE_TIMEOUT
+        first = min(
+            speed.first_check_delay(ticket.pk, at), ticket.grant_seconds / 4
+        )  # the rows it is given may expire
+        self.next_check = min(at + first, max(at + MIN_FIRST_CHECK, at_last))
+        self.next_scan = max(self.next_check, min(self.next_check + speed.first_scan_delay(at), at_last))
 
-    def lost_ticket(self) -> None:
+    def clear_ticket(self) -> None:
         """Note that its ticket is gone: it needs another one now."""
         if self.ticket is not None:
-            notices.discard(self.using, self.ticket.pk)
-        self.ticket, self.holds, self.look_at = None, (), 0.0
+            ticket_wakeups.discard(self.using, self.ticket.pk)
+        self.ticket, self.holds, self.next_check = None, (), 0.0
 
     def give(self, grants: list[Grant]) -> None:
         """Deliver these grants; if the waiter has just given up, they go straight back."""
         leases = []
         try:
-            leases = handles(self.source, self.using, self.request, grants)
+            leases = make_handles(self.source, self.using, self.request, grants)
             if self.loop is not None:
                 load(leases, self.loop)
         except Exception as error:  # noqa: BLE001 (no more threads, for example: the caller is to know)
-            abandon(leases)
+            release_quietly(leases)
             self.outcome.fail(error)
             return
         if not self.outcome.serve(leases):
-            abandon(leases)
+            release_quietly(leases)
 
 
 def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[tuple[Waiter, list[Grant]]]:
@@ -218,18 +226,20 @@ def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[t
     for waiter in those:
         seen = found.get(waiter.ticket.pk) if waiter.ticket else None
         if waiter.ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):
-            waiter.lost_ticket()
+            waiter.clear_ticket()
         elif seen.is_waiting:
-            waiter.holds, waiter.trouble = rows_of(waiter, seen), None
-            lasts = waiter.ticket.lasts
-            waiter.look_at = sent_at + pause(sent_at - waiter.since, near=waiter.is_near, lasts=lasts)
+            waiter.holds, waiter.db_error = rows_of(waiter, seen), None
+            grant_seconds = waiter.ticket.grant_seconds
+            waiter.next_check = sent_at + pause(
+                sent_at - waiter.since, near=waiter.is_near, grant_seconds=grant_seconds
+            )
         elif grants := _grants(connection, waiter, seen, sent_at):
             yield waiter, grants
         else:
             pass_on(connection, waiter, seen)
 
 
-def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen) -> None:
+def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: TicketState) -> None:
     """Give the rows of this ticket to the next in line, and remove the ticket."""
     if waiter.ticket is not None:
         pk = waiter.ticket.pk
@@ -237,15 +247,17 @@ def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen) -> None
             seen = now[pk]  # it was given one more row meanwhile
     for pk, fence in rows_of(waiter, seen):
         release(connection, waiter.model, pk, fence, trusted_until=0.0)
-    waiter.lost_ticket()
+    waiter.clear_ticket()
 
 
-def rows_of(waiter: Waiter, seen: Seen) -> Pairs:
+def rows_of(waiter: Waiter, seen: TicketState) -> HeldRows:
     """Return the rows of a ticket, with primary keys as the model has them."""
     return tuple((python_key(waiter.model, pk), fence) for pk, fence in seen.granted)
 
 
-def _grants(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen, sent_at: float) -> list[Grant] | None:
+def _grants(
+    connection: BaseDatabaseWrapper, waiter: Waiter, seen: TicketState, sent_at: float
+) -> list[Grant] | None:
     """Return the grants, or None if they may have expired before they were seen.
 
     Trust begins when the look that found them was sent, and lasts as long as the database said: this process cannot
@@ -256,8 +268,8 @@ def _grants(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen, sent_at
     if len(rows) == 1:
         if now >= sent_at + seen.left - margin(seen.left):
             return None
-        given_at = sent_at + seen.left - waiter.ticket.lasts
-        speed = speed_of(waiter.line, waiter.using)
+        given_at = sent_at + seen.left - waiter.ticket.grant_seconds
+        speed = estimate_of(waiter.line, waiter.using)
         speed.served(waiter.ticket.pk, given_at)
         speed.note_wait(given_at - waiter.began)
         return [Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]

@@ -13,19 +13,19 @@ from functools import partial
 
 from django.db import DatabaseError, InterfaceError
 
-from resourcepool.database.background import contained, own_connections
+from resourcepool.database.background import log_errors, own_connections
 from resourcepool.database.clock import monotonic
 from resourcepool.database.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import shutdown
 from resourcepool.leases.keeper import keeper
-from resourcepool.waiting.line import USED_AT_MOST, Line
-from resourcepool.waiting.notices import notices
+from resourcepool.waiting.ticket_wakeups import ticket_wakeups
 from resourcepool.waiting.waiter import Waiter
+from resourcepool.waiting.waiter_loop import MAX_SERVED_DELAY, WaiterLoop
 
 logger = logging.getLogger(__name__)
 
-NAP = 0.5  # seconds
+POLL = 0.5  # seconds
 IDLE = 10.0  # seconds without a waiter, after which a connection is closed
 
 
@@ -37,11 +37,11 @@ class Waiters:
     """
 
     def __init__(self) -> None:
-        self._lines: dict[str, Line] = {}
-        self._loops: dict[str, Loop] = {}
+        self._waiter_loops: dict[str, WaiterLoop] = {}
+        self._threads: dict[str, Loop] = {}
         self._arrivals: defaultdict[str, dict[Waiter, None]] = defaultdict(dict)
         self._served: defaultdict[str, dict[Waiter, None]] = defaultdict(dict)
-        self.in_trouble: dict[str, Line] = {}
+        self.unavailable: dict[str, WaiterLoop] = {}
         self._leaves_at_exit = False
 
     def join(self, waiter: Waiter) -> None:
@@ -50,70 +50,70 @@ class Waiters:
         self._arrivals[waiter.using][waiter] = None
         waiter.has_joined = True
         if waiter.ticket is not None:  # last: a notice that comes before would be for nobody in line
-            notices.add(waiter.using, waiter.ticket.pk)
-        notices.wakeup(waiter.using).bring_forward(min(waiter.look_at, waiter.free_at))
+            ticket_wakeups.add(waiter.using, waiter.ticket.pk)
+        ticket_wakeups.wakeup(waiter.using).bring_forward(min(waiter.next_check, waiter.next_scan))
 
-    def see_off(self, waiter: Waiter) -> None:
+    def cancel(self, waiter: Waiter) -> None:
         """Remove the ticket of ``waiter``, which has given up; its rows go to the next in line."""
-        if waiter.has_joined and self._loops[waiter.using].is_alive:
-            notices.wakeup(waiter.using).ring()
+        if waiter.has_joined and self._threads[waiter.using].is_alive:
+            ticket_wakeups.wakeup(waiter.using).wake()
             return
         try:
             self.join(waiter)
         except RuntimeError:  # no more threads: otherwise its ticket would keep its rows until it expires
-            with contained("the ticket of %s is not removed, it lapses", waiter.holder):
-                Line(waiter.using).leave([waiter])
+            with log_errors("the ticket of %s is not removed, it lapses", waiter.holder):
+                WaiterLoop(waiter.using).leave([waiter])
 
     def decide(self, waiter: Waiter) -> None:
         """Return once the database has decided whether ``waiter``, whose time is up, was served before."""
         waiter.is_late = True
-        while not waiter.has_left:
+        while not waiter.is_done:
             self._start(waiter.using)
-            notices.wakeup(waiter.using).ring()
-            waiter.outcome.wait(NAP)
+            ticket_wakeups.wakeup(waiter.using).wake()
+            waiter.outcome.wait(POLL)
 
     def used(self, waiter: Waiter) -> None:
         """Remove the ticket of ``waiter``, which has been served at once, together with others."""
         self._served[waiter.using][waiter] = None
-        loop = self._loops.get(waiter.using)
+        loop = self._threads.get(waiter.using)
         if loop is None or not loop.thread.is_running:
             with contextlib.suppress(RuntimeError):  # no more threads: it expires
                 self._start(waiter.using)
-        notices.wakeup(waiter.using).bring_forward(monotonic() + USED_AT_MOST)
+        ticket_wakeups.wakeup(waiter.using).bring_forward(monotonic() + MAX_SERVED_DELAY)
 
-    def look_already(self, using: str) -> bool:
+    def has_waiters(self, using: str) -> bool:
         """Tell whether others of this process are looked for on this database: the same looks serve one more."""
-        line = self._lines.get(using)
+        line = self._waiter_loops.get(using)
         return line is not None and bool(line.waiters)
 
-    def trouble(self, using: str) -> Exception | None:
+    def error_on(self, using: str) -> Exception | None:
         """Return the error that keeps the waiters on this database from being served at the moment, if any."""
-        line = self.in_trouble.get(using)
-        return line.trouble if line is not None and line.waiters else None
+        line = self.unavailable.get(using)
+        return line.db_error if line is not None and line.waiters else None
 
     def _start(self, using: str) -> None:
         if not self._leaves_at_exit:
             shutdown.at_exit(-1, self._leave_at_exit)
             keeper.release_at_exit()
             self._leaves_at_exit = True
-        if (loop := self._loops.get(using)) is None:
+        if (loop := self._threads.get(using)) is None:
             turn, has_work = partial(self._serve_once, using), partial(self._has_work, using)
-            new = Loop(f"waiters-{using}", notices.wakeup(using), turn, has_work, rests_after=IDLE)
-            loop = self._loops.setdefault(using, new)
+            new = Loop(f"waiters-{using}", ticket_wakeups.wakeup(using), turn, has_work, idle_timeout=IDLE)
+            loop = self._threads.setdefault(using, new)
         loop.start()
 
     def _has_work(self, using: str) -> bool:
-        line = self._lines.get(using)
+        line = self._waiter_loops.get(using)
         in_line = line is not None and (line.waiters or line.used)
         return bool(in_line or self._arrivals.get(using) or self._served.get(using))
 
     def _serve_once(self, using: str) -> float:
         """Take a turn of the line on this database; return when to look again."""
-        noticed = notices.take(using)  # first: what comes later is for those who join meanwhile, too
+        noticed = ticket_wakeups.take(using)  # first: what comes later is for those who join meanwhile, too
         return self._turn(self._admit(using), noticed)
 
-    def _admit(self, using: str) -> Line:
-        line = self._lines.get(using) or self._lines.setdefault(using, Line(using))
+    def _admit(self, using: str) -> WaiterLoop:
+        line = self._waiter_loops.get(using) or self._waiter_loops.setdefault(using, WaiterLoop(using))
         for waiter in list(arrivals := self._arrivals[using]):
             del arrivals[waiter]
             if waiter not in line.waiters:  # an interrupted waiter may have joined twice
@@ -123,18 +123,18 @@ class Waiters:
             line.drop(waiter)
         return line
 
-    def _turn(self, line: Line, noticed: Collection[int]) -> float:
+    def _turn(self, line: WaiterLoop, noticed: Collection[int]) -> float:
         if line.is_off_until > monotonic():
             return line.is_off_until
         try:
             wake_at = line.turn(noticed)
-            line.trouble = None
-            self.in_trouble.pop(line.using, None)
+            line.db_error = None
+            self.unavailable.pop(line.using, None)
         except DatabaseUnavailable as error:
-            if line.trouble is None:
+            if line.db_error is None:
                 logger.warning("%s; %d waiters stay in line", error, len(line.waiters))
-            self.in_trouble[line.using] = line
-            line.trouble, line.is_off_until = error, monotonic() + PAUSE_AFTER_FAILURE
+            self.unavailable[line.using] = line
+            line.db_error, line.is_off_until = error, monotonic() + PAUSE_AFTER_FAILURE
             return line.is_off_until
         except Exception as error:
             logger.exception("cannot serve the waiters on database %r", line.using)
@@ -144,7 +144,7 @@ class Waiters:
 
     def _leave_at_exit(self) -> None:
         with own_connections():
-            for using in list(self._loops):
+            for using in list(self._threads):
                 line = self._admit(using)
                 try:
                     line.close()

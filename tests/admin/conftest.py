@@ -9,17 +9,17 @@ from django.test import Client
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Event, Proxy
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from tests.app.rows import change
 
 READS = (
     *("view_proxy", "view_event", "view_job", "view_sample", "view_ticket"),
-    *("view_tasktype", "view_server", "view_queue", "view_move"),
+    *("view_queuegroup", "view_server", "view_queue", "view_move"),
 )
-OPERATES = ("operate_proxy", "operate_tasktype", "operate_server", "operate_queue")
+OPERATES = ("operate_proxy", "operate_queuegroup", "operate_server", "operate_queue")
 CHANGES = ("add_proxy", "change_proxy", "delete_proxy", "add_queue", "delete_queue")
-SETS_UP = ("add_tasktype", "change_tasktype", "delete_tasktype")
-BLINDLY = ("add_proxy", "delete_proxy", "add_queue", "delete_queue", "add_tasktype", "delete_tasktype")
+SETS_UP = ("add_queuegroup", "change_queuegroup", "delete_queuegroup")
+BLINDLY = ("add_proxy", "delete_proxy", "add_queue", "delete_queue", "add_queuegroup", "delete_queuegroup")
 
 ROLES: dict[str, tuple[str, ...]] = {
     "staff": (),
@@ -71,7 +71,7 @@ def lease(row: Any, holder: str = "web1/41/main/ab.1", seconds: float = 60) -> N
     row.refresh_from_db()
 
 
-def event(row: Any, what: What = What.ACQUIRED, /, ago: float = 0.0, **more: Any) -> Event:
+def event(row: Any, what: EventKind = EventKind.ACQUIRED, /, ago: float = 0.0, **more: Any) -> Event:
     """Have the history tell this of the row."""
     at = DbLater(-ago) if ago else DbNow()
     usual = {

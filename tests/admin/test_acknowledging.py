@@ -7,10 +7,10 @@ from django.test import Client
 
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
-from resourcepool.signals import What
-from resourcepool.status.alarms import Kind, alarms
+from resourcepool.signals import EventKind
+from resourcepool.status.alarms import AlarmKind, alarms
 from tests.admin.conftest import event, lease, sign_in, text
-from tests.admin.resources.test_operating import do, url
+from tests.admin.resources.test_operations import do, url
 from tests.app.rows import columns, several
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,7 +22,7 @@ def rows(settings: Any) -> list[Proxy]:
     found: list[Proxy] = several(Proxy, 3)
     for row in found[:2]:
         lease(row)
-    event(found[0], What.LEAKED)
+    event(found[0], EventKind.LEAKED)
     return found
 
 
@@ -32,7 +32,7 @@ def told(row: Proxy) -> list[str]:
 
 
 def leaks() -> list[tuple[str, int]]:
-    return [(one.pool, int(one.text.split()[0])) for one in alarms() if one.kind is Kind.LEAKED]
+    return [(one.pool, int(one.text.split()[0])) for one in alarms() if one.kind is AlarmKind.LEAKED]
 
 
 def test_of_those_that_are_chosen_the_leaks_are_acknowledged_and_no_lease_changes(rows: list[Proxy]) -> None:
@@ -67,13 +67,13 @@ def test_the_page_of_a_resource_says_that_it_is_a_leak_and_who_knows_of_it(rows:
     assert "Reported as leaked" not in page(rows[1]) + page(rows[2])
     do(client, "acknowledge", rows)
     assert "The leak was acknowledged by operator at" in page(rows[0])
-    do(client, "free", rows)
+    do(client, "revoke", rows)
     assert "Reported as leaked" not in page(rows[0])
 
 
 def test_a_freed_one_needs_no_acknowledgement(rows: list[Proxy]) -> None:
-    do(sign_in("operator"), "free", rows)
-    assert told(rows[0]) == ["leaked", "freed"]
+    do(sign_in("operator"), "revoke", rows)
+    assert told(rows[0]) == ["leaked", "revoked"]
     assert leaks() == []
 
 

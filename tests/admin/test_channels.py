@@ -7,7 +7,9 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from resourcepool.models import Broadcast, BroadcastMessage, Subscription
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.models import Subscription
 from tests.admin.test_streams import operate, page
 
 pytestmark = pytest.mark.django_db
@@ -15,35 +17,35 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _channel() -> None:
-    row = Broadcast.objects.create(name="config", last=3)
+    row = ChannelRow.objects.create(name="config", last=3)
     for number in (2, 3):
-        BroadcastMessage.objects.create(channel=row, number=number, payload='{"a": "<b>"}')
+        MessageRow.objects.create(channel=row, number=number, payload='{"a": "<b>"}')
     Subscription.objects.create(channel=row, name="indexer", cursor=2)
 
 
 def test_the_list_of_channels_says_who_lags_behind(admin_client: Client) -> None:
-    shown = page(admin_client, "broadcast", "changelist")
+    shown = page(admin_client, "channel", "changelist")
     for text in (
         "nobody reads indexer, which has messages to read: 1",
         "1 durable subscription",
         "0 without a name",
     ):
         assert text in shown
-    assert "2 in the last minute, the newest is number 3" in page(admin_client, "broadcast", "change", "config")
+    assert "2 in the last minute, the newest is number 3" in page(admin_client, "channel", "change", "config")
 
 
 def test_its_settings_are_edited_and_what_is_published_meanwhile_stays(admin_client: Client) -> None:
-    address = reverse("admin:resourcepool_broadcast_change", args=["config"])
-    Broadcast.objects.update(last=4)
+    address = reverse("admin:resourcepool_channel_change", args=["config"])
+    ChannelRow.objects.update(last=4)
     assert admin_client.post(address, {"kept": "60", "kept_count": "5"}).status_code == 302
-    row = Broadcast.objects.get()
+    row = ChannelRow.objects.get()
     assert (row.kept, row.kept_count, row.last) == (60, 5, 4)
 
 
 def test_nobody_adds_or_deletes_by_a_form(admin_client: Client) -> None:
-    for model in ("broadcast", "broadcastmessage", "subscription"):
+    for model in ("channel", "message", "subscription"):
         assert admin_client.get(reverse(f"admin:resourcepool_{model}_add")).status_code == 403
-    assert admin_client.get(reverse("admin:resourcepool_broadcast_delete", args=["config"])).status_code == 403
+    assert admin_client.get(reverse("admin:resourcepool_channel_delete", args=["config"])).status_code == 403
 
 
 def test_a_cursor_is_moved_and_a_wrong_place_is_refused(admin_client: Client) -> None:
@@ -58,10 +60,10 @@ def test_a_cursor_is_moved_and_a_wrong_place_is_refused(admin_client: Client) ->
 def test_channels_and_subscriptions_are_pruned_and_removed(admin_client: Client) -> None:
     key = Subscription.objects.get().pk
     assert "1 was removed." in operate(admin_client, "subscription", "remove", [key])
-    assert "1 was pruned." in operate(admin_client, "broadcast", "prune", ["config"])
-    assert not BroadcastMessage.objects.exists()
-    assert "1 was removed." in operate(admin_client, "broadcast", "remove", ["config"])
-    assert not Broadcast.objects.exists()
+    assert "1 was pruned." in operate(admin_client, "channel", "prune", ["config"])
+    assert not MessageRow.objects.exists()
+    assert "1 was removed." in operate(admin_client, "channel", "remove", ["config"])
+    assert not ChannelRow.objects.exists()
 
 
 def test_a_subscription_without_a_name_is_called_so(admin_client: Client) -> None:
@@ -72,7 +74,7 @@ def test_a_subscription_without_a_name_is_called_so(admin_client: Client) -> Non
 
 
 def test_what_is_removed_on_its_page_leads_to_the_list(admin_client: Client) -> None:
-    for model, key in (("subscription", Subscription.objects.get().pk), ("broadcast", "config")):
+    for model, key in (("subscription", Subscription.objects.get().pk), ("channel", "config")):
         address = reverse(f"admin:resourcepool_{model}_operate", args=[key, "remove"])
         answer = admin_client.post(address, {"confirmed": "yes"}, follow=True)
         assert answer.redirect_chain == [(reverse(f"admin:resourcepool_{model}_changelist"), 302)]
@@ -83,21 +85,21 @@ def test_it_takes_a_permission_of_its_own_and_payloads_another_one(
     client: Client, django_user_model: Any
 ) -> None:
     user = django_user_model.objects.create_user("viewer", is_staff=True)
-    allowed = ["view_broadcast", "view_subscription"]
+    allowed = ["view_channel", "view_subscription"]
     user.user_permissions.set(Permission.objects.filter(codename__in=allowed))
     client.force_login(user)
     address = reverse("admin:resourcepool_subscription_operate", args=[Subscription.objects.get().pk, "move"])
     assert client.post(address, {"confirmed": "yes", "to": "now"}).status_code == 403
-    assert client.get(reverse("admin:resourcepool_broadcastmessage_changelist")).status_code == 403
+    assert client.get(reverse("admin:resourcepool_message_changelist")).status_code == 403
     assert Subscription.objects.get().cursor == 2
 
 
 def test_messages_are_found_by_their_channel(admin_client: Client) -> None:
-    shown = page(admin_client, "broadcastmessage", "changelist", channel="config")
+    shown = page(admin_client, "message", "changelist", channel="config")
     assert "2 messages" in shown
-    assert "0 messages" in page(admin_client, "broadcastmessage", "changelist", channel="other")
-    key = BroadcastMessage.objects.first().pk
-    assert "&lt;b&gt;" in page(admin_client, "broadcastmessage", "change", key)
+    assert "0 messages" in page(admin_client, "message", "changelist", channel="other")
+    key = MessageRow.objects.first().pk
+    assert "&lt;b&gt;" in page(admin_client, "message", "change", key)
 
 
 def test_a_subscription_that_nobody_reads_is_marked_if_it_has_something_to_read(admin_client: Client) -> None:

@@ -9,7 +9,7 @@ from django.test import Client
 from resourcepool.admin.locks.conditions import ConditionAdmin
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Notification, Ticket
-from tests.history.kept import history  # noqa: F401 (a fixture)
+from tests.history.fixtures import history  # noqa: F401 (a fixture)
 from tests.status.locks.conftest import A, B, C, later, permits, stands, waits
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +76,7 @@ def test_pages_go_on_and_names_are_found_by_how_they_begin(
 @pytest.mark.usefixtures("places")
 def test_it_takes_the_permission_to_view_them(client: Client, django_user_model: Any) -> None:
     user = django_user_model.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=["view_mutex", "view_ticket"]))
+    user.user_permissions.set(Permission.objects.filter(codename__in=["view_lock", "view_ticket"]))
     client.force_login(user)
     for address in (LIST, f"{LIST}condition_3Aorders/change/"):
         assert client.get(address).status_code == 403

@@ -7,11 +7,11 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from tests.admin.test_streams import operate, page
 from tests.app.rows import change
-from tests.taskqueue.dispensed import bucket, dispenser, failed, fence, states, tasks
+from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, fence, states, tasks
 
 pytestmark = pytest.mark.django_db
 
@@ -86,16 +86,16 @@ def test_buckets_are_shown_with_their_tasks_and_found_by_dispenser_state_and_nam
     assert "2 buckets" in page(admin_client, "bucket", "changelist", q="alice")
     assert "1 bucket" in (shown := page(admin_client, "bucket", "changelist", q="alice", dispenser="other"))
     assert ">2</a>" in shown
-    assert "1 bucket" in (shown := page(admin_client, "bucket", "changelist", standing="expired"))
+    assert "1 bucket" in (shown := page(admin_client, "bucket", "changelist", status="expired"))
     assert "reviews/bob" in shown or ">bob<" in shown
-    assert "2 buckets" in page(admin_client, "bucket", "changelist", standing="live")
+    assert "2 buckets" in page(admin_client, "bucket", "changelist", status="live")
     assert "alice" in page(admin_client, "bucket", "change", Bucket.objects.get(dispenser="other").pk)
 
 
 def test_a_bucket_is_freed_from_the_list_and_from_its_page(admin_client: Client, reviews: Dispenser) -> None:
     alice, bob = (Bucket.objects.get(name=name) for name in ("alice", "bob"))
-    assert "1 was freed." in operate(admin_client, "bucket", "free", [alice.pk])
-    address = reverse("admin:resourcepool_bucket_operate", args=[bob.pk, "free"])
+    assert "1 was freed." in operate(admin_client, "bucket", "revoke", [alice.pk])
+    address = reverse("admin:resourcepool_bucket_operate", args=[bob.pk, "revoke"])
     assert "do this when it is dead or stuck" in admin_client.get(address).content.decode()
     assert Bucket.objects.count() == 1
     answer = admin_client.post(address, {"confirmed": "yes"}, follow=True)
@@ -127,7 +127,7 @@ def test_tasks_are_shown_with_their_errors_and_found_by_dispenser_state_bucket_a
 def test_a_score_is_a_number_and_no_duration(admin_client: Client, reviews: Dispenser) -> None:
     DispenserTask.objects.filter(key="a").update(score=90)
     shown = page(admin_client, "dispensertask", "change", DispenserTask.objects.get(key="a").pk)
-    assert "90.0<" in shown.partition("field-score")[2].partition("field-colored")[0]
+    assert "90.0<" in shown.partition("field-score")[2].partition("field-state_badge")[0]
     assert '<td class="field-score">90.0</td>' in page(admin_client, "dispensertask", "changelist", q="a")
 
 
@@ -150,7 +150,7 @@ def test_tasks_are_retried_and_discarded(admin_client: Client, reviews: Dispense
     assert "1 was discarded." in shown
     assert "1 skipped: running, assigned, or finished already." in shown
     discarded = DispenserTask.objects.get(key="a")
-    assert discarded.outcome == say("discarded", name="admin", why="no such film")
+    assert discarded.outcome == sentence_for("discarded", name="admin", why="no such film")
 
 
 def test_who_may_only_look_changes_nothing(client: Client, django_user_model: Any, reviews: Dispenser) -> None:
@@ -163,11 +163,11 @@ def test_who_may_only_look_changes_nothing(client: Client, django_user_model: An
     assert "reviews" in page(client, "dispenser", "changelist")
     before = states()
     operate(client, "dispenser", "pause", ["reviews"])
-    operate(client, "bucket", "free", list(Bucket.objects.values_list("pk", flat=True)))
+    operate(client, "bucket", "revoke", list(Bucket.objects.values_list("pk", flat=True)))
     operate(
         client, "dispensertask", "discard", list(DispenserTask.objects.values_list("pk", flat=True)), reason="x"
     )
     assert not Dispenser.objects.get().is_paused
     assert states() == before
-    address = reverse("admin:resourcepool_bucket_operate", args=[Bucket.objects.all()[0].pk, "free"])
+    address = reverse("admin:resourcepool_bucket_operate", args=[Bucket.objects.all()[0].pk, "revoke"])
     assert client.post(address, {"confirmed": "yes"}).status_code == 403

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
-from resourcepool.models import Proxy, TaskType
+from resourcepool.models import Proxy, QueueGroup
 from tests.admin.conftest import text
 from tests.app.rows import columns, granted, several
 from tests.committed import *  # noqa: F403 (fixtures)
@@ -70,15 +70,15 @@ class TestOne:
         client.post(f"{LIST}{rows[0].pk}/delete/", {"post": "yes"})
         assert not Proxy.objects.filter(pk=rows[0].pk).exists()
 
-    def test_task_type_is_not_saved(self, client: Client) -> None:
-        kind = TaskType.objects.create(name="orders")
-        url = f"/admin/resourcepool/tasktype/{kind.pk}/change/"
+    def test_queue_group_is_not_saved(self, client: Client) -> None:
+        kind = QueueGroup.objects.create(name="orders")
+        url = f"/admin/resourcepool/queuegroup/{kind.pk}/change/"
         with locked(kind):
-            page = text(client.post(url, {**edited(client, url), "drain_within": "77"}, follow=True))
+            page = text(client.post(url, {**edited(client, url), "handover_timeout": "77"}, follow=True))
         assert "Not saved: " in page
         assert LOCKED in page
-        assert f"resourcepool.TaskType {kind.pk} is locked by session" in page
-        assert columns(kind)["drain_within"] != 77
+        assert f"resourcepool.QueueGroup {kind.pk} is locked by session" in page
+        assert columns(kind)["handover_timeout"] != 77
 
 
 class TestMany:
@@ -98,7 +98,7 @@ class TestMany:
         for row in rows:
             granted(row)
         with locked(rows[1]):
-            page = self.post(client, rows, "free", confirmed="yes", reason="stuck")
+            page = self.post(client, rows, "revoke", confirmed="yes", reason="stuck")
         assert LOCKED in page
         assert "2 were freed" in page
         assert "1 was left as it is." in page

@@ -10,25 +10,26 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from resourcepool.admin import timeline
-from resourcepool.history.merging import Entry
+from resourcepool.admin import activity
+from resourcepool.history.merge import Entry
 from resourcepool.history.recorder import recorder
-from resourcepool.history.writing import write
-from resourcepool.models import Mutex, RWLockPermit, SemaphorePermit
-from resourcepool.signals import Fact, What
+from resourcepool.history.writer import write
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import RWLockPermit, SemaphorePermit
+from resourcepool.signals import EventKind, RowEvent
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.history.kept import history  # noqa: F401 (a fixture)
+from tests.history.fixtures import history  # noqa: F401 (a fixture)
 from tests.status.locks.conftest import A, B, crowd, later, lock, permits, waits
 
 __all__ = ["crowd"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-LISTS = ("mutex", "semaphorepermit", "rwlockpermit")
+LISTS = ("lock", "semaphorepermit", "rwlockpermit")
 
 
 def told(model: Any, pk: str, reason: str, fence: int = 5) -> None:
     """Let the history have an event as its recorder writes it."""
-    write([Entry(Fact(What.FREED, model, "default", pk, fence, A, reason, "maria"))])
+    write([Entry(RowEvent(EventKind.REVOKED, model, "default", pk, fence, A, reason, "maria"))])
 
 
 def page(client: Client, name: str, *args: Any, **query: str) -> str:
@@ -46,7 +47,7 @@ def viewer(client: Client, django_user_model: Any, *codenames: str) -> None:
 @pytest.mark.usefixtures("crowd")
 class TestSeeing:
     def test_a_list_has_one_line_for_each_name(self, admin_client: Client) -> None:
-        shown = page(admin_client, "mutex_changelist")
+        shown = page(admin_client, "lock_changelist")
         assert "web-1/4711/worker-1" in shown
         assert "2 wait" in shown
         shown = page(admin_client, "semaphorepermit_changelist")
@@ -56,14 +57,14 @@ class TestSeeing:
 
     def test_filters_and_the_search_find_names(self, admin_client: Client) -> None:
         for query, found in (
-            ({"standing": "held"}, 1),
-            ({"standing": "waited"}, 1),
+            ({"status": "held"}, 1),
+            ({"status": "waited"}, 1),
             ({"q": "i"}, 1),
             ({"q": "I"}, 0),
         ):
             for model in LISTS[:2]:
                 shown = page(admin_client, f"{model}_changelist", **query)
-                assert shown.count('class="field-standing"') == found, (model, query)
+                assert shown.count('class="field-status_badge"') == found, (model, query)
 
     def test_the_page_of_a_name_shows_holders_and_line(self, admin_client: Client) -> None:
         shown = page(admin_client, "semaphorepermit_change", "busy_230")
@@ -77,26 +78,26 @@ class TestSeeing:
         lock("next", B)
         waits("lock", "next", A)
         said = "deadlock: web-1/4711/worker-1 holds lock busy and waits for lock next"
-        assert said in page(admin_client, "mutex_change", "busy")
-        assert "deadlock" not in page(admin_client, "mutex_change", "idle")
+        assert said in page(admin_client, "lock_change", "busy")
+        assert "deadlock" not in page(admin_client, "lock_change", "idle")
 
     def test_a_lock_in_a_deadlock_is_marked(
         self, admin_client: Client, client: Client, django_user_model: Any
     ) -> None:
         marked = '<span class="resourcepool-state quarantined">deadlock</span>'
-        assert marked not in page(admin_client, "mutex_changelist")
+        assert marked not in page(admin_client, "lock_changelist")
         lock("next", B)
         waits("lock", "next", A)
-        assert page(admin_client, "mutex_changelist").count(marked) == 2
-        assert marked in page(admin_client, "mutex_change", "busy")
-        viewer(client, django_user_model, "view_mutex")  # who may not see other kinds of locks
-        assert marked not in page(client, "mutex_changelist")
+        assert page(admin_client, "lock_changelist").count(marked) == 2
+        assert marked in page(admin_client, "lock_change", "busy")
+        viewer(client, django_user_model, "view_lock")  # who may not see other kinds of locks
+        assert marked not in page(client, "lock_changelist")
 
     def test_who_may_see_locks_alone_is_told_of_no_circle(self, client: Client, django_user_model: Any) -> None:
         permits("semaphore", "secret", [B])
         waits("semaphore", "secret", A)
-        viewer(client, django_user_model, "view_mutex")
-        assert "secret" not in page(client, "mutex_change", "busy")
+        viewer(client, django_user_model, "view_lock")
+        assert "secret" not in page(client, "lock_change", "busy")
         for model in LISTS[1:]:
             assert client.get(reverse(f"admin:resourcepool_{model}_changelist")).status_code == 403
 
@@ -104,21 +105,21 @@ class TestSeeing:
 @pytest.mark.usefixtures("crowd")
 class TestFreeing:
     def test_it_asks_first_and_the_next_in_line_gets_it(self, admin_client: Client) -> None:
-        address = reverse("admin:resourcepool_mutex_operate", args=["busy", "free"])
+        address = reverse("admin:resourcepool_lock_operate", args=["busy", "revoke"])
         assert "Its holders lose it at once" in admin_client.get(address).content.decode()
-        assert Mutex.objects.get(pk="busy").holder == A
+        assert LockRow.objects.get(pk="busy").holder == A
         said = admin_client.post(address, {"confirmed": "1", "reason": "hangs"}, follow=True).content.decode()
         assert "1 was freed." in said
-        assert Mutex.objects.get(pk="busy").holder == later(B)
+        assert LockRow.objects.get(pk="busy").holder == later(B)
 
     def test_all_permits_of_a_name_are_freed_at_once(self, admin_client: Client) -> None:
-        address = reverse("admin:resourcepool_rwlockpermit_operate", args=["catalogue_230", "free"])
+        address = reverse("admin:resourcepool_rwlockpermit_operate", args=["catalogue_230", "revoke"])
         admin_client.post(address, {"confirmed": "1", "reason": "hangs"}, follow=True)
         assert RWLockPermit.objects.held().count() == 0
         assert SemaphorePermit.objects.held().count() == 3
 
     def test_what_nobody_holds_is_left_alone(self, admin_client: Client) -> None:
-        address = reverse("admin:resourcepool_mutex_operate", args=["idle", "free"])
+        address = reverse("admin:resourcepool_lock_operate", args=["idle", "revoke"])
         said = admin_client.post(address, {"confirmed": "1", "reason": "x"}, follow=True).content.decode()
         assert "held by nobody" in said
 
@@ -127,16 +128,16 @@ class TestFreeing:
         self, client: Client, django_user_model: Any, model: str
     ) -> None:
         viewer(client, django_user_model, f"view_{model}")
-        key = "busy" if model == "mutex" else "busy_230" if model.startswith("s") else "catalogue_230"
-        address = reverse(f"admin:resourcepool_{model}_operate", args=[key, "free"])
+        key = "busy" if model == "lock" else "busy_230" if model.startswith("s") else "catalogue_230"
+        address = reverse(f"admin:resourcepool_{model}_operate", args=[key, "revoke"])
         assert client.post(address, {"confirmed": "1", "reason": "x"}).status_code == 403
-        assert "operate/free" not in page(client, f"{model}_change", key)
-        assert Mutex.objects.get(pk="busy").holder == A
+        assert "operate/revoke" not in page(client, f"{model}_change", key)
+        assert LockRow.objects.get(pk="busy").holder == A
 
 
 @pytest.mark.usefixtures("crowd")
 class TestFreeingHolders:
-    ADDRESS = "/admin/resourcepool/mutex/busy/operate/free-holder/"
+    ADDRESS = "/admin/resourcepool/lock/busy/operate/revoke-holder/"
     ANSWERS: ClassVar = {"confirmed": "1", "reason": "gone"}
 
     def test_it_tells_what_they_hold_and_takes_all_of_it_away(self, admin_client: Client) -> None:
@@ -144,18 +145,18 @@ class TestFreeingHolders:
         assert "web-1/4711/worker-2 holds read-write lock catalogue" in asked
         said = admin_client.post(self.ADDRESS, self.ANSWERS, follow=True).content.decode()
         assert "1 was freed, with all else that its holders held." in said
-        assert Mutex.objects.get(pk="busy").holder == later(B)
+        assert LockRow.objects.get(pk="busy").holder == later(B)
         assert not RWLockPermit.objects.held().exists()
 
     def test_it_takes_the_permission_for_each_kind(self, client: Client, django_user_model: Any) -> None:
         every = [f"{action}_{model}" for model in LISTS for action in ("view", "operate")]
         viewer(client, django_user_model, *every[:-1])
         assert client.post(self.ADDRESS, self.ANSWERS).status_code == 403
-        assert "operate/free/" in page(client, "mutex_change", "busy")
-        assert "free-holder" not in page(client, "mutex_change", "busy")
-        assert Mutex.objects.get(pk="busy").holder == A
+        assert "operate/revoke/" in page(client, "lock_change", "busy")
+        assert "revoke-holder" not in page(client, "lock_change", "busy")
+        assert LockRow.objects.get(pk="busy").holder == A
         get_user_model().objects.get().user_permissions.set(Permission.objects.filter(codename__in=every))
-        assert "free-holder" in page(client, "mutex_change", "busy")
+        assert "revoke-holder" in page(client, "lock_change", "busy")
 
 
 class TestHistory:
@@ -166,12 +167,14 @@ class TestHistory:
                 told(SemaphorePermit, f"{name}#{number}", f"{name} {number} freed")
         told(RWLockPermit, "licence#1", "of another kind")
         shown = page(admin_client, "semaphorepermit_change", "licence_230")
-        told_of = [part.split("<")[0] for part in shown.split("<td>") if part.split("<")[0].endswith(" freed")]
-        assert told_of == ["licence 0 freed", "licence 1 freed"]
-        assert "semaphore licence" in page(admin_client, "semaphorepermit_timeline", "licence_230")
+        leak_events = [
+            part.split("<")[0] for part in shown.split("<td>") if part.split("<")[0].endswith(" freed")
+        ]
+        assert leak_events == ["licence 0 freed", "licence 1 freed"]
+        assert "semaphore licence" in page(admin_client, "semaphorepermit_activity", "licence_230")
 
     def test_it_goes_on_page_by_page(self, admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(timeline, "EVENTS", 1)
+        monkeypatch.setattr(activity, "EVENTS", 1)
         permits("semaphore", "licence", [A, B])
         told(SemaphorePermit, "licence#0", "the first", fence=900)
         told(SemaphorePermit, "licence#1", "the second", fence=3)
@@ -184,10 +187,10 @@ class TestHistory:
         one, other = "x" * 198 + "äa", "x" * 198 + "äb"
         for name in (one, other):
             lock(name)
-            told(Mutex, name, f"freed {name[-1]}")
+            told(LockRow, name, f"freed {name[-1]}")
             permits("semaphore", name, [""] * 2)
             told(SemaphorePermit, f"{name}#1", f"freed permit {name[-1]}")
-        shown = page(admin_client, "mutex_change", one)
+        shown = page(admin_client, "lock_change", one)
         assert ("freed a" in shown, "freed b" in shown) == (True, False)
         shown = page(admin_client, "semaphorepermit_change", f"{one}_230")
         assert ("freed permit a" in shown, "freed permit b" in shown) == (True, False)
@@ -236,7 +239,7 @@ class TestResizing:
         answers = {"confirmed": "1", "permits": "2", "reason": "x"}
         address = reverse("admin:resourcepool_rwlockpermit_operate", args=["catalogue_230", "resize"])
         assert admin_client.post(address, answers).status_code == 404
-        viewer(client, django_user_model, "view_semaphorepermit", "operate_mutex")
+        viewer(client, django_user_model, "view_semaphorepermit", "operate_lock")
         address = reverse("admin:resourcepool_semaphorepermit_operate", args=["busy_230", "resize"])
         assert client.post(address, answers).status_code == 403
         assert "operate/resize" not in page(client, "semaphorepermit_change", "busy_230")

@@ -13,7 +13,7 @@ from django.utils import timezone
 from resourcepool.admin import records
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Event, Job, Proxy, Ticket
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from tests.admin.conftest import event, sign_in, text
 from tests.app.models import Device
 from tests.app.rows import new, several
@@ -54,9 +54,9 @@ FOUND = [
 
 def test_a_short_lease_is_found_by_its_acquisition_and_by_its_end(viewer: Client) -> None:
     proxy = new(Proxy)
-    event(proxy, What.ACQUIRED, reason="long")
-    event(proxy, What.RELEASED, reason="its end")
-    short = event(proxy, What.RELEASED, reason="short", seconds=0.05, is_whole=True)
+    event(proxy, EventKind.ACQUIRED, reason="long")
+    event(proxy, EventKind.RELEASED, reason="its end")
+    short = event(proxy, EventKind.RELEASED, reason="short", seconds=0.05, is_whole=True)
     assert found(viewer, "?what=acquired") == {"long", "short"}
     assert found(viewer, "?what=released") == {"its end", "short"}
     shown = text(viewer.get(EVENTS))
@@ -69,8 +69,8 @@ def test_a_short_lease_is_found_by_its_acquisition_and_by_its_end(viewer: Client
 def test_what_the_filters_find(viewer: Client, query: str, expected: set[str]) -> None:
     proxy = new(Proxy)
     event(proxy, reason="a", holder="crawler")
-    event(proxy, What.LOST, ago=7_200, reason="b", actor="ann")
-    event(proxy, What.CHECKED, ago=10 * 86_400, reason="c")
+    event(proxy, EventKind.LOST, ago=7_200, reason="b", actor="ann")
+    event(proxy, EventKind.CHECKED, ago=10 * 86_400, reason="c")
     assert found(viewer, query) == expected
 
 
@@ -93,7 +93,7 @@ def test_filters_look_at_the_newest_events_and_a_resource_at_all_of_its(
 
 
 @pytest.mark.parametrize("kind", ["event", "job", "proxy", "sample", "ticket"])
-def test_a_key_that_no_database_can_hold_is_not_there(kind: str) -> None:
+def test_an_impossible_key_is_not_found(kind: str) -> None:
     client = sign_in("superuser")
     for key in ("%00", "a%00b", "_00"):
         for page in ("change", "history", "delete"):
@@ -174,8 +174,8 @@ def test_the_ticket_of_a_dead_process_is_told_from_one_that_waits(viewer: Client
 
 def test_ten_queries_are_enough_with_every_filter_and_a_search(viewer: Client) -> None:
     for _ in range(60):
-        event(new(Proxy), What.FREED, host="web1", actor="ann")
-    filters = "pool=resourcepool.proxy&what=freed&past=hour&held_by=w&by=ann"
+        event(new(Proxy), EventKind.REVOKED, host="web1", actor="ann")
+    filters = "pool=resourcepool.proxy&what=revoked&past=hour&held_by=w&by=ann"
     for query in (f"?{filters}", f"?{filters}&q=1", "?p=2"):
         viewer.get(EVENTS + query)
         with CaptureQueriesContext(connection) as queries:

@@ -12,7 +12,7 @@ from django.urls import NoReverseMatch, URLPattern, reverse
 
 from resourcepool.models import Event, Job, Proxy, Sample, Ticket
 from resourcepool.operations import OPERATIONS
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from tests.admin.conftest import ROLES, event, lease, sign_in
 from tests.app.rows import columns, new
 
@@ -64,7 +64,7 @@ def row_of(model: Any) -> Any:
 
 def url_of(model: Any, page: str, row: Any) -> str:
     name = f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
-    for args in ([], [row.pk], [row.pk, "free"]):
+    for args in ([], [row.pk], [row.pk, "revoke"]):
         try:
             return reverse(name, args=args)
         except NoReverseMatch:
@@ -109,7 +109,7 @@ def test_an_operation_is_for_operators_from_the_list_and_from_the_page(role: str
         lease(row)
         if name == "return_to_service":
             Proxy.objects.filter(pk=row.pk).drain("test")
-        event(row, What.LEAKED)
+        event(row, EventKind.LEAKED)
         before = columns(row)
         if is_one:
             client.post(f"{LIST}{row.pk}/operate/{name}/", ANSWERS)
@@ -123,10 +123,10 @@ def test_an_operation_is_for_operators_from_the_list_and_from_the_page(role: str
 def test_who_may_not_operate_does_not_learn_what_there_is(role: str) -> None:
     client, row = sign_in(role), new(Proxy)
     for pk in (row.pk, row.pk + 1):
-        assert client.get(f"{LIST}{pk}/operate/free/").status_code == 403
+        assert client.get(f"{LIST}{pk}/operate/revoke/").status_code == 403
         assert client.get(f"{LIST}{pk}/operate/explode/").status_code == 403
         if role not in VIEWERS:
-            assert client.get(f"{LIST}{pk}/timeline/").status_code == 403
+            assert client.get(f"{LIST}{pk}/activity/").status_code == 403
 
 
 @pytest.mark.parametrize("role", EVERYBODY)

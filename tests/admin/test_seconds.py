@@ -6,16 +6,17 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from resourcepool.models import Broadcast, Stream
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.models import Stream
 
 pytestmark = pytest.mark.django_db
-PAGE = "/admin/resourcepool/broadcast/config/change/"
+PAGE = "/admin/resourcepool/channel/config/change/"
 
 
 @pytest.fixture
 def viewer(client: Client, django_user_model: Any) -> Client:
     user = django_user_model.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename="view_broadcast"))
+    user.user_permissions.set(Permission.objects.filter(codename="view_channel"))
     client.force_login(user)
     return client
 
@@ -39,7 +40,7 @@ def text(client: Client, address: str, language: str = "en") -> str:
 def test_who_only_reads_sees_a_duration(
     viewer: Client, seconds: float, language: str, label: str, value: str
 ) -> None:
-    Broadcast.objects.create(name="config", kept=seconds)
+    ChannelRow.objects.create(name="config", kept=seconds)
     shown = text(viewer, PAGE, language)
     assert f"<label>{label}</label>" in shown
     assert f'<div class="readonly">{value}</div>' in shown
@@ -49,11 +50,11 @@ def test_who_only_reads_sees_a_duration(
 def test_who_edits_sees_whole_seconds_and_how_long_that_is(
     admin_client: Client, language: str, said: str
 ) -> None:
-    Broadcast.objects.create(name="config")
+    ChannelRow.objects.create(name="config")
     shown = text(admin_client, PAGE, language)
     assert 'name="kept" value="604800"' in shown
     assert said in shown
-    Broadcast.objects.update(kept=2.5)
+    ChannelRow.objects.update(kept=2.5)
     assert 'name="kept" value="2.5"' in text(admin_client, PAGE)
     assert "Default: 7 d." in text(admin_client, "/admin/resourcepool/stream/add/")
 

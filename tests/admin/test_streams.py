@@ -69,7 +69,7 @@ def test_saving_a_form_writes_what_was_edited_and_not_what_the_leader_wrote(
 ) -> None:
     change(oracle, elected_term=7, address=9)
     address = reverse("admin:resourcepool_stream_change", args=["oracle"])
-    names = ("on_failure", "retry_delay", "most_deaths", "lanes", "term_ttl", "lock_delay", "done_kept")
+    names = ("on_failure", "retry_delay", "max_crashes", "lanes", "term_ttl", "lock_delay", "done_kept")
     form = {name: getattr(oracle, name) for name in names}
     assert admin_client.post(address, {**form, "retries": "5"}).status_code == 302
     row = Stream.objects.get()
@@ -94,7 +94,7 @@ def test_streams_are_paused_and_resumed_by_those_who_may(admin_client: Client, o
 def test_tasks_are_shown_with_their_errors_and_found_by_stream_state_and_key(
     admin_client: Client, oracle: Stream
 ) -> None:
-    shown = page(admin_client, "task", "changelist", stream="oracle", standing="blocked")
+    shown = page(admin_client, "task", "changelist", stream="oracle", status="blocked")
     assert "disk &lt;full&gt;" in shown
     assert "1 task" in shown
     assert "0 tasks" in page(admin_client, "task", "changelist", stream="other")
@@ -171,7 +171,7 @@ def test_every_stream_is_on_some_page_of_the_list_and_a_page_costs_as_much_as_an
         seen |= {row.name for row in answer.context["cl"].result_list}
     assert len(seen) == 230
     with django_assert_max_num_queries(12):
-        answer = admin_client.get(address, {"standing": "paused"})
+        answer = admin_client.get(address, {"status": "paused"})
     assert [row.name for row in answer.context["cl"].result_list] == ["220"]
 
 
@@ -181,7 +181,7 @@ def test_every_stream_is_on_some_page_of_the_list_and_a_page_costs_as_much_as_an
 def test_streams_are_filtered_by_how_they_stand(
     admin_client: Client, oracle: Stream, standing: str, count: int
 ) -> None:
-    answer = admin_client.get(reverse("admin:resourcepool_stream_changelist"), {"standing": standing})
+    answer = admin_client.get(reverse("admin:resourcepool_stream_changelist"), {"status": standing})
     assert len(answer.context["cl"].result_list) == count
 
 
@@ -190,10 +190,10 @@ def test_unfinished_tasks_of_a_stream_are_listed_in_the_order_in_which_they_run(
 ) -> None:
     address = reverse("admin:resourcepool_task_changelist")
     for query, keys in (
-        ({"stream": "oracle", "standing": "unfinished"}, "abc"),
-        ({"stream": "oracle", "standing": "blocked"}, "a"),
+        ({"stream": "oracle", "status": "unfinished"}, "abc"),
+        ({"stream": "oracle", "status": "blocked"}, "a"),
         ({"stream": "oracle"}, "cba"),  # the newest first
-        ({"standing": "unfinished"}, "cba"),
+        ({"status": "unfinished"}, "cba"),
     ):
         rows = admin_client.get(address, query).context["cl"].result_list
         assert "".join(row.key for row in rows) == keys, query

@@ -50,7 +50,7 @@ def test_the_list_of_topics_says_what_is_late_and_why_nothing_fires(admin_client
         "no node",
     ):
         assert text in shown
-    assert f"{reverse('admin:resourcepool_timer_changelist')}?topic={TOPIC}&amp;standing=dead" in shown
+    assert f"{reverse('admin:resourcepool_timer_changelist')}?topic={TOPIC}&amp;status=dead" in shown
     node(labels={"zone": "eu"})
     assert ">late<" in (shown := page(admin_client, "topic", "change", TOPIC))
     assert "1 node" in shown
@@ -71,7 +71,7 @@ def test_timers_of_a_topic_that_are_to_fire_are_listed_in_that_order(
     timer("e", holder="beat")
     address = reverse("admin:resourcepool_timer_changelist")
     for standing, names in (("unfinished", "bdae"), ("due", "bd"), ("handed", "e")):
-        rows = admin_client.get(address, {"topic": TOPIC, "standing": standing}).context["cl"].result_list
+        rows = admin_client.get(address, {"topic": TOPIC, "status": standing}).context["cl"].result_list
         assert "".join(row.name for row in rows) == names
 
 
@@ -79,7 +79,7 @@ def test_the_settings_of_a_topic_are_edited_and_a_pause_meanwhile_stays(
     admin_client: Client, topic: Topic
 ) -> None:
     address = reverse("admin:resourcepool_topic_change", args=[TOPIC])
-    names = ("retry_delay", "most_deaths", "ttl", "done_kept")
+    names = ("retry_delay", "max_crashes", "ttl", "done_kept")
     form = {name: getattr(topic, name) for name in names} | {"least_version": "2.10", "requires": ""}
     form["initial-requires"] = '{"zone": "eu"}'  # as the page has it
     assert admin_client.post(address, {**form, "retries": "5"}).status_code == 302
@@ -120,10 +120,10 @@ def test_timers_are_found_by_topic_state_lateness_and_whole_name(admin_client: C
     for count, query in (
         (3, {"topic": TOPIC}),
         (0, {"topic": "other"}),
-        (2, {"standing": "unfinished"}),
-        (1, {"standing": "due"}),
-        (1, {"standing": "late"}),
-        (1, {"standing": "dead"}),
+        (2, {"status": "unfinished"}),
+        (1, {"status": "due"}),
+        (1, {"status": "late"}),
+        (1, {"status": "dead"}),
         (1, {"q": "b"}),
         (0, {"q": "order"}),
     ):

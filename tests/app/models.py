@@ -61,7 +61,7 @@ class Bare(AbstractLease):
         return self.label
 
 
-class Election(AbstractLease):
+class Poll(AbstractLease):
     """Keyed by text, whose case matters, and with columns of other names."""
 
     name = KeyField(primary_key=True, max_length=50)

@@ -9,27 +9,27 @@ from django.apps import apps
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.where import ANYWHERE, Where
+from resourcepool.database.where import ANY_ROW, Where
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
+from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Terms
+from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import (
     AbstractLease,
     AbstractResource,
     Bucket,
     Job,
-    Leadership,
-    Mutex,
     Notification,
     Proxy,
+    QueueGroup,
     RWLockPermit,
     SemaphorePermit,
     Server,
     Stream,
     Subscription,
     Task,
-    TaskType,
     Ticket,
     Timer,
     TimerNode,
@@ -37,7 +37,7 @@ from resourcepool.models import (
 from resourcepool.signals import is_recorded
 from resourcepool.waiting.lease import AwaitedLease
 from tests import running
-from tests.app.models import Bare, Device, Election
+from tests.app.models import Bare, Device, Poll
 from tests.eventually import eventually
 
 Model = type[AbstractLease]
@@ -48,10 +48,10 @@ _numbers = itertools.count(1)
 _FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
     Bare: lambda number: {"label": f"bare {number}"},
     Device: lambda number: {"id": uuid.uuid4(), "name": f"device {number}"},
-    Election: lambda number: {"name": f"Election {number}"},
+    Poll: lambda number: {"name": f"poll {number}"},
     Proxy: lambda number: {"host": f"proxy{number}.example", "port": 3128},
     Job: lambda number: {"name": f"job {number}"},
-    Leadership: lambda number: {"name": f"leadership {number}"},
+    ElectionRow: lambda number: {"name": f"election {number}"},
     Subscription: lambda number: {"channel_id": "of no account", "name": f"subscription {number}"},
     Stream: lambda number: {"name": f"stream {number}"},
     Task: lambda number: {"stream_id": "of no account", "key": f"task {number}", "type": "note"},
@@ -59,16 +59,16 @@ _FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
     TimerNode: lambda number: {"name": f"node {number}"},
     Ticket: lambda number: {"pool": "testapp.nothing", "asked_at": DbNow()},
     Bucket: lambda number: {"dispenser_id": "of no account", "name": f"bucket {number}"},
-    Mutex: lambda number: {"name": f"lock {number}"},
+    LockRow: lambda number: {"name": f"lock {number}"},
     SemaphorePermit: lambda number: {"name": "licence", "key": f"licence#{number}"},
     RWLockPermit: lambda number: {"name": "catalogue", "key": f"catalogue#{number}"},
     Notification: lambda number: {"name": "orders", "key": f"orders#{number}"},
-    Server: lambda number: {"task_type": _some_task_type(), "ttl": 60, "registered_at": DbNow()},
+    Server: lambda number: {"queue_group": _some_queue_group(), "ttl": 60, "registered_at": DbNow()},
 }
 
 
-def _some_task_type() -> TaskType:
-    return TaskType.objects.get_or_create(name="of no account")[0]
+def _some_queue_group() -> QueueGroup:
+    return QueueGroup.objects.get_or_create(name="of no account")[0]
 
 
 def leased_models() -> list[Model]:
@@ -120,7 +120,7 @@ def wanted(holder: str = "me", ttl: float = 60, **more: Any) -> Terms:
 
 
 def claim(
-    row: Any, holder: str = "me", ttl: float = 60, where: Where = ANYWHERE, **more: Any
+    row: Any, holder: str = "me", ttl: float = 60, where: Where = ANY_ROW, **more: Any
 ) -> verbs.Grant | None:
     return verbs.claim(connection, type(row), row.pk, wanted(holder, ttl, **more), where)
 

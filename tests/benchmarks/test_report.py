@@ -36,13 +36,13 @@ def test_ratios_are_taken_within_the_run() -> None:
     text = tables(
         measured(
             result("raw limit", "8 on 40", 1_000),
-            result("document 000", "8 on 40", 150),
+            result("naive protocol", "8 on 40", 150),
             result("resourcepool, sticky", "8 on 40", 600),
             result("resourcepool, sticky without history", "8 on 40", 750),
         )
     )
     assert "| `sticky` against the raw limit, 8 on 40 | >= 0.55 | >= 0.70 | 0.60 | reached floor |" in text
-    assert "| `sticky` against document 000, 8 on 40 | >= 1.50 | >= 3.00 | 4.00 | reached aim |" in text
+    assert "| `sticky` against naive protocol, 8 on 40 | >= 1.50 | >= 3.00 | 4.00 | reached aim |" in text
     assert "| `sticky` with history against without, 8 on 40 | >= 0.90 | >= 0.95 | 0.80 | **missed** |" in text
     assert "| callers that saw an error, of 40 calls | <= 0 | <= 0 | 0 | reached aim |" in text
 
@@ -87,4 +87,4 @@ def test_less_is_better_where_the_aim_is_below_the_floor(
 def test_an_error_that_a_caller_saw_is_no_sound_run(broken: dict[str, int]) -> None:
     assert is_sound(measured(result("resourcepool, spread", "1 on 40", 1)))
     assert not is_sound(measured(result("resourcepool, spread", "1 on 40", 1, **broken)))
-    assert is_sound(measured(result("document 000", "1 on 40", 1, errors=9)))
+    assert is_sound(measured(result("naive protocol", "1 on 40", 1, errors=9)))

@@ -10,7 +10,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from tests.browser.chromium import MISSING, chromium, logged_in
-from tests.browser.serving import serve
+from tests.browser.server import serve
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.spawned import Spawner
 

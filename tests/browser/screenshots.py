@@ -35,7 +35,7 @@ PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("resource", f"{PROXIES}17/change/", {}),
     ("resource-dark", f"{PROXIES}37/change/", {"color_scheme": "dark"}),
     ("resource-phone", f"{PROXIES}17/change/", PHONE),
-    ("free", f"{PROXIES}17/operate/free/", {}),
+    ("revoke", f"{PROXIES}17/operate/revoke/", {}),
     ("quarantine-phone", f"{PROXIES}17/operate/quarantine/", PHONE),
     ("import", f"{PROXIES}import/", {}),
     ("events", "/admin/resourcepool/event/", {}),
@@ -45,10 +45,10 @@ OF_QUEUES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("dashboard-queues", DASHBOARD, {}),
     ("dashboard-queues-dark", DASHBOARD, {"color_scheme": "dark"}),
     ("dashboard-queues-narrow", DASHBOARD, {"viewport": {"width": 390, "height": 844}}),
-    ("servers", "/admin/resourcepool/server/?task_type=orders", {}),
-    ("queues", "/admin/resourcepool/queue/?task_type=orders", {}),
-    ("task-types", "/admin/resourcepool/tasktype/", {}),
-    ("moves", "/admin/resourcepool/move/?task_type=orders", {}),
+    ("servers", "/admin/resourcepool/server/?queue_group=orders", {}),
+    ("queues", "/admin/resourcepool/queue/?queue_group=orders", {}),
+    ("queue-groups", "/admin/resourcepool/queuegroup/", {}),
+    ("moves", "/admin/resourcepool/move/?queue_group=orders", {}),
 )
 # The same, once there are streams, dispensers and timers.
 OF_TASKS: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -63,13 +63,13 @@ OF_LOCKS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("dashboard-locks", DASHBOARD, {}),
     ("dashboard-locks-dark", DASHBOARD, {"color_scheme": "dark"}),
     ("dashboard-locks-narrow", DASHBOARD, {"viewport": {"width": 390, "height": 844}}),
-    ("locks", "/admin/resourcepool/mutex/", {}),
-    ("lock", "/admin/resourcepool/mutex/orders/change/", {}),
-    ("lock-phone", "/admin/resourcepool/mutex/orders/change/", PHONE),
-    ("free-holder", "/admin/resourcepool/mutex/orders/operate/free-holder/", {}),
+    ("locks", "/admin/resourcepool/lock/", {}),
+    ("lock", "/admin/resourcepool/lock/orders/change/", {}),
+    ("lock-phone", "/admin/resourcepool/lock/orders/change/", PHONE),
+    ("revoke-holder", "/admin/resourcepool/lock/orders/operate/revoke-holder/", {}),
     ("semaphores", "/admin/resourcepool/semaphorepermit/", {}),
     ("conditions", "/admin/resourcepool/notification/", {}),
-    ("channels", "/admin/resourcepool/broadcast/", {}),
+    ("channels", "/admin/resourcepool/channel/", {}),
     ("subscriptions", "/admin/resourcepool/subscription/", {}),
 )
 
@@ -81,25 +81,31 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="resourcepool-screenshots-") as folder, server(folder) as origin:
         from django.test import Client
 
-        from tests.browser import scenery, scenery_of_locks, scenery_of_tasks
+        from tests.browser import demo_data, demo_locks, demo_tasks
 
         client = Client()
-        client.force_login(scenery.operator())
+        client.force_login(demo_data.operator())
         session = client.cookies["sessionid"].value
         with chromium() as browser:
             if wanted(EMPTY[0]):
                 take(browser, origin, session, *EMPTY)
-            for fill in (scenery.proxies, scenery.devices, scenery.day, scenery.counted, scenery.jobs):
+            for fill in (
+                demo_data.proxies,
+                demo_data.devices,
+                demo_data.day,
+                demo_data.counted,
+                demo_data.jobs,
+            ):
                 fill()
             for picture in (one for one in PICTURES if wanted(one[0])):
                 take(browser, origin, session, *picture)
-            scenery.queues()
+            demo_data.queues()
             for picture in (one for one in OF_QUEUES if wanted(one[0])):
                 take(browser, origin, session, *picture)
-            scenery_of_tasks.fill()
+            demo_tasks.fill()
             for picture in (one for one in OF_TASKS if wanted(one[0])):
                 take(browser, origin, session, *picture)
-            scenery_of_locks.fill()
+            demo_locks.fill()
             for picture in (one for one in OF_LOCKS if wanted(one[0])):
                 take(browser, origin, session, *picture)
 
@@ -123,7 +129,7 @@ def server(folder: str) -> Iterator[str]:
     from django.core.management import call_command
 
     from resourcepool.dashboard import views
-    from tests.browser.serving import serve
+    from tests.browser.server import serve
     from tests.spawned import Spawner
 
     call_command("migrate", verbosity=0, run_syncdb=True)

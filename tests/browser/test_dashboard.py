@@ -11,8 +11,8 @@ import pytest
 from resourcepool.dialect import DbLater
 from resourcepool.models import Proxy, Sample
 from tests.app.rows import hold, new, several
-from tests.browser.serving import work
-from tests.concurrency.wire import Wire
+from tests.browser.server import work
+from tests.concurrency.connection_cutter import Wire
 from tests.spawned import Spawner
 
 PAGE = "/admin/resourcepool/dashboard/"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from resourcepool.models import DispenserTask, Event, Proxy, Stream, Task
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from resourcepool.taskqueue import submit
 from tests.admin.conftest import event
 from tests.app.rows import hold, new
@@ -42,7 +42,7 @@ def test_all_of_a_row_is_seen_whatever_the_width(window: Callable[..., Any]) -> 
         page.locator("#result_list").wait_for()
         assert page.evaluate(OVERFLOW, "html") <= 0, width
         assert page.evaluate(OVERFLOW, "#changelist-form .results") <= 0, width
-        for column in ("named", "standing", "held_by", "expires_in"):
+        for column in ("named", "status_badge", "held_by", "expires_in"):
             assert page.locator(f".field-{column}").first.is_visible(), width
         page.locator(".field-named a").first.click()
         page.locator("#resourcepool-now").wait_for()
@@ -53,7 +53,7 @@ def test_all_of_an_event_is_seen_on_a_telephone(window: Callable[..., Any]) -> N
     row = new(Proxy)
     event(
         row,
-        What.FREED,
+        EventKind.REVOKED,
         reason="hangs since 3 am",
         holder=f"crawler{'-12.internal' * 4}/1/main/a.1",
         actor="ann",
@@ -79,7 +79,7 @@ def test_all_of_an_event_is_seen_in_a_window_of_any_width_and_language(window: C
     why = "OSError: [Errno 28] no space left on device: '/u02/oradata/users01.dbf'"
     told |= {"pid": 4194304, "seconds": 90_061.0, "actor": "anneliese.schmidt"}
     row = DispenserTask(pk=8_941, fence=1_795_403_331_064_567)
-    for what in (What.FAILED, What.RETRIED, What.DISCARDED):
+    for what in (EventKind.FAILED, EventKind.RETRIED, EventKind.DISCARDED):
         event(row, what, **told, reason=f"reviews/film-{'0123456789abcdef' * 3}: {why}")
     page = window()
     for language, width in itertools.product(("en", "zh-hans"), (1300, 1024)):

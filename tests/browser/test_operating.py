@@ -67,9 +67,9 @@ def test_one_finds_who_holds_a_resource_and_frees_it_and_the_holder_is_told(
     assert "Whoever asks next may get it." in now_said.inner_text()
     crawler.line("on_lost ran")
     crawler.line("LeaseLost")
-    eventually(lambda: Event.objects.filter(what="freed").exists(), within=20)
+    eventually(lambda: Event.objects.filter(what="revoked").exists(), within=20)
     page.reload()
-    happened = page.locator("#resourcepool-events tr", has_text="freed").inner_text()
+    happened = page.locator("#resourcepool-events tr", has_text="revoked").inner_text()
     assert "operator" in happened
     assert "stuck since <b>the deploy</b>" in happened
 

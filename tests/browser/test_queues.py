@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from resourcepool.models import Queue
-from tests.admin.queues.scene import LIST, server, task_type
+from tests.admin.queues.scene import LIST, queue_group, server
 from tests.browser.test_lists import OVERFLOW
 
 PAGE = "/admin/resourcepool/dashboard/"
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_map_follows_what_moves_and_fits_a_telephone(window: Callable[..., Any], scheme: str) -> None:
-    orders = task_type(queues=6)
+    orders = queue_group(queues=6)
     server(orders, "A")
     page = window()
     page.emulate_media(color_scheme=scheme)
@@ -34,7 +34,7 @@ def test_the_map_follows_what_moves_and_fits_a_telephone(window: Callable[..., A
 
 
 def test_a_server_is_drained_with_the_keyboard_alone(window: Callable[..., Any]) -> None:
-    orders = task_type(queues=2)
+    orders = queue_group(queues=2)
     first = server(orders, "A")
     server(orders, "B")
     page = window()
@@ -47,12 +47,12 @@ def test_a_server_is_drained_with_the_keyboard_alone(window: Callable[..., Any])
 
 
 def test_no_list_is_wider_than_a_telephone(window: Callable[..., Any]) -> None:
-    orders = task_type(queues=3)
+    orders = queue_group(queues=3)
     server(orders, "a-rather-long-name-of-a-server.eu-west-1.internal", labels={"zone": "eu-west-1"})
     server(orders, "B")
     page = window()
     page.set_viewport_size({"width": 375, "height": 800})
-    for kind in ("tasktype", "server", "queue", "move"):
+    for kind in ("queuegroup", "server", "queue", "move"):
         page.goto(LIST.format(kind))
         assert page.evaluate("document.documentElement.scrollWidth") <= 375, kind
         page.locator("#result_list").wait_for()

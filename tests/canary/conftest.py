@@ -9,6 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 
+from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.history.recorder import recorder
 from resourcepool.models import (
     Bucket,
@@ -16,15 +17,14 @@ from resourcepool.models import (
     DispenserTask,
     Event,
     Job,
-    Leadership,
     Move,
     Proxy,
     Queue,
+    QueueGroup,
     Sample,
     Server,
     Stream,
     Task,
-    TaskType,
     Timer,
     TimerNode,
     Topic,
@@ -32,7 +32,7 @@ from resourcepool.models import (
 from tests.canary.planted import CONTROLS, DATABASE, DATABASE_URLS, TARGET, TOKEN, found_in, plant
 from tests.committed import remove_all_rows, transactional_db
 from tests.frames import looked_into
-from tests.proxies.checking.servers import closed_port
+from tests.proxies.health_check.servers import closed_port
 
 __all__ = ["transactional_db"]
 
@@ -56,7 +56,7 @@ def _secrets(settings: Any, transactional_db: None) -> Iterator[None]:
     settings.DATABASE_URL = DATABASE_URLS["mysql"]
     yield
     recorder.flush()
-    ours = (Event, Sample, Job, Move, Queue, Server, TaskType, Task, Stream, Leadership)
+    ours = (Event, Sample, Job, Move, Queue, Server, QueueGroup, Task, Stream, ElectionRow)
     others = (DispenserTask, Bucket, Dispenser, Timer, TimerNode, Topic, LogEntry, User)
     remove_all_rows([*ours, *others])
 

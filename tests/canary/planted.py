@@ -5,20 +5,21 @@ import io
 from typing import Any
 
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.elections.models import Election as ElectionRow
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import (
-    Broadcast,
-    BroadcastMessage,
     Bucket,
     Dispenser,
     DispenserTask,
     Event,
     Job,
-    Leadership,
     Move,
-    Mutex,
     Notification,
     Proxy,
     Queue,
+    QueueGroup,
     RWLockPermit,
     Sample,
     SemaphorePermit,
@@ -26,14 +27,13 @@ from resourcepool.models import (
     Stream,
     Subscription,
     Task,
-    TaskType,
     Ticket,
     Timer,
     TimerNode,
     Topic,
 )
 from tests.app.rows import change, expire, granted, new
-from tests.waiting.waiters import ticket
+from tests.waiting.threads import ticket
 
 PASSWORD = "c4nary-p4ss"  # of a proxy
 TOKEN = "c4nary-t0ken"  # in the address of the page that checks ask for
@@ -62,7 +62,7 @@ def plant() -> Proxy:
     proxy.refresh_from_db()
     about = {"pool": "resourcepool.proxy", "row": str(proxy.pk), "fence": proxy.fence}
     hostile = {"holder": HOSTILE, "actor": HOSTILE, "reason": HOSTILE, "host": HOSTILE}
-    for what in ("acquired", "freed", "leaked"):
+    for what in ("acquired", "revoked", "leaked"):
         Event.objects.create(at=DbNow(), what=what, seconds=3, **about, **hostile)
     Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=1)
     Job.objects.create(name="check resourcepool.Proxy", failed_at=DbNow(), result=HOSTILE, memory="")
@@ -80,22 +80,22 @@ def plant() -> Proxy:
 
 
 def plant_queues() -> None:
-    """Make a task type with a server, a queue and a move; every text is hostile."""
-    kind = TaskType.objects.create(name=HOSTILE, assigned_by=HOSTILE, assigned_at=DbNow())
+    """Make a queue group with a server, a queue and a move; every text is hostile."""
+    kind = QueueGroup.objects.create(name=HOSTILE, assigned_by=HOSTILE, assigned_at=DbNow())
     labels = {HOSTILE: HOSTILE}
     lease = {"busy_before": DbLater(600), "fence": 1, "holder": HOSTILE, "ttl": 600, "registered_at": DbNow()}
-    server = Server.objects.create(task_type=kind, name=HOSTILE, labels=labels, **lease)
+    server = Server.objects.create(queue_group=kind, name=HOSTILE, labels=labels, **lease)
     texts = {"parameter": HOSTILE, "pin": HOSTILE, "labels": labels}
-    Queue.objects.create(task_type=kind, queue_id=HOSTILE, cur_server=server, since=DbNow(), **texts)
-    about = {"generation": 1, "queue_pk": 1, "fence": 1, "what": Move.What.ASSIGNED, "at": DbNow()}
+    Queue.objects.create(queue_group=kind, queue_id=HOSTILE, cur_server=server, since=DbNow(), **texts)
+    about = {"generation": 1, "queue_pk": 1, "fence": 1, "what": Move.Action.ASSIGNED, "at": DbNow()}
     stream = Stream.objects.create(name=HOSTILE, elected_at=DbNow())
     change(stream, holder=HOSTILE)
-    change(Leadership.objects.create(name=HOSTILE, elected_at=DbNow()), holder=HOSTILE)
+    change(ElectionRow.objects.create(name=HOSTILE, elected_at=DbNow()), holder=HOSTILE)
     said = dict.fromkeys(("key", "type", "lane", "params", "outcome", "holder"), HOSTILE)
     Task.objects.create(stream=stream, state=Task.State.BLOCKED, **said)
     plant_dispenser()
 
-    names = dict.fromkeys(("task_type", "queue_id", "from_server", "to_server", "reason"), HOSTILE)
+    names = dict.fromkeys(("queue_group", "queue_id", "from_server", "to_server", "reason"), HOSTILE)
     Move.objects.create(**about, **names)
 
 
@@ -123,17 +123,17 @@ def plant_locks() -> None:
     """Make locks and permits of each kind, two of them in a circle; every text is hostile."""
     holders = [f"{HOSTILE}/1/t/a.{number}@{number}" for number in (1, 2)]
     for name, holder, other in zip((HOSTILE, SCRIPT), holders, reversed(holders), strict=True):
-        change(Mutex.objects.create(name=name), holder=holder, busy_before=DbLater(600))
+        change(LockRow.objects.create(name=name), holder=holder, busy_before=DbLater(600))
         for model in (SemaphorePermit, RWLockPermit, Notification):
             change(model.objects.create(key=f"{name}#0", name=name), holder=holder, busy_before=DbLater(600))
-        line = {"pool": f"resourcepool.mutex:{name}", "selector": name, "busy_before": DbLater(600)}
+        line = {"pool": f"resourcepool.lock:{name}", "selector": name, "busy_before": DbLater(600)}
         Ticket.objects.create(holder=other.replace("a.", "a.9"), asked_at=DbLater(-100), **line)
 
 
 def plant_channels() -> None:
     """Make a channel with a message and a durable subscription that lags; every text is hostile."""
-    channel = Broadcast.objects.create(name=HOSTILE, last=1)
-    BroadcastMessage.objects.create(channel=channel, number=1, payload=HOSTILE, publisher=HOSTILE)
+    channel = ChannelRow.objects.create(name=HOSTILE, last=1)
+    MessageRow.objects.create(channel=channel, number=1, payload=HOSTILE, publisher=HOSTILE)
     change(Subscription.objects.create(channel=channel, name=HOSTILE), holder=HOSTILE)
 
 

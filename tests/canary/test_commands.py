@@ -22,7 +22,7 @@ from tests.canary.planted import (
     formulas_in,
     found_in,
 )
-from tests.management.operated import run
+from tests.management.command_runner import run
 from tests.spawned import Spawner
 
 FOR_EVER = {

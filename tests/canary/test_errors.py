@@ -46,12 +46,12 @@ def uploaded() -> SimpleUploadedFile:
     [
         ("django.db.models.sql.compiler.SQLInsertCompiler.execute_sql", "add/", FORM),
         ("django.db.models.sql.compiler.SQLUpdateCompiler.execute_sql", "{pk}/change/", FORM),
-        ("resourcepool.encryption.field.seal", "add/", FORM),
-        ("resourcepool.proxies.import_plan.seal", "import/", None),
-        ("resourcepool.admin.resources.importing.seal", "import/", None),
+        ("resourcepool.encryption.field.encrypt", "add/", FORM),
+        ("resourcepool.proxies.import_plan.encrypt", "import/", None),
+        ("resourcepool.admin.resources.import_pages.encrypt", "import/", None),
         ("resourcepool.proxies.address.unquote_to_bytes", "import/", None),
         (
-            "resourcepool.admin.operated.read_clock",
+            "resourcepool.admin.operations_mixin.read_clock",
             "{pk}/operate/drain/",
             {"confirmed": "yes", "reason": "x", "until": "2101-01-01T00:00"},
         ),
@@ -73,14 +73,14 @@ def test_a_mail_to_the_admins_has_none(
         assert not found_in(said)
 
 
-@pytest.mark.parametrize("address", ["", "{pk}/change/", "{pk}/timeline/", "import/"])
+@pytest.mark.parametrize("address", ["", "{pk}/change/", "{pk}/activity/", "import/"])
 def test_the_page_that_debug_shows_has_none(
     address: str, client: Client, planted: Proxy, reports: Any, settings: Any, monkeypatch: Any
 ) -> None:
     settings.DEBUG = True
-    monkeypatch.setattr("resourcepool.admin.resources.columns.standing_of", fail)
-    monkeypatch.setattr("resourcepool.admin.timeline.timeline", fail)
-    monkeypatch.setattr("resourcepool.admin.resources.importing.UploadForm", fail)
+    monkeypatch.setattr("resourcepool.admin.resources.columns.state_details", fail)
+    monkeypatch.setattr("resourcepool.admin.activity.row_events", fail)
+    monkeypatch.setattr("resourcepool.admin.resources.import_pages.UploadForm", fail)
     answer = client.get(LIST + address.format(pk=planted.pk))
     said = answer.content.decode()
     assert answer.status_code == 500

@@ -15,18 +15,18 @@ from resourcepool.conf import setting, ticket_ttl
 from resourcepool.dialect import private_connection
 from resourcepool.elections import Election
 from resourcepool.exceptions import BadOption, ResourcePoolError
+from resourcepool.health_checks.check import check
 from resourcepool.hints import choice
 from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore
 from resourcepool.models import Proxy
-from resourcepool.proxies.importing import import_proxies
+from resourcepool.proxies.import_proxies import import_proxies
 from resourcepool.queues import QueueServer
-from resourcepool.resources.quarantine import Policy
-from resourcepool.rest.errors import refused
-from resourcepool.status.alarms import Limits
+from resourcepool.resources.quarantine import QuarantinePolicy
+from resourcepool.rest.errors import error_response
+from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept
 from resourcepool.taskqueue import TaskPool, submit, timers
 from resourcepool.taskqueue.timers.runner import node_labels
-from resourcepool.validity.check import check
 from tests.canary.planted import DATABASE, PASSWORD, TOKEN
 from tests.frames import failures_inside, looked_into, shown_by
 
@@ -54,11 +54,11 @@ WRONG: dict[str, Callable[[], Any]] = {
 SETTINGS: dict[str, tuple[Any, Callable[[], Any]]] = {
     "TTL": ("x", Proxy.pool.acquire),
     "TICKET_TTL": ("x", ticket_ttl),
-    "QUARANTINE": ({"base": "x"}, Policy.from_settings),
+    "QUARANTINE": ({"base": "x"}, QuarantinePolicy.from_settings),
     "HISTORY_KEPT": ("x", history_kept),
-    "ALARMS": ({"oldest_wait": "x"}, Limits.from_settings),
+    "ALARMS": ({"oldest_wait": "x"}, Thresholds.from_settings),
     "CHECKS": ({"resourcepool.Proxy": [TOKEN]}, lambda: check(Proxy)),
-    "HINTS": (f"postgresql:{BROKER}@x", choice.chosen),
+    "HINTS": (f"postgresql:{BROKER}@x", choice.configured),
     "NODE_LABELS": ("x", node_labels),
     "POOLS": ({"resourcepool.Proxy": {"ttl": "x"}}, Proxy.pool.acquire),
     "SECRET_KEYS": ([BROKER], lambda: Proxy(password="x")),
@@ -103,7 +103,7 @@ def test_a_comma_too_many_after_the_settings_tells_none(
     assert not shown_by(raised.value, *secrets)
     for said in (
         str(raised.value),
-        str(refused(raised.value, 400).data),
+        str(error_response(raised.value, 400).data),
         str(run_checks(tags=["resourcepool"])),
     ):
         assert not [secret for secret in secrets if secret in said]
@@ -117,7 +117,7 @@ def test_what_carries_hints_has_no_password_in_its_frames(
 ) -> None:
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HINTS": url}
     with looked_into(*secrets) as found, pytest.raises(Exception) as raised:  # noqa: PT011 (each client has its own)
-        choice.chosen().open().send(["1"])  # type: ignore[union-attr]
+        choice.configured().open().send(["1"])  # type: ignore[union-attr]
     assert not found
     assert not shown_by(raised.value, *secrets)
 

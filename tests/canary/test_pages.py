@@ -13,19 +13,19 @@ from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 
 from resourcepool.history.recorder import recorder
-from resourcepool.models import Event, Job, Move, Proxy, Queue, Server, TaskType
+from resourcepool.models import Event, Job, Move, Proxy, Queue, QueueGroup, Server
 from resourcepool.operations import OPERATIONS
 from tests.canary.planted import PASSWORD, SCRIPT, SEALED, formulas_in, found_in
 
 LIST = "/admin/resourcepool/proxy/"
-QUEUES = (TaskType, Server, Queue, Move)
+QUEUES = (QueueGroup, Server, Queue, Move)
 NAMES = ("pause", "resume", "undrain", "pin", "unpin")  # what can be done to these
 FIELDS = {"scheme": "http", "host": "a.example", "port": 80, "username": "joe", "country": "", "tags": ""}
 FORM = {**FIELDS, "weight": 1, "notes": "n", "new_password": PASSWORD}
 ANSWERS = {"reason": "because", "amount": "2", "unit": "hours", "name": "Ann", "confirmed": "yes"}
 # Lists take these; each is tried with a word of the hostile text, and with one that nobody has.
 QUERIES = ("", "?q=held", "?q=script", "?held_by==1", "?on_host=x", "?tag=a", "?in_country=us", "?state=held")
-QUERIES += (f"?task_type={SCRIPT}", "?standing=asked", "?standing=pinned", "?what=requested")
+QUERIES += (f"?queue_group={SCRIPT}", "?status=asked", "?status=pinned", "?what=requested")
 OF_PAGES = ("", "?span=15m", "?before=9-9")  # what is asked before something is done takes the first alone
 # What else may stand in an address, and which values are tried.
 PARTS = {
@@ -42,7 +42,7 @@ PARTS = {
         "fire",
         "cancel",
         "resize",
-        "free-holder",
+        "revoke-holder",
     ],
     "app_label": ["resourcepool"],
     "url": ["nowhere"],
@@ -94,11 +94,11 @@ def rows(planted: Proxy) -> dict[str, Any]:
     """One row of each of our models, by the name of the model."""
     from resourcepool import models as ours
 
-    models = (Event, Job, Move, Queue, Server, TaskType)
-    models += (ours.Leadership, ours.Sample, ours.Stream, ours.Task, ours.Ticket)
+    models = (Event, Job, Move, Queue, Server, QueueGroup)
+    models += (ours.ElectionRow, ours.Sample, ours.Stream, ours.Task, ours.Ticket)
     models += (ours.Bucket, ours.Dispenser, ours.DispenserTask, ours.Timer, ours.TimerNode, ours.Topic)
-    models += (ours.Mutex, ours.SemaphorePermit, ours.RWLockPermit, ours.Notification)
-    models += (ours.Broadcast, ours.BroadcastMessage, ours.Subscription)
+    models += (ours.LockRow, ours.SemaphorePermit, ours.RWLockPermit, ours.Notification)
+    models += (ours.ChannelRow, ours.MessageRow, ours.Subscription)
     return {"proxy": planted, **{model._meta.model_name: model.objects.first() for model in models}}
 
 
@@ -155,7 +155,7 @@ def test_every_action_of_the_list_is_tried(client: Client, planted: Proxy) -> No
 
 
 ORDERS = [
-    *((TaskType, name) for name in ("pause", "resume", "delete_selected")),
+    *((QueueGroup, name) for name in ("pause", "resume", "delete_selected")),
     *((Server, name) for name in ("drain", "undrain")),
     *((Queue, name) for name in ("pin", "unpin", "remove")),
 ]
@@ -182,12 +182,14 @@ def test_every_action_on_queues_is_tried(model: Any, client: Client, planted: Pr
 
 @pytest.mark.parametrize("wrong", [SCRIPT, "=1+1", "a\n\x1b[31m", f"{SCRIPT}\n{SCRIPT}"])
 def test_what_is_typed_in_of_queues_stays_text(wrong: str, client: Client, planted: Proxy) -> None:
-    TaskType.objects.create(name=SCRIPT)
-    form = {"task_type": SCRIPT, "queues": wrong, "parameter": wrong, "labels": wrong}
+    QueueGroup.objects.create(name=SCRIPT)
+    form = {"queue_group": SCRIPT, "queues": wrong, "parameter": wrong, "labels": wrong}
     judged(client.post("/admin/resourcepool/queue/add/", form, follow=True))
     judged(client.post("/admin/resourcepool/queue/add/", {**form, "labels": ""}, follow=True))
     judged(
-        client.post("/admin/resourcepool/tasktype/add/", {"name": wrong, "heartbeat_every": wrong}, follow=True)
+        client.post(
+            "/admin/resourcepool/queuegroup/add/", {"name": wrong, "heartbeat_every": wrong}, follow=True
+        )
     )
 
 

@@ -9,19 +9,19 @@ from django.apps import apps
 from django.core import serializers
 from django.core.checks import run_checks
 
-from resourcepool.encryption.sealed import seal
+from resourcepool.encryption.secret import encrypt
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
+from resourcepool.health_checks.check_settings import check_settings_of
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Job, Proxy
-from resourcepool.signals import SIGNALS, Fact
+from resourcepool.signals import SIGNALS, RowEvent
 from resourcepool.status.alarms import alarms
-from resourcepool.status.holders import holdings
+from resourcepool.status.holders import active_leases
 from resourcepool.status.pools import pools
-from resourcepool.status.waiting import waiting
+from resourcepool.status.waiters import waiters_of
 from resourcepool.status.why import resource
 from resourcepool.sweeps import sweep as sweeps
-from resourcepool.sweeps.validity import check_validity
-from resourcepool.validity.rules import rules_of
+from resourcepool.sweeps.health_checks import check_validity
 from tests.app.rows import new, steal
 from tests.canary.planted import PASSWORD, TOKEN, found_in
 
@@ -29,12 +29,12 @@ LABEL = "resourcepool.Proxy"
 
 
 @pytest.fixture
-def facts() -> Any:
+def events() -> Any:
     """What the signals tell."""
-    told: list[Fact] = []
+    told: list[RowEvent] = []
 
-    def note(fact: Fact, **_: Any) -> None:
-        told.append(fact)
+    def note(event: RowEvent, **_: Any) -> None:
+        told.append(event)
 
     for signal in set(SIGNALS.values()):
         signal.connect(note)
@@ -43,7 +43,7 @@ def facts() -> Any:
         signal.disconnect(note)
 
 
-def test_a_life_of_a_lease_leaves_none_behind(facts: list[Fact]) -> None:
+def test_a_life_of_a_lease_leaves_none_behind(events: list[RowEvent]) -> None:
     rows = [new(Proxy, username="joe", password=PASSWORD) for _ in range(2)]
     with Proxy.pool.lease() as lease:
         lease.fix("banned")
@@ -51,15 +51,15 @@ def test_a_life_of_a_lease_leaves_none_behind(facts: list[Fact]) -> None:
     steal(taken.resource)
     with pytest.raises(LeaseLost) as lost:
         taken.renew()
-    Proxy.objects.all().free("by hand", actor="ann")
+    Proxy.objects.all().revoke("by hand", actor="ann")
     Proxy.objects.all().reserve("Ann", "a test", actor="ann")
     Proxy.objects.all().quarantine("bad", 60, actor="ann")
     Proxy.objects.all().return_to_service(actor="ann")
     for job in (sweeps.sweep, sweeps.refresh_statistics, sweeps.prune, lambda: check_validity(LABEL)):
         job()
     recorder.flush()
-    assert {fact.what for fact in facts} > {"acquired", "fixed", "lost", "freed", "reserved", "checked"}
-    for one in (lease, taken, *facts, *rows, lost.value):
+    assert {event.kind for event in events} > {"acquired", "fixed", "lost", "revoked", "reserved", "checked"}
+    for one in (lease, taken, *events, *rows, lost.value):
         assert not found_in(f"{one!r} {one}"), type(one)
     nothing_is_stored()
 
@@ -77,11 +77,11 @@ def nothing_is_stored() -> None:
 
 
 def test_no_object_for_programs_shows_one(planted: Proxy) -> None:
-    rules = rules_of(Proxy)
+    rules = check_settings_of(Proxy)
     for one in (
         *(
             planted,
-            seal(PASSWORD, ("canary",)),
+            encrypt(PASSWORD, ("canary",)),
             [planted],
             Proxy.objects.all(),
             copy.copy(planted),
@@ -89,7 +89,7 @@ def test_no_object_for_programs_shows_one(planted: Proxy) -> None:
             rules,
             rules.checker,
         ),
-        *(pools(), alarms(), holdings(Proxy), waiting(Proxy, "", 5), resource(planted)),
+        *(pools(), alarms(), active_leases(Proxy), waiters_of(Proxy, "", 5), resource(planted)),
     ):
         assert not found_in(f"{one!r} {one}"), type(one)
 

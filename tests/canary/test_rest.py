@@ -9,7 +9,9 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from resourcepool.dialect import DbNow
-from resourcepool.models import Broadcast, Dispenser, Leadership, Proxy, Stream, TaskType, Topic
+from resourcepool.elections.models import Election as ElectionRow
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.models import Dispenser, Proxy, QueueGroup, Stream, Topic
 from tests.app.models import Device
 from tests.app.rows import new
 from tests.canary.planted import HOSTILE, PASSWORD, SCRIPT, SEALED, found_in
@@ -32,9 +34,9 @@ def program() -> APIClient:
 
 @pytest.fixture
 def device(planted: Proxy) -> Any:
-    for model in (Stream, Dispenser, Topic, Broadcast, TaskType):
+    for model in (Stream, Dispenser, Topic, ChannelRow, QueueGroup):
         model.objects.create(name=SCRIPT)
-    Leadership.objects.create(name=SCRIPT, elected_at=DbNow())
+    ElectionRow.objects.create(name=SCRIPT, elected_at=DbNow())
     return new(Device, name="phone 1", pin=PASSWORD)
 
 
@@ -63,7 +65,7 @@ def test_no_reading_shows_one(address: str, program: APIClient, planted: Proxy, 
     "where",
     [
         "resourcepool.rest.grants.detach",
-        "resourcepool.rest.leasing.as_data",
+        "resourcepool.rest.leases.as_data",
         "rest_framework.renderers.JSONRenderer.render",
         "resourcepool.leases.remote.Remote.release",
     ],

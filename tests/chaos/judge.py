@@ -66,7 +66,7 @@ def examine(events: Sequence[Event], remains: Remains, ttl: float) -> Findings:
     broken["worker gone by itself"] += [*story.texts("vanished"), *story.texts("stayed")]
     broken["session, thread, lease or ticket left behind"] += left_behind(story, remains)
     lying = Lying(verdict.idle)
-    takeovers = [Takeover.of(row, story, ttl, lying) for row in verdict.bereft]
+    takeovers = [Takeover.of(row, story, ttl, lying) for row in verdict.orphaned]
     broken["dead holder's row left lying"] += [str(one) for one in takeovers if one.is_late]
     for outage in story.outages:
         broken["not working again in time"] += not_back(story, outage)

@@ -28,8 +28,8 @@ CRASHES = {"server_killed_every": 6, "stops": 0, "held_up": 0}
 TRUST = Mutation(
     "the trust window",
     "leases/terms.py",
-    "until = sent_at + lasts - margin(lasts)",
-    "until = sent_at + 1_000 * lasts",
+    "until = sent_at + valid_for - margin(valid_for)",
+    "until = sent_at + 1_000 * valid_for",
 )
 KNOWN = {mutation.name: mutation for mutation in (*MUTATIONS, TRUST)}
 

@@ -7,7 +7,7 @@ from statistics import median
 
 from tests.chaos.story import BACK, Span, Story
 from tests.chaos.terms import TICKET_TTL
-from tests.concurrency.judge import Bereft, Use
+from tests.concurrency.judge import OrphanedRow, Use
 
 SLACK = 0.5  # seconds after the ttl in which it is taken again
 CROWDED = 2.0  # seconds more at most, when rows that were given back lay as long: the machine cannot serve them sooner
@@ -34,7 +34,7 @@ class Takeover:
     are had at that time that were given back.
     """
 
-    row: Bereft
+    row: OrphanedRow
     expiry: float
     taken_at: float
     is_undisturbed: bool
@@ -42,7 +42,7 @@ class Takeover:
     is_late: bool
 
     @classmethod
-    def of(cls, row: Bereft, story: Story, ttl: float, lying: "Lying") -> "Takeover":
+    def of(cls, row: OrphanedRow, story: Story, ttl: float, lying: "Lying") -> "Takeover":
         expiry = row.killed_at + (max(ttl, TICKET_TTL) if _asked_for_many(row.use, story) else ttl)
         taken_at = min(row.next.start if row.next else story.ending, story.ending)
         span, fair = Span(expiry, taken_at), expiry + SLACK
@@ -60,7 +60,7 @@ class Takeover:
         return f"{self.row.use}: {after if self.row.next else 'never ' + after}"
 
 
-def _unseen(row: Bereft, story: Story) -> int:
+def _unseen(row: OrphanedRow, story: Story) -> int:
     """How many grants there may have been in between whose holders could not tell of them: each may have to lapse.
 
     A waiter that was killed has what it was handed for as long as its ticket lives.
@@ -69,7 +69,7 @@ def _unseen(row: Bereft, story: Story) -> int:
     return max(0, fence - row.use.fence)
 
 
-def _collected(row: Bereft, story: Story, span: Span) -> float:
+def _collected(row: OrphanedRow, story: Story, span: Span) -> float:
     """For how long the one who took it may have had it already, and waited for others that it wanted with it."""
     if row.next is None or not _asked_for_many(row.next, story):
         return 0.0
@@ -81,7 +81,7 @@ def _asked_for_many(use: Use, story: Story) -> bool:
     return story.asked_for_many(use.pid, use.asked_at, use.start)
 
 
-def _held_up(row: Bereft, story: Story, span: Span) -> float:
+def _held_up(row: OrphanedRow, story: Story, span: Span) -> float:
     """For how long the machine, the one who took it, or a stopped one with several rows locked were in the way."""
     seconds = story.stalled(span)
     for number, life in story.lives.items():

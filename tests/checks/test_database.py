@@ -15,7 +15,7 @@ from django.test.utils import isolate_apps
 from resourcepool.models import AbstractLease, Event
 from resourcepool.safety.diagnosis import keys_of
 from tests.aliases import alias, codes, messages
-from tests.app.models import Bare, Device, Election
+from tests.app.models import Bare, Device, Poll
 from tests.committed import *  # noqa: F403 (fixtures)
 
 MULTI_STATEMENTS = 1 << 16  # of the MySQL protocol
@@ -126,7 +126,7 @@ class TestMySQL:
             execute(message.hint.partition(";")[0])
             assert messages("default") == []
 
-    @pytest.mark.parametrize(("model", "name"), [(Device, "name"), (Election, "name")])
+    @pytest.mark.parametrize(("model", "name"), [(Device, "name"), (Poll, "name")])
     def test_a_key_that_ignores_case_and_the_hint_that_mends_it(self, model: Any, name: str) -> None:
         change = f"ALTER TABLE `{model._meta.db_table}` MODIFY {name} VARCHAR(50) COLLATE utf8mb4_"
         with changed(f"{change}general_ci NOT NULL", f"{change}bin NOT NULL"):
@@ -192,7 +192,7 @@ class TestPostgreSQL:
     def test_a_transaction_pooler_is_found_by_what_it_does(self, monkeypatch: pytest.MonkeyPatch) -> None:
         place = "resourcepool.dialect.inspection.postgresql"
         with alias("strange", OPTIONS={"options": "-c lock_timeout=5s"}):
-            monkeypatch.setattr(f"{place}.told_process", lambda _: 1)  # as a pooler tells it
+            monkeypatch.setattr(f"{place}.backend_pid", lambda _: 1)  # as a pooler tells it
             assert codes("strange") == set()
             monkeypatch.setattr(f"{place}.private_connection", lambda alias, **_: connections[alias])
             monkeypatch.setattr(f"{place}.discard", lambda _: None)

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.concurrency.distant import Server, forward
+from tests.concurrency.stoppable_server import Server, forward
 from tests.spawned import Spawner
-from tests.waiting.waiters import waiting  # noqa: F401 (fixture)
+from tests.waiting.threads import waiting  # noqa: F401 (fixture)
 
 
 @pytest.fixture(autouse=True)

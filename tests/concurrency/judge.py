@@ -30,7 +30,7 @@ class Use:
         return f"row {self.pk} fence {self.fence} by {self.pid} from {self.start:.3f} to {self.end:.3f}"
 
 
-class Bereft(NamedTuple):
+class OrphanedRow(NamedTuple):
     """A row whose holder was killed, and who had it next."""
 
     use: Use
@@ -50,18 +50,18 @@ class Verdict:
     uses: list[Use] = field(default_factory=list)
     overlaps: list[str] = field(default_factory=list)
     unfenced: list[str] = field(default_factory=list)
-    bereft: list[Bereft] = field(default_factory=list)
+    orphaned: list[OrphanedRow] = field(default_factory=list)
     idle: list[tuple[float, float]] = field(default_factory=list)
 
     @property
     def returned_after(self) -> list[float]:
         """For each holder that was killed, seconds until somebody else had its row."""
-        return [row.next.start - row.killed_at for row in self.bereft if row.next]
+        return [row.next.start - row.killed_at for row in self.orphaned if row.next]
 
     @property
     def stranded(self) -> list[str]:
         """Uses whose holder was killed and whose row nobody had again."""
-        return [str(row.use) for row in self.bereft if not row.next]
+        return [str(row.use) for row in self.orphaned if not row.next]
 
 
 def judge(events: Iterable[Event]) -> Verdict:
@@ -87,7 +87,7 @@ def judge(events: Iterable[Event]) -> Verdict:
             if earlier.is_over and later.fence <= earlier.fence + 2:
                 verdict.idle.append((earlier.end, later.start))
     verdict.idle.sort()
-    verdict.bereft = _bereft(ordered, rows)
+    verdict.orphaned = _bereft(ordered, rows)
     return verdict
 
 
@@ -105,7 +105,7 @@ def _uses(ordered: list[Event]) -> list[Use]:
     return list(uses.values())
 
 
-def _bereft(ordered: list[Event], rows: dict[int, list[Use]]) -> list[Bereft]:
+def _bereft(ordered: list[Event], rows: dict[int, list[Use]]) -> list[OrphanedRow]:
     """See what became of what the killed processes held; what they had lost before is not theirs any more."""
     unfinished: dict[int, list[tuple[Use, Use | None]]] = defaultdict(list)
     for uses in rows.values():
@@ -113,7 +113,7 @@ def _bereft(ordered: list[Event], rows: dict[int, list[Use]]) -> list[Bereft]:
             if use and not use.is_over:
                 unfinished[use.pid].append((use, successor))
     return [
-        Bereft(use, kill.at, successor)
+        OrphanedRow(use, kill.at, successor)
         for kill in ordered
         if kill.what == "killed"
         for use, successor in unfinished[kill.pid]

@@ -16,7 +16,7 @@ from resourcepool.database.background import own_connections
 from resourcepool.exceptions import LeaseFromAnotherProcess
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
-from resourcepool.waiting.notices import notices
+from resourcepool.waiting.ticket_wakeups import ticket_wakeups
 from tests import child as bootstrap
 from tests.app.models import Team
 from tests.app.rows import busy_for, columns, new
@@ -34,7 +34,7 @@ def guard(lease: Any) -> None:
 
 def in_child(lease: Any) -> None:
     """What a forked child may do, and what it may not."""
-    assert keeper.kept() == []
+    assert keeper.leases() == []
     assert not lease.is_held
     calls = (lease.ensure_held, lease.renew, lease.release, lease.guard().__enter__)
     for call in calls:
@@ -124,7 +124,7 @@ def fork_while_waiting() -> None:
     """A parent that waits in line in another thread; its child must neither wait for that nor serve it."""
     lease = Proxy.pool.acquire(ttl=LONG)
     waiting = InBackground(lambda: Proxy.pool.acquire(timeout=20, ttl=LONG))
-    eventually(lambda: notices._tickets)  # it looks, now and then, at its own ticket
+    eventually(lambda: ticket_wakeups._tickets)  # it looks, now and then, at its own ticket
     pid = os.fork()
     if pid == 0:
         code = 1

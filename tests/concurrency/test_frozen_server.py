@@ -15,7 +15,7 @@ from resourcepool.models import Proxy
 from resourcepool.safety.doctor import examine
 from tests.app.models import Team
 from tests.app.rows import several
-from tests.concurrency.distant import GO, Server, say
+from tests.concurrency.stoppable_server import GO, Server, say
 from tests.spawned import Spawner
 
 pytestmark = pytest.mark.only("mysql", "postgresql")

@@ -15,7 +15,7 @@ from resourcepool.models import Proxy
 from tests.app.models import Bare, Team
 from tests.app.rows import columns, granted, hold, lasts, new, several, steal
 from tests.committed import Clock
-from tests.concurrency.wire import Wire, wired
+from tests.concurrency.connection_cutter import Wire, wired
 
 pytestmark = pytest.mark.only("mysql", "postgresql")  # SQLite has no server that could answer
 
@@ -207,7 +207,7 @@ class TestAdopt:
         with pytest.raises(LeaseLost):
             Proxy.pool.adopt(row.pk, fence, holder="crawler")
         assert columns(row)["holder"] == "crawler"
-        assert keeper.kept() == []
+        assert keeper.leases() == []
 
 
 def test_nothing_is_kept_that_was_given_back(wire: Wire) -> None:
@@ -218,4 +218,4 @@ def test_nothing_is_kept_that_was_given_back(wire: Wire) -> None:
         wire.cut_after("UPDATE")
         lease.release()
     assert wire.cuts == 6
-    assert keeper.kept() == []
+    assert keeper.leases() == []

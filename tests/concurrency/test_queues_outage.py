@@ -10,10 +10,10 @@ from django.db import connection
 
 from resourcepool.models import Move, Server
 from resourcepool.queues import QueueServer
-from tests.concurrency.wire import Wire
+from tests.concurrency.connection_cutter import Wire
 from tests.eventually import eventually
 from tests.forks import Forks
-from tests.queues.crew import NAME, made, table
+from tests.queues.members import NAME, made, table
 from tests.spawned import Child, Spawner
 
 pytestmark = [
@@ -77,7 +77,7 @@ def stopped(wires: list[Wire], children: list[Child]) -> Callable[[], object]:
 def test_all_of_them_have_the_same_queues_afterwards(
     away: Callable[[list[Wire], list[Child]], Callable[[], object]], wires: list[Wire], spawn_through: Spawner
 ) -> None:
-    made(QUEUES, heartbeat_every=0.5, judge_dead_after=3, drain_within=30)
+    made(QUEUES, heartbeat_every=0.5, judge_dead_after=3, handover_timeout=30)
     children = [spawn_through(serve, name) for name in SERVERS]
     eventually(partial(are_shared, 0), 30, table)
     before, moved = table(), Move.objects.count()

@@ -19,13 +19,13 @@ from django.db import (
 
 from resourcepool import dialect
 from resourcepool.database.retry import TRIES, retrying
-from resourcepool.dialect import Trouble
+from resourcepool.dialect import ErrorKind
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Proxy
 from tests.app.models import Team
 from tests.app.rows import columns, hold, new, several
-from tests.concurrency.wire import Interference
-from tests.waiting.waiters import Waiting
+from tests.concurrency.connection_cutter import Interference
+from tests.waiting.threads import Waiting
 
 
 class Refusal(Exception):
@@ -245,69 +245,69 @@ class TestWhatTheDatabaseRefuses:
 
 def test_what_the_database_cannot_store_is_the_fault_of_the_value() -> None:
     wrapper: Any = SimpleNamespace(vendor="mysql")
-    assert dialect.trouble(wrapper, OperationalError(1366, "Incorrect string value")) is None
+    assert dialect.error_kind(wrapper, OperationalError(1366, "Incorrect string value")) is None
 
 
 @pytest.mark.parametrize(
     ("vendor", "error", "meaning"),
     [
-        ("mysql", OperationalError(1213, ""), Trouble.CONFLICT),
-        ("mysql", OperationalError(1020, ""), Trouble.CONFLICT),
-        ("mysql", OperationalError(1205, ""), Trouble.BUSY),
-        ("mysql", OperationalError(2006, ""), Trouble.DISCONNECTED),
-        ("mysql", OperationalError(2013, ""), Trouble.DISCONNECTED),
-        ("mysql", OperationalError(1290, ""), Trouble.DISCONNECTED),
-        ("mysql", OperationalError(1836, ""), Trouble.DISCONNECTED),
-        ("mysql", OperationalError(3572, "NOWAIT is set"), Trouble.BUSY),
-        ("mysql", OperationalError(3024, "maximum statement execution time exceeded"), Trouble.BUSY),
-        ("mysql", OperationalError(4031, "disconnected because of inactivity"), Trouble.DISCONNECTED),
-        ("mysql", OperationalError(3032, "offline mode"), Trouble.DISCONNECTED),
-        ("mysql", OperationalError(3100, "Error on observer, before_commit"), Trouble.DISCONNECTED),
-        ("mysql", OperationalError(3101, "Plugin instructed the server to rollback"), Trouble.CONFLICT),
-        ("mysql", OperationalError(3098, "does not comply with an external plugin"), Trouble.REFUSED),
+        ("mysql", OperationalError(1213, ""), ErrorKind.CONFLICT),
+        ("mysql", OperationalError(1020, ""), ErrorKind.CONFLICT),
+        ("mysql", OperationalError(1205, ""), ErrorKind.BUSY),
+        ("mysql", OperationalError(2006, ""), ErrorKind.DISCONNECTED),
+        ("mysql", OperationalError(2013, ""), ErrorKind.DISCONNECTED),
+        ("mysql", OperationalError(1290, ""), ErrorKind.DISCONNECTED),
+        ("mysql", OperationalError(1836, ""), ErrorKind.DISCONNECTED),
+        ("mysql", OperationalError(3572, "NOWAIT is set"), ErrorKind.BUSY),
+        ("mysql", OperationalError(3024, "maximum statement execution time exceeded"), ErrorKind.BUSY),
+        ("mysql", OperationalError(4031, "disconnected because of inactivity"), ErrorKind.DISCONNECTED),
+        ("mysql", OperationalError(3032, "offline mode"), ErrorKind.DISCONNECTED),
+        ("mysql", OperationalError(3100, "Error on observer, before_commit"), ErrorKind.DISCONNECTED),
+        ("mysql", OperationalError(3101, "Plugin instructed the server to rollback"), ErrorKind.CONFLICT),
+        ("mysql", OperationalError(3098, "does not comply with an external plugin"), ErrorKind.REFUSED),
         ("mysql", IntegrityError(3819, "Check constraint is violated"), None),
         ("mysql", OperationalError(2061, "Authentication requires secure connection"), None),
-        ("mysql", ProgrammingError(2014, "Commands out of sync"), Trouble.DISCONNECTED),
-        ("mysql", OperationalError(1054, "Unknown column"), Trouble.NOT_MIGRATED),
-        ("postgresql", by_postgresql("42703"), Trouble.NOT_MIGRATED),
-        ("sqlite", OperationalError("no such column: x"), Trouble.NOT_MIGRATED),
-        ("sqlite", OperationalError("table x has no column named y"), Trouble.NOT_MIGRATED),
+        ("mysql", ProgrammingError(2014, "Commands out of sync"), ErrorKind.DISCONNECTED),
+        ("mysql", OperationalError(1054, "Unknown column"), ErrorKind.NOT_MIGRATED),
+        ("postgresql", by_postgresql("42703"), ErrorKind.NOT_MIGRATED),
+        ("sqlite", OperationalError("no such column: x"), ErrorKind.NOT_MIGRATED),
+        ("sqlite", OperationalError("table x has no column named y"), ErrorKind.NOT_MIGRATED),
         (
             "mysql",
             OperationalError(1203, "User already has more than max_user_connections"),
-            Trouble.DISCONNECTED,
+            ErrorKind.DISCONNECTED,
         ),
-        ("mysql", OperationalError(1226, "User has exceeded max_user_connections"), Trouble.DISCONNECTED),
-        ("mysql", OperationalError(1044, "Access denied for user to database"), Trouble.LOGIN),
-        ("mysql", OperationalError(1045, "Access denied"), Trouble.LOGIN),
-        ("mysql", OperationalError(1049, "Unknown database"), Trouble.LOGIN),
-        ("mysql", OperationalError(4151, "Access denied, this account is locked"), Trouble.LOGIN),
+        ("mysql", OperationalError(1226, "User has exceeded max_user_connections"), ErrorKind.DISCONNECTED),
+        ("mysql", OperationalError(1044, "Access denied for user to database"), ErrorKind.LOGIN),
+        ("mysql", OperationalError(1045, "Access denied"), ErrorKind.LOGIN),
+        ("mysql", OperationalError(1049, "Unknown database"), ErrorKind.LOGIN),
+        ("mysql", OperationalError(4151, "Access denied, this account is locked"), ErrorKind.LOGIN),
         ("mysql", ProgrammingError(1064, "You have an error in your SQL syntax"), None),
         ("mysql", IntegrityError(1062, "Duplicate entry"), None),
-        ("postgresql", by_postgresql("40001"), Trouble.CONFLICT),
-        ("postgresql", by_postgresql("40P01"), Trouble.CONFLICT),
-        ("postgresql", by_postgresql("55P03"), Trouble.BUSY),
-        ("postgresql", by_postgresql("08006"), Trouble.DISCONNECTED),
-        ("postgresql", by_postgresql("57P01"), Trouble.DISCONNECTED),
-        ("postgresql", by_postgresql("25006"), Trouble.DISCONNECTED),
-        ("postgresql", OperationalError("the connection is closed"), Trouble.DISCONNECTED),
-        ("postgresql", OperationalError('password authentication failed for user "x"'), Trouble.LOGIN),
-        ("postgresql", OperationalError('role "x" is not permitted to log in'), Trouble.LOGIN),
-        ("postgresql", OperationalError('database "x" does not exist'), Trouble.LOGIN),
-        ("postgresql", by_postgresql("28P01"), Trouble.LOGIN),
-        ("sqlite", OperationalError("unable to open database file"), Trouble.LOGIN),
-        ("postgresql", by_postgresql("42501", ProgrammingError), Trouble.REFUSED),
+        ("postgresql", by_postgresql("40001"), ErrorKind.CONFLICT),
+        ("postgresql", by_postgresql("40P01"), ErrorKind.CONFLICT),
+        ("postgresql", by_postgresql("55P03"), ErrorKind.BUSY),
+        ("postgresql", by_postgresql("08006"), ErrorKind.DISCONNECTED),
+        ("postgresql", by_postgresql("57P01"), ErrorKind.DISCONNECTED),
+        ("postgresql", by_postgresql("25006"), ErrorKind.DISCONNECTED),
+        ("postgresql", OperationalError("the connection is closed"), ErrorKind.DISCONNECTED),
+        ("postgresql", OperationalError('password authentication failed for user "x"'), ErrorKind.LOGIN),
+        ("postgresql", OperationalError('role "x" is not permitted to log in'), ErrorKind.LOGIN),
+        ("postgresql", OperationalError('database "x" does not exist'), ErrorKind.LOGIN),
+        ("postgresql", by_postgresql("28P01"), ErrorKind.LOGIN),
+        ("sqlite", OperationalError("unable to open database file"), ErrorKind.LOGIN),
+        ("postgresql", by_postgresql("42501", ProgrammingError), ErrorKind.REFUSED),
         ("postgresql", by_postgresql("42601", ProgrammingError), None),
-        ("sqlite", OperationalError("database is locked"), Trouble.CONFLICT),
-        ("sqlite", OperationalError("no such table: x"), Trouble.NOT_MIGRATED),
-        ("sqlite", OperationalError("disk I/O error"), Trouble.REFUSED),
+        ("sqlite", OperationalError("database is locked"), ErrorKind.CONFLICT),
+        ("sqlite", OperationalError("no such table: x"), ErrorKind.NOT_MIGRATED),
+        ("sqlite", OperationalError("disk I/O error"), ErrorKind.REFUSED),
         ("sqlite", OperationalError('near "x": syntax error'), None),
         ("mysql", LookupError(1213), None),
     ],
 )
-def test_what_an_error_means(vendor: str, error: Exception, meaning: Trouble | None) -> None:
+def test_what_an_error_means(vendor: str, error: Exception, meaning: ErrorKind | None) -> None:
     wrapper: Any = SimpleNamespace(vendor=vendor)
-    assert dialect.trouble(wrapper, error) is meaning
+    assert dialect.error_kind(wrapper, error) is meaning
 
 
 def table() -> str:

@@ -10,9 +10,9 @@ from resourcepool.leases.lock_holders import lockers
 from resourcepool.models import Proxy
 from tests.app.models import Team
 from tests.app.rows import new
-from tests.concurrency.distant import GO, Server, say
+from tests.concurrency.stoppable_server import GO, Server, say
 from tests.eventually import eventually
-from tests.management.operated import run
+from tests.management.command_runner import run
 from tests.spawned import Spawner
 
 pytestmark = pytest.mark.only("mysql", "postgresql")

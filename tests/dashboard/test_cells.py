@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.dashboard.cells import Words, shared_out, squares
+from resourcepool.dashboard.cells import CellDescriber, proportional_shares, resource_squares
 from resourcepool.resources.state import State
 from resourcepool.status.grid import Cell
 
@@ -19,18 +19,20 @@ HOSTILE = '"><script>alert(1)</script>'
     ],
 )
 def test_a_square_says_what_its_resource_is_doing(cell: Cell, text: str) -> None:
-    assert Words().of(cell) == text
+    assert CellDescriber().of(cell) == text
 
 
 @pytest.mark.parametrize("address", ["", "/admin/app/thing/0pk0/change/"])
 def test_hostile_text_stays_text(address: str) -> None:
-    html = squares([Cell(HOSTILE, HOSTILE, State.LEASED, HOSTILE, None, None)], address, "rp0")
+    html = resource_squares([Cell(HOSTILE, HOSTILE, State.LEASED, HOSTILE, None, None)], address, "rp0")
     assert "<script>" not in html
     assert html.count("<") == html.count(">") == 2
 
 
 def test_a_square_leads_to_the_page_of_its_resource() -> None:
-    html = squares([Cell("a/b", "", State.FREE, "", None, None)], "/admin/app/thing/0pk0/change/", "rp0")
+    html = resource_squares(
+        [Cell("a/b", "", State.FREE, "", None, None)], "/admin/app/thing/0pk0/change/", "rp0"
+    )
     assert 'href="/admin/app/thing/a_2Fb/change/"' in html
 
 
@@ -45,4 +47,4 @@ def test_a_square_leads_to_the_page_of_its_resource() -> None:
 def test_a_large_pool_has_a_hundred_squares_and_one_at_least_for_each_state(
     counts: dict[State, int], shares: dict[State, int]
 ) -> None:
-    assert shared_out(counts, 100) == shares
+    assert proportional_shares(counts, 100) == shares

@@ -7,7 +7,9 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from resourcepool.models import Broadcast, BroadcastMessage, Subscription
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.models import Subscription
 from tests.dashboard.test_streams import shown
 
 pytestmark = pytest.mark.django_db
@@ -15,8 +17,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def _lagging() -> None:
-    row = Broadcast.objects.create(name="con <b>", last=2)
-    BroadcastMessage.objects.create(channel=row, number=2, payload='"s3cret"')
+    row = ChannelRow.objects.create(name="con <b>", last=2)
+    MessageRow.objects.create(channel=row, number=2, payload='"s3cret"')
     Subscription.objects.create(channel=row, name="indexer", cursor=0)
 
 
@@ -31,7 +33,7 @@ def test_each_channel_has_a_line_with_who_lags_behind(admin_client: Client) -> N
     assert "messages were removed before indexer read them: 1" in page
     address = reverse("admin:resourcepool_subscription_changelist")
     assert (
-        f'href="{address}?channel=con+%3Cb%3E&amp;standing=durable"' in page
+        f'href="{address}?channel=con+%3Cb%3E&amp;status=durable"' in page
     )  # of the figure, and of the problem
     assert "s3cret" not in page
 
@@ -44,7 +46,7 @@ def test_who_may_not_see_channels_sees_none_and_who_may_see_only_these_reads_no_
     user.user_permissions.set(Permission.objects.filter(codename="view_proxy"))
     client.force_login(user)
     assert "con &lt;b&gt;" not in shown(client)
-    user.user_permissions.set(Permission.objects.filter(codename="view_broadcast"))
+    user.user_permissions.set(Permission.objects.filter(codename="view_channel"))
     page = shown(client)
     assert "con &lt;b&gt;" in page
     assert "indexer" not in page

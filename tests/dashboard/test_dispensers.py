@@ -10,7 +10,7 @@ from django.urls import reverse
 from resourcepool.dialect import DbLater
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from tests.dashboard.test_streams import shown
-from tests.taskqueue.dispensed import bucket, dispenser, failed, tasks
+from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, tasks
 
 pytestmark = pytest.mark.django_db
 
@@ -75,7 +75,7 @@ def test_who_may_not_see_dispensers_sees_none_of_them(client: Client, django_use
 def test_where_there_are_more_it_says_so_and_leads_to_all(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resourcepool.status.work.places.MOST", 1)
+    monkeypatch.setattr("resourcepool.status.work.status_reader.MAX_ROWS", 1)
     dispenser("a")
     assert "All dispensers" not in panel(admin_client)
     dispenser("b")

@@ -28,7 +28,7 @@ def test_there_is_no_panel_without_locks(admin_client: Client) -> None:
 @pytest.mark.usefixtures("crowd")
 def test_what_is_waited_for_has_a_line_that_leads_to_its_page(admin_client: Client) -> None:
     page = shown(admin_client)
-    assert f'href="{reverse("admin:resourcepool_mutex_change", args=["busy"])}"' in page
+    assert f'href="{reverse("admin:resourcepool_lock_change", args=["busy"])}"' in page
     assert f'href="{reverse("admin:resourcepool_semaphorepermit_change", args=["busy_230"])}"' in page
     assert "lock idle" not in page
     assert "holders, 3 waiting, the first for" in page
@@ -44,14 +44,14 @@ def test_a_deadlock_is_named_and_is_a_problem(admin_client: Client) -> None:
     assert "holds lock orders &lt;b&gt; and waits for lock stock" in page
     assert "none can go on" in page
     assert page.count('class="rp-server-dead"') == 2
-    assert f'href="{reverse("admin:resourcepool_mutex_changelist")}?standing=waited&amp;q=' in page
+    assert f'href="{reverse("admin:resourcepool_lock_changelist")}?status=waited&amp;q=' in page
 
 
 @pytest.mark.usefixtures("crowd")
 @pytest.mark.parametrize(
     ("permission", "seen", "unseen"),
     [
-        ("view_mutex", "lock busy", "semaphore busy"),
+        ("view_lock", "lock busy", "semaphore busy"),
         ("view_semaphorepermit", "semaphore busy", ">lock busy"),
         ("view_proxy", "", "busy"),
     ],
@@ -75,7 +75,7 @@ def test_a_line_leads_to_its_page_whatever_it_is_called(admin_client: Client, na
     (address,) = (
         one
         for one in re.findall(r'href="([^"]*)"', shown(admin_client))
-        if "/mutex/" in one and "change/" in one
+        if "/lock/" in one and "change/" in one
     )
     (of_stream,) = (
         one
@@ -89,9 +89,9 @@ def test_a_line_leads_to_its_page_whatever_it_is_called(admin_client: Client, na
 def test_a_problem_leads_to_the_list_of_its_kind(admin_client: Client) -> None:
     permits("semaphore", "licence & co", [A])
     waits("semaphore", "licence & co", B, waited=7_200)
-    there = f"{reverse('admin:resourcepool_semaphorepermit_changelist')}?standing=waited&q=licence+%26+co"
+    there = f"{reverse('admin:resourcepool_semaphorepermit_changelist')}?status=waited&q=licence+%26+co"
     assert f'href="{there.replace("&", "&amp;")}"' in shown(admin_client)
-    assert admin_client.get(there).content.decode().count('class="field-standing"') == 1
+    assert admin_client.get(there).content.decode().count('class="field-status_badge"') == 1
 
 
 @pytest.mark.usefixtures("crowd")
@@ -108,7 +108,7 @@ def test_conditions_and_barriers_have_a_panel_for_those_who_may_see_them(
         assert f'href="{there}"' in panel
         assert "worker-" in admin_client.get(there).content.decode()
     user = django_user_model.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename="view_mutex"))
+    user.user_permissions.set(Permission.objects.filter(codename="view_lock"))
     client.force_login(user)
     assert "rp-conditions" not in shown(client)
 

@@ -1,4 +1,4 @@
-"""What the dashboard shows of task types: who may see it, what it says, and that it stays small."""
+"""What the dashboard shows of queue groups: who may see it, what it says, and that it stays small."""
 
 from typing import Any
 
@@ -14,30 +14,30 @@ from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import Words, rows, small, standing
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.models import Event, Move, Proxy, Queue, Server, TaskType
-from resourcepool.queues import changing
+from resourcepool.models import Event, Move, Proxy, Queue, QueueGroup, Server
+from resourcepool.queues import administration
+from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
 from resourcepool.status.queues.queues import QueueCell
-from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
-from tests.admin.queues.scene import server, task_type
+from tests.admin.queues.scene import queue_group, server
 from tests.app.rows import new
-from tests.dashboard.test_views import HOSTILE, LIVE, PAGE, somebody, text_of
+from tests.dashboard.test_views import HOSTILE, LIVE, PAGE, client_with, text_of
 
 
 class Nowhere(Links):
     """The links of somebody who may go nowhere."""
 
-    def _may_view(self, model: Any) -> bool:
+    def _can_view(self, model: Any) -> bool:
         return False
 
 
 NOWHERE = Nowhere(site, HttpRequest())
-ALL = ("view_tasktype", "view_server", "view_queue", "view_move")
+ALL = ("view_queuegroup", "view_server", "view_queue", "view_move")
 
 
 @pytest.fixture(autouse=True)
 def _nobody_stays(transactional_db: None) -> Any:
     yield
-    for model in (Move, Queue, Server, TaskType, Event, User):
+    for model in (Move, Queue, Server, QueueGroup, Event, User):
         model.objects.all().delete()
 
 
@@ -46,10 +46,10 @@ def status(pk: int = 1, expires_in: float = 50.0, **more: Any) -> ServerStatus:
     return ServerStatus(pk=pk, expires_in=expires_in, registered=9.0, idle=None, **{**usual, **more})
 
 
-def of(*servers: ServerStatus, **more: Any) -> TaskTypeStatus:
+def of(*servers: ServerStatus, **more: Any) -> QueueGroupStatus:
     usual = {"pk": 1, "name": "orders", "strategy": "sticky", "is_paused": False, "generation": 3}
-    spans = {"heartbeat_every": 5.0, "judge_dead_after": 60.0, "reload_every": 0.2, "drain_within": 60.0}
-    return TaskTypeStatus(assigned=None, assigned_by="", servers=servers, **{**usual, **spans, **more})
+    spans = {"heartbeat_every": 5.0, "judge_dead_after": 60.0, "reload_every": 0.2, "handover_timeout": 60.0}
+    return QueueGroupStatus(assigned=None, assigned_by="", servers=servers, **{**usual, **spans, **more})
 
 
 def place(**more: Any) -> QueueCell:
@@ -83,9 +83,9 @@ def test_a_square_says_where_its_queue_is(where: QueueCell, css: str, said: str)
         (status(expires_in=58.0, state="draining"), "draining", "draining"),
         (status(expires_in=45.0, state="draining"), "late", "draining, late"),
         (status(expires_in=-0.1), "dead", "judged dead"),
-        (status(expires_in=58.0, queues=1, stirred=49.0), "up", "up"),
-        (status(expires_in=58.0, queues=1, stirred=51.0), "dead", "hangs"),
-        (status(expires_in=-0.1, queues=1, stirred=51.0), "dead", "judged dead"),
+        (status(expires_in=58.0, queues=1, last_activity=49.0), "up", "up"),
+        (status(expires_in=58.0, queues=1, last_activity=51.0), "dead", "hangs"),
+        (status(expires_in=-0.1, queues=1, last_activity=51.0), "dead", "judged dead"),
         (None, "dead", ""),
     ],
 )
@@ -106,70 +106,70 @@ def test_queues_of_a_server_that_is_gone_are_without_owner() -> None:
     assert "had by" in found[1].squares
 
 
-def test_squares_are_for_as_many_task_types_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queues, "MOST_SQUARES", 10)
+def test_squares_are_for_as_many_queue_groups_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "MAX_SQUARES", 10)
     assert small([of(pk=1, queues=9), of(pk=2, queues=3), of(pk=3, queues=7), of(pk=4)]) == [4, 2, 3]
 
 
 def test_servers_beyond_a_hundred_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queues, "MOST_SERVERS", 2)
-    orders = task_type()
+    monkeypatch.setattr(queues, "MAX_SERVER_ROWS", 2)
+    orders = queue_group()
     for name in "ABC":
         server(orders, name)
-    text = text_of(somebody(*ALL))
+    text = text_of(client_with(*ALL))
     assert "and 1 more servers" in text
     assert text.count('<th scope="row">') == 2
 
 
-def test_task_types_beyond_twenty_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queues, "MOST_CARDS", 1)
-    task_type("a")
-    task_type("b")
-    text = text_of(somebody(*ALL))
-    assert "and 1 more task types" in text
+def test_queue_groups_beyond_twenty_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "MAX_CARDS", 1)
+    queue_group("a")
+    queue_group("b")
+    text = text_of(client_with(*ALL))
+    assert "and 1 more queue groups" in text
     assert text.count('aria-labelledby="rpq') == 1
 
 
 class TestSomebody:
-    def test_who_may_view_task_types_sees_them_and_no_pool(self) -> None:
-        task_type("secret")
+    def test_who_may_view_queue_groups_sees_them_and_no_pool(self) -> None:
+        queue_group("secret")
         new(Proxy)
-        client = somebody("view_tasktype")
+        client = client_with("view_queuegroup")
         for address in (PAGE, LIVE):
             text = text_of(client, address)
             assert "secret" in text
             assert "resourcepool.Proxy" not in text
         assert f'href="{PAGE}"' in text_of(client, "/admin/")
 
-    def test_who_may_not_view_task_types_learns_nothing_of_them(self) -> None:
-        orders = task_type("secret")
+    def test_who_may_not_view_queue_groups_learns_nothing_of_them(self) -> None:
+        orders = queue_group("secret")
         server(orders, "A")
         Server.objects.update(busy_before=DbLater(-600))
-        client = somebody("view_proxy", "view_server", "view_queue", "view_move")
+        client = client_with("view_proxy", "view_server", "view_queue", "view_move")
         with CaptureQueriesContext(connection) as asked:
             for address in (PAGE, LIVE):
                 assert "secret" not in text_of(client, address)
         assert not [one for one in asked.captured_queries if "resourcepool_queue" in one["sql"]]
 
     def test_who_may_only_view_queues_sees_no_dashboard(self) -> None:
-        assert somebody("view_queue", "view_server", "view_move").get(PAGE).status_code == 403
+        assert client_with("view_queue", "view_server", "view_move").get(PAGE).status_code == 403
 
     def test_nothing_leads_where_one_may_not_go(self) -> None:
-        orders = task_type()
+        orders = queue_group()
         server(orders, "A")
-        text = text_of(somebody("view_tasktype"))
+        text = text_of(client_with("view_queuegroup"))
         for kind in ("queue", "server", "move"):
             assert f"/admin/resourcepool/{kind}/" not in text
-        assert f'href="/admin/resourcepool/tasktype/{orders.pk}/change/"' in text
+        assert f'href="/admin/resourcepool/queuegroup/{orders.pk}/change/"' in text
         assert "q0: had by A" in text
 
 
 class TestTheCard:
     def test_shows_each_server_with_its_queues(self) -> None:
-        orders = task_type(queues=3)
+        orders = queue_group(queues=3)
         first = server(orders, "A", labels={"zone": "eu"})
         second = server(orders, "B", weight=2)
-        text = text_of(somebody(*ALL))
+        text = text_of(client_with(*ALL))
         for said in (str(first), str(second), "zone=eu", "+2 to come", "asked for by B", "evens out"):
             assert said in text
         queue = Queue.objects.order_by("pk")[0]
@@ -178,72 +178,72 @@ class TestTheCard:
         assert text.count('class="rp-cell rp-draining" id="rpq') == 2
 
     def test_figures_lead_to_the_lists_of_what_they_count(self) -> None:
-        orders = task_type(queues=3)
+        orders = queue_group(queues=3)
         server(orders, "A")
         server(orders, "B")
         Queue.objects.filter(queue_id="q0").update(cur_server=None)
-        text = text_of(somebody(*ALL))
+        text = text_of(client_with(*ALL))
         for query in (
-            *("queue/?task_type=orders", "queue/?task_type=orders&amp;standing=ownerless"),
+            *("queue/?queue_group=orders", "queue/?queue_group=orders&amp;status=unowned"),
             *(
-                "queue/?task_type=orders&amp;standing=asked",
-                "server/?task_type=orders",
-                "move/?task_type=orders",
+                "queue/?queue_group=orders&amp;status=asked",
+                "server/?queue_group=orders",
+                "move/?queue_group=orders",
             ),
         ):
             assert f'href="/admin/resourcepool/{query}"' in text
 
-    def test_of_a_large_task_type_shows_bars(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(queues, "MOST_SQUARES", 3)
-        orders = task_type(queues=4)
+    def test_of_a_large_queue_group_shows_bars(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(queues, "MAX_SQUARES", 3)
+        orders = queue_group(queues=4)
         server(orders, "A")
-        text = text_of(somebody(*ALL))
+        text = text_of(client_with(*ALL))
         assert 'width="100.00"' in text
         assert "q0: " not in text
 
     def test_moves_that_are_alike_are_told_together(self) -> None:
-        orders = task_type(queues=5)
+        orders = queue_group(queues=5)
         server(orders, "A")
-        server(task_type("mails", 1), "B")
-        text = text_of(somebody(*ALL))
+        server(queue_group("mails", 1), "B")
+        text = text_of(client_with(*ALL))
         assert "<b>5 queues</b> assigned" in text
         assert "<b>queue q0</b> assigned" in text
 
     def test_says_what_to_do_next(self) -> None:
-        task_type("empty", 0)
-        task_type("alone", 1)
-        text = text_of(somebody(*ALL))
+        queue_group("empty", 0)
+        queue_group("alone", 1)
+        text = text_of(client_with(*ALL))
         assert "manage.py resourcepool_queues add empty" in text
         assert "QueueServer(&quot;alone&quot;)" in text or 'QueueServer("alone")' in text
 
     def test_says_that_it_is_paused(self) -> None:
-        task_type()
-        client = somebody(*ALL)
+        queue_group()
+        client = client_with(*ALL)
         assert "rp-badge" not in text_of(client)
-        changing.pause("orders", by="ann")
+        administration.pause("orders", by="ann")
         text = text_of(client)
         assert '<strong class="rp-badge">paused</strong>' in text
         assert "by ann" in text
 
     def test_alarms_of_queues_lead_to_what_they_are_about(self) -> None:
-        orders = task_type()
+        orders = queue_group()
         server(orders, "A")
         Server.objects.update(busy_before=DbLater(-600))
-        text = text_of(somebody(*ALL))
+        text = text_of(client_with(*ALL))
         assert "queues: orders" in text
-        assert 'standing=ownerless">Show</a>' in text
+        assert 'status=unowned">Show</a>' in text
 
     def test_shows_hostile_text_as_text(self) -> None:
-        orders = task_type(HOSTILE, 0)
-        Queue.objects.create(task_type=orders, queue_id=HOSTILE, pin=HOSTILE)
+        orders = queue_group(HOSTILE, 0)
+        Queue.objects.create(queue_group=orders, queue_id=HOSTILE, pin=HOSTILE)
         server(orders, HOSTILE, labels={"a": HOSTILE})
-        text = text_of(somebody(*ALL))
+        text = text_of(client_with(*ALL))
         assert HOSTILE not in text
         assert "&lt;script&gt;alert(1)" in text
         assert "style=" not in text
 
-    def test_costs_seven_queries_more_for_any_number_of_task_types(self) -> None:
-        client = somebody(*ALL, "view_proxy")
+    def test_costs_seven_queries_more_for_any_number_of_queue_groups(self) -> None:
+        client = client_with(*ALL, "view_proxy")
         new(Proxy)
 
         def cost() -> int:
@@ -253,10 +253,10 @@ class TestTheCard:
             return len([one for one in asked.captured_queries if not one["sql"].startswith("SELECT 1")])
 
         without = cost()
-        task_type("a")
+        queue_group("a")
         assert cost() == without + 6  # of the seven, one was asked before
         for name in "bcd":
-            server(task_type(name, 20), "A")
+            server(queue_group(name, 20), "A")
         assert cost() == without + 6
 
 
@@ -264,8 +264,8 @@ def test_without_its_tables_the_rest_is_shown(monkeypatch: pytest.MonkeyPatch) -
     def fail() -> Any:
         raise DatabaseUnavailable("the database of queues does not answer")
 
-    monkeypatch.setattr(queues, "task_types", fail)
+    monkeypatch.setattr(queues, "queue_groups", fail)
     new(Proxy)
-    text = text_of(somebody(*ALL, "view_proxy"))
+    text = text_of(client_with(*ALL, "view_proxy"))
     assert "the database of queues does not answer" in text
     assert "resourcepool.Proxy" in text

@@ -36,7 +36,7 @@ def test_each_stream_has_a_line_with_its_leader_and_why_nothing_runs(admin_clien
     assert (
         '<td colspan="8"><small>task a blocks it: disk &lt;full&gt;. Retry or discard it</small></td>' in page
     )
-    assert reverse("admin:resourcepool_task_changelist") + "?stream=oracle&amp;standing=unfinished" in page
+    assert reverse("admin:resourcepool_task_changelist") + "?stream=oracle&amp;status=unfinished" in page
 
 
 def test_who_may_not_see_streams_sees_none_of_them(client: Client, django_user_model: Any) -> None:
@@ -78,10 +78,10 @@ def test_who_may_see_streams_but_not_tasks_reads_neither_a_key_nor_an_error(
         assert [answer.status_code for answer in answers] == [200] * 4
         return "".join(answer.content.decode() for answer in answers)
 
-    discreet = pages("view_stream")
-    assert "oracle" in discreet
-    assert "secret" not in discreet
-    assert said in discreet
+    redacted = pages("view_stream")
+    assert "oracle" in redacted
+    assert "secret" not in redacted
+    assert said in redacted
     assert "secret-key" in pages("view_stream", "view_task")
 
 
@@ -109,7 +109,7 @@ def test_a_blocked_task_leads_to_itself_and_failed_ones_to_their_list(admin_clie
     granted(Stream.objects.create(name="oracle"), "web-1")
     submit("oracle", "note", key="a")
     Task.objects.update(state="blocked")
-    address = f"{reverse('admin:resourcepool_task_changelist')}?stream=oracle&amp;standing="
+    address = f"{reverse('admin:resourcepool_task_changelist')}?stream=oracle&amp;status="
     assert f'href="{address}blocked">Show</a>' in shown(admin_client)
     Task.objects.update(state="dead", finished_at=DbLater(0))
     assert f'href="{address}dead">Show</a>' in shown(admin_client)

@@ -33,7 +33,7 @@ def test_each_topic_has_a_line_with_what_is_late_and_why_nothing_fires(admin_cli
     assert "order &lt;b&gt;" in page
     assert "no live node handles it; start one: <code>manage.py resourcepool_timers</code></small>" in page
     address = reverse("admin:resourcepool_timer_changelist")
-    assert f'href="{address}?topic=order+%3Cb%3E&amp;standing=due"' in page  # of the figure, and of the problem
+    assert f'href="{address}?topic=order+%3Cb%3E&amp;status=due"' in page  # of the figure, and of the problem
     granted(TimerNode.objects.create(name="web-1", topics=[NAME]), "web-1")
     page = shown(admin_client)
     assert "timer a is 2 h late; due: 1." in page
@@ -72,7 +72,7 @@ def test_who_may_see_topics_but_not_timers_reads_neither_a_name_nor_an_error(
         assert [answer.status_code for answer in answers] == [200] * 4
         return "".join(answer.content.decode() for answer in answers)
 
-    discreet = pages("view_topic")
-    assert "secret" not in discreet
-    assert ("the first timer is 2 h late" if is_handled else "no live node") in discreet
+    redacted = pages("view_topic")
+    assert "secret" not in redacted
+    assert ("the first timer is 2 h late" if is_handled else "no live node") in redacted
     assert ("secret-name" in pages("view_topic", "view_timer")) is is_handled

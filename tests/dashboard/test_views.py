@@ -11,10 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.dashboard import cards, views
 from resourcepool.dialect import DbLater
 from resourcepool.models import Event, Job, Proxy, Sample
-from resourcepool.templatetags.resourcepool_dashboard import commands
+from resourcepool.templatetags.resourcepool_dashboard import code_spans
 from tests.app.models import Device, Ghost
 from tests.app.rows import hold, new, several
-from tests.waiting.waiters import ticket
+from tests.waiting.threads import ticket
 
 PAGE = "/admin/resourcepool/dashboard/"
 LIVE = f"{PAGE}live/"
@@ -29,7 +29,7 @@ def _nobody_stays(transactional_db: None) -> Any:
         model.objects.all().delete()
 
 
-def somebody(*permissions: str, **columns: Any) -> Client:
+def client_with(*permissions: str, **columns: Any) -> Client:
     """Return the browser of a new user with these permissions."""
     user = User.objects.create_user("somebody", **{"is_staff": True, **columns})
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
@@ -51,12 +51,12 @@ class TestSomebody:
         assert Client().get(LIVE).status_code == 403
 
     def test_not_of_the_staff_sees_nothing(self) -> None:
-        client = somebody("view_proxy", is_staff=False)
+        client = client_with("view_proxy", is_staff=False)
         assert client.get(PAGE).status_code == 302
         assert client.get(LIVE).status_code == 403
 
     def test_without_permission_sees_nothing_and_no_link(self) -> None:
-        client = somebody()
+        client = client_with()
         assert client.get(PAGE).status_code == 403
         assert client.get(LIVE).status_code == 403
         assert PAGE not in text_of(client, "/admin/")
@@ -64,30 +64,30 @@ class TestSomebody:
     @pytest.mark.parametrize("permission", ["view_proxy", "change_proxy"])
     def test_who_may_view_one_pool_sees_that_one_alone(self, permission: str) -> None:
         new(Device, name="secret phone")
-        client = somebody(permission)
+        client = client_with(permission)
         for address in (PAGE, LIVE):
             text = text_of(client, address)
             assert "resourcepool.Proxy" in text
             assert "testapp" not in text
 
     def test_who_may_operate_one_pool_sees_it_if_they_may_view_it(self) -> None:
-        assert somebody("operate_proxy").get(PAGE).status_code == 403
+        assert client_with("operate_proxy").get(PAGE).status_code == 403
         User.objects.all().delete()
-        assert "resourcepool.Proxy" in text_of(somebody("operate_proxy", "view_proxy"))
+        assert "resourcepool.Proxy" in text_of(client_with("operate_proxy", "view_proxy"))
 
     def test_superior_sees_every_pool(self) -> None:
-        text = text_of(somebody(is_superuser=True))
+        text = text_of(client_with(is_superuser=True))
         for model in (Proxy, Device, Ghost):
             assert model._meta.label in text
 
     def test_finds_the_link_on_the_index(self) -> None:
-        client = somebody("view_proxy")
+        client = client_with("view_proxy")
         assert f'href="{PAGE}"' in text_of(client, "/admin/")
         assert f'href="{PAGE}"' in text_of(client, "/admin/resourcepool/")
 
     @pytest.mark.parametrize("address", [PAGE, LIVE])
     def test_can_only_look(self, address: str) -> None:
-        assert somebody("view_proxy").post(address).status_code == 405
+        assert client_with("view_proxy").post(address).status_code == 405
 
 
 def failed(name: str, result: str) -> None:
@@ -125,14 +125,14 @@ class TestProblemsOfJobs:
     def test_are_told_to_those_who_may_see_the_pool(
         self, who: list[str], is_told: list[str], is_not_told: list[str]
     ) -> None:
-        client = somebody(*who)
+        client = client_with(*who)
         for address in (PAGE, LIVE):
             text = text_of(client, address)
             assert [said for said in is_told if said not in text] == []
             assert [said for said in is_not_told if said in text] == []
 
     def test_are_all_told_to_a_superior(self) -> None:
-        text = text_of(somebody(is_superuser=True))
+        text = text_of(client_with(is_superuser=True))
         for said in ("proxy.internal", "phone 7", "stayed locked"):
             assert said in text
 
@@ -141,7 +141,7 @@ class TestThePage:
     def test_costs_ten_queries_at_most(self) -> None:
         several(Proxy, 3)
         several(Device, 2)
-        client = somebody("view_proxy", "view_device")
+        client = client_with("view_proxy", "view_device")
         client.get(PAGE)
         with CaptureQueriesContext(connection) as queries:
             client.get(PAGE)
@@ -151,7 +151,7 @@ class TestThePage:
     def test_shows_each_resource_with_its_holder_and_leads_to_it(self) -> None:
         proxy = new(Proxy)
         hold(proxy, holder="web1/90/main/3")
-        text = text_of(somebody("view_proxy"))
+        text = text_of(client_with("view_proxy"))
         assert f'href="/admin/resourcepool/proxy/{proxy.pk}/change/"' in text
         assert f'title="{proxy.pk}: {proxy.host}:3128, leased (web1/90/main/3)' in text
 
@@ -159,26 +159,26 @@ class TestThePage:
         hold(new(Proxy))
         new(Proxy, verdict="bad", checked_at=DbLater(-60))
         ticket(Proxy)
-        text = text_of(somebody("view_proxy", "view_ticket"))
+        text = text_of(client_with("view_proxy", "view_ticket"))
         for query in ("proxy/?state=leased", "proxy/?verdict=bad", "ticket/?pool=resourcepool.proxy"):
             assert f'href="/admin/resourcepool/{query}"' in text
 
     def test_nothing_leads_where_one_may_not_go(self) -> None:
         ticket(Proxy)
-        text = text_of(somebody("view_proxy"))
+        text = text_of(client_with("view_proxy"))
         assert "/ticket/" not in text
         assert "/job/" not in text
 
     def test_problems_lead_to_what_they_are_about(self) -> None:
         new(Proxy)
-        text = text_of(somebody("view_proxy", "view_job"))
+        text = text_of(client_with("view_proxy", "view_job"))
         assert "The sweep has never run" in text
         assert 'href="/admin/resourcepool/job/">Show</a>' in text
 
     def test_somebody_who_waits_is_not_nothing(self) -> None:
         new(Proxy)
         Job.objects.create(name="sweep", done_at=DbLater(-1))
-        client = somebody("view_proxy")
+        client = client_with("view_proxy")
         assert "Nothing is wrong." in text_of(client)
         ticket(Proxy)
         text = text_of(client)
@@ -188,7 +188,7 @@ class TestThePage:
     def test_shows_hostile_text_as_text_and_no_password(self) -> None:
         hold(new(Proxy, password=CANARY, username=HOSTILE), holder=HOSTILE)
         Proxy.objects.filter(pk=new(Proxy).pk).drain(HOSTILE)
-        text = text_of(somebody("view_proxy"))
+        text = text_of(client_with("view_proxy"))
         assert HOSTILE not in text
         assert "&lt;script&gt;alert(1)" in text
         assert CANARY not in text
@@ -196,7 +196,7 @@ class TestThePage:
     def test_brings_no_script_and_no_style_of_its_own(self) -> None:
         new(Proxy)
         Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=3)
-        text = text_of(somebody("view_proxy"))
+        text = text_of(client_with("view_proxy"))
         assert "style=" not in text
         assert "<style" not in text
         assert all("src=" in script.split(">")[0] for script in text.split("<script")[1:])
@@ -205,36 +205,36 @@ class TestThePage:
     def test_draws_up_to_this_moment(self) -> None:
         hold(new(Proxy))
         Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=7, leased=0)
-        assert "Leased: 1 at the end, between 0 and 1" in text_of(somebody("view_proxy"))
+        assert "Leased: 1 at the end, between 0 and 1" in text_of(client_with("view_proxy"))
 
     def test_of_an_empty_pool_says_what_to_type_next(self) -> None:
-        assert "manage.py resourcepool_import proxies.csv" in text_of(somebody("view_proxy"))
+        assert "manage.py resourcepool_import proxies.csv" in text_of(client_with("view_proxy"))
 
     def test_says_what_is_wrong(self) -> None:
         new(Proxy, in_service=False, status="out_of_service")
         ticket(Proxy)
-        assert "nothing is in service: 1 waits" in text_of(somebody("view_proxy"))
+        assert "nothing is in service: 1 waits" in text_of(client_with("view_proxy"))
 
     def test_of_a_pool_without_a_table_says_so_and_shows_the_others(self) -> None:
         new(Proxy)
-        text = text_of(somebody("view_proxy", "view_ghost"))
+        text = text_of(client_with("view_proxy", "view_ghost"))
         assert "manage.py migrate" in text
         assert "rp-cell rp-free" in text
 
     def test_of_a_large_pool_shows_a_hundred_squares(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(cards, "MOST", 2)
+        monkeypatch.setattr(cards, "MAX_CELLS", 2)
         several(Proxy, 3)
-        text = text_of(somebody("view_proxy"))
+        text = text_of(client_with("view_proxy"))
         assert text.count("rp-cell rp-free") == 100 + 1  # and one in the legend
 
     def test_offers_each_span_and_marks_the_one_that_is_shown(self) -> None:
-        text = text_of(somebody("view_proxy"), f"{PAGE}?span=24h")
+        text = text_of(client_with("view_proxy"), f"{PAGE}?span=24h")
         assert [f'href="?span={span}"' in text for span in ("15m", "1h", "24h")] == [True] * 3
         assert '<a href="?span=24h" aria-current="true">24 hours</a>' in text
 
     def test_sets_commands_apart_and_hostile_text_as_text(self) -> None:
-        assert commands(f"run `{HOSTILE}` {HOSTILE}").count("<") == 2
-        assert "<code>manage.py resourcepool_sweep</code>" in text_of(somebody("view_proxy"))
+        assert code_spans(f"run `{HOSTILE}` {HOSTILE}").count("<") == 2
+        assert "<code>manage.py resourcepool_sweep</code>" in text_of(client_with("view_proxy"))
 
     @pytest.mark.parametrize(
         ("span", "shown"), [("15m", "15 minutes"), ("24h", "24 hours"), ("nonsense", "1 hour")]
@@ -242,7 +242,7 @@ class TestThePage:
     def test_shows_the_span_that_is_asked_for(self, span: str, shown: str) -> None:
         new(Proxy)
         Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=3)
-        assert f"{shown} ago" in text_of(somebody("view_proxy"), f"{PAGE}?span={span}")
+        assert f"{shown} ago" in text_of(client_with("view_proxy"), f"{PAGE}?span={span}")
 
 
 class TestWithoutADatabase:
@@ -251,7 +251,7 @@ class TestWithoutADatabase:
         def fail(*_: Any, **__: Any) -> None:
             raise OperationalError(2006, "Server has gone away at 10.0.0.7")
 
-        client = somebody("view_proxy")
+        client = client_with("view_proxy")
         monkeypatch.setattr(views, "overview", fail)
         answer = client.get(address)
         assert answer.status_code == 503

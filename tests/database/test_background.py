@@ -90,7 +90,7 @@ def test_that_fail_do_not_keep_the_end_from_releasing_elsewhere(driverless: str)
     unreachable.using = driverless
     shutdown.release_everything([unreachable, hold(device)])
     assert busy_for(device) <= 0
-    assert keeper.kept() == [unreachable]
+    assert keeper.leases() == [unreachable]
 
 
 def test_of_a_thread_come_back_when_it_has_used_its_own() -> None:

@@ -12,11 +12,11 @@ FILES = ("resourcepool/database/wakeup.py", "/threading.py", "/queue.py")
 
 def test_a_ring_ends_the_sleep_and_one_before_the_sleep_prevents_it() -> None:
     wakeup = Wakeup()
-    wakeup.ring()
+    wakeup.wake()
     wakeup.sleep_until(float("inf"))
     wakeup.reset()
     sleeper = InBackground(wakeup.sleep_until, float("inf"))
-    wakeup.ring()
+    wakeup.wake()
     sleeper.result()
 
 
@@ -45,17 +45,17 @@ def test_a_moment_that_was_asked_for_is_told_the_loop_only_once_however_often_it
 
 def test_whoever_is_interrupted_anywhere_while_asking_leaves_an_alarm_that_works() -> None:
     """A signal handler that raises between the parts of an Event.set() leaves its lock taken: the next one hangs."""
-    for ask in (Wakeup.ring, lambda wakeup: wakeup.bring_forward(monotonic())):
+    for ask in (Wakeup.wake, lambda wakeup: wakeup.bring_forward(monotonic())):
         wakeup = Wakeup()
         for _ in at_each_line(partial(ask, wakeup), files=FILES, since=()):
-            wakeup.ring()
+            wakeup.wake()
             wakeup.sleep_until(float("inf"))
             wakeup.reset()
-            assert wakeup.asked_for == float("inf")
+            assert wakeup.next_at == float("inf")
 
 
 def test_a_moment_that_has_come_is_forgotten() -> None:
     wakeup = Wakeup()
     wakeup.bring_forward(monotonic())
     wakeup.reset()
-    assert wakeup.asked_for == float("inf")
+    assert wakeup.next_at == float("inf")

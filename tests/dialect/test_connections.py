@@ -31,14 +31,14 @@ def traced(connection: BaseDatabaseWrapper, as_partial: bool) -> list[Any]:
 
 
 def test_the_socket_of_a_session_that_begins_is_known(own: BaseDatabaseWrapper) -> None:
-    with dialect.connecting_within(own, 5):
+    with dialect.limit_connect_time(own, 5):
         own.connect()
         assert dialect.is_socket_known(own)
 
 
 def test_nothing_stays_in_the_connection_object(own: BaseDatabaseWrapper) -> None:
     before = dict(own.__dict__)
-    with pytest.raises(LookupError), dialect.connecting_within(own, 5):
+    with pytest.raises(LookupError), dialect.limit_connect_time(own, 5):
         raise LookupError
     assert own.__dict__ == before
 
@@ -47,7 +47,7 @@ def test_nothing_stays_in_the_connection_object(own: BaseDatabaseWrapper) -> Non
 def test_what_somebody_else_has_put_there_works_and_stays(own: BaseDatabaseWrapper, as_partial: bool) -> None:
     seen = traced(own, as_partial)
     theirs = own.get_new_connection
-    with dialect.connecting_within(own, 5):
+    with dialect.limit_connect_time(own, 5):
         own.connect()
         assert dialect.is_socket_known(own)
     assert seen == [own.connection]
@@ -56,9 +56,9 @@ def test_what_somebody_else_has_put_there_works_and_stays(own: BaseDatabaseWrapp
 
 def test_a_block_inside_of_another_one_leaves_it_as_it_is(own: BaseDatabaseWrapper) -> None:
     before = dict(own.__dict__)
-    with dialect.connecting_within(own, 5):
+    with dialect.limit_connect_time(own, 5):
         outer = dict(own.__dict__)
-        with dialect.connecting_within(own, 1):
+        with dialect.limit_connect_time(own, 1):
             assert own.__dict__ == outer
         assert own.__dict__ == outer
     assert own.__dict__ == before

@@ -15,40 +15,40 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from resourcepool.database.where import ANYWHERE
+from resourcepool.database.where import ANY_ROW
 from resourcepool.history.leaks import open_leaks
 from resourcepool.locks import Channel
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import (
-    Broadcast,
-    BroadcastMessage,
     Dispenser,
     DispenserTask,
     Event,
     Move,
-    Mutex,
     Proxy,
     Queue,
+    QueueGroup,
     Sample,
     Stream,
     Task,
-    TaskType,
     Ticket,
     Timer,
     TimerNode,
     Topic,
 )
-from resourcepool.status.activity import Span, happenings, trends
+from resourcepool.status.activity import ChartRange, recent_events, trends
 from resourcepool.status.channels import CHANNELS
-from resourcepool.status.queues.problems import restless_of
+from resourcepool.status.queues.problems import flapping_of
 from resourcepool.status.work.dispensers import DISPENSERS
 from resourcepool.status.work.streams import STREAMS
 from resourcepool.status.work.timers import MOST_COUNTED, TOPICS
 from resourcepool.sweeps import pruning
-from resourcepool.sweeps.sweep import clear_expired, tell_overtaken
+from resourcepool.sweeps.sweep import clear_expired, report_overtaken
 from resourcepool.taskqueue import TaskDispenser, attempts, submit, timers
-from resourcepool.taskqueue.dispenser import buckets
-from resourcepool.taskqueue.timers import claiming
-from resourcepool.taskqueue.timers.claiming import Ended
+from resourcepool.taskqueue.dispenser import bucket_lifecycle
+from resourcepool.taskqueue.timers import claims
+from resourcepool.taskqueue.timers.claims import AttemptEnd
 from resourcepool.taskqueue.timers.nodes import Node
 from resourcepool.waiting import free_rows, tickets
 
@@ -94,8 +94,8 @@ def fill() -> None:
     copy(DispenserTask, key="'task ' || n", score="n", **HALF_ARE_OVER)
     Proxy.objects.create(host="h", port=80, holder="somebody")
     copy(Proxy, host="'h' || n", busy_before=f"CASE WHEN n > 100 THEN {AHEAD} ELSE {AGO} END")
-    Ticket.objects.create(pool="resourcepool.mutex:0", asked_at=NOW, holder="somebody")
-    copy(Ticket, pool="'resourcepool.mutex:' || MOD(n, 1000)", busy_before=AHEAD)
+    Ticket.objects.create(pool="resourcepool.lock:0", asked_at=NOW, holder="somebody")
+    copy(Ticket, pool="'resourcepool.lock:' || MOD(n, 1000)", busy_before=AHEAD)
     Event.objects.create(at=NOW, what="acquired", pool="resourcepool.proxy", row="1")
     copy(
         Event,
@@ -105,18 +105,16 @@ def fill() -> None:
     )
     Sample.objects.create(pool="resourcepool.proxy", minute=NOW)
     copy(Sample, minute=AGO)
-    Mutex.objects.create(name="x")
-    copy(Mutex, name="'lock ' || n", busy_before=AHEAD)
+    LockRow.objects.create(name="x")
+    copy(LockRow, name="'lock ' || n", busy_before=AHEAD)
     Channel("c").publish(1)
-    copy(
-        BroadcastMessage, number="n + 1", published_at=f"CLOCK_TIMESTAMP() - ({MANY} - n) * INTERVAL '1 minute'"
-    )
-    Broadcast.objects.update(last=MANY + 1, kept=LONG, kept_count=2 * MANY)
-    task_type = TaskType.objects.create(name="tt")
-    Queue.objects.create(task_type=task_type, queue_id="x")
+    copy(MessageRow, number="n + 1", published_at=f"CLOCK_TIMESTAMP() - ({MANY} - n) * INTERVAL '1 minute'")
+    ChannelRow.objects.update(last=MANY + 1, kept=LONG, kept_count=2 * MANY)
+    queue_group = QueueGroup.objects.create(name="tt")
+    Queue.objects.create(queue_group=queue_group, queue_id="x")
     copy(Queue, queue_id="'queue ' || n")
     Move.objects.create(
-        task_type="tt", generation=1, queue_pk=1, queue_id="x", what="x", fence=1, at=NOW, reason="{}"
+        queue_group="tt", generation=1, queue_pk=1, queue_id="x", what="x", fence=1, at=NOW, reason="{}"
     )
     copy(Move, at=AGO, generation="n")
 
@@ -146,11 +144,11 @@ def most_read(step: dict[str, Any]) -> int:
 
 
 def turn_of_a_node() -> None:
-    due = claiming.look("default", ["t"], 65, 100)
-    rules = claiming.rules("default", ["t"])
-    claimed, _ = claiming.exchange("default", [], due, rules, "me")
+    due = claims.read_due("default", ["t"], 65, 100)
+    rules = claims.read_rules("default", ["t"])
+    claimed, _ = claims.finish_and_claim("default", [], due, rules, "me")
     assert len(claimed) == 100
-    claiming.exchange("default", [Ended(one, "") for one in claimed], [], rules, "me")
+    claims.finish_and_claim("default", [AttemptEnd(one, "") for one in claimed], [], rules, "me")
 
 
 def renewal_of_a_node() -> None:
@@ -162,7 +160,7 @@ def renewal_of_a_node() -> None:
 
 
 def turn_of_a_leader() -> None:
-    heads = attempts.heads("default", "s", {"another lane"}, 20)
+    heads = attempts.first_tasks("default", "s", {"another lane"}, 20)
     assert len(attempts.begin("default", heads, 1, "me")) == 20
 
 
@@ -174,26 +172,26 @@ FREQUENT: dict[str, Callable[[], object]] = {
     "late timers": lambda: list(Timer.objects.filter(topic="t").late().in_order()[:10]),
     "a leader's turn": turn_of_a_leader,
     "submit": lambda: submit("s", "note"),
-    "assign": lambda: buckets.fill("default", "d", "worker", "", 20, 60),
+    "assign": lambda: bucket_lifecycle.fill("default", "d", "worker", "", 20, 60),
     "publish": lambda: Channel("c").publish(2),
     "subscribe": lambda: Channel("c").subscribe("new", from_=NOW).close(),
-    "free rows": lambda: free_rows.candidates(connection, Proxy, ANYWHERE, 64),
-    "free rows while waiting": lambda: free_rows.glance(connection, Proxy, ANYWHERE, 9),
-    "the line": lambda: tickets.in_line(connection, Mutex, 8, "5"),
-    "recent events": lambda: happenings(["resourcepool.Proxy"]),
+    "free rows": lambda: free_rows.candidates(connection, Proxy, ANY_ROW, 64),
+    "free rows while waiting": lambda: free_rows.read_free_rows(connection, Proxy, ANY_ROW, 9),
+    "the line": lambda: tickets.in_line(connection, LockRow, 8, "5"),
+    "recent events": lambda: recent_events(["resourcepool.Proxy"]),
     "leaks": lambda: open_leaks(["resourcepool.Proxy"]),
-    "chart": lambda: trends(["resourcepool.Proxy"], Span.HOUR),
+    "chart": lambda: trends(["resourcepool.Proxy"], ChartRange.HOUR),
     "expired leases": lambda: clear_expired(Proxy),
-    "overtaken leases": lambda: tell_overtaken(Proxy),
-    "restless queues": lambda: restless_of("default"),
-    "channel": lambda: CHANNELS.called("c"),
+    "overtaken leases": lambda: report_overtaken(Proxy),
+    "restless queues": lambda: flapping_of("default"),
+    "channel": lambda: CHANNELS.get("c"),
     "look for what is to be removed": pruning.prune_finished,
 }
 # These count up to 10,000.
 READINGS: dict[str, Callable[[], object]] = {
-    "topic": lambda: TOPICS.called("t"),
-    "stream": lambda: STREAMS.called("s"),
-    "dispenser": lambda: DISPENSERS.called("d"),
+    "topic": lambda: TOPICS.get("t"),
+    "stream": lambda: STREAMS.get("s"),
+    "dispenser": lambda: DISPENSERS.get("d"),
 }
 
 

@@ -34,7 +34,7 @@ EXECUTED = PREPARED.replace("prepare'", "execute'")
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text is prepared when it is sent for the third time."""
-    monkeypatch.setattr(prepared.Session, "often", 2)
+    monkeypatch.setattr(prepared.Session, "prepare_after", 2)
 
 
 def send(on: BaseDatabaseWrapper, sql: str, params: Any = ()) -> list[Any]:

@@ -7,17 +7,18 @@ import pytest
 from django.db import connection, transaction
 
 from resourcepool.elections import Election, Leader, Term
+from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost
-from resourcepool.models import Job, Leadership, Ticket
-from resourcepool.waiting import contention
+from resourcepool.models import Job, Ticket
+from resourcepool.waiting import estimates
 from resourcepool.waiting.models import pool_name
 from tests.app.rows import change, expire, steal
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
 
 
-def row() -> Leadership:
-    return Leadership.objects.get()
+def row() -> ElectionRow:
+    return ElectionRow.objects.get()
 
 
 def test_one_leads_until_it_resigns() -> None:
@@ -73,12 +74,12 @@ def test_a_campaign_that_has_to_wait_looks_once_whether_the_row_is_there(stateme
     statements.clear()
     with pytest.raises(AcquireTimeout):
         Election("reports").campaign(timeout=0.05)
-    looks = [one for one in statements if one.sql.startswith("SELECT %s AS") and "leadership" in one.sql]
+    looks = [one for one in statements if one.sql.startswith("SELECT %s AS") and "election" in one.sql]
     assert len(looks) == 1
 
 
 def test_the_row_is_added_for_a_campaign_that_begins_in_line() -> None:
-    contention.acquiring.note(pool_name(Leadership), "default", had_to_wait=True)
+    estimates.recent_waits.note(pool_name(ElectionRow), "default", had_to_wait=True)
     with Election("new").campaign(timeout=60) as term:
         assert term.is_leader
 
@@ -136,7 +137,7 @@ def test_nor_does_one_under_asyncio_go_on_that_was_not_written_down(monkeypatch:
     def refuse(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Election, "_note", refuse)
+    monkeypatch.setattr(Election, "_store_beginning", refuse)
     with pytest.raises(ZeroDivisionError):
         asyncio.run(Election("reports").acampaign(timeout=30))
     assert Election("reports").leader() is None
@@ -161,7 +162,7 @@ def test_the_terms_of_jobs_are_nothing_to_the_history_and_no_term_is_a_leak() ->
     """A job is done every minute; and whoever leads as long as the process lives may drop the handle."""
     with Election("reports").campaign() as term, Election("sweep", Job).campaign() as job:
         assert isinstance(term, Term)
-        assert (term.model.is_told, job.model.is_told) == (True, False)
+        assert (term.model.emits_events, job.model.emits_events) == (True, False)
         logged = InBackground(lambda: term.report_leak("nobody has its handle any more"))
         assert logged.result() is None
 

@@ -8,14 +8,14 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from resourcepool.elections import Election, Term
+from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.exceptions import AcquireTimeout
-from resourcepool.models import Leadership
 from tests.app.rows import expire
 from tests.eventually import InBackground, eventually
 
 
-def row() -> Leadership:
-    return Leadership.objects.get()
+def row() -> ElectionRow:
+    return ElectionRow.objects.get()
 
 
 def test_after_a_term_that_was_not_resigned_the_next_leader_waits_for_the_lock_delay() -> None:
@@ -32,7 +32,7 @@ def test_after_a_term_that_was_not_resigned_the_next_leader_waits_for_the_lock_d
     expire(row())  # it died
     lead()
     assert waited[2] >= 0.5
-    assert Leadership.objects.get().resigned_term < Leadership.objects.get().elected_term
+    assert ElectionRow.objects.get().resigned_term < ElectionRow.objects.get().elected_term
 
 
 def _dead_leader() -> None:

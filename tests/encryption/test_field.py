@@ -268,7 +268,7 @@ class TestRotation:
         self, keys: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(rotation, "CHUNK", 2)
-        monkeypatch.setattr(rotation, "NAMED", 2)
+        monkeypatch.setattr(rotation, "MAX_NAMED_ROWS", 2)
         lost, old, fresh = a_key(), a_key(), a_key()
         keys(lost)
         gone = [row.pk for row in several(Proxy, 3, password=CANARY)]

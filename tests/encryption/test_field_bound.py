@@ -13,13 +13,13 @@ from django.db.migrations.executor import MigrationExecutor
 from django.test.utils import isolate_apps
 
 from resourcepool.encryption.field import EncryptedTextField
-from resourcepool.encryption.sealed import Sealed
+from resourcepool.encryption.secret import EncryptedSecret
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.models import Proxy
-from resourcepool.proxies.importing import import_proxies
+from resourcepool.proxies.import_proxies import import_proxies
 from tests.app.models import Login
 from tests.app.rows import new
-from tests.encryption.bound import ADDRESS, FIELD, SECRET, created, read
+from tests.encryption.bound_rows import ADDRESS, FIELD, SECRET, created, read
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,7 +38,7 @@ def stored(row: Any) -> str:
 
 def put(row: Any, text: str) -> Any:
     """Write ``text`` into the table as it is; return the row as it is read then."""
-    sealed = Sealed(text.removeprefix("sealed:"))
+    sealed = EncryptedSecret(text.removeprefix("sealed:"))
     type(row)._base_manager.filter(pk=row.pk).update(**{FIELD[type(row)]: sealed})
     assert stored(row) == text
     return type(row)._base_manager.get(pk=row.pk)

@@ -10,33 +10,33 @@ from django.db import connection, models, transaction
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Proxy
 from tests.app.models import Login
-from tests.encryption.bound import ADDRESS, FIELD, SECRET, created, read
+from tests.encryption.bound_rows import ADDRESS, FIELD, SECRET, created, read
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("model", [Proxy, Login])
 def test_a_new_row_that_was_refused_keeps_its_secret_under_another_name(model: Any) -> None:
-    naming = "host" if model is Proxy else "name"
+    with_row = "host" if model is Proxy else "name"
     more = {"port": 80} if model is Proxy else {}
-    row = model(**{naming: "a.example", FIELD[model]: SECRET, **more})
+    row = model(**{with_row: "a.example", FIELD[model]: SECRET, **more})
     refused(row)
     row.pk, row._state.adding = None, True
-    setattr(row, naming, "b.example")
+    setattr(row, with_row, "b.example")
     row.save()
     assert getattr(model.objects.get(pk=row.pk), FIELD[model]) == SECRET
 
 
 @pytest.mark.parametrize("model", [Proxy, Login])
 def test_a_row_that_could_not_be_renamed_keeps_its_new_secret_under_another_name(model: Any) -> None:
-    naming = "host" if model is Proxy else "name"
+    with_row = "host" if model is Proxy else "name"
     more = {"port": 80} if model is Proxy else {}
-    row = model.objects.create(**{naming: "a.example", FIELD[model]: "another", **more})
+    row = model.objects.create(**{with_row: "a.example", FIELD[model]: "another", **more})
     row = model.objects.get(pk=row.pk)
     setattr(row, FIELD[model], SECRET)
-    setattr(row, naming, "b.example")
+    setattr(row, with_row, "b.example")
     refused(row)
-    setattr(row, naming, "c.example")
+    setattr(row, with_row, "c.example")
     row.save()
     assert read(row) == SECRET
 

@@ -9,7 +9,7 @@ import pytest
 from django.utils import translation
 
 from resourcepool.events.codes import TEMPLATES
-from resourcepool.events.sentence import say
+from resourcepool.events.sentence import sentence_for
 from tests.spawned import ROOT
 
 PACKAGE = Path(ROOT) / "resourcepool"
@@ -20,7 +20,7 @@ NAMES = re.compile(r"%\((\w+)\)s")
 def _calls() -> Iterator[tuple[str, ast.Call]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "say":
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "sentence_for":
                 yield f"{path.relative_to(PACKAGE)}:{node.lineno}", node
 
 
@@ -52,6 +52,6 @@ def test_every_code_is_used() -> None:
 def test_every_sentence_is_translated_with_its_parameters(code: str) -> None:
     names = NAMES.findall(TEMPLATES[code])
     with translation.override("zh-hans"):
-        said = say(code, **{name: f"<{name}>" for name in names}).in_words()
+        said = sentence_for(code, **{name: f"<{name}>" for name in names}).localized()
     assert all(f"<{name}>" in said for name in names)
     assert CHINESE.search(said) or set(re.sub("<.*?>", "", said)) <= set("，；：")

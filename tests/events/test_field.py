@@ -6,14 +6,14 @@ import pytest
 from django.db import connection
 from django.utils import translation
 
-from resourcepool.events import SentenceField, joined, say, shown
+from resourcepool.events import SentenceField, joined, localized, sentence_for
 from resourcepool.events.field import read, stored
 from resourcepool.models import Event
 
 pytestmark = pytest.mark.django_db
 
-LATE = say("found_late", seconds=31)
-CHECK = say("check", why=say("no_such_host", host="é 🐘 \"'\\%s"))
+LATE = sentence_for("found_late", seconds=31)
+CHECK = sentence_for("check", why=sentence_for("no_such_host", host="é 🐘 \"'\\%s"))
 TYPED = ["", "broken", "@home", "@@", '@["found_late",{"seconds":1}]', '["found_late"]', "50 % %(seconds)s"]
 
 
@@ -37,13 +37,13 @@ def test_a_sentence_comes_back_as_it_was(sentence: Any) -> None:
     assert (event.reason.code, event.reason.parameters) == (sentence.code, sentence.parameters)
     assert str(Event.objects.values_list("reason", flat=True).get()) == sentence
     with translation.override("zh-hans"):
-        assert shown(event.reason) == shown(sentence) != sentence
+        assert localized(event.reason) == localized(sentence) != sentence
     assert Event.objects.filter(reason=sentence).exists()
 
 
 def test_the_row_has_no_words_of_it() -> None:
     assert column(kept(LATE)) == '@["found_late",{"seconds":31}]'
-    assert column(kept(say("check", why=say("in_use")))) == '@["check",{"why":["in_use"]}]'
+    assert column(kept(sentence_for("check", why=sentence_for("in_use")))) == '@["check",{"why":["in_use"]}]'
 
 
 @pytest.mark.parametrize("text", TYPED)
@@ -52,12 +52,12 @@ def test_what_people_typed_comes_back_as_it_was_whatever_it_looks_like(text: str
     assert (event.reason, type(event.reason)) == (text, str)
     assert Event.objects.filter(reason=text).exists()
     with translation.override("zh-hans"):
-        assert shown(event.reason) == text
+        assert localized(event.reason) == text
 
 
 def test_rows_are_found_by_their_code() -> None:
     kept(LATE)
-    found = [kept(CHECK), kept(say("check", why="x"))]
+    found = [kept(CHECK), kept(sentence_for("check", why="x"))]
     for other in ('@["check",{}]', "check", "check: x"):
         kept(other)
     assert list(Event.objects.filter(reason__code="check").order_by("pk")) == found
@@ -84,7 +84,7 @@ def test_what_another_version_wrote_is_shown_plainly(said: str, expected: str) -
     event.refresh_from_db()
     assert event.reason == expected
     with translation.override("zh-hans"):
-        assert shown(event.reason)
+        assert localized(event.reason)
 
 
 @pytest.mark.parametrize("length", [1, 100, 490, 5_000])
@@ -93,8 +93,8 @@ def test_what_is_too_long_or_no_text_is_cut_which_can_be_seen(length: int, lette
     text = letter * length
     for reason in (
         text,
-        say("check", why=say("not_in_file", file=text)),
-        joined([say("not_in_file", file=text)] * 20),
+        sentence_for("check", why=sentence_for("not_in_file", file=text)),
+        joined([sentence_for("not_in_file", file=text)] * 20),
     ):
         event = kept(reason)
         assert len(column(event)) <= 500
@@ -107,6 +107,6 @@ def test_the_columns_of_all_tables_that_tell_why_are_such() -> None:
 
 
 def test_the_shortest_form_that_fits_is_not_shorter_than_it_must_be() -> None:
-    long = say("not_in_file", file="x" * 150)
+    long = sentence_for("not_in_file", file="x" * 150)
     assert read(stored(long, 500)) == long
     assert read(stored(long, 120)) == f"not in {'x' * 79}…"

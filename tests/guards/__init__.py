@@ -1,10 +1,10 @@
 """The guards that can be taken out one at a time, and the tests that should miss them; by layer."""
 
 from tests.guards.channels import CHANNELS
-from tests.guards.checking import CHECKING
 from tests.guards.conditions import CONDITIONS
 from tests.guards.dispenser import DISPENSERS
 from tests.guards.elections import ELECTIONS
+from tests.guards.health_checks import HEALTH_CHECKS
 from tests.guards.leases import LEASES
 from tests.guards.locks import LOCKS
 from tests.guards.mutation import VERBS, Mutation
@@ -17,7 +17,7 @@ from tests.guards.rwlock import READ_WRITE_LOCKS
 from tests.guards.semaphores import SEMAPHORES
 from tests.guards.servers import QUEUE_SERVERS
 from tests.guards.streams import STREAMS
-from tests.guards.submitting import SUBMITTED
+from tests.guards.submission import SUBMISSION
 from tests.guards.surfaces import SURFACES
 from tests.guards.timers import TIMERS
 from tests.guards.waiting import WAITING
@@ -26,7 +26,7 @@ MUTATIONS = (
     *LEASES,
     *WAITING,
     *RESOURCES,
-    *CHECKING,
+    *HEALTH_CHECKS,
     *RECORDS,
     *SURFACES,
     *REST,
@@ -35,7 +35,7 @@ MUTATIONS = (
     *QUEUE_SERVERS,
     *ELECTIONS,
     *STREAMS,
-    *SUBMITTED,
+    *SUBMISSION,
     *TIMERS,
     *DISPENSERS,
     *LOCKS,

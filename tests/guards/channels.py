@@ -4,7 +4,7 @@ from tests.guards.mutation import Mutation
 
 PUBLISHING, POSITION, SUBSCRIPTION, POLLING, MODELS, SUBSCRIBER = (
     f"locks/channels/{name}.py"
-    for name in ("publishing", "position", "subscription", "polling", "models", "subscriber")
+    for name in ("publication", "position", "subscription", "poller", "models", "subscriber")
 )
 PUBLISHES = ("tests/locks/channels/test_publishing.py",)
 READS = (
@@ -121,14 +121,14 @@ CHANNELS = (
     Mutation(
         "channels: what an interrupted caller has not got is delivered once more",
         POSITION,
-        "self._in_hand, self._is_told = 0, isinstance(error, MessagesMissed)",
+        "self._in_hand, self._is_miss_reported = 0, isinstance(error, MessagesMissed)",
         "pass",
         ("tests/locks/channels/test_interrupted_anywhere.py",),
     ),
     Mutation(
         "channels: one that an operator removed is not made again",
         SUBSCRIPTION,
-        "if pk is None and self.is_durable and self._was_taken:",
+        "if pk is None and self.is_durable and self._has_begun:",
         "if False:",
         READS,
     ),
@@ -184,14 +184,14 @@ CHANNELS = (
     Mutation(
         "channels: the last look is at the channel",
         POSITION,
-        "            if looks and not self._read:",
+        "            if asks_database and not self._read:",
         "            if False:",
         READS,
     ),
     Mutation(
         "channels: a name comes free whatever fails at the end",
         SUBSCRIBER,
-        "        lease.let_go()  # first: whatever fails then, it is not renewed, and the name comes free\n",
+        "        lease.stop_renewing()  # first: whatever fails then, it is not renewed, and the name comes free\n",
         "",
         READS,
     ),

@@ -2,7 +2,7 @@
 
 from tests.guards.mutation import LINE, Mutation
 
-ENTERING = "waiting/entering.py"
+ENTERING = "waiting/enqueue.py"
 CONDITION, NOTIFICATIONS, BARRIER = (
     f"locks/conditions/{name}.py" for name in ("condition", "notifications", "barrier")
 )
@@ -12,14 +12,14 @@ CONDITIONS = (
     Mutation(
         "conditions: a notification is for those who wait at that moment",
         "waiting/handover.py",
-        "gone if model.is_for_waiters else row_to(alone).update",
+        "gone if model.deletes_idle_rows else row_to(alone).update",
         "row_to(alone).update",
         ("tests/locks/test_cancelled_anywhere.py",),
     ),
     Mutation(
         "conditions: in line before the lock is free",
         ENTERING,
-        "waiter.has(tickets.take(connection, waiter.model, waiter.request, waiter.holder))\n        return",
+        "waiter.set_ticket(tickets.take(connection, waiter.model, waiter.request, waiter.holder))\n        return",
         "return",
         TESTS,
     ),
@@ -27,7 +27,7 @@ CONDITIONS = (
         "conditions: who has lost the place wakes up",
         LINE,
         "waiter.outcome.serve([])",
-        "waiter.has(tickets.take(self._connection, waiter.model, waiter.request, waiter.holder)); continue",
+        "waiter.set_ticket(tickets.take(self._connection, waiter.model, waiter.request, waiter.holder)); continue",
         TESTS,
     ),
     Mutation(
@@ -40,15 +40,15 @@ CONDITIONS = (
     Mutation(
         "conditions: a cancelled task takes a notification with it",
         CONDITION,
-        "        mode.soon(use, notified or ())",
-        "        await mode.call(use, notified or ())",
+        "        mode.soon(consume, notified or ())",
+        "        await mode.call(consume, notified or ())",
         ("tests/locks/test_cancelled_anywhere.py",),
     ),
     Mutation(
         "conditions: a wait ends the session that the lock was taken with",
         "locks/conditions/notifications.py",
-        ", stands_first=True, ends_session=True)",
-        ", stands_first=True)",
+        ", fifo_once=True, ends_session=True)",
+        ", fifo_once=True)",
         ("tests/locks/test_condition_sessions.py",),
         "mariadb",
     ),
@@ -63,44 +63,44 @@ CONDITIONS = (
     Mutation(
         "conditions: nobody waits without the lock",
         CONDITION,
-        'hold, is_away = self.lock.held_to("wait"), False',
-        "from resourcepool.locks.registry import held_by, current\n"
-        "        hold, is_away = held_by(current()).get(self.lock.key), False",
+        'hold, is_away = self.lock.require_hold("wait"), False',
+        "from resourcepool.locks.registry import holds_of, current_owner\n"
+        "        hold, is_away = holds_of(current_owner()).get(self.lock.key), False",
         TESTS,
     ),
     Mutation(
         "conditions: nobody notifies without the lock",
         CONDITION,
-        'self.lock.held_to("notify")\n        return await',
+        'self.lock.require_hold("notify")\n        return await',
         "return await",
         TESTS,
     ),
     Mutation(
         "conditions: who is interrupted passes it on",
         CONDITION,
-        "await mode.call(abandon, notified)",
-        "await mode.call(use, notified or ())",
+        "await mode.call(release_quietly, notified)",
+        "await mode.call(consume, notified or ())",
         TESTS,
     ),
     Mutation(
         "conditions: who is not told that it was notified passes it on",
         CONDITION,
-        "if notified and (removed := unused(notified)):",
+        "if notified and (removed := pass_on_unconsumed(notified)):",
         "if removed := 0:",
         TESTS,
     ),
     Mutation(
         "conditions: a signal does not take the lock away",
         CONDITION,
-        "await mode.either(partial(self.lock.take_back_anyway, hold), again)",
+        "await mode.either(partial(self.lock.acquire_again_interrupted, hold), again)",
         "pass",
         TESTS,
     ),
     Mutation(
         "conditions: a notification is used up",
         NOTIFICATIONS,
-        "lease.is_used = True",
-        "lease.is_used = False",
+        "lease.is_consumed = True",
+        "lease.is_consumed = False",
         TESTS,
     ),
     Mutation(
@@ -113,7 +113,7 @@ CONDITIONS = (
     Mutation(
         "conditions: what was notified is not waiting any more",
         NOTIFICATIONS,
-        "SET {one.is_waiting} = {speaks.false}, ",
+        "SET {one.is_waiting} = {db_dialect.false}, ",
         "SET ",
         TESTS,
     ),
@@ -128,8 +128,8 @@ CONDITIONS = (
     Mutation(
         "barriers: looked at once in line",
         BARRIER,
-        "once_in_line=partial(self._see, fence=seen)",
-        "once_in_line=None",
+        "on_enqueued=partial(self._see, fence=seen)",
+        "on_enqueued=None",
         ("tests/locks/test_barrier.py",),
     ),
     Mutation(

@@ -2,9 +2,9 @@
 
 from tests.guards.mutation import Mutation
 
-STATEMENTS, BUCKETS = "taskqueue/dispenser/statements.py", "taskqueue/dispenser/buckets.py"
-PUTTING = "taskqueue/dispenser/putting.py"
-GIVEN = "taskqueue/dispenser/given.py"
+STATEMENTS, BUCKETS = "taskqueue/dispenser/statements.py", "taskqueue/dispenser/bucket_lifecycle.py"
+PUTTING = "taskqueue/dispenser/rebuild.py"
+GIVEN = "taskqueue/dispenser/validation.py"
 
 HANDS_OUT, RACES = (
     ("tests/taskqueue/dispenser/test_dispenser.py", "tests/taskqueue/dispenser/test_refused.py"),
@@ -93,7 +93,7 @@ DISPENSERS = (
     Mutation(
         "dispenser: what a worker has counts",
         BUCKETS,
-        "rows = statements.held(connection, bucket)",
+        "rows = statements.tasks_in_bucket(connection, bucket)",
         "rows: list[Row] = []",
         HANDS_OUT,
     ),
@@ -115,7 +115,7 @@ DISPENSERS = (
     Mutation(
         "dispenser: expired buckets are taken back",
         BUCKETS,
-        "            take_back(using, seen.expired[start : start + TAKEN_BACK], seen.most_expirations)\n",
+        "            reclaim_expired(using, seen.expired[start : start + RECLAIM_BATCH], seen.most_expirations)\n",
         "            pass\n",
         HANDS_OUT,
     ),
@@ -143,8 +143,8 @@ DISPENSERS = (
     Mutation(
         "dispenser: what stands still in an assignment is ended",
         BUCKETS,
-        "return brief_transaction(connections[using], wait=wait)",
-        "return brief_transaction(connections[using], idle=None, wait=wait)",
+        "return short_transaction(connections[using], wait=wait)",
+        "return short_transaction(connections[using], idle=None, wait=wait)",
         FROZEN,
         "mariadb",
     ),
@@ -167,7 +167,7 @@ DISPENSERS = (
     Mutation(
         "dispenser: what stands still after tasks_done is ended",
         "taskqueue/dispenser/dispenser.py",
-        "        limit_silence(connections[self._using], self._ttl)\n",
+        "        set_idle_timeout(connections[self._using], self._ttl)\n",
         "",
         FROZEN,
         "mariadb",
@@ -175,9 +175,9 @@ DISPENSERS = (
     Mutation(
         "dispenser: what a factory cannot read is not taken for good",
         "taskqueue/dispenser/pool.py",
-        "                made, refused = given.read(rows, self.factory)\n",
+        "                made, refused = validation.apply_factory(rows, self.factory)\n",
         "                statements.remove(connection, rows)\n"
-        "                made, refused = given.read(rows, self.factory)\n",
+        "                made, refused = validation.apply_factory(rows, self.factory)\n",
         FACTORIES,
     ),
     Mutation(
@@ -204,7 +204,7 @@ DISPENSERS = (
     Mutation(
         "dispenser: no bucket is made inside a transaction",
         "taskqueue/dispenser/bucket.py",
-        "        buckets.refuse_open_transaction(connections[self._using])\n",
+        "        bucket_lifecycle.refuse_open_transaction(connections[self._using])\n",
         "",
         ("tests/taskqueue/dispenser/surroundings/test_transactions.py",),
     ),

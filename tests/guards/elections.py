@@ -35,7 +35,7 @@ ELECTIONS = (
     Mutation(
         "elections: a failed beginning is given up",
         ELECTION,
-        "            await mode.call(term.abandon)\n",
+        "            await mode.call(term.release_quietly)\n",
         "            pass\n",
         CAMPAIGNS,
     ),

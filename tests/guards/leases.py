@@ -27,7 +27,7 @@ LEASES = (
     Mutation(
         "the end waits for a ticket being taken",
         "leases/shutdown.py",
-        "with quiet():",
+        "with background_paused():",
         "if True:",
         ("tests/concurrency/test_endings.py",),
     ),
@@ -103,7 +103,7 @@ LEASES = (
         "dialect/expressions.py",
         "return DbMicros() if add and (value == 0 or not model_instance._state.adding) else value",
         "return value",
-        ("tests/leases/test_made_again.py",),
+        ("tests/leases/test_recreated_rows.py",),
     ),
     Mutation(
         "a batch is renewed for the ttl of its first",
@@ -115,7 +115,7 @@ LEASES = (
     Mutation(
         "expiry out of claim",
         "leases/table.py",
-        'self.free = f"{self.busy_before} <= {speaks.now}{self.claimable}"',
+        'self.free = f"{self.busy_before} <= {db_dialect.now}{self.claimable}"',
         'self.free = f"1 = 1{self.claimable}"',
         CONTRACT,
     ),
@@ -139,8 +139,8 @@ LEASES = (
     Mutation(
         "in_service out of claim",
         "leases/table.py",
-        'self.free = f"{self.busy_before} <= {speaks.now}{self.claimable}"',
-        'self.free = f"{self.busy_before} <= {speaks.now}"',
+        'self.free = f"{self.busy_before} <= {db_dialect.now}{self.claimable}"',
+        'self.free = f"{self.busy_before} <= {db_dialect.now}"',
         CONTRACT,
     ),
     Mutation(
@@ -152,14 +152,14 @@ LEASES = (
     Mutation(
         "a shorter renewal shortens",
         STATEMENTS,
-        "{speaks.greatest}({busy}, {later})",
+        "{db_dialect.greatest}({busy}, {later})",
         "{later}",
         CONTRACT,
     ),
     Mutation(
         "a claim does not raise the fence",
         STATEMENTS,
-        "{fence} = {speaks.next_fence.format(fence=last)}, {holder} = %s",
+        "{fence} = {db_dialect.next_fence.format(fence=last)}, {holder} = %s",
         "{fence} = {fence}, {holder} = %s",
         CONTRACT,
     ),
@@ -187,12 +187,12 @@ LEASES = (
     Mutation(
         "the margin out of the trust window",
         TERMS,
-        "until = sent_at + lasts - margin(lasts)",
-        "until = sent_at + lasts",
+        "until = sent_at + valid_for - margin(valid_for)",
+        "until = sent_at + valid_for",
         (
             "tests/leases/test_trust.py",
             "tests/leases/test_lease.py",
-            "tests/leases/test_lease_endings.py",
+            "tests/leases/test_lease_end.py",
         ),
     ),
     Mutation(
@@ -201,7 +201,7 @@ LEASES = (
     Mutation(
         "the end does not release what was given up in vain",
         "leases/keeper.py",
-        "shutdown.release_everything(self.not_given_back())",
+        "shutdown.release_everything(self.unreleased())",
         "shutdown.release_everything(self.kept())",
         ("tests/concurrency/test_endings.py",),
     ),
@@ -238,7 +238,7 @@ LEASES = (
         LEASE,
         "transaction.on_commit(partial(trust.confirm, sent_at), using=self.using)",
         "trust.confirm(sent_at)",
-        ("tests/leases/test_guard.py", "tests/leases/test_lease.py", "tests/leases/test_lease_endings.py"),
+        ("tests/leases/test_guard.py", "tests/leases/test_lease.py", "tests/leases/test_lease_end.py"),
     ),
     Mutation(
         "a renewal in a transaction begun by hand counts",
@@ -249,12 +249,12 @@ LEASES = (
     ),
     Mutation(
         "trust from the reply, not from the sending",
-        "leases/kept.py",
+        "leases/base_lease.py",
         "Trust(self.terms, grant.sent_at,",
         "Trust(self.terms, monotonic(),",
         (
             "tests/leases/test_lease.py",
-            "tests/leases/test_lease_endings.py",
+            "tests/leases/test_lease_end.py",
         ),
     ),
     Mutation(
@@ -267,9 +267,9 @@ LEASES = (
     Mutation(
         "given up in vain, renewed for ever",
         LEASE,
-        "        self.let_go()  # before the statement",
+        "        self.stop_renewing()  # before the statement",
         "        # before the statement",
-        ("tests/leases/test_lease_endings.py", "tests/leases/test_interrupted.py"),
+        ("tests/leases/test_lease_end.py", "tests/leases/test_interrupted.py"),
     ),
     Mutation(
         "a claim on MySQL does not wait for a locked row",
@@ -284,7 +284,7 @@ LEASES = (
         "dialect/mysql.py",
         "        return _IDLE",
         "        return None",
-        ("tests/leases/test_silence.py",),
+        ("tests/leases/test_idle_timeout.py",),
         "mysql",
     ),
     Mutation(

@@ -8,7 +8,7 @@ LOCK, LOCKABLE, HOLD, REGISTRY, BASE = (
 TESTS = ("tests/locks/test_lock.py",)
 OWNERS = ("tests/locks/test_owners.py",)
 CYCLES = "status/locks/cycles.py"
-PER_NAME = ("tests/waiting/test_line_per_name.py", *TESTS)
+PER_NAME = ("tests/waiting/test_waiter_loop_per_name.py", *TESTS)
 
 LOCKS = (
     Mutation(
@@ -30,12 +30,12 @@ LOCKS = (
         REGISTRY,
         "            owner.holds.clear()\n",
         "            owner.holds = {}\n",
-        ("tests/locks/test_releasing.py",),
+        ("tests/locks/test_bulk_release.py",),
     ),
     Mutation(
         "lock: what was to be let go is not renewed",
         "leases/keeper.py",
-        "[lease for lease in list(self._kept) if lease not in self._let_go]",
+        "[lease for lease in list(self._kept) if lease not in self._unrenewed]",
         "list(self._kept)",
         ("tests/locks/test_forgotten.py",),
     ),
@@ -77,25 +77,25 @@ LOCKS = (
     Mutation(
         "a task that waits in a closed loop leaves the line",
         LINE,
-        "                waiter.outcome.give_up()\n        self.leave(",
+        "                waiter.outcome.cancel()\n        self.leave(",
         "                pass\n        self.leave(",
         OWNERS,
     ),
     Mutation(
         "what a task of a closed loop never got is not renewed",
-        "leases/kept.py",
+        "leases/base_lease.py",
         "return loop is None or loop.is_closed()",
         "return False",
         OWNERS,
     ),
     Mutation(
         "a subscriber in a closed loop is not told of messages",
-        "locks/channels/polling.py",
-        "                self.leave(one)\n        try:",
+        "locks/channels/poller.py",
+        "                self.remove(one)\n        try:",
         "                pass\n        try:",
         OWNERS,
     ),
-    Mutation("lock: nobody's is not renewed for ever", HOLD, "        self.let_go()\n", "", TESTS),
+    Mutation("lock: nobody's is not renewed for ever", HOLD, "        self.stop_renewing()\n", "", TESTS),
     Mutation(
         "lock: a name is plain text",
         "options.py",
@@ -140,21 +140,21 @@ LOCKS = (
     ),
     Mutation(
         "a line per name: rows that were removed are made again",
-        "waiting/line.py",
+        "waiting/waiter_loop.py",
         "if not seen.free and seen.next_in is None and model.line_per_name:",
         "if False:",
         PER_NAME,
     ),
     Mutation(
         "a line per name: its front is looked at",
-        "waiting/line.py",
+        "waiting/waiter_loop.py",
         "for waiter in sorted(waiters, key=PLACE):",
         "for waiter in sorted(waiters, key=PLACE, reverse=True):",
         PER_NAME,
     ),
     Mutation(
         "a line per name: who is behind the served is looked at",
-        "waiting/line.py",
+        "waiting/waiter_loop.py",
         "is_moving |= waiter.model.line_per_name",
         "is_moving = False",
         PER_NAME,
@@ -162,7 +162,7 @@ LOCKS = (
     Mutation(
         "a line per name: pauses count from its last move",
         "waiting/waiter.py",
-        "return max(self.began, speed_of(self.line, self.using).moved_at)",
+        "return max(self.began, estimate_of(self.line, self.using).moved_at)",
         "return self.began",
         PER_NAME,
     ),

@@ -18,20 +18,20 @@ class Mutation(NamedTuple):
 
 
 CONTRACT = ("tests/leases/test_contract.py", "tests/leases/test_contract_in_time.py")
-CHECKS = ("tests/validity", "tests/proxies/checking")
+CHECKS = ("tests/health_checks", "tests/proxies/health_check")
 VERBS, LEASE, TERMS = "leases/verbs.py", "leases/lease.py", "leases/terms.py"
 STATEMENTS = "leases/statements.py"
-LINE = "waiting/line.py"
+LINE = "waiting/waiter_loop.py"
 HANDLES = (
-    "tests/queues/serving/test_held.py",
-    "tests/queues/serving/test_held_work.py",
+    "tests/queues/serving/test_held_queue.py",
+    "tests/queues/serving/test_held_queue_work.py",
     "tests/queues/test_guard.py",
 )
 MEMBERS = (
     "tests/queues/serving/test_membership.py",
-    "tests/queues/serving/test_membership_judged_dead.py",
-    "tests/queues/test_handing_over.py",
+    "tests/queues/serving/test_membership_presumed_dead.py",
+    "tests/queues/test_handover.py",
 )
 SERVERS = tuple(
-    f"tests/queues/serving/test_server{end}.py" for end in ("", "_loop", "_stopping", "_judged_dead")
+    f"tests/queues/serving/test_server{end}.py" for end in ("", "_loop", "_stopping", "_presumed_dead")
 )

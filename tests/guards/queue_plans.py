@@ -4,8 +4,8 @@ from tests.guards.mutation import Mutation
 
 PLANNING = "queues/planning/changes.py"
 PLANS = ("tests/queues/planning/test_changes.py",)
-MOVES = ("tests/queues/test_moving.py", "tests/queues/test_reassigning.py")
-OUTAGES = ("tests/queues/test_outages.py", "tests/queues/test_absence.py")
+MOVES = ("tests/queues/test_reassignment.py", "tests/queues/test_planning_transactions.py")
+OUTAGES = ("tests/queues/test_outages.py", "tests/queues/test_outage_tracker.py")
 
 QUEUE_PLANS = (
     Mutation(
@@ -39,7 +39,7 @@ QUEUE_PLANS = (
     Mutation(
         "queues: who comes back judges nobody",
         "queues/serving/registration.py",
-        '{"leaving": [after], "spares": True}',
+        '{"leaving": [after], "spare_overdue": True}',
         '{"leaving": [after]}',
         OUTAGES,
     ),
@@ -53,14 +53,14 @@ QUEUE_PLANS = (
     Mutation(
         "queues: who notices an outage judges nobody for a while",
         "queues/serving/membership.py",
-        '"spares": self._absence.spares(monotonic())',
-        '"spares": False',
+        '"spare_overdue": self._outages.is_sparing(monotonic())',
+        '"spare_overdue": False',
         OUTAGES,
     ),
     Mutation(
-        "queues: nobody goes to the task type's row for those it spares",
+        "queues: nobody goes to the queue group's row for those it spare_overdue",
         "queues/serving/snapshot.py",
-        "max(seen.plan_in, self.spares_until - seen.sent_at)",
+        "max(seen.plan_in, self.sparing_until - seen.sent_at)",
         "seen.plan_in",
         OUTAGES,
     ),
@@ -81,8 +81,8 @@ QUEUE_PLANS = (
     Mutation(
         "queues: a living owner is asked first",
         PLANNING,
-        "return What.REQUESTED, self._why_asked",
-        "return What.ASSIGNED, self._why_asked",
+        "return Action.REQUESTED, self._why_asked",
+        "return Action.ASSIGNED, self._why_asked",
         PLANS,
     ),
     Mutation(
@@ -95,29 +95,29 @@ QUEUE_PLANS = (
     Mutation(
         "queues: what was given up in doubt gets a new fence",
         PLANNING,
-        "elif queue.pk in doubtful:",
+        "elif queue.pk in in_doubt:",
         "elif False:",
         PLANS,
     ),
     Mutation(
-        "queues: nobody takes over before drain_within",
+        "queues: nobody takes over before handover_timeout",
         PLANNING,
-        "max(drain_within, ttl + COMMITS_WITHIN)",
-        "ttl + COMMITS_WITHIN",
+        "max(handover_timeout, ttl + MAX_COMMIT_DELAY)",
+        "ttl + MAX_COMMIT_DELAY",
         PLANS,
     ),
     Mutation(
         "queues: nobody takes over before the owner's ttl",
         PLANNING,
-        "max(drain_within, ttl + COMMITS_WITHIN)",
-        "drain_within",
+        "max(handover_timeout, ttl + MAX_COMMIT_DELAY)",
+        "handover_timeout",
         PLANS,
     ),
     Mutation(
         "queues: nor before its last look could have seen the request",
         PLANNING,
-        "max(drain_within, ttl + COMMITS_WITHIN)",
-        "max(drain_within, ttl)",
+        "max(handover_timeout, ttl + MAX_COMMIT_DELAY)",
+        "max(handover_timeout, ttl)",
         (*PLANS, "tests/queues/serving/test_snapshot.py"),
     ),
     Mutation(

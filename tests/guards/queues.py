@@ -2,10 +2,10 @@
 
 from tests.guards.mutation import HANDLES, MEMBERS, SERVERS, Mutation
 
-MOVING = "queues/moving.py"
-HELD = "queues/serving/held.py"
-MOVES = ("tests/queues/test_moving.py", "tests/queues/test_reassigning.py")
-RESTS = ("tests/queues/test_resting.py",)
+MOVING = "queues/reassignment.py"
+HELD = "queues/serving/held_queue.py"
+MOVES = ("tests/queues/test_reassignment.py", "tests/queues/test_planning_transactions.py")
+RESTS = ("tests/queues/test_postponed_plans.py",)
 
 QUEUES = (
     # The change
@@ -39,15 +39,15 @@ QUEUES = (
     ),
     Mutation(
         "queues: a server says when work was begun",
-        "queues/serving/consumer.py",
-        "        rows.update(stirred_at=moment, in_hand=in_hand)\n",
+        "queues/serving/activity.py",
+        "        rows.update(last_activity_at=moment, in_hand=in_hand)\n",
         "        del moment\n",
-        ("tests/queues/serving/test_consumer.py",),
+        ("tests/queues/serving/test_activity.py",),
     ),
     Mutation(
         "queues: what is locked has nobody plan again at once",
         MOVING,
-        "if (task_type.micros_of_rest or 0) > 0:",
+        "if (queue_group.micros_of_rest or 0) > 0:",
         "if False:",
         RESTS,
     ),
@@ -59,9 +59,9 @@ QUEUES = (
         RESTS,
     ),
     Mutation(
-        "queues: a plan begins with the row of the task type",
+        "queues: a plan begins with the row of the queue group",
         MOVING,
-        '    TaskType.objects.using(using).filter(pk=task_type).update(generation=F("generation"))\n',
+        '    QueueGroup.objects.using(using).filter(pk=queue_group).update(generation=F("generation"))\n',
         "",
         MOVES,
     ),
@@ -82,30 +82,30 @@ QUEUES = (
     Mutation(
         "queues: owners learn of a shorter deadline",
         "queues/models.py",
-        "is_shorter = same.filter(drain_within__gt=self.drain_within).update(generation=next_one)",
-        "is_shorter = same.filter(drain_within__gt=self.drain_within).exists()",
+        "is_shorter = same.filter(handover_timeout__gt=self.handover_timeout).update(generation=next_one)",
+        "is_shorter = same.filter(handover_timeout__gt=self.handover_timeout).exists()",
         HANDLES,
     ),
     Mutation(
         "queues: owners learn of a longer deadline",
         "queues/models.py",
-        "same.filter(drain_within__lt=self.drain_within).update(generation=next_one)",
+        "same.filter(handover_timeout__lt=self.handover_timeout).update(generation=next_one)",
         "pass",
         HANDLES,
     ),
     Mutation(
         "queues: a deadline that is not saved restarts nothing",
         "queues/models.py",
-        'if "drain_within" not in (kwargs.get("update_fields") or ("drain_within",)):',
+        'if "handover_timeout" not in (kwargs.get("update_fields") or ("handover_timeout",)):',
         "if False:",
-        ("tests/queues/test_changing.py",),
+        ("tests/queues/test_administration.py",),
     ),
     Mutation(
         "queues: a late copy sets nothing back",
         "queues/models.py",
         "if fields is not None or value[0].name not in self.planned]",
         "]",
-        ("tests/queues/test_changing.py",),
+        ("tests/queues/test_administration.py",),
     ),
     Mutation(
         "queues: who sees what others commit may plan in its transaction",
@@ -181,7 +181,7 @@ QUEUES = (
     Mutation(
         "queues: a handle in doubt is not trusted",
         HELD,
-        "if self.is_leaving or self.is_doubtful:",
+        "if self.is_leaving or self.is_in_doubt:",
         "if self.is_leaving:",
         MEMBERS,
     ),

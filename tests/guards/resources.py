@@ -5,17 +5,17 @@ from tests.guards.mutation import Mutation
 RESOURCES = (
     Mutation(
         "1 is taken for True among remembered orders",
-        "resources/requests.py",
-        "*wishes.items(), *map(type, wishes.values())",
-        "*wishes.items()",
-        ("tests/resources/test_requests.py",),
+        "resources/request_builder.py",
+        "*criteria.items(), *map(type, criteria.values())",
+        "*criteria.items()",
+        ("tests/resources/test_request_builder.py",),
     ),
     Mutation(
         "a holder's name is used twice",
         "leases/verbs.py",
         "holder = terms.holder or default_holder()",
         "holder = terms.holder or 'somebody'",
-        ("tests/resources/test_requests.py",),
+        ("tests/resources/test_request_builder.py",),
     ),
     Mutation(
         "quarantine without the fence",
@@ -51,7 +51,7 @@ RESOURCES = (
     Mutation(
         "a loss hides an interruption",
         "waiting/lease.py",
-        "        lease.abandon()",
+        "        lease.release_quietly()",
         "        lease.release()",
         ("tests/waiting/test_waiters.py",),
     ),
@@ -71,9 +71,9 @@ RESOURCES = (
     ),
     Mutation(
         "an error of the line replaces an interruption",
-        "waiting/entering.py",
+        "waiting/enqueue.py",
         "    return waiter.outcome.leases\n",
-        "    return [] if waiter.outcome.is_given_up else waiter.outcome.result()\n",
+        "    return [] if waiter.outcome.is_cancelled else waiter.outcome.result()\n",
         ("tests/resources/test_interrupted.py",),
     ),
     Mutation(
@@ -140,14 +140,14 @@ RESOURCES = (
         "resources/queryset.py",
         "rows.filter(pk__in=held)._put_away(",
         "rows.filter(pk__in=pks)._put_away(",
-        ("tests/resources/test_told.py",),
+        ("tests/resources/test_sent_signals.py",),
     ),
     Mutation(
         "a change is told that nobody made",
         "resources/queryset.py",
-        "found = rows.using(rows.db).select_for_update(skip_locked=skips)",
+        "found = rows.using(rows.db).select_for_update(skip_locked=skip_locked)",
         "found = type(rows)(model=rows.model, using=rows.db)",
-        ("tests/resources/test_told.py",),
+        ("tests/resources/test_sent_signals.py",),
     ),
     Mutation(
         "user:password:host:port is stored with the password as the port",
@@ -165,15 +165,15 @@ RESOURCES = (
     ),
     Mutation(
         "an import reads on whatever it reads",
-        "proxies/reading.py",
+        "proxies/import_file.py",
         "        if reading.is_stopped:\n            break\n",
         "",
-        ("tests/proxies/test_reading.py",),
+        ("tests/proxies/test_import_file.py",),
     ),
     Mutation(
         "a process with wrong keys puts away all that has a secret",
         "encryption/field.py",
-        " if self.field.keys_fit else None",
+        " if self.field.was_readable else None",
         "",
         ("tests/resources/test_unreadable.py",),
     ),

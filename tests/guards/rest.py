@@ -5,19 +5,33 @@ from tests.guards.mutation import Mutation
 LEASING, VIEW, OPERATING, MAY, GRANTS, READ, WAITS, NAMES, LIMITS, REMOTE = (
     *(
         f"rest/{name}.py"
-        for name in ("leasing", "view", "operating", "access", "grants", "body", "waits", "names", "limits")
+        for name in (
+            "leases",
+            "view",
+            "operations",
+            "access",
+            "grants",
+            "body",
+            "wait_slots",
+            "holder_names",
+            "limits",
+        )
     ),
     "leases/remote.py",
 )
 LIMITED = ("tests/rest/test_limits.py",)
-ACCESS, LEASES = ("tests/rest/test_access.py",), ("tests/rest/test_leasing.py",)
+ACCESS, LEASES = ("tests/rest/test_access.py",), ("tests/rest/test_leases.py",)
 REPEATED, INPUTS = ("tests/rest/test_request_id.py",), ("tests/rest/test_inputs.py",)
-PROCESSES, WAITING = ("tests/rest/test_processes.py",), ("tests/rest/test_waits.py",)
+PROCESSES, WAITING = ("tests/rest/test_processes.py",), ("tests/rest/test_wait_slots.py",)
 
 REST = (
     Mutation("rest: only who is logged in", VIEW, "(IsAuthenticated,)", "()", ACCESS),
     Mutation(
-        "rest: permissions are asked for", MAY, "if not may(request, action, model):", "if False:", ACCESS
+        "rest: permissions are asked for",
+        MAY,
+        "if not has_permission(request, action, model):",
+        "if False:",
+        ACCESS,
     ),
     Mutation(
         "rest: the holder's permission, too",
@@ -36,7 +50,7 @@ REST = (
     Mutation(
         "rest: the history says who leased",
         LEASING,
-        "wish = dataclasses.replace(wish, terms=dataclasses.replace(wish.terms, actor=caller(request)))",
+        "wanted = dataclasses.replace(wanted, terms=dataclasses.replace(wanted.terms, actor=caller(request)))",
         "pass",
         LEASES,
     ),
@@ -47,7 +61,7 @@ REST = (
         "",
         ACCESS,
     ),
-    Mutation("rest: a selector is no option", LEASING, "if name in RESERVED:", "if False:", LEASES),
+    Mutation("rest: a selector is no option", LEASING, "if name in RESERVED_NAMES:", "if False:", LEASES),
     Mutation("rest: no name is another's request", NAMES, 'if "#" in holder:', "if False:", LEASES),
     Mutation(
         "rest: a request is its user's",
@@ -59,7 +73,7 @@ REST = (
     Mutation(
         "rest: the same request has the same parameters",
         GRANTS,
-        "        refuse_other(Name.read(holder), Name.read(name))\n",
+        "        refuse_other(HolderName.read(holder), HolderName.read(name))\n",
         "",
         REPEATED,
     ),
@@ -80,15 +94,15 @@ REST = (
     Mutation(
         "rest: nobody is told of pools that he may not use",
         MAY,
-        " for one in resource_models() if may(request, action, one))",
+        " for one in resource_models() if has_permission(request, action, one))",
         " for one in resource_models())",
         ACCESS,
     ),
-    Mutation("rest: what is detached is not kept here", REMOTE, "    keeper.forget(lease)\n", "", LEASES),
+    Mutation("rest: what is detached is not kept here", REMOTE, "    keeper.remove(lease)\n", "", LEASES),
     Mutation(
         "rest: what a waiter gets lasts for its whole ttl",
         GRANTS,
-        "if lease.trust.lasts < wish.terms.ttl:",
+        "if lease.trust.valid_for < wanted.terms.ttl:",
         "if False:",
         LEASES,
     ),
@@ -123,7 +137,7 @@ REST = (
     Mutation(
         "rest: nothing is granted again in a transaction",
         GRANTS,
-        "    refuse_open_transaction(connection, wish)\n",
+        "    refuse_open_transaction(connection, wanted)\n",
         "",
         REPEATED,
     ),

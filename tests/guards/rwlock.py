@@ -2,11 +2,11 @@
 
 from tests.guards.mutation import LINE, Mutation
 
-LOCK, PERMITS, SIDES = (f"locks/rwlock/{name}.py" for name in ("lock", "permits", "sides"))
+LOCK, PERMITS, READ_WRITE = (f"locks/rwlock/{name}.py" for name in ("lock", "permits", "read_write"))
 TESTS = tuple(f"tests/locks/test_rwlock{end}.py" for end in ("", "_changing", "_order", "_revoked"))
 REVOKED = ("tests/locks/test_rwlock_revoked.py",)
 CANCELLED = ("tests/locks/test_cancelled_anywhere.py",)
-ORDER = "PREFERRED, UPGRADING = -1, -2"
+ORDER = "WRITER_PRIORITY, UPGRADE_PRIORITY = -1, -2"
 
 READ_WRITE_LOCKS = (
     Mutation(
@@ -26,7 +26,7 @@ READ_WRITE_LOCKS = (
     Mutation(
         "a writer: it waits for rows that are not there any more",
         LINE,
-        "                self._see_to_number(alike)\n",
+        "                self._restore_number(alike)\n",
         "",
         TESTS,
     ),
@@ -39,25 +39,27 @@ READ_WRITE_LOCKS = (
     ),
     Mutation(
         "a reader waits for itself to write",
-        SIDES,
+        READ_WRITE,
         "if hold is not None and self.writes and not hold.is_writing:",
         "if False:",
         TESTS,
     ),
-    Mutation("writers come after readers", PERMITS, ORDER, "PREFERRED, UPGRADING = 0, -2", TESTS),
-    Mutation("who upgrades waits for writers", PERMITS, ORDER, "PREFERRED, UPGRADING = -1, 0", TESTS),
+    Mutation("writers come after readers", PERMITS, ORDER, "WRITER_PRIORITY, UPGRADE_PRIORITY = 0, -2", TESTS),
+    Mutation(
+        "who upgrades waits for writers", PERMITS, ORDER, "WRITER_PRIORITY, UPGRADE_PRIORITY = -1, 0", TESTS
+    ),
     Mutation(
         "two readers upgrade",
         LOCK,
-        "                async with intent(mode, self.name, self.using, terms):",
+        "                async with upgrade_intent(mode, self.name, self.using, terms):",
         "                if True:",
         TESTS,
     ),
     Mutation(
         "who has become the writer does not hear of a signal",
         LOCK,
-        "await mode.call(lease.give_back_or_expire)",
-        "await mode.call(lease.abandon)",
+        "await mode.call(lease.release_or_log)",
+        "await mode.call(lease.release_quietly)",
         TESTS,
     ),
     Mutation(
@@ -77,7 +79,7 @@ READ_WRITE_LOCKS = (
     ),
     Mutation(
         "who lost what it keeps reads on",
-        SIDES,
+        READ_WRITE,
         "        self.leases[0].renew()\n",
         "",
         REVOKED,
@@ -92,27 +94,27 @@ READ_WRITE_LOCKS = (
     Mutation(
         "a cancelled upgrade keeps what it was granted",
         LOCK,
-        "                await mode.call(abandon, leases)\n",
+        "                await mode.call(release_quietly, leases)\n",
         "                pass\n",
         CANCELLED,
     ),
     Mutation(
         "a writer that has lost a part reads on",
-        SIDES,
+        READ_WRITE,
         "            self._broken = self._broken or error\n",
         "            del error\n",
         TESTS,
     ),
     Mutation(
         "a writer's fence is that of any row",
-        SIDES,
+        READ_WRITE,
         "return max(lease.fence for lease in self.leases)",
         "return min(lease.fence for lease in self.leases)",
         TESTS,
     ),
     Mutation(
         "a reader releases as a writer",
-        SIDES,
+        READ_WRITE,
         "not (hold.writes if self.writes else hold.count - hold.writes)",
         "not hold.count",
         TESTS,
@@ -126,7 +128,7 @@ READ_WRITE_LOCKS = (
     ),
     Mutation(
         "one that collects is passed by a release of several rows",
-        "waiting/several.py",
+        "waiting/batch_release.py",
         "            line = look()\n",
         "",
         ("tests/locks/test_permits.py",),

@@ -2,15 +2,15 @@
 
 from tests.guards.mutation import Mutation
 
-SEVERAL, STATEMENTS = "waiting/several.py", "leases/statements.py"
+SEVERAL, STATEMENTS = "waiting/batch_release.py", "leases/statements.py"
 PERMITS, SEMAPHORE, REGISTRY, RESIZING, RELEASING, BASE = (
-    f"locks/{name}.py" for name in ("permits", "semaphore", "registry", "resizing", "releasing", "base")
+    f"locks/{name}.py" for name in ("permits", "semaphore", "registry", "resize", "bulk_release", "base")
 )
 SWEEP = "sweeps/pruning.py"
 TOGETHER = ("tests/locks/test_permits.py",)
-SEATS = tuple(f"tests/locks/test_{name}.py" for name in ("semaphore", "process_holds", "resizing"))
-ALL = ("tests/locks/test_releasing.py",)
-UNUSED = ("tests/sweeps/test_unused_names.py",)
+SEATS = tuple(f"tests/locks/test_{name}.py" for name in ("semaphore", "process_holds", "resize"))
+ALL = ("tests/locks/test_bulk_release.py",)
+UNUSED_AFTER = ("tests/sweeps/test_unused_names.py",)
 
 SEMAPHORES = (
     # Rows of one name, given up together
@@ -138,7 +138,7 @@ SEMAPHORES = (
     Mutation(
         "semaphores: more permits serve waiters at once",
         RESIZING,
-        "        transaction.on_commit(partial(give_out_quietly, using, permits.model, [permits.name]), using=using)\n",
+        "        transaction.on_commit(partial(assign_quietly, using, permits.model, [permits.name]), using=using)\n",
         "",
         SEATS,
     ),
@@ -154,13 +154,13 @@ SEMAPHORES = (
     Mutation(
         "release_all: of one incarnation alone",
         RELEASING,
-        "[row for row in found if owner_in(row[2])[0] == incarnation]",
+        "[row for row in found if parse_holder(row[2])[0] == incarnation]",
         "found",
         ALL,
     ),
     Mutation(
         "free holders: not from who waits for the rest",
-        "locks/operating.py",
+        "locks/operator_actions.py",
         ".exclude(holder__in=_collecting(rows))",
         "",
         ALL,
@@ -178,41 +178,41 @@ SEMAPHORES = (
         SWEEP,
         "return {lines[pool] for",
         "return set() and {lines[pool] for",
-        UNUSED,
+        UNUSED_AFTER,
     ),
     Mutation(
         "unused names: of permits all or none",
         SWEEP,
         "if len(pks) == there[name]}",
         "}",
-        UNUSED,
+        UNUSED_AFTER,
     ),
     Mutation(
         "unused names: one of a name that is used keeps all",
         SWEEP,
-        "if in_service and micros < -UNUSED * 1_000_000:",
+        "if in_service and micros < -UNUSED_AFTER * 1_000_000:",
         "if in_service:",
-        UNUSED,
+        UNUSED_AFTER,
     ),
     Mutation(
         "unused names: it stops when its term is lost",
         SWEEP,
         "            lease.ensure_held()\n        found",
         "            pass\n        found",
-        UNUSED,
+        UNUSED_AFTER,
     ),
     Mutation(
         "unused names: new rows count as used",
         BASE,
         "            row.busy_before = DbNow()",
         "            pass",
-        UNUSED,
+        UNUSED_AFTER,
     ),
     Mutation(
         "unused names: who does not wait finds them gone",
         BASE,
-        "if _seen.get(which, 0.0) > monotonic():",
-        "if which in _seen:",
-        UNUSED,
+        "if _known_until.get(which, 0.0) > monotonic():",
+        "if which in _known_until:",
+        UNUSED_AFTER,
     ),
 )

@@ -2,15 +2,19 @@
 
 from tests.guards.mutation import HANDLES, MEMBERS, SERVERS, Mutation
 
-HELD, MEMBERSHIP, SERVER = "queues/serving/held.py", "queues/serving/membership.py", "queues/serving/server.py"
+HELD, MEMBERSHIP, SERVER = (
+    "queues/serving/held_queue.py",
+    "queues/serving/membership.py",
+    "queues/serving/server.py",
+)
 REGISTERING = "queues/serving/registration.py"
 
 QUEUE_SERVERS = (
     Mutation(
         "queues: what is in hand is not handed over",
         MEMBERSHIP,
-        "(queue.is_asked_for or queue.is_doubtful) and not queue.is_in_hand",
-        "(queue.is_asked_for or queue.is_doubtful)",
+        "(queue.is_asked_for or queue.is_in_doubt) and not queue.is_in_hand",
+        "(queue.is_asked_for or queue.is_in_doubt)",
         (*HANDLES, *SERVERS),
     ),
     Mutation(
@@ -65,8 +69,8 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: what has passed since the request counts",
         "queues/serving/snapshot.py",
-        "takeover_after(self.drain_within, ttl) - queue.asked_ago",
-        "takeover_after(self.drain_within, ttl)",
+        "takeover_after(self.handover_timeout, ttl) - queue.asked_ago",
+        "takeover_after(self.handover_timeout, ttl)",
         HANDLES,
     ),
     Mutation(
@@ -79,14 +83,14 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: who was judged dead registers again",
         SERVER,
-        "lost, membership = membership, self._register(membership.next_application(), membership)",
+        "lost, membership = membership, self._register(membership.next_config(), membership)",
         "lost = membership",
         SERVERS,
     ),
     Mutation(
         "queues: no work begins in a pause or at the end",
         MEMBERSHIP,
-        " and not self.is_resting",
+        " and not self.is_suspended",
         "",
         HANDLES,
     ),
@@ -129,8 +133,8 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: who drains goes on draining",
         MEMBERSHIP,
-        "return replace(self.application, state=state)",
-        "return self.application",
+        "return replace(self.config, state=state)",
+        "return self.config",
         (*MEMBERS, *SERVERS),
     ),
     Mutation(
@@ -186,14 +190,14 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: whoever waits gets it after the work",
         MEMBERSHIP,
-        "self._due_at(self._seen.soonest_look(self.lease.terms.ttl))",
+        "self._due_at(self._seen.earliest_check(self.lease.terms.ttl))",
         "pass",
         HANDLES,
     ),
     Mutation(
         "queues: and no sooner than the pace allows",
         MEMBERSHIP,
-        "self._due_at(self._seen.soonest_look(self.lease.terms.ttl))",
+        "self._due_at(self._seen.earliest_check(self.lease.terms.ttl))",
         "self._due_at(0.0)",
         HANDLES,
     ),
@@ -207,8 +211,8 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: what was not taken is relied on again",
         MEMBERSHIP,
-        "                queue.is_leaving = False\n            self.news.notify_all()\n",
-        "            self.news.notify_all()\n",
+        "                queue.is_leaving = False\n            self.changed.notify_all()\n",
+        "            self.changed.notify_all()\n",
         MEMBERS,
     ),
     Mutation(
@@ -242,21 +246,21 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: who waits for queues looks more often",
         MEMBERSHIP,
-        "if seen.sent_at < self._hurries_until:",
+        "if seen.sent_at < self._fast_poll_until:",
         "if False:",
         MEMBERS,
     ),
     Mutation(
         "queues: and not for ever",
         MEMBERSHIP,
-        "if seen.sent_at < self._hurries_until:",
-        "if self._hurries_until:",
+        "if seen.sent_at < self._fast_poll_until:",
+        "if self._fast_poll_until:",
         MEMBERS,
     ),
     Mutation(
         "queues: who was not heard of in time signs off all the same",
         SERVER,
-        "if membership is None or membership.lease.was_given_back:",
+        "if membership is None or membership.lease.is_released:",
         "if membership is None or not membership.lease.is_held:",
         SERVERS,
     ),

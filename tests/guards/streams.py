@@ -2,13 +2,13 @@
 
 from tests.guards.mutation import Mutation
 
-ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/leading.py", "taskqueue/running.py"
+ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/stream_worker.py", "taskqueue/running_task.py"
 CONSUMER = "taskqueue/consumer.py"
-POLICY, TURNING, WORKERS = (f"taskqueue/{name}.py" for name in ("policy", "turning", "workers"))
+POLICY, TURNING, WORKERS = (f"taskqueue/{name}.py" for name in ("policy", "worker_loop", "handler_threads"))
 SESSIONS, THREADS = ("tests/taskqueue/test_sessions.py",), ("tests/taskqueue/test_threads.py",)
 UNKNOWN = ("tests/taskqueue/test_unknown_types.py",)
 
-EACH_ATTEMPT, EACH_TURN = ("tests/taskqueue/test_attempts.py",), ("tests/taskqueue/test_leading.py",)
+EACH_ATTEMPT, EACH_TURN = ("tests/taskqueue/test_attempts.py",), ("tests/taskqueue/test_stream_worker.py",)
 CHOICE, JUDGEMENT = ("tests/taskqueue/test_order.py",), ("tests/taskqueue/test_policy.py",)
 CONSUMERS = ("tests/taskqueue/test_lock_delay.py",)
 
@@ -26,8 +26,8 @@ LEADERS = (
     Mutation(
         "streams: strict looks at one head",
         LEADING,
-        "LOOKED_AT * policy.lanes if by_lane else 1",
-        "LOOKED_AT * policy.lanes",
+        "TASKS_PER_LANE * policy.lanes if by_lane else 1",
+        "TASKS_PER_LANE * policy.lanes",
         EACH_TURN,
     ),
     Mutation(
@@ -58,7 +58,7 @@ LEADERS = (
     Mutation(
         "streams: who kills its process is not begun",
         LEADING,
-        "after_death(policy, head.deaths) if head.deaths else None",
+        "after_crash(policy, head.crashes) if head.crashes else None",
         "None",
         EACH_TURN,
     ),
@@ -93,8 +93,8 @@ LEADERS = (
     Mutation(
         "streams: who has died and is doomed is none",
         POLICY,
-        "0 < head.deaths < most_deaths",
-        "head.deaths",
+        "0 < head.crashes < max_crashes",
+        "head.crashes",
         CHOICE,
     ),
     Mutation("streams: nothing passes who has died", POLICY, "may_begin = False", "pass", CHOICE),
@@ -104,7 +104,7 @@ LEADERS = (
     Mutation(
         "streams: the leader knows who has died",
         LEADING,
-        "{task.pk: task.deaths for",
+        "{task.pk: task.crashes for",
         "{task.pk: 0 for",
         EACH_TURN,
     ),
@@ -114,11 +114,11 @@ LEADERS = (
     Mutation(
         "streams: one death is forgiven",
         POLICY,
-        "0 if policy.lanes > 1 and deaths == 1 else deaths",
-        "deaths",
+        "0 if policy.lanes > 1 and crashes == 1 else crashes",
+        "crashes",
         EACH_TURN,
     ),
-    Mutation("streams: not the second", POLICY, "deaths == 1 else deaths", "deaths else deaths", EACH_TURN),
+    Mutation("streams: not the second", POLICY, "crashes == 1 else crashes", "crashes else crashes", EACH_TURN),
     Mutation(
         "streams: no more than are free",
         POLICY,
@@ -136,7 +136,7 @@ TASKS = (
         "state=State.READY, holder",
         EACH_ATTEMPT,
     ),
-    Mutation("streams: taking over counts the death", ATTEMPTS, ', deaths=F("deaths") + 1', "", EACH_ATTEMPT),
+    Mutation("streams: taking over counts the death", ATTEMPTS, ', crashes=F("crashes") + 1', "", EACH_ATTEMPT),
     Mutation("streams: not what this term runs", ATTEMPTS, ".exclude(term=term)", "", EACH_ATTEMPT),
     Mutation("streams: not what is ready", ATTEMPTS, ".filter(state=State.RUNNING)", "", EACH_ATTEMPT),
     Mutation(
@@ -213,7 +213,7 @@ TASKS = (
     Mutation(
         "streams: it rolls back though it is caught",
         RUNNING,
-        'with guarding(using, self.ensure_held, "task"):',
+        'with guard_transaction(using, self.ensure_held, "task"):',
         "if using:",
         EACH_ATTEMPT,
     ),
@@ -232,13 +232,13 @@ TASKS = (
         JUDGEMENT,
     ),
     Mutation(
-        "streams: lost connections are counted", POLICY, "deaths + 1 < policy.most_deaths", "True", JUDGEMENT
+        "streams: lost connections are counted", POLICY, "crashes + 1 < policy.max_crashes", "True", JUDGEMENT
     ),
     Mutation(
-        "streams: deaths are counted",
+        "streams: crashes are counted",
         POLICY,
-        "deaths < policy.most_deaths",
-        "deaths <= policy.most_deaths",
+        "crashes < policy.max_crashes",
+        "crashes <= policy.max_crashes",
         JUDGEMENT,
     ),
     Mutation(
@@ -254,7 +254,7 @@ HANDLERS = (
     Mutation(
         "streams: a lost connection is no failure",
         LEADING,
-        "after_cut(policy, task.deaths) if is_cut_short else None",
+        "after_lost_connection(policy, task.crashes) if is_disconnected else None",
         "None",
         SESSIONS,
         "mariadb",
@@ -284,26 +284,26 @@ HANDLERS = (
     Mutation(
         "streams: no error ends a thread",
         WORKERS,
-        "            return failed(error)",
+        "            return failure_result(error)",
         "            raise",
         THREADS,
     ),
     Mutation(
         "streams: a type unknown here is left alone",
         POLICY,
-        "head.type not in known and head.deaths < most_deaths",
+        "head.type not in known and head.crashes < max_crashes",
         "False",
         UNKNOWN,
     ),
     Mutation(
         "streams: unknown types do not hide the others",
         ATTEMPTS,
-        ", first_type__in=list(handlers.of_tasks.known)",
+        ", first_type__in=list(handlers.task_registry.known)",
         "",
         UNKNOWN,
     ),
     Mutation("streams: a standby gets what is unknown here", LEADING, "self._step_down()\n", "pass\n", UNKNOWN),
-    Mutation("streams: a thread that ended is seen", TURNING, "turns.look_after_threads()", "pass", THREADS),
+    Mutation("streams: a thread that ended is seen", TURNING, "worker.check_threads()", "pass", THREADS),
 )
 
 STREAMS = (*LEADERS, *TASKS, *HANDLERS)

@@ -2,22 +2,22 @@
 
 from tests.guards.mutation import Mutation
 
-SCHEDULING, CLAIMING = "taskqueue/timers/scheduling.py", "taskqueue/timers/claiming.py"
-BATCHES, GATE, RUNNING = (f"taskqueue/timers/{name}.py" for name in ("batches", "gate", "running"))
+SCHEDULING, CLAIMING = "taskqueue/timers/scheduling.py", "taskqueue/timers/claims.py"
+BATCHES, GATE, RUNNING = (f"taskqueue/timers/{name}.py" for name in ("timer_worker", "rules", "running_timer"))
 OCCURRENCES, PRUNING = "taskqueue/timers/occurrences.py", "sweeps/pruning.py"
 
 SETS = ("tests/taskqueue/timers/test_scheduling.py",)
 RUNS = tuple(f"tests/taskqueue/timers/test_runner{of}.py" for of in ("", "_lost", "_recurring", "_stopping"))
-HANDED = ("tests/taskqueue/timers/test_handed_over.py",)
-NODES, TIMES = ("tests/taskqueue/timers/test_gate.py",), ("tests/taskqueue/timers/test_occurrences.py",)
+HANDED = ("tests/taskqueue/timers/test_handover.py",)
+NODES, TIMES = ("tests/taskqueue/timers/test_rules.py",), ("tests/taskqueue/timers/test_occurrences.py",)
 MODELS, OPERATORS = "taskqueue/timers/models.py", ("tests/taskqueue/timers/test_operators.py",)
 
 TIMERS = (
     Mutation(
         "timers: a lost connection is no failure",
         CLAIMING,
-        "end.is_cut_short and claimed.deaths + 1 <",
-        "False and claimed.deaths + 1 <",
+        "end.is_disconnected and claimed.crashes + 1 <",
+        "False and claimed.crashes + 1 <",
         ("tests/taskqueue/timers/test_sessions.py",),
         "mariadb",
     ),
@@ -71,7 +71,7 @@ TIMERS = (
         CLAIMING,
         'if why := occurrences.unreadable(row["schedule"]):',
         "if False:",
-        ("tests/taskqueue/timers/test_claiming.py",),
+        ("tests/taskqueue/timers/test_claims.py",),
     ),
     Mutation(
         "timers: those behind one that cannot be read are seen",
@@ -124,14 +124,14 @@ TIMERS = (
         CLAIMING,
         "rows.filter(Q(busy_before__lte=DbNow()) | Q(holder=holder))",
         "rows",
-        ("tests/taskqueue/timers/test_claiming.py",),
+        ("tests/taskqueue/timers/test_claims.py",),
     ),
     Mutation(
         "timers: a claim whose answer was lost is found again",
         CLAIMING,
         "Q(busy_before__lte=DbNow()) | Q(holder=holder)",
         "Q(busy_before__lte=DbNow())",
-        ("tests/taskqueue/timers/test_claiming.py",),
+        ("tests/taskqueue/timers/test_claims.py",),
     ),
     Mutation(
         "timers: an end matches its fence",
@@ -145,14 +145,14 @@ TIMERS = (
         CLAIMING,
         'return {pk for pk, _fence in missing.intersection(left.values_list("pk", "fence"))}',
         "return set()",
-        ("tests/taskqueue/timers/test_claiming.py",),
+        ("tests/taskqueue/timers/test_claims.py",),
         "mariadb",
     ),
     Mutation(
-        "timers: deaths are counted",
+        "timers: crashes are counted",
         CLAIMING,
-        'row["deaths"] += has_died',
-        'row["deaths"] += 0',
+        'row["crashes"] += has_died',
+        'row["crashes"] += 0',
         RUNS,
     ),
     Mutation(
@@ -203,7 +203,7 @@ TIMERS = (
         BATCHES,
         "{rule.name: rule for _, rule in asked_for}",
         "self._rules",
-        ("tests/taskqueue/timers/test_misfortunes.py",),
+        ("tests/taskqueue/timers/test_faults.py",),
     ),
     Mutation(
         "timers: what fails before the lease ran out has failed",
@@ -236,7 +236,9 @@ TIMERS = (
     ),
     Mutation("timers: canaries", GATE, "if CANARY in labels and not rule.on_canary:", "if False:", NODES),
     Mutation("timers: required labels", GATE, "labels.get(key) != value for", "False for", NODES),
-    Mutation("timers: versions", GATE, "order(version) >= order(rule.least_version)", "True", NODES),
+    Mutation(
+        "timers: versions", GATE, "version_key(version) >= version_key(rule.least_version)", "True", NODES
+    ),
     Mutation("timers: the hour that comes twice", OCCURRENCES, "if found > start:", "if True:", TIMES),
     Mutation(
         "timers: dead-letters are kept",
@@ -255,8 +257,8 @@ TIMERS = (
     Mutation(
         "timers: a recurring one that runs is cancelled",
         MODELS,
-        'changed(running.exclude(schedule=""), ',
-        "changed(running.none(), ",
+        'update_and_record(running.exclude(schedule=""), ',
+        "update_and_record(running.none(), ",
         OPERATORS,
     ),
     Mutation(
@@ -276,7 +278,7 @@ TIMERS = (
     Mutation(
         "timers: what was handed over is set aside",
         CLAIMING,
-        '"busy_before": DbLater(HANDED_FOR)}',
+        '"busy_before": DbLater(RESEND_AFTER)}',
         '"busy_before": DbNow()}',
         HANDED,
     ),
@@ -289,20 +291,24 @@ TIMERS = (
     ),
     Mutation(
         "timers: a worker that is told to end gives its timer back",
-        "taskqueue/running.py",
+        "taskqueue/running_task.py",
         "if self.ends_process(error):",
         "if False:",
         HANDED,
     ),
     Mutation(
         "timers: who takes one may handle its topic",
-        "taskqueue/timers/handed.py",
+        "taskqueue/timers/handover.py",
         "not may_handle(rule, node_labels(), node_version())",
         "False",
         HANDED,
     ),
     Mutation(
-        "timers: none is fired that runs", MODELS, "(self.waiting(), What.FIRED", "(self, What.FIRED", OPERATORS
+        "timers: none is fired that runs",
+        MODELS,
+        "(self.waiting(), EventKind.FIRED",
+        "(self, EventKind.FIRED",
+        OPERATORS,
     ),
     Mutation(
         "timers: a retry keeps its due moment", MODELS, 'default=F("due_at")', "default=DbNow()", OPERATORS

@@ -3,12 +3,12 @@
 from tests.guards.mutation import LINE, Mutation
 
 HANDOVER, TICKETS, ACQUIRE, ENTERING, ALLOT, WAITER, LEASE = (
-    f"waiting/{name}.py" for name in ("handover", "tickets", "acquire", "entering", "allot", "waiter", "lease")
+    f"waiting/{name}.py" for name in ("handover", "tickets", "acquire", "enqueue", "allot", "waiter", "lease")
 )
 THE_HANDOVER = tuple(
-    f"tests/waiting/test_{name}.py" for name in ("handover", "giving_out", "handover_lost_replies")
+    f"tests/waiting/test_{name}.py" for name in ("handover", "assignment", "handover_lost_replies")
 )
-THE_LINE = tuple(f"tests/waiting/test_line{end}.py" for end in ("", "_trust", "_several"))
+THE_LINE = tuple(f"tests/waiting/test_waiter_loop{end}.py" for end in ("", "_trust", "_several"))
 THE_TICKETS = ("tests/waiting/test_tickets.py",)
 
 WAITING = (
@@ -31,7 +31,7 @@ WAITING = (
     Mutation(
         "a refused login ends those in line",
         "dialect/mysql.py",
-        "    **dict.fromkeys((1044, 1045, 1049, 1698, 1820, 1862, 3118, 4151), Trouble.LOGIN),\n",
+        "    **dict.fromkeys((1044, 1045, 1049, 1698, 1820, 1862, 3118, 4151), ErrorKind.LOGIN),\n",
         "    **dict.fromkeys((1044, 1045, 1049, 1698, 1820, 1862, 3118, 4151)),\n",
         ("tests/waiting/test_login_away.py", "tests/concurrency/test_transient.py"),
         "mariadb",
@@ -54,7 +54,7 @@ WAITING = (
     Mutation(
         "a row is given to a dead ticket",
         HANDOVER,
-        '            f"AND {ticket.busy_before} > {speaks.now}"\n',
+        '            f"AND {ticket.busy_before} > {db_dialect.now}"\n',
         "",
         THE_HANDOVER,
     ),
@@ -68,7 +68,7 @@ WAITING = (
     Mutation(
         "a row that is held is given out",
         HANDOVER,
-        'is_free = f" AND {row.name}.{row.busy_before} <= {speaks.now}"',
+        'is_free = f" AND {row.name}.{row.busy_before} <= {db_dialect.now}"',
         'is_free = ""',
         THE_HANDOVER,
     ),
@@ -110,30 +110,30 @@ WAITING = (
     Mutation(
         "releases: a process that waits itself does not ask",
         WAITER,
-        "        silence.note_somebody(self.line, self.using)\n",
+        "        no_waiter_cache.note_waiter(self.line, self.using)\n",
         "",
-        ("tests/waiting/test_silence.py",),
+        ("tests/waiting/test_no_waiter_cache.py",),
     ),
     Mutation(
         "releases: where somebody was served lately nobody asks",
         HANDOVER,
-        "    silence.note_somebody(line, using)\n",
+        "    no_waiter_cache.note_waiter(line, using)\n",
         "",
-        ("tests/waiting/test_silence.py",),
+        ("tests/waiting/test_no_waiter_cache.py",),
     ),
     Mutation(
         "a waiter with little time does not look at rows that were released unasked",
         WAITER,
-        "min(self.look_at + speed.free_pause(at), at_last)",
-        "self.look_at + speed.free_pause(at)",
-        ("tests/waiting/test_silence.py",),
+        "min(self.next_check + speed.first_scan_delay(at), at_last)",
+        "self.next_check + speed.first_scan_delay(at)",
+        ("tests/waiting/test_no_waiter_cache.py",),
     ),
     Mutation(
         "a waiter does not look at its ticket before its time is up",
         WAITER,
-        "self.look_at = min(at + first, max(at + SHORTEST, at_last))",
-        "self.look_at = at + first",
-        ("tests/waiting/test_line.py",),
+        "self.next_check = min(at + first, max(at + MIN_FIRST_CHECK, at_last))",
+        "self.next_check = at + first",
+        ("tests/waiting/test_waiter_loop.py",),
     ),
     # Who is served
     Mutation(
@@ -167,7 +167,7 @@ WAITING = (
     Mutation(
         "dead waiters stay in line",
         TICKETS,
-        'alive = f"{one.busy_before} > {speaks.indexed_now}"',
+        'alive = f"{one.busy_before} > {db_dialect.indexed_now}"',
         'alive = "1 = 1"',
         THE_TICKETS,
     ),
@@ -181,27 +181,27 @@ WAITING = (
     Mutation(
         "collections that block each other stay",
         LINE,
-        "giving_out.take_back(self._connection, model, selector)",
+        "assignment.reclaim_from_later(self._connection, model, selector)",
         "pass",
         THE_LINE,
     ),
     Mutation(
         "more is taken back than is needed",
-        "waiting/giving_out.py",
+        "waiting/assignment.py",
         "            lacking[wanting.pk] -= 1\n",
         "",
         THE_HANDOVER,
     ),
     Mutation(
         "one row is taken back in a turn",
-        "waiting/giving_out.py",
+        "waiting/assignment.py",
         "            ticket = left\n",
         "",
         THE_HANDOVER,
     ),
     Mutation(
         "rows that fit no earlier ticket are taken back",
-        "waiting/giving_out.py",
+        "waiting/assignment.py",
         "if one.selector in fits), None)",
         "), None)",
         THE_HANDOVER,
@@ -224,7 +224,7 @@ WAITING = (
     Mutation(
         "a ticket that was served is renewed",
         TICKETS,
-        "WHERE {one.is_waiting} = {speaks.true} AND {alive} AND {one.id} IN ",
+        "WHERE {one.is_waiting} = {db_dialect.true} AND {alive} AND {one.id} IN ",
         "WHERE {alive} AND {one.id} IN ",
         THE_TICKETS,
     ),
@@ -237,7 +237,7 @@ WAITING = (
     ),
     Mutation(
         "a waiter who is alone is not kept from a free row by a locked one",
-        "waiting/giving_out.py",
+        "waiting/assignment.py",
         "        if len(line) == 1:\n",
         "        if False:\n",
         ("tests/waiting/test_acquire.py",),
@@ -246,14 +246,14 @@ WAITING = (
     Mutation(
         "a signal that does not wake asyncio is missed",
         ACQUIRE,
-        "with in_naps():",
+        "with periodic_wakeup():",
         "if True:",
         ("tests/locks/test_signals.py",),
     ),
     Mutation(
         "free rows do not end a rush for tickets",
         ENTERING,
-        "if is_served or len(seen.free) >= len(given) + PLENTY:",
+        "if is_served or len(seen.free) >= len(given) + MANY_FREE:",
         "if is_served:",
         ("tests/waiting/test_acquire.py",),
     ),

@@ -7,7 +7,7 @@ import pytest
 
 from resourcepool.hints.sender import Sender
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.hints.ends import End
+from tests.hints.receiver import End
 from tests.hints.services import KINDS, Service, started
 
 
@@ -51,7 +51,7 @@ def end() -> Iterator[Callable[[str], End]]:
     yield make
     for one in made:
         one.listener._is_stopping = True
-        one.listener._rest.ring()
+        one.listener._rest.wake()
     for one in made:
         one.listener.stop()
 

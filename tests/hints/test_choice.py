@@ -31,7 +31,7 @@ def found(hints: Any) -> list[tuple[str, str, str]]:
     ],
 )
 def test_what_it_chooses(hints: str, chosen: Choice) -> None:
-    assert choice.understood(hints) == chosen
+    assert choice.parse_choice(hints) == chosen
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_a_client_that_is_not_installed_is_named(
 def test_it_is_refused_in_the_same_words_where_it_is_used() -> None:
     ((_, said, _),) = found("redis://joe:hush@host:port/0")
     with pytest.raises(BadOption) as refused:
-        choice.understood("redis://joe:hush@host:port/0").open()
+        choice.parse_choice("redis://joe:hush@host:port/0").open()
     assert f"{refused.value}." == said
 
 
 def test_a_choice_shows_no_password() -> None:
-    assert "hush" not in repr(choice.understood("redis://joe:hush@host/0"))
+    assert "hush" not in repr(choice.parse_choice("redis://joe:hush@host/0"))

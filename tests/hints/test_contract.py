@@ -8,7 +8,7 @@ import pytest
 from resourcepool import hints
 from resourcepool.hints.sender import Sender
 from tests.eventually import eventually
-from tests.hints.ends import LONG, End
+from tests.hints.receiver import LONG, End
 from tests.hints.services import Service
 
 Ends = Callable[[str], End]

@@ -9,22 +9,22 @@ import pytest
 from resourcepool import hints
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice, process
-from resourcepool.waiting.tickets import NUMBERS
+from resourcepool.waiting.tickets import TICKET_NUMBERS
 from tests.eventually import eventually
 from tests.hints.conftest import choose
-from tests.hints.ends import LONG, End
+from tests.hints.receiver import LONG, End
 from tests.hints.test_contract import warnings
 
 
 class Mute:
     """A choice, and the service at once: it takes subscriptions, and nothing ever comes."""
 
-    shown = "mute"
+    redacted = "mute"
 
     def __init__(self) -> None:
         self.subscribed: queue.SimpleQueue[str] = queue.SimpleQueue()
 
-    def refuse_unusable(self) -> None: ...
+    def check_usable(self) -> None: ...
 
     def open(self) -> "Mute":
         return self
@@ -44,8 +44,8 @@ def test_a_subscription_that_stays_silent_is_made_anew_and_the_listener_woken(
     end: Callable[[str], End], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     mute = Mute()
-    monkeypatch.setattr(choice, "chosen", lambda: mute)
-    monkeypatch.setattr("resourcepool.hints.listener.SILENCE", 0.0)
+    monkeypatch.setattr(choice, "configured", lambda: mute)
+    monkeypatch.setattr("resourcepool.hints.listener.ECHO_AFTER", 0.0)
     here = end("here")
     here.listener.listen(here.wake)
     for _ in range(3):
@@ -105,4 +105,4 @@ def test_what_cannot_be_used_is_refused_where_one_begins_to_listen(settings: Any
 
 def test_an_address_stays_the_same_and_leaves_room_for_a_tickets_number() -> None:
     assert hints.address() == hints.address()
-    assert 0 < hints.address() * NUMBERS < 2**63
+    assert 0 < hints.address() * TICKET_NUMBERS < 2**63

@@ -7,10 +7,10 @@ import pytest
 from django.db import connection
 
 from resourcepool.dialect.inspection.base import rows
-from resourcepool.hints.choice import Choice, chosen
-from resourcepool.hints.postgresql import WAKES
+from resourcepool.hints.choice import Choice, configured
+from resourcepool.hints.postgresql import MAX_WAKEUPS_PER_SECOND
 from tests.hints.conftest import choose
-from tests.hints.ends import End
+from tests.hints.receiver import End
 from tests.hints.services import Service, started
 
 
@@ -23,7 +23,7 @@ def server(settings: Any) -> Iterator[Service]:
 
 
 def choice() -> Choice:
-    found = chosen()
+    found = configured()
     assert found
     return found
 
@@ -32,10 +32,10 @@ def choice() -> Choice:
 def test_the_hints_that_are_worth_their_cost_depend_on_how_many_listen(end: Callable[[str], End]) -> None:
     transport = choice().open()
     transport.send(["nobody"])
-    assert transport.most_per_second() == WAKES
+    assert transport.max_per_second() == MAX_WAKEUPS_PER_SECOND
     for name in ("one", "two", "three", "four"):
         end(name).connected()
-    assert transport.most_per_second() == WAKES / 4
+    assert transport.max_per_second() == MAX_WAKEUPS_PER_SECOND / 4
     transport.close()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from resourcepool import hints
 from tests.forks import Forks
-from tests.hints.ends import LONG, End
+from tests.hints.receiver import LONG, End
 from tests.hints.services import Service
 from tests.spawned import Spawner
 

@@ -15,17 +15,17 @@ from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.hints import after_commit, choice, process
 from resourcepool.hints.sender import ASK_AGAIN, Sender
 from resourcepool.models import Proxy
-from resourcepool.signals import Fact, What, tell_heard
+from resourcepool.signals import EventKind, RowEvent, emit_to_listeners
 from tests.committed import Clock
 from tests.hints.conftest import choose
-from tests.hints.ends import LONG
+from tests.hints.receiver import LONG
 from tests.hints.test_contract import warnings
 
 
 class Scripted:
     """A choice, and the service at once: it notes what is sent by which thread, waits at a gate, and may fail."""
 
-    shown = "scripted"
+    redacted = "scripted"
 
     def __init__(self) -> None:
         self.gate = threading.Event()
@@ -47,7 +47,7 @@ class Scripted:
             raise ConnectionError
         self.batches.append(list(addresses))
 
-    def most_per_second(self) -> float:
+    def max_per_second(self) -> float:
         return self.most
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class Scripted:
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
     service = Scripted()
-    monkeypatch.setattr(choice, "chosen", lambda: service)
+    monkeypatch.setattr(choice, "configured", lambda: service)
     yield service
     service.gate.set()
 
@@ -82,7 +82,7 @@ def test_a_service_that_hangs_keeps_only_the_senders_own_thread(sender: Sender, 
 
 
 def test_what_waits_is_bounded(sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.hints.sender.MOST", 3)
+    monkeypatch.setattr("resourcepool.hints.sender.MAX_WAITING_HINTS", 3)
     sender.send("first")
     assert scripted.arrived.wait(LONG)
     for number in range(100):
@@ -123,9 +123,9 @@ def test_a_hint_that_is_worth_its_cost_is_sent_though_the_same_process_gets_othe
     sender.send("blocks")
     assert scripted.arrived.wait(LONG)
     sender.send("a", 40.0)
-    sender._most_per_second = math.inf  # as long as nobody has asked
+    sender._max_per_second = math.inf  # as long as nobody has asked
     sender.send("a", 60.0)
-    sender._most_per_second = scripted.most
+    sender._max_per_second = scripted.most
     scripted.gate.set()
     sender.flush(LONG)
     assert scripted.batches == [["blocks"], ["a"]]
@@ -207,7 +207,7 @@ def noting(kind: type[socket.socket], name: str, threads: set[str]) -> type[sock
 
 def test_with_hints_off_nothing_is_queued(settings: Any) -> None:
     choose(settings, None)
-    assert not hints.are_on()
+    assert not hints.is_enabled()
     hints.send(7)
     assert process._own.sender._waiting == {}
 
@@ -254,9 +254,9 @@ def test_what_a_signal_handler_raises_while_others_are_told_reaches_the_caller(
         after_commit("default", interrupted)
     monkeypatch.setattr("resourcepool.signals._send", interrupted)
     row = Proxy.objects.create(host="198.51.100.7", port=8080)
-    proxy_freed = Fact(What.FREED, Proxy, "default", row.pk, 1)
+    proxy_freed = RowEvent(EventKind.REVOKED, Proxy, "default", row.pk, 1)
     with pytest.raises(OutOfTime), transaction.atomic():
-        tell_heard(proxy_freed, False, connection)
+        emit_to_listeners(proxy_freed, False, connection)
     assert Proxy.objects.exists(), "what was committed stays"
 
 

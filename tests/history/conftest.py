@@ -1,7 +1,7 @@
 """A history that is kept, and an end of it to each test."""
 
 from tests.committed import statements, transactional_db
-from tests.history.kept import history
-from tests.history.told import proxy, quick
+from tests.history.fixtures import history
+from tests.history.recorded import proxy, quick
 
 __all__ = ["history", "proxy", "quick", "statements", "transactional_db"]

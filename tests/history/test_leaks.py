@@ -6,11 +6,11 @@ import pytest
 
 from resourcepool.history.leaks import acknowledge, are_leaks, open_leaks
 from resourcepool.models import Event, Proxy
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from tests.admin.conftest import event, lease
 from tests.app.models import Device
 from tests.app.rows import new
-from tests.history.told import told
+from tests.history.recorded import told
 
 LABELS = ["resourcepool.Proxy", "testapp.Device"]
 
@@ -19,54 +19,64 @@ LABELS = ["resourcepool.Proxy", "testapp.Device"]
 def proxy() -> Any:
     row = new(Proxy)
     lease(row, "crawler 7")
-    event(row, What.LEAKED)
+    event(row, EventKind.LEAKED)
     return row
 
 
 def test_they_are_counted_by_pool_and_each_lease_once(proxy: Any) -> None:
     device = new(Device)
     lease(device)
-    event(device, What.LEAKED)
-    event(device, What.LEAKED)  # written twice, after a lost connection
+    event(device, EventKind.LEAKED)
+    event(device, EventKind.LEAKED)  # written twice, after a lost connection
     assert open_leaks(LABELS) == {"resourcepool.Proxy": 1, "testapp.Device": 1}
     assert open_leaks(["testapp.Device"]) == {"testapp.Device": 1}
 
 
 @pytest.mark.parametrize(
-    "what", [What.RELEASED, What.HANDED_OVER, What.LOST, What.EXPIRED, What.FREED, What.FIXED]
+    "what",
+    [
+        EventKind.RELEASED,
+        EventKind.HANDED_OVER,
+        EventKind.LOST,
+        EventKind.EXPIRED,
+        EventKind.REVOKED,
+        EventKind.FIXED,
+    ],
 )
-def test_one_whose_lease_has_ended_is_over(proxy: Any, what: What) -> None:
+def test_one_whose_lease_has_ended_is_over(proxy: Any, what: EventKind) -> None:
     event(proxy, what)
     assert open_leaks(LABELS) == {}
 
 
 def test_one_whose_holder_has_given_it_into_quarantine_is_over(proxy: Any) -> None:
-    event(proxy, What.QUARANTINED, seconds=7.5)
+    event(proxy, EventKind.QUARANTINED, seconds=7.5)
     assert open_leaks(LABELS) == {}
 
 
-@pytest.mark.parametrize("what", [What.QUARANTINED, What.DRAINED, What.RESERVED, What.CHECKED])
-def test_what_is_done_to_the_resource_meanwhile_ends_no_leak(proxy: Any, what: What) -> None:
+@pytest.mark.parametrize(
+    "what", [EventKind.QUARANTINED, EventKind.DRAINED, EventKind.RESERVED, EventKind.CHECKED]
+)
+def test_what_is_done_to_the_resource_meanwhile_ends_no_leak(proxy: Any, what: EventKind) -> None:
     event(proxy, what, actor="joe")
     assert open_leaks(LABELS) == {"resourcepool.Proxy": 1}
 
 
 def test_one_is_over_when_the_history_knows_of_a_later_lease(proxy: Any) -> None:
     lease(proxy, "crawler 8")
-    event(proxy, What.ACQUIRED)
+    event(proxy, EventKind.ACQUIRED)
     assert open_leaks(LABELS) == {}
 
 
 def test_one_of_more_than_an_hour_ago_is_over() -> None:
     row = new(Proxy)
     lease(row)
-    event(row, What.LEAKED, ago=3_700)
+    event(row, EventKind.LEAKED, ago=3_700)
     assert open_leaks(LABELS) == {}
 
 
 def test_what_happened_to_another_row_or_pool_ends_no_leak(proxy: Any) -> None:
-    event(proxy, What.RELEASED, row="987654")
-    event(proxy, What.RELEASED, pool="testapp.device")
+    event(proxy, EventKind.RELEASED, row="987654")
+    event(proxy, EventKind.RELEASED, pool="testapp.device")
     assert open_leaks(LABELS) == {"resourcepool.Proxy": 1}
 
 
@@ -74,7 +84,7 @@ def test_an_acknowledged_one_is_over_and_the_history_tells_who_knows(proxy: Any)
     before = dict(Proxy.objects.values().get())
     assert acknowledge(Proxy.objects.all(), "the nightly import", "ann") == 1
     assert told(proxy) == ["leaked", "acknowledged"]
-    said = Event.objects.get(what=What.ACKNOWLEDGED)
+    said = Event.objects.get(what=EventKind.ACKNOWLEDGED)
     assert (said.actor, said.reason, said.holder) == ("ann", "the nightly import", "crawler 7")
     assert open_leaks(LABELS) == {}
     assert acknowledge(Proxy.objects.all(), "again", "ann") == 0
@@ -85,6 +95,6 @@ def test_another_leak_of_the_same_resource_is_another_one(proxy: Any) -> None:
     acknowledge(Proxy.objects.all(), "known", "ann")
     told(proxy)
     lease(proxy, "crawler 8")
-    event(proxy, What.LEAKED)
+    event(proxy, EventKind.LEAKED)
     assert open_leaks(LABELS) == {"resourcepool.Proxy": 1}
     assert are_leaks(Proxy, [(proxy.pk, proxy.fence), (proxy.pk, proxy.fence - 1)]) == [(proxy.pk, proxy.fence)]

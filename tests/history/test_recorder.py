@@ -10,14 +10,14 @@ from resourcepool import clock, signals
 from resourcepool.database.background import own_connections
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.history import recorder as recording
-from resourcepool.history import writing
-from resourcepool.history.merging import Entry
+from resourcepool.history import writer
+from resourcepool.history.merge import Entry
 from resourcepool.history.recorder import Recorder, write
 from resourcepool.models import Event, Proxy
-from resourcepool.signals import Fact, What
+from resourcepool.signals import EventKind, RowEvent
 from tests.committed import Statement
 from tests.eventually import eventually
-from tests.history.told import told
+from tests.history.recorded import told
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -61,10 +61,10 @@ class TestTheWayItIsWritten:
 
     def test_no_more_than_fits_and_the_rest_is_counted(self, stays: Recorder) -> None:
         for number in range(5):
-            stays.note(Fact(What.ACQUIRED, Proxy, "default", number))
+            stays.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", number))
         assert (len(stays._waiting), stays.dropped) == (3, 2)
         for number in range(2):
-            stays.note(Fact(What.FREED, Proxy, "default", number, actor="alice"))
+            stays.note(RowEvent(EventKind.REVOKED, Proxy, "default", number, actor="alice"))
         assert (len(stays._waiting), stays.dropped) == (4, 3), "for what an operator does there is more room"
 
     def test_what_is_being_written_takes_up_room_too(
@@ -73,12 +73,12 @@ class TestTheWayItIsWritten:
         """Or an outage would let in as many again with each attempt."""
 
         def gone(_: Any) -> None:
-            stays.note(Fact(What.ACQUIRED, Proxy, "default", 4))
+            stays.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", 4))
             raise OperationalError("gone")
 
         monkeypatch.setattr(recording, "write", gone)
         for number in range(3):
-            stays.note(Fact(What.ACQUIRED, Proxy, "default", number))
+            stays.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", number))
         with pytest.raises(OperationalError):
             stays.flush()
         assert (len(stays._waiting), stays.dropped) == (3, 1)
@@ -97,7 +97,7 @@ class TestTheWayItIsWritten:
         monkeypatch.setattr(recording, "BATCH", 2)
         monkeypatch.setattr(recording, "write", fails_at_the_second)
         for number in range(3):
-            stays.note(Fact(What.ACQUIRED, Proxy, "default", number))
+            stays.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", number))
         with pytest.raises(OperationalError):
             stays.flush()
         monkeypatch.setattr(recording, "write", write)
@@ -112,18 +112,18 @@ class TestTheWayItIsWritten:
 
         monkeypatch.setattr(recording, "write", gone)
         monkeypatch.setattr(recording, "EVERY", 0.0)
-        stays.note(Fact(What.ACQUIRED, Proxy, "default", 1))
+        stays.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", 1))
         with own_connections() as own:
             again_at = stays._turn(own)
         assert again_at > clock.monotonic() + recording.PAUSE_AFTER_FAILURE / 2
-        stays.note(Fact(What.ACQUIRED, Proxy, "default", 2))
+        stays.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", 2))
         assert stays._due_at == again_at
 
     def test_the_log_and_the_history_say_once_how_many_are_missing(
         self, stays: Recorder, caplog: pytest.LogCaptureFixture
     ) -> None:
         for number in range(5):
-            stays.note(Fact(What.ACQUIRED, Proxy, "default", number))
+            stays.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", number))
         stays.flush()
         stays.flush()
         said = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
@@ -133,14 +133,14 @@ class TestTheWayItIsWritten:
         ]
         gap = Event.objects.get(pool="")
         assert gap.reason == "2 events of this process were not written down: too many waited"
-        assert gap.pid == writing.os.getpid()
+        assert gap.pid == writer.os.getpid()
         assert stays.dropped == 0
 
 
 def test_a_history_that_fails_is_nothing_to_whoever_acquires(
     proxy: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(fact: Fact) -> None:
+    def broken(event: RowEvent) -> None:
         raise ArithmeticError("nobody thought of this one")
 
     monkeypatch.setattr(signals, "recorders", [broken])
@@ -152,21 +152,21 @@ def test_a_history_that_fails_is_nothing_to_whoever_acquires(
 class TestWhatTheDatabaseCannotTake:
     def test_text_that_is_none_is_written_as_far_as_it_goes(self, proxy: Any) -> None:
         texts = ("1\udcff", 7, "h\udcfford", "a\0b", "al\udcffice")
-        write([Entry(Fact(What.FREED, Proxy, "default", *texts))])
+        write([Entry(RowEvent(EventKind.REVOKED, Proxy, "default", *texts))])
         event = Event.objects.get()
         assert (event.row, event.holder, event.reason, event.actor) == ("1?", "h?ord", "ab", "al?ice")
 
     def test_is_left_out_and_the_others_are_written(
         self, proxy: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        add = writing._add
+        add = writer._add
 
         def picky(entries: Any, using: str) -> None:
-            if any(entry.fact.holder == "hostile" for entry in entries):
+            if any(entry.event.holder == "hostile" for entry in entries):
                 raise DataError("hostile, at position 7")
             add(entries, using)
 
-        monkeypatch.setattr(writing, "_add", picky)
+        monkeypatch.setattr(writer, "_add", picky)
         for holder in ("first", "hostile", "last"):
             Proxy.pool.acquire(holder=holder).release()
         assert told(proxy) == ["released"] * 2
@@ -180,10 +180,10 @@ class TestWhatTheDatabaseCannotTake:
         def full(*_: Any) -> None:
             raise OperationalError("the disk is full")
 
-        monkeypatch.setattr(writing, "_add", full)
+        monkeypatch.setattr(writer, "_add", full)
         mine = Recorder()
         monkeypatch.setattr(mine, "_start", lambda: None)
-        mine.note(Fact(What.ACQUIRED, Proxy, "default", proxy.pk, 1))
+        mine.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", proxy.pk, 1))
         with pytest.raises((OperationalError, DatabaseUnavailable)):  # PostgreSQL's driver gives no number
             mine.flush()
         assert len(mine._waiting) == 1
@@ -209,11 +209,11 @@ def test_what_a_test_has_told_is_not_written_into_the_real_database(
     recorder = Recorder()
     monkeypatch.setattr(recorder, "_start", lambda: None)
     monkeypatch.setattr(recording, "_database", lambda: "test_pool")
-    recorder.note(Fact(What.ACQUIRED, Proxy, "default", proxy.pk, 1))
+    recorder.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", proxy.pk, 1))
     monkeypatch.setattr(recording, "_database", lambda: "pool")
     recorder.flush()
     assert recorder.is_idle
     assert told(proxy) == []
-    recorder.note(Fact(What.ACQUIRED, Proxy, "default", proxy.pk, 2))
+    recorder.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", proxy.pk, 2))
     recorder.flush()
     assert told(proxy) == ["acquired"]

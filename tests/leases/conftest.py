@@ -9,7 +9,7 @@ from django.db import connection
 
 from resourcepool.leases import verbs
 from resourcepool.signals import lease_leaked, lease_lost, lease_released
-from tests.app.models import Device, Election
+from tests.app.models import Device, Poll
 from tests.app.rows import Model, leased_models, new
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.leases.outage import Outage
@@ -22,7 +22,7 @@ def _on_committed_rows(transactional_db: None) -> None:
 
 def told_apart() -> list[Model]:
     """Return on SQLite every leased model; on servers those keyed by UUID and by text: the rest there uses numbers."""
-    return leased_models() if connection.vendor == "sqlite" else [Device, Election]
+    return leased_models() if connection.vendor == "sqlite" else [Device, Poll]
 
 
 @pytest.fixture(params=told_apart(), ids=lambda model: model._meta.label)

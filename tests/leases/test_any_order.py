@@ -9,9 +9,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy
-from tests.any_order import check
 from tests.app.models import Bare, Device
 from tests.app.rows import busy_for, claim, columns, expire, new
+from tests.state_machines import check
 
 TTL = 1_000.0
 

@@ -190,7 +190,7 @@ class TestSettlingARelease:
     """Its reply was lost: the row tells what became of it, and what it cannot tell is no release."""
 
     def settled(self, row: Any, trusted_until: float = 0.0) -> int:
-        return verbs.was_given_back(connection, type(row), row.pk, 1, trusted_until)
+        return verbs.settle_release(connection, type(row), row.pk, 1, trusted_until)
 
     def test_it_is_sent_again_while_the_lease_stands(self, row: Any) -> None:
         granted(row)

@@ -60,7 +60,7 @@ class TestWhileHeld:
         with transaction.atomic(), lease.guard():
             pass
         lease.ensure_held()
-        assert keeper.is_kept(lease)
+        assert keeper.is_renewing(lease)
 
 
 class TestOnceLost:

@@ -86,29 +86,29 @@ class TestAnInterruption:
         monkeypatch.setattr(keeper, "keep", interrupted)
         with pytest.raises(KeyboardInterrupt):
             hold(row)
-        assert keeper.kept() == []
-        assert len(keeper.not_given_back()) == 1, "the end of the process releases it"
+        assert keeper.leases() == []
+        assert len(keeper.unreleased()) == 1, "the end of the process releases it"
 
     def test_of_what_is_given_up_for_good_leaves_nothing_that_is_renewed(
         self, row: Any, interrupted: type[BaseException]
     ) -> None:
         lease = hold(row)
         with pytest.raises(interrupted):
-            lease.give_back()
-        assert not keeper.is_kept(lease)
-        assert lease in keeper.not_given_back(), "the end of the process releases it"
+            lease.release_or_expire()
+        assert not keeper.is_renewing(lease)
+        assert lease in keeper.unreleased(), "the end of the process releases it"
 
     def test_of_the_end_of_a_block_does_neither(self, row: Any, interrupted: type[BaseException]) -> None:
         with pytest.raises(interrupted), hold(row) as lease:
             pass
-        assert not keeper.is_kept(lease)
+        assert not keeper.is_renewing(lease)
 
     def test_of_the_end_of_a_block_that_failed_does_neither(
         self, row: Any, interrupted: type[BaseException]
     ) -> None:
         with pytest.raises(interrupted), hold(row) as lease:
             raise LookupError
-        assert not keeper.is_kept(lease)
+        assert not keeper.is_renewing(lease)
 
     def test_of_a_release_leaves_it_to_the_caller_to_call_again(
         self, row: Any, interrupted: type[BaseException], monkeypatch: pytest.MonkeyPatch
@@ -116,12 +116,12 @@ class TestAnInterruption:
         lease = hold(row)
         with pytest.raises(interrupted):
             lease.release()
-        assert keeper.is_kept(lease)
+        assert keeper.is_renewing(lease)
         assert not lease.is_held, "it may have taken effect"
         monkeypatch.undo()
         lease.release()
         assert (columns(row)["fence"], busy_for(row) <= 0) == (2, True)
-        assert lease not in keeper.not_given_back()
+        assert lease not in keeper.unreleased()
 
     def test_before_anything_was_sent_leaves_it_as_it_was(
         self, row: Any, monkeypatch: pytest.MonkeyPatch
@@ -131,36 +131,36 @@ class TestAnInterruption:
         monkeypatch.setattr(lease._state, "_lock", InterruptsOnce())
         with pytest.raises(KeyboardInterrupt):
             lease.release()
-        assert keeper.is_kept(lease)
+        assert keeper.is_renewing(lease)
         assert not lease.is_ending
         lease.release()
         assert columns(row)["fence"] == 2
-        assert lease not in keeper.not_given_back()
+        assert lease not in keeper.unreleased()
 
 
 class TestWhatWasLetGo:
     def test_can_still_be_released_and_is_forgotten_then(self, row: Any) -> None:
         lease = hold(row)
-        lease.let_go()
+        lease.stop_renewing()
         lease.release()
         assert columns(row)["fence"] == 2
-        assert lease not in keeper.not_given_back()
+        assert lease not in keeper.unreleased()
 
     def test_is_forgotten_without_a_word_when_it_has_lapsed(
         self, row: Any, process_clock: Clock, caplog: pytest.LogCaptureFixture
     ) -> None:
         lease = hold(row, ttl=60)
-        lease.let_go()
+        lease.stop_renewing()
         process_clock.advance(61)
-        eventually(lambda: lease not in keeper.not_given_back())
+        eventually(lambda: lease not in keeper.unreleased())
         assert not lease.lost.is_set()
         assert caplog.text == ""
 
     def test_is_not_remembered_when_it_had_ended_before(self, row: Any) -> None:
         lease = hold(row)
         lease.release()
-        lease.let_go()
-        assert lease not in keeper.not_given_back()
+        lease.stop_renewing()
+        assert lease not in keeper.unreleased()
 
 
 def test_one_abandoned_while_the_database_is_away_is_a_line_in_the_log_without_a_traceback(
@@ -168,7 +168,7 @@ def test_one_abandoned_while_the_database_is_away_is_a_line_in_the_log_without_a
 ) -> None:
     lease = hold(row)
     monkeypatch.setattr(verbs, "release", unavailable)
-    lease.abandon()
+    lease.release_quietly()
     (said,) = caplog.records
     assert said.getMessage() == f"could not release {lease}; it lapses by itself: database 'default' is gone"
     assert said.exc_info is None
@@ -180,10 +180,10 @@ class TestTwoThreads:
     ) -> None:
         lease = hold(row)
         other = HangingHandOver(lease, monkeypatch, unavailable)
-        lease.abandon()
+        lease.release_quietly()
         with pytest.raises(DatabaseUnavailable):
             other.end()
-        assert not keeper.is_kept(lease)
+        assert not keeper.is_renewing(lease)
 
     def test_the_second_is_told_that_it_is_being_given_up(
         self, row: Any, monkeypatch: pytest.MonkeyPatch
@@ -195,7 +195,7 @@ class TestTwoThreads:
                 use()
         assert other.end() == 2
         assert columns(row)["holder"] == "heir"
-        assert lease not in keeper.not_given_back()
+        assert lease not in keeper.unreleased()
 
 
 class TestWhileItIsGivenUp:
@@ -241,13 +241,13 @@ class TestAClaimThatIsNotAnswered:
     def test_of_several_is_undone(self, monkeypatch: pytest.MonkeyPatch) -> None:
         @contextlib.contextmanager
         def interrupted(connection: Any) -> Iterator[None]:
-            with brief_transaction(connection):
+            with short_transaction(connection):
                 yield
             monkeypatch.undo()
             raise KeyboardInterrupt
 
-        rows, brief_transaction = several(Bare, 2), dialect.brief_transaction
-        monkeypatch.setattr(dialect, "brief_transaction", interrupted)
+        rows, short_transaction = several(Bare, 2), dialect.short_transaction
+        monkeypatch.setattr(dialect, "short_transaction", interrupted)
         with pytest.raises(KeyboardInterrupt):
             verbs.claim_all(connection, Bare, [row.pk for row in rows], Terms(60, "me", holder_is_unique=True))
         assert [(busy_for(row) <= 0, columns(row)["fence"]) for row in rows] == [(True, 2)] * 2

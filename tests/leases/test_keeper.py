@@ -281,7 +281,7 @@ class TestWhatOneLeaseRaises:
     def test_when_it_is_released_at_the_end(self) -> None:
         leases = [hold(row) for row in (*several(Bare, 2), new(Device))]
         shutdown.release_everything(leases)
-        assert keeper.kept() == []
+        assert keeper.leases() == []
 
 
 class TestConnections:
@@ -292,7 +292,7 @@ class TestConnections:
         close = OwnConnections.close
         monkeypatch.setattr(OwnConnections, "close", lambda own: (close(own), closed.set()))
         lease = hold(new(Bare), ttl=60)
-        monkeypatch.setattr(keeper._beats["default"], "rests_after", 0.05)
+        monkeypatch.setattr(keeper._beats["default"], "idle_timeout", 0.05)
         process_clock.advance(25)
         eventually(renewed([lease], process_clock))
         assert not closed.is_set()
@@ -308,5 +308,5 @@ def test_leases_that_come_and_go_leave_nothing_behind() -> None:
     for row in several(Proxy, 3):
         with hold(row):
             pass
-    assert keeper.kept() == []
+    assert keeper.leases() == []
     assert keeper.is_alive()

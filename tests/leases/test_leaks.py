@@ -11,7 +11,7 @@ from resourcepool.models import Proxy
 from tests.app.rows import new
 from tests.committed import Clock
 from tests.eventually import eventually
-from tests.waiting.waiters import waiting
+from tests.waiting.threads import waiting
 
 __all__ = ["waiting"]
 
@@ -45,7 +45,7 @@ def test_a_handle_that_nobody_has_any_more_is_reported_once_and_still_renewed(
 def pass_a_beat(clock: Clock) -> None:
     """Let time pass until every lease is due, and wait until all are renewed."""
     clock.advance(25)
-    eventually(lambda: all(lease.trust.due_at > clock() for lease in keeper.kept()))
+    eventually(lambda: all(lease.trust.due_at > clock() for lease in keeper.leases()))
 
 
 def forget_one() -> None:
@@ -94,7 +94,7 @@ class Something:
 def test_tickets_are_nobodys_leak(caplog: pytest.LogCaptureFixture, waiting: Any) -> None:
     held: Any = Proxy.pool.acquire() if new(Proxy) else None
     waiting.start("one")
-    keeper._look_for_leaks("default")
+    keeper._report_leaks("default")
     assert reports(caplog) == []
     held.release()
     waiting.let_go("one")

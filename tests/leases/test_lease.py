@@ -29,7 +29,7 @@ class TestHolding:
         lease.ensure_held()
         assert lease.is_held
         assert not lease.lost.is_set()
-        assert keeper.is_kept(lease)
+        assert keeper.is_renewing(lease)
         assert (lease.pk, lease.fence, lease.holder) == (row.pk, 1, "me")
 
     def test_it_trusts_itself_for_less_than_the_ttl(self, row: Any) -> None:
@@ -137,7 +137,7 @@ class TestRelease:
         assert busy_for(row) <= 0
         assert columns(row)["fence"] == 2
         assert not lease.is_held
-        assert not keeper.is_kept(lease)
+        assert not keeper.is_renewing(lease)
         assert not lease.lost.is_set()
 
     def test_lets_the_row_rest_for_its_cool_down(self, row: Any) -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError, transaction
 
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.leases.short_transactions import briefly
+from resourcepool.leases.short_transactions import run_short_transaction
 
 
 def locked() -> NoReturn:
@@ -16,10 +16,10 @@ def locked() -> NoReturn:
 @pytest.mark.only("mysql")
 def test_a_locked_row_is_refused_with_a_sentence() -> None:
     with pytest.raises(DatabaseUnavailable, match="locked by somebody's transaction"):
-        briefly("default", locked)
+        run_short_transaction("default", locked)
 
 
 @pytest.mark.only("mysql")
 def test_inside_a_transaction_the_error_is_left_to_whoever_began_it() -> None:
     with pytest.raises(OperationalError), transaction.atomic():
-        briefly("default", locked)
+        run_short_transaction("default", locked)

@@ -7,7 +7,7 @@ import pytest
 from resourcepool.database.short_statements import row_locked
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
-from resourcepool.leases.skip_locked import all_but_the_locked
+from resourcepool.leases.skip_locked import change_skipping_locked
 from resourcepool.models import Proxy
 from tests.app.rows import several
 
@@ -30,7 +30,7 @@ class Rows:
 
     def change_all(self) -> int:
         chunks = [self.pks[start : start + 3] for start in (0, 3, 6)]
-        return all_but_the_locked("default", Proxy, chunks, self.change)
+        return change_skipping_locked("default", Proxy, chunks, self.change)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from tests.app.rows import columns, new, steal
 from tests.committed import Clock
-from tests.concurrency.wire import Interference
+from tests.concurrency.connection_cutter import Interference
 from tests.resources.clients import LOST_CONNECTION
 
 pytestmark = pytest.mark.only("mysql", "postgresql")  # SQLite has no server that could go away
@@ -83,7 +83,7 @@ def test_such_a_handle_can_be_given_up_again_and_is_kept_until_then(interference
     with pytest.raises(LeaseReleased, match="that may have taken effect"):
         lease.ensure_held()
     interference.expect("", OperationalError, times=0)
-    assert keeper.is_kept(lease)
+    assert keeper.is_renewing(lease)
     lease.release()
     assert columns(row)["fence"] == 2
     with pytest.raises(LeaseReleased, match="was released before"):

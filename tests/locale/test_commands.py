@@ -16,7 +16,7 @@ from django.utils.translation import trans_real
 
 from resourcepool.models import Job, Proxy
 from tests.admin.conftest import event, lease
-from tests.management.operated import run
+from tests.management.command_runner import run
 from tests.spawned import ROOT
 
 CHINESE = re.compile("[一-鿿]")

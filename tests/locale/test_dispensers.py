@@ -7,16 +7,16 @@ from django.test import Client
 from django.utils import translation
 
 from resourcepool.dialect import DbLater
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 from resourcepool.models import Bucket, Dispenser, DispenserTask
-from resourcepool.status.work.dispensers import dispensers, of_dispensers
+from resourcepool.status.work.dispensers import dispenser_alarms, dispensers
 from tests.admin.conftest import sign_in
 from tests.locale.reading import helps_without_chinese, panel, read_in_both
 from tests.locale.test_commands import CHINESE, chinese
 from tests.locale.test_pages import CHINESE as ASKED
 from tests.locale.test_queues import in_english
-from tests.management.operated import run
-from tests.taskqueue.dispensed import bucket, dispenser, failed, tasks
+from tests.management.command_runner import run
+from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, tasks
 
 __all__ = ["chinese"]
 
@@ -43,7 +43,7 @@ def reviews(committed: None) -> Iterator[Dispenser]:
     tasks("1", "2")
     bucket("alice", "3")
     bucket("bob", "4", lasts=-1)
-    failed("5", outcome=say("bucket_expired", count=5))
+    failed("5", outcome=sentence_for("bucket_expired", count=5))
     dispenser("idle")
     yield made
     for model in (DispenserTask, Bucket, Dispenser):
@@ -55,7 +55,7 @@ def reviews(committed: None) -> Iterator[Dispenser]:
     [
         *(DISPENSERS, f"{DISPENSERS}reviews/change/", f"{DISPENSERS}idle/change/"),
         f"{DISPENSERS}reviews/operate/pause/",
-        *(BUCKETS, f"{BUCKETS}{{bucket}}/change/", f"{BUCKETS}{{bucket}}/operate/free/"),
+        *(BUCKETS, f"{BUCKETS}{{bucket}}/change/", f"{BUCKETS}{{bucket}}/operate/revoke/"),
         *(TASKS, f"{TASKS}?state=ready", f"{TASKS}{{task}}/change/"),
         *(f"{TASKS}{{task}}/operate/{order}/" for order in ("retry", "discard")),
     ],
@@ -74,7 +74,7 @@ def test_the_dashboard_is_in_chinese(client: Client, reviews: Dispenser) -> None
 
 def test_what_came_of_it_is_said_in_chinese(client: Client, reviews: Dispenser) -> None:
     alice = Bucket.objects.get(name="alice").pk
-    answer = client.post(f"{BUCKETS}{alice}/operate/free/", {"confirmed": "yes"}, follow=True, **ASKED)
+    answer = client.post(f"{BUCKETS}{alice}/operate/revoke/", {"confirmed": "yes"}, follow=True, **ASKED)
     assert "已收回 1 个" in answer.content.decode()
 
 
@@ -83,7 +83,7 @@ def test_why_nothing_is_handed_out_and_alarms_are_in_chinese(reviews: Dispenser)
         DispenserTask.objects.filter(key="1").update(added_at=DbLater(-7_200))
         DispenserTask.objects.filter(state="assigned").update(assigned_at=DbLater(-7_200))
         DispenserTask.objects.filter(state="done").update(finished_at=DbLater(-7_200))
-        found = [str(alarm) for alarm in of_dispensers(dispensers(), 600)]
+        found = [str(alarm) for alarm in dispenser_alarms(dispensers(), 600)]
         assert len(found) == 2
         assert all(one.startswith("任务分发器：reviews: ") for one in found)
         reasons = [one.because for one in dispensers()]
@@ -107,8 +107,8 @@ def test_why_nothing_is_handed_out_and_alarms_are_in_chinese(reviews: Dispenser)
         *(("retry", "reviews", "--state", "failed"), ("retry", "reviews", "--state", "discarded")),
         *(
             ("discard", "reviews", "3", "--reason", "无"),
-            ("free", "reviews", "alice"),
-            ("free", "reviews", "nix"),
+            ("revoke", "reviews", "alice"),
+            ("revoke", "reviews", "nix"),
         ),
         *(("add", "reviews", "6", "1"), ("add", "reviews", "6"), ("add", "reviews", "6", "1", "6", "2")),
         *(("add", "reviews", "6", "nix"), ("clear", "reviews"), ("clear", "reviews", "--yes")),

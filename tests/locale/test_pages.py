@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 from resourcepool.models import Event, Job, Proxy
 from resourcepool.resources.state import Status
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from tests.admin.conftest import event, lease, sign_in
 
 CHINESE = {"HTTP_ACCEPT_LANGUAGE": "zh-CN,zh;q=0.9,en;q=0.5"}
@@ -73,7 +73,7 @@ def test_the_page_of_a_resource_is_in_chinese(client: Client, held: Proxy) -> No
         assert sentence in page
 
 
-@pytest.mark.parametrize("name", ["free", "quarantine", "return_to_service", "drain", "reserve", "check"])
+@pytest.mark.parametrize("name", ["revoke", "quarantine", "return_to_service", "drain", "reserve", "check"])
 def test_what_is_asked_first_is_in_chinese(client: Client, held: Proxy, name: str) -> None:
     page = said(client, f"{LIST}{held.pk}/operate/{name}/", **CHINESE)
     assert "已选择 1 个，其中 1 个正被持有。" in page
@@ -84,13 +84,13 @@ def test_what_came_of_it_is_said_in_chinese_and_written_down_as_it_was_entered(
     client: Client, held: Proxy
 ) -> None:
     entered = {"reason": "卡住了", "confirmed": "yes", "grant": f"{held.pk}:{held.fence}"}
-    answer = client.post(f"{LIST}{held.pk}/operate/free/", entered, follow=True, **CHINESE)
+    answer = client.post(f"{LIST}{held.pk}/operate/revoke/", entered, follow=True, **CHINESE)
     assert "已收回 1 个。" in answer.content.decode()
 
 
 def test_what_the_program_wrote_is_translated_and_what_people_wrote_is_not(client: Client, held: Proxy) -> None:
-    event(held, What.EXPIRED, reason=say("found_late", seconds=12))
-    event(held, What.FREED, reason="hangs since 3 am")
+    event(held, EventKind.EXPIRED, reason=sentence_for("found_late", seconds=12))
+    event(held, EventKind.REVOKED, reason="hangs since 3 am")
     for url in (f"{LIST}{held.pk}/change/", "/admin/resourcepool/event/"):
         page = said(client, url, **CHINESE)
         assert "在到期 12 秒后被发现" in page
@@ -100,7 +100,7 @@ def test_what_the_program_wrote_is_translated_and_what_people_wrote_is_not(clien
 
 
 def test_the_result_of_a_job_is_translated(client: Client) -> None:
-    Job.objects.create(name="prune history", done_at=DbNow(), result=say("removed", count=7))
+    Job.objects.create(name="prune history", done_at=DbNow(), result=sentence_for("removed", count=7))
     assert "删除 7 条" in said(client, "/admin/resourcepool/job/", **CHINESE)
     assert "7 removed" in said(client, "/admin/resourcepool/job/")
 
@@ -108,7 +108,7 @@ def test_the_result_of_a_job_is_translated(client: Client) -> None:
 def test_the_dashboard_says_in_chinese_what_is_wrong(client: Client) -> None:
     parked = {
         "status": Status.QUARANTINED,
-        "reason": say("check", why=say("no_answer_in_time")),
+        "reason": sentence_for("check", why=sentence_for("no_answer_in_time")),
         "until": DbLater(600),
     }
     Proxy.objects.create(host="b.example", port=80, busy_before=DbLater(600), **parked)

@@ -11,21 +11,21 @@ from django.test import Client
 from django.utils import translation
 
 from resourcepool.dialect import DbLater
-from resourcepool.models import Move, Queue, Server, TaskType
-from resourcepool.queues import changing
-from resourcepool.status.queues.alarms import of_queues
-from resourcepool.status.queues.problems import Restless
+from resourcepool.models import Move, Queue, QueueGroup, Server
+from resourcepool.queues import administration
+from resourcepool.status.queues.alarms import queue_alarms
+from resourcepool.status.queues.problems import Flapping
 from tests.admin.conftest import sign_in
-from tests.admin.queues.scene import LIST, server, task_type
+from tests.admin.queues.scene import LIST, queue_group, server
 from tests.locale.test_commands import CHINESE, chinese, parser_of
 from tests.locale.test_pages import CHINESE as ASKED
 from tests.locale.test_pages import said
-from tests.management.operated import run
+from tests.management.command_runner import run
 from tests.status.queues import test_alarms as alarming
 
 __all__ = ["chinese"]
 
-TASK_TYPES, SERVERS, QUEUES, MOVES = (LIST.format(kind) for kind in ("tasktype", "server", "queue", "move"))
+QUEUE_GROUPS, SERVERS, QUEUES, MOVES = (LIST.format(kind) for kind in ("queuegroup", "server", "queue", "move"))
 NAMES = {"orders", "ghosts", "late", "eu", "zone", "main", "web", "superuser"}
 WORDS = {"UTC", "sticky", "round", "robin"}
 
@@ -36,21 +36,21 @@ def client(committed: None) -> Client:
 
 
 @pytest.fixture
-def orders(committed: None) -> Iterator[TaskType]:
+def orders(committed: None) -> Iterator[QueueGroup]:
     """A drains, B has what A was too long in giving up, late is late; nobody ever worked on ghosts."""
-    made = task_type("orders", 6)
-    rows = Queue.objects.filter(task_type=made)
+    made = queue_group("orders", 6)
+    rows = Queue.objects.filter(queue_group=made)
     first = server(made, "A")
     rows.filter(queue_id="q0").update(labels={"zone": "eu"})
     server(made, "B", labels={"zone": "eu"})
     server(made, "late", left=20, idle_since=DbLater(-60))
     rows.filter(queue_id="q1").update(requested_at=DbLater(-900), pin="B")
-    changing.remove_queues("orders", ["q5"])
-    changing.drain("orders", str(first))
-    changing.pause("orders")
-    changing.create("ghosts", ["1"])
+    administration.remove_queues("orders", ["q5"])
+    administration.drain("orders", str(first))
+    administration.pause("orders")
+    administration.create("ghosts", ["1"])
     yield made
-    for model in (Move, Queue, Server, TaskType):
+    for model in (Move, Queue, Server, QueueGroup):
         model.objects.all().delete()
 
 
@@ -68,17 +68,22 @@ def content(page: str) -> str:
     return inner + " ".join(re.findall(r' (?:title|aria-label)="([^"]*)"', inner))
 
 
-def there(orders: TaskType, url: str) -> str:
+def there(orders: QueueGroup, url: str) -> str:
     """Return an address, with the keys of the rows that it is about."""
-    row, one = Queue.objects.get(task_type=orders, queue_id="q1"), Server.objects.get(name="A")
+    row, one = Queue.objects.get(queue_group=orders, queue_id="q1"), Server.objects.get(name="A")
     return url.format(type=orders.pk, queue=row.pk, server=one.pk)
 
 
 @pytest.mark.parametrize(
     "url",
     [
-        *(TASK_TYPES, f"{TASK_TYPES}add/", f"{TASK_TYPES}{{type}}/change/", f"{TASK_TYPES}{{type}}/delete/"),
-        *(f"{TASK_TYPES}{{type}}/operate/{order}/" for order in ("pause", "resume")),
+        *(
+            QUEUE_GROUPS,
+            f"{QUEUE_GROUPS}add/",
+            f"{QUEUE_GROUPS}{{type}}/change/",
+            f"{QUEUE_GROUPS}{{type}}/delete/",
+        ),
+        *(f"{QUEUE_GROUPS}{{type}}/operate/{order}/" for order in ("pause", "resume")),
         *(SERVERS, f"{SERVERS}{{server}}/change/"),
         *(f"{SERVERS}{{server}}/operate/{order}/" for order in ("drain", "undrain")),
         *(QUEUES, f"{QUEUES}add/", f"{QUEUES}{{queue}}/change/", f"{QUEUES}{{queue}}/delete/"),
@@ -86,14 +91,14 @@ def there(orders: TaskType, url: str) -> str:
         MOVES,
     ],
 )
-def test_a_page_is_in_chinese(client: Client, orders: TaskType, url: str) -> None:
+def test_a_page_is_in_chinese(client: Client, orders: QueueGroup, url: str) -> None:
     page = content(said(client, there(orders, url), **ASKED))
     assert CHINESE.search(page)
     assert not in_english(page)
     assert not CHINESE.search(said(client, there(orders, url)))
 
 
-def test_the_dashboard_is_in_chinese(client: Client, orders: TaskType) -> None:
+def test_the_dashboard_is_in_chinese(client: Client, orders: QueueGroup) -> None:
     page = said(client, "/admin/resourcepool/dashboard/", **ASKED)
     panel = page[page.index('aria-labelledby="rpq0"') :]
     assert "A #1 未能及时完成其上的工作" in re.sub(r"A #\d+", "A #1", panel)
@@ -104,29 +109,29 @@ def test_the_dashboard_is_in_chinese(client: Client, orders: TaskType) -> None:
 @pytest.mark.parametrize(
     ("url", "entered", "expected"),
     [
-        (f"{TASK_TYPES}{{type}}/operate/resume/", {}, "已恢复 1 个。"),
+        (f"{QUEUE_GROUPS}{{type}}/operate/resume/", {}, "已恢复 1 个。"),
         (f"{SERVERS}{{server}}/operate/undrain/", {}, "1 台重新得到队列："),
         (f"{QUEUES}{{queue}}/operate/pin/", {"server": "A"}, "已固定 1 个。"),
         (f"{QUEUES}{{queue}}/delete/", {}, "1 个已移除，或待其服务器处理完后移除。"),
-        (f"{QUEUES}add/", {"task_type": "orders", "queues": "n1\nn2", "labels": "{}"}, "已添加 2 个队列。"),
-        (f"{QUEUES}add/", {"task_type": "orders", "queues": "q1", "labels": "{}"}, "：orders 已有此队列"),
+        (f"{QUEUES}add/", {"queue_group": "orders", "queues": "n1\nn2", "labels": "{}"}, "已添加 2 个队列。"),
+        (f"{QUEUES}add/", {"queue_group": "orders", "queues": "q1", "labels": "{}"}, "：orders 已有此队列"),
         (
             f"{QUEUES}add/",
-            {"task_type": "orders", "queues": "x", "labels": '{"a": 1}'},
+            {"queue_group": "orders", "queues": "x", "labels": '{"a": 1}'},
             "标签及其值是 1 到 50 个",
         ),
     ],
 )
 def test_what_came_of_it_is_said_in_chinese(
-    client: Client, orders: TaskType, url: str, entered: dict[str, Any], expected: str
+    client: Client, orders: QueueGroup, url: str, entered: dict[str, Any], expected: str
 ) -> None:
     answer = client.post(there(orders, url), {"confirmed": "yes", **entered}, follow=True, **ASKED)
     assert expected in html.unescape(answer.content.decode())
 
 
-def test_settings_that_contradict_each_other_are_refused_in_chinese(client: Client, orders: TaskType) -> None:
+def test_settings_that_contradict_each_other_are_refused_in_chinese(client: Client, orders: QueueGroup) -> None:
     entered = {"name": "x", "strategy": "sticky", "heartbeat_every": 5, "judge_dead_after": 2}
-    answer = client.post(f"{TASK_TYPES}add/", {**entered, "reload_every": 1, "drain_within": 9}, **ASKED)
+    answer = client.post(f"{QUEUE_GROUPS}add/", {**entered, "reload_every": 1, "handover_timeout": 9}, **ASKED)
     assert "至少为两个心跳间隔（10 秒）" in answer.content.decode()
 
 
@@ -136,7 +141,7 @@ ALARMS = [
     ({"servers": 1, "asked_for": 4, "longest_asked": 95.0}, "应让出 4 个队列"),
     ({"servers": 0, "unowned": 64, "unowned_for": 30.0}, "其 64 个队列无人处理"),
     ({"servers": 1, "unowned": 1, "unowned_for": 30.0}, "没有存活的服务器"),
-    ({"servers": 1, "restless": Restless(1, "17", 9)}, "更换服务器超过 3 次"),
+    ({"servers": 1, "flapping": Flapping(1, "17", 9)}, "更换服务器超过 3 次"),
 ]
 
 
@@ -146,7 +151,7 @@ def test_an_alarm_is_in_chinese(how: dict[str, Any], expected: str) -> None:
     of_types = {key: how[key] for key in how if key not in {"servers", *of_servers}}
     servers = [alarming.server(number, **of_servers) for number in range(how["servers"])]
     with translation.override("zh-hans"):
-        (alarm,) = of_queues([alarming.stands(*servers, **of_types)])
+        (alarm,) = queue_alarms([alarming.stands(*servers, **of_types)])
         assert expected in alarm.text
         assert not in_english(str(alarm))
     assert alarm.pool == "queues: orders"
@@ -166,7 +171,7 @@ def test_an_alarm_is_in_chinese(how: dict[str, Any], expected: str) -> None:
         ),
     ],
 )
-def test_the_command_speaks_chinese(orders: TaskType, chinese: None, words: tuple[str, ...]) -> None:
+def test_the_command_speaks_chinese(orders: QueueGroup, chinese: None, words: tuple[str, ...]) -> None:
     ran = run("queues", *words)
     assert CHINESE.search(ran.all)
     assert not in_english(ran.all)
@@ -180,7 +185,7 @@ def test_the_help_of_each_of_its_words_is_in_chinese(chinese: None) -> None:
         assert not [one for one in helps if not CHINESE.search(one or "")], name
 
 
-def test_programs_are_answered_in_english(orders: TaskType, chinese: None) -> None:
+def test_programs_are_answered_in_english(orders: QueueGroup, chinese: None) -> None:
     plan = ("plan", "orders", "--without", "late", "--with", "C:2")
     for words in (("show",), ("show", "orders"), plan, ("drain", "orders", "B")):
         ran = run("queues", *words, "--json")

@@ -7,9 +7,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone, translation
 
-from resourcepool.events import say
-from resourcepool.models import Leadership, Stream, Task
-from resourcepool.status.work.streams import of_streams, streams
+from resourcepool.elections.models import Election as ElectionRow
+from resourcepool.events import sentence_for
+from resourcepool.models import Stream, Task
+from resourcepool.status.work.streams import stream_alarms, streams
 from resourcepool.taskqueue import NewTask, submit_many
 from tests.admin.conftest import sign_in
 from tests.app.rows import granted
@@ -17,11 +18,11 @@ from tests.locale.reading import helps_without_chinese, panel, read_in_both
 from tests.locale.test_commands import CHINESE, chinese
 from tests.locale.test_pages import CHINESE as ASKED
 from tests.locale.test_queues import in_english
-from tests.management.operated import run
+from tests.management.command_runner import run
 
 __all__ = ["chinese"]
 
-STREAMS, TASKS, ELECTIONS = (f"/admin/resourcepool/{kind}/" for kind in ("stream", "task", "leadership"))
+STREAMS, TASKS, ELECTIONS = (f"/admin/resourcepool/{kind}/" for kind in ("stream", "task", "election"))
 NAMES = {"oracle", "idle", "reports", "note", "web", "superuser", "NAME", "JSON", "ttl"}
 
 
@@ -41,14 +42,14 @@ def oracle(committed: None) -> Iterator[Stream]:
     made: Stream = Stream.objects.create(name="oracle")
     granted(made, "web")
     submit_many("oracle", [NewTask("note", key=str(number)) for number in range(4)])
-    Task.objects.filter(key="0").update(state="blocked", outcome=say("no_handler", name="note"))
+    Task.objects.filter(key="0").update(state="blocked", outcome=sentence_for("no_handler", name="note"))
     Task.objects.filter(key="1").update(state="dead", finished_at=timezone.now())
     Task.objects.filter(key="2").update(state="done", finished_at=timezone.now())
     Stream.objects.create(name="idle")
     submit_many("idle", [NewTask("note", key="0")])
-    granted(Leadership.objects.create(name="reports"), "web")
+    granted(ElectionRow.objects.create(name="reports"), "web")
     yield made
-    for model in (Task, Stream, Leadership):
+    for model in (Task, Stream, ElectionRow):
         model.objects.all().delete()
 
 
@@ -57,7 +58,7 @@ def oracle(committed: None) -> Iterator[Stream]:
     [
         *(STREAMS, f"{STREAMS}add/", f"{STREAMS}oracle/change/", f"{STREAMS}idle/change/"),
         *(f"{STREAMS}{name}/operate/{order}/" for name, order in (("oracle", "pause"), ("idle", "pause"))),
-        *(TASKS, f"{TASKS}?standing=unfinished", f"{TASKS}{{task}}/change/"),
+        *(TASKS, f"{TASKS}?status=unfinished", f"{TASKS}{{task}}/change/"),
         *(f"{TASKS}{{task}}/operate/{order}/" for order in ("retry", "discard")),
         *(ELECTIONS, f"{ELECTIONS}reports/change/"),
     ],
@@ -85,11 +86,11 @@ def test_what_came_of_it_is_said_in_chinese(client: Client, oracle: Stream) -> N
 
 def test_alarms_are_in_chinese(oracle: Stream) -> None:
     with translation.override("zh-hans"):
-        nobody, dead, blocked = of_streams(streams(), 600)
+        nobody, dead, blocked = stream_alarms(streams(), 600)
         assert str(nobody).startswith("任务流：idle: 没有消费者")
         assert str(blocked).startswith("任务流：oracle: 任务 0 阻塞了它：消费者的进程中没有")
         Task.objects.update(submitted_at=timezone.now() - datetime.timedelta(days=3), state="ready")
-        _nobody, late = of_streams(streams(), 600)
+        _nobody, late = stream_alarms(streams(), 600)
         assert not english(f"{nobody} {dead} {blocked} {late}")
 
 

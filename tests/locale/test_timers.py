@@ -8,16 +8,16 @@ import pytest
 from django.test import Client
 from django.utils import timezone, translation
 
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 from resourcepool.models import Timer, TimerNode, Topic
-from resourcepool.status.work.timers import of_timers, topics
+from resourcepool.status.work.timers import timer_alarms, topics
 from tests.admin.conftest import sign_in
 from tests.app.rows import granted
 from tests.locale.reading import helps_without_chinese, panel, read_in_both
 from tests.locale.test_commands import CHINESE, chinese
 from tests.locale.test_pages import CHINESE as ASKED
 from tests.locale.test_queues import in_english
-from tests.management.operated import run
+from tests.management.command_runner import run
 
 __all__ = ["chinese"]
 
@@ -44,8 +44,8 @@ def orders(committed: None) -> Iterator[Topic]:
     for name, hours, columns in (
         ("0", -3, {}),
         ("1", 3, {}),
-        ("2", -3, {"state": "dead", "finished_at": now, "outcome": say("process_died", count=3)}),
-        ("3", 3, {"state": "cancelled", "finished_at": now, "outcome": say("cancelled", name="web")}),
+        ("2", -3, {"state": "dead", "finished_at": now, "outcome": sentence_for("process_crashed", count=3)}),
+        ("3", 3, {"state": "cancelled", "finished_at": now, "outcome": sentence_for("cancelled", name="web")}),
     ):
         moment = now + datetime.timedelta(hours=hours)
         fields: dict[str, Any] = {"due_at": moment, "busy_before": moment, **columns}
@@ -60,7 +60,7 @@ def orders(committed: None) -> Iterator[Topic]:
     "url",
     [
         *(TOPICS, f"{TOPICS}orders/change/", f"{TOPICS}idle/change/", f"{TOPICS}orders/operate/pause/"),
-        *(TIMERS, f"{TIMERS}?standing=late", f"{TIMERS}{{timer}}/change/"),
+        *(TIMERS, f"{TIMERS}?status=late", f"{TIMERS}{{timer}}/change/"),
         *(f"{TIMERS}{{timer}}/operate/{act}/" for act in ("fire", "cancel", "retry", "discard")),
         *(NODES, f"{NODES}web/change/"),
     ],
@@ -88,10 +88,10 @@ def test_what_came_of_it_is_said_in_chinese(client: Client, orders: Topic) -> No
 
 def test_alarms_are_in_chinese(orders: Topic) -> None:
     with translation.override("zh-hans"):
-        dead, nobody = of_timers(topics(), 60)
+        dead, nobody = timer_alarms(topics(), 60)
         assert str(nobody).startswith("定时器：orders: 没有存活的节点处理它")
         Topic.objects.update(on_canary=True, requires={})
-        _dead, late = of_timers(topics(), 60)
+        _dead, late = timer_alarms(topics(), 60)
         assert not english(f"{dead} {nobody} {late}")
 
 

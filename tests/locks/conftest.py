@@ -13,9 +13,9 @@ def _nothing_held_from_before() -> Iterator[None]:
     """Forget what the thread of the tests holds: the next test would take it once more; and which rows were there."""
     yield
     registry.forget()
-    for memory in (base._seen, permits.left_free._free):
+    for memory in (base._known_until, permits.recently_released._free):
         memory.clear()
-    permits.say_once.cache_clear()
+    permits.warn_once.cache_clear()
 
 
 @pytest.fixture(autouse=True)

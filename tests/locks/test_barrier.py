@@ -9,13 +9,13 @@ from django.db import transaction
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.locks import Barrier, Condition, Lock
 from resourcepool.locks.conditions import barrier as barriers
-from resourcepool.locks.operating import free, remove_barriers
+from resourcepool.locks.operator_actions import free, remove_barriers
 from resourcepool.models import Notification, Ticket
 from resourcepool.waiting import sync_async
 from tests.app.rows import busy_for
-from tests.concurrency.wire import wired
+from tests.concurrency.connection_cutter import wired
 from tests.eventually import InBackground, eventually
-from tests.queues.crew import COMMIT
+from tests.queues.members import COMMIT
 
 NAME = "import done"
 

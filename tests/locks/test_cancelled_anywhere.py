@@ -19,7 +19,7 @@ def at_each_place(scenario: Callable[[int], Coroutine[Any, Any, str | None]]) ->
     places: list[str] = []
     while (place := asyncio.run(scenario(len(places)))) is not None:
         places.append(place)
-        eventually(lambda: not keeper.not_given_back(), because=lambda: places)
+        eventually(lambda: not keeper.unreleased(), because=lambda: places)
     return places
 
 

@@ -11,7 +11,8 @@ from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnava
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Condition, Hold, Lock, release_all
 from resourcepool.locks.conditions.notifications import NotificationLease
-from resourcepool.models import Mutex, Ticket
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import Ticket
 from resourcepool.waiting import tickets
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
@@ -41,7 +42,7 @@ class TestWithoutTheLock:
     def test_who_has_lost_it_is_without(self) -> None:
         held = condition().acquire()
         assert held is not None
-        steal(Mutex.objects.get(pk=NAME))
+        steal(LockRow.objects.get(pk=NAME))
         with pytest.raises(LeaseLost):
             held.leases[0].renew()
         for do in (condition().notify, condition().wait):
@@ -52,7 +53,7 @@ class TestWithoutTheLock:
     def test_who_loses_it_without_knowing_does_not_wait(self) -> None:
         held = condition().acquire()
         assert held is not None
-        steal(Mutex.objects.get(pk=NAME))
+        steal(LockRow.objects.get(pk=NAME))
         with pytest.raises(LeaseLost):
             condition().wait()
         eventually(lambda: in_line() == 0)
@@ -106,7 +107,7 @@ class TestTheLock:
         eventually(lambda: in_line() == 1)
         with condition():
             condition().notify()
-            eventually(Ticket.objects.filter(pool=f"resourcepool.mutex:{NAME}").waiting().exists)
+            eventually(Ticket.objects.filter(pool=f"resourcepool.lock:{NAME}").waiting().exists)
         assert thread.result() is True
 
     def test_in_a_transaction_nobody_waits(self) -> None:
@@ -155,12 +156,12 @@ class TestTheLock:
                 end()
 
         waits = ["/conditions/condition.py", "/waiting/sync_async.py"]
-        moments = (["_waited"], waits), (["_take"], ["/locks/lock.py", "/locks/lockable.py"])
+        moments = (["_run_wait"], waits), (["_take"], ["/locks/lock.py", "/locks/lockable.py"])
         for since, files in moments:
             for place in at_each_line(look, prepare, since=since, files=files):
                 assert lock.owned(), place
                 assert held[0].is_held, place
-                assert (held[0].fence, held[0].count) == (Mutex.objects.get(pk=NAME).fence, 1), place
+                assert (held[0].fence, held[0].count) == (LockRow.objects.get(pk=NAME).fence, 1), place
         release_all()
 
     def test_a_second_signal_ends_it_though_somebody_else_has_the_lock(
@@ -169,11 +170,11 @@ class TestTheLock:
         def interrupted(*_: Any) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(Lock, "take_back", interrupted)
+        monkeypatch.setattr(Lock, "acquire_again", interrupted)
         with pytest.raises(KeyboardInterrupt), condition():
             condition().wait(0)
         assert not Lock(NAME).owned()
-        assert keeper.kept() == []
+        assert keeper.leases() == []
 
     @pytest.mark.parametrize("is_removed", [False, True])
     @pytest.mark.parametrize("raised", [Interruption, TimeoutError])
@@ -202,19 +203,19 @@ class TestTheLock:
 
     def test_without_an_answer_to_the_release_the_wait_goes_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
         given_back: list[Hold] = []
-        give_back = NotificationLease.give_back
+        release_or_expire = NotificationLease.release_or_expire
 
         def unanswered(self: Any) -> None:
-            if self.model is not Mutex or given_back:
-                give_back(self)
+            if self.model is not LockRow or given_back:
+                release_or_expire(self)
                 return
             given_back.append(self)
-            self.let_go()
+            self.stop_renewing()
             raise DatabaseUnavailable("away")
 
         monkeypatch.setattr("resourcepool.leases.lease.Lease.give_back", unanswered)
         (thread,) = waiting()
-        expire(Mutex.objects.get(pk=NAME))
+        expire(LockRow.objects.get(pk=NAME))
         notify()
         assert thread.result() is True
 

@@ -1,6 +1,6 @@
 """Whoever waits, notifies, is late or dies in whatever order: a condition behaves like its model.
 
-Tickets, notifications and looks are the real ones, in this thread: a ``Line`` whose turns the machine takes, one for
+Tickets, notifications and looks are the real ones, in this thread: a ``WaiterLoop`` whose turns the machine takes, one for
 each process.
 """
 
@@ -13,13 +13,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from resourcepool.dialect import MicrosUntil
 from resourcepool.locks.conditions import notifications
-from resourcepool.locks.conditions.notifications import NotifiedLine, use
+from resourcepool.locks.conditions.notifications import NotificationSource, consume
 from resourcepool.models import Notification, Ticket
 from resourcepool.waiting import tickets
-from resourcepool.waiting.line import Line
 from resourcepool.waiting.waiter import Waiter
-from tests.any_order import check
+from resourcepool.waiting.waiter_loop import WaiterLoop
 from tests.app.rows import expire
+from tests.state_machines import check
 
 NAME, FOREVER = "orders", 3_600.0  # seconds: nothing lapses because the machine is slow
 
@@ -28,22 +28,22 @@ class One:
     """Somebody who waits, in a process of its own, and what the model says of it."""
 
     def __init__(self) -> None:
-        source = NotifiedLine(NAME, ttl=FOREVER)
-        request = source._place(1_000)
+        source = NotificationSource(NAME, ttl=FOREVER)
+        request = source._wait_request(1_000)
         self.waiter = Waiter(source, "default", request, request.terms.holder)
-        self.waiter.has(tickets.take(connection, Notification, request, self.waiter.holder))
+        self.waiter.set_ticket(tickets.take(connection, Notification, request, self.waiter.holder))
         self.pk = self.waiter.ticket.pk if self.waiter.ticket else 0
-        self.line = Line("default")
+        self.line = WaiterLoop("default")
         self.line.waiters.append(self.waiter)
         self.is_notified = self.has_lapsed = False
 
     def turn(self) -> None:
-        self.waiter.free_at = 0.0  # each turn passes on what the dead have left
+        self.waiter.next_scan = 0.0  # each turn passes on what the dead have left
         self.line.turn({self.pk})
 
     @property
     def is_over(self) -> bool:
-        return self.waiter.has_left
+        return self.waiter.is_done
 
 
 class ACondition(RuleBasedStateMachine):
@@ -72,7 +72,7 @@ class ACondition(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: self.waiting)
     def notify_all(self) -> None:
-        self.notify(notifications.EVERYBODY)
+        self.notify(notifications.ALL_WAITERS)
 
     @rule(most=st.integers(1, 3))
     @precondition(lambda self: self.waiting)
@@ -106,7 +106,7 @@ class ACondition(RuleBasedStateMachine):
         if one.is_notified:
             self._goes_on(one)
             return
-        assert one.waiter.outcome.is_given_up or (one.has_lapsed and one.waiter.outcome.result() == [])
+        assert one.waiter.outcome.is_cancelled or (one.has_lapsed and one.waiter.outcome.result() == [])
         self.waiting.remove(one)
 
     @rule(data=st.data())
@@ -139,7 +139,7 @@ class ACondition(RuleBasedStateMachine):
         """Use what it has; who has lapsed may have none, and goes on all the same."""
         notified = one.waiter.outcome.result()
         assert len(notified) == one.is_notified
-        use(notified)
+        consume(notified)
         self.waiting.remove(one)
 
     @invariant()
@@ -163,7 +163,7 @@ class ACondition(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Whatever was left lying, the next ones have it."""
         for one in list(self.waiting):
-            one.waiter.outcome.give_up()
+            one.waiter.outcome.cancel()
             one.turn()
 
 

@@ -11,10 +11,10 @@ from resourcepool.dialect.inspection import inspector
 from resourcepool.leases.terms import Grant
 from resourcepool.locks import Condition, Lock
 from resourcepool.locks.conditions import notifications
-from resourcepool.locks.conditions.notifications import NotificationLease, NotifiedLine
+from resourcepool.locks.conditions.notifications import NotificationLease, NotificationSource
 from resourcepool.models import Notification, Ticket
-from resourcepool.safety.plans import caught
-from resourcepool.waiting.free_rows import glance
+from resourcepool.safety.plans import capture_statement
+from resourcepool.waiting.free_rows import read_free_rows
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
 
@@ -47,9 +47,9 @@ def test_every_statement_finds_its_rows_by_index() -> None:
     texts = notifications._texts(connection.vendor, connection.alias)
     line = "resourcepool.notification:name 7"
     pk = Ticket.objects.filter(pool=line).values_list("pk", flat=True)[0]
-    request = NotifiedLine("name 7")._place(1)
+    request = NotificationSource("name 7")._wait_request(1)
     used = NotificationLease(Notification, "default", Grant("name 7#7", 1, "x", 0.0), request.terms)
-    used.is_used = True
+    used.is_consumed = True
     in_line, by_key = {"resourcepool_ticket_in_line"}, {"PRIMARY", f"{TICKETS}_pkey", f"{ROWS}_pkey"}
     by_key |= {f"{ROWS}_key_9dba6a46_like"}  # which PostgreSQL has for each text that is a key
     where = Notification.where("name 7", connection)
@@ -61,12 +61,12 @@ def test_every_statement_finds_its_rows_by_index() -> None:
         "anybody": (run(texts.anybody, line, 1), TICKETS, in_line),
         "choose": (run(texts.choose, line, 1), TICKETS, in_line),
         "give": (run(f"{texts.give} WHEN %s THEN %s{texts.to}(%s)", pk, "[]", pk), TICKETS, by_key),
-        "free": (lambda: glance(connection, Notification, where, 8), ROWS, {"rp_notification_free"}),
+        "free": (lambda: read_free_rows(connection, Notification, where, 8), ROWS, {"rp_notification_free"}),
         "use": (lambda: used._send_release(connection), ROWS, by_key),
     }
     found = {}
     for name, (send, table, _) in sends.items():
-        plan = inspector(connection).explain(*caught(connection, send))
+        plan = inspector(connection).explain(*capture_statement(connection, send))
         found[name] = {step.index for step in plan.steps if step.table == table}
     assert {name: used for name, used in found.items() if not used or not used <= sends[name][2]} == {}
 

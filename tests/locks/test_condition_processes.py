@@ -3,7 +3,8 @@
 import signal
 
 from resourcepool.locks import Condition, Lock
-from resourcepool.models import Mutex, Notification, Ticket
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import Notification, Ticket
 from tests.app.rows import expire
 from tests.concurrency.tickets import lapse_after
 from tests.eventually import eventually
@@ -45,7 +46,7 @@ def test_a_notified_waiter_that_is_killed_before_it_has_the_lock_passes_it_on(sp
     first, second = waiting(spawn, 2)
     with condition():
         assert condition().notify() == 1
-        eventually(Ticket.objects.filter(pool=f"{Mutex._meta.label_lower}:{NAME}").waiting().exists)
+        eventually(Ticket.objects.filter(pool=f"{LockRow._meta.label_lower}:{NAME}").waiting().exists)
         first.kill()
     second.line("woke up True")
     second.succeed()

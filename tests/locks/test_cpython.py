@@ -69,14 +69,14 @@ class OurLock(Lock):
         return self.owned()
 
     def _recursion_count(self) -> int:
-        from resourcepool.locks.registry import current, held_by
+        from resourcepool.locks.registry import current_owner, holds_of
 
-        hold = held_by(current()).get(self.key)
+        hold = holds_of(current_owner()).get(self.key)
         return 0 if hold is None else hold.count
 
     def _release_save(self) -> Any:
-        hold = self.held_to("wait")
-        hold.leases[0].give_back()
+        hold = self.require_hold("wait")
+        hold.leases[0].release_or_expire()
         return hold
 
 

@@ -10,8 +10,8 @@ from redis.lock import Lock as RedisLock
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, NotHeld
 from resourcepool.locks import Lock, cache_lock
+from resourcepool.locks.models import Lock as LockRow
 from resourcepool.locks.redis_style import RedisStyleLock
-from resourcepool.models import Mutex
 from tests.app.rows import steal
 from tests.eventually import InBackground
 from tests.spawned import ROOT
@@ -162,4 +162,4 @@ def test_an_error_at_the_end_of_a_block_is_only_logged_if_that_was_asked_for(
     with pytest.raises(NotHeld), cache_lock("report"):
         Lock("report").release()
     with pytest.raises(LeaseLost), cache_lock("report"):
-        steal(Mutex.objects.get(pk="report"))
+        steal(LockRow.objects.get(pk="report"))

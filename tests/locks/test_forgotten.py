@@ -9,12 +9,13 @@ import pytest
 
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Lock, RWLock, Semaphore, release_all
-from resourcepool.locks.registry import current, held_by, holds
-from resourcepool.models import Mutex, RWLockPermit, SemaphorePermit
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.locks.registry import current_owner, holds, holds_of
+from resourcepool.models import RWLockPermit, SemaphorePermit
 from tests.app.rows import expire
+from tests.case_sample import EVERY
 from tests.eventually import InBackground, eventually
 from tests.interruptions import at_each_line, end
-from tests.part import EVERY
 
 
 def heard(_: Any) -> None: ...
@@ -32,8 +33,8 @@ one_of_each = pytest.mark.parametrize("make", LOCKS.values(), ids=LOCKS)
 
 def renewed() -> list[Any]:
     """Return what is renewed after a look for leases that nobody can release."""
-    keeper._look_for_leaks("default")
-    return keeper.kept()
+    keeper._report_leaks("default")
+    return keeper.leases()
 
 
 @one_of_each
@@ -69,7 +70,7 @@ TAKING = {**{name: lambda make=LOCKS[name]: make().acquire() for name in ALSO}, 
 def test_what_an_interrupted_caller_has_not_got_is_let_go(take: Callable[[], Any]) -> None:
     def prepare() -> None:
         release_all()
-        for model in (Mutex, RWLockPermit, SemaphorePermit):
+        for model in (LockRow, RWLockPermit, SemaphorePermit):
             for row in model.objects.all():
                 expire(row)  # what was let go
         assert eventually(lambda: not renewed())
@@ -79,7 +80,7 @@ def test_what_an_interrupted_caller_has_not_got_is_let_go(take: Callable[[], Any
         end()
 
     for place in at_each_line(look, prepare, since=["_take"], every=EVERY):
-        has_it = bool(held_by(current()) or holds._all)
+        has_it = bool(holds_of(current_owner()) or holds._all)
         assert has_it or eventually(lambda: not renewed(), because=lambda place=place: place)
     prepare()
 
@@ -100,7 +101,7 @@ def test_what_an_interrupted_release_has_not_given_back_is_let_go_or_released_ag
 ) -> None:
     def prepare() -> None:
         release_all()
-        for model in (Mutex, RWLockPermit, SemaphorePermit):
+        for model in (LockRow, RWLockPermit, SemaphorePermit):
             for row in model.objects.all():
                 expire(row)  # what was let go
         make().acquire()
@@ -110,7 +111,7 @@ def test_what_an_interrupted_release_has_not_given_back_is_let_go_or_released_ag
         end()
 
     for place in at_each_line(release, prepare, files=BOOKKEEPING, since=["release"], every=EVERY):
-        if held_by(current()):
+        if holds_of(current_owner()):
             make().release()
         assert eventually(lambda: not renewed(), 5, because=lambda place=place: place)
     release_all()

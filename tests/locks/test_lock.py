@@ -12,13 +12,14 @@ from django.db import transaction
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost, NotHeld
 from resourcepool.locks import Hold, Lock
-from resourcepool.models import Mutex, Ticket
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import Ticket
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
 
 
-def row(name: str = "report") -> Mutex:
-    return Mutex.objects.get(pk=name)
+def row(name: str = "report") -> LockRow:
+    return LockRow.objects.get(pk=name)
 
 
 def elsewhere(work: Any) -> Any:
@@ -37,7 +38,7 @@ class TestHolding:
 
     def test_different_names_are_different_locks_and_so_are_upper_and_lower_case(self) -> None:
         with Lock("a"), Lock("A"), Lock("a a"), Lock("日本"):
-            assert Mutex.objects.count() == 4
+            assert LockRow.objects.count() == 4
 
     def test_it_says_who_holds_it(self) -> None:
         lock = Lock("report")
@@ -139,7 +140,7 @@ class TestWaiting:
     def test_the_first_in_line_has_it_at_once(self) -> None:
         with Lock("report") as held:
             waits = InBackground(Lock("report").acquire)
-            eventually(Ticket.objects.filter(pool="resourcepool.mutex:report").exists)
+            eventually(Ticket.objects.filter(pool="resourcepool.lock:report").exists)
         follower = waits.result()
         assert follower.fence > held.fence
 
@@ -154,7 +155,7 @@ class TestWaiting:
         assert waits.result() is not None
 
     def test_it_comes_free_when_its_holder_has_died(self) -> None:
-        steal(Mutex.objects.create(pk="report"))
+        steal(LockRow.objects.create(pk="report"))
         waits = InBackground(Lock("report").acquire)
         eventually(Ticket.objects.waiting().exists)
         expire(row())
@@ -166,7 +167,7 @@ class TestWaiting:
         assert held.holder in str(error.value)
 
     def test_who_does_not_wait_is_served_after_those_who_do(self) -> None:
-        steal(Mutex.objects.create(pk="report"))
+        steal(LockRow.objects.create(pk="report"))
         waits = InBackground(Lock("report").acquire)
         eventually(Ticket.objects.waiting().exists)
         expire(row())
@@ -174,10 +175,10 @@ class TestWaiting:
         assert waits.result() is not None
 
     def test_a_row_that_was_swept_while_somebody_waits_is_made_again(self) -> None:
-        steal(Mutex.objects.create(pk="report"))
+        steal(LockRow.objects.create(pk="report"))
         waits = InBackground(Lock("report").acquire)
         eventually(Ticket.objects.waiting().exists)
-        Mutex.objects.all().delete()
+        LockRow.objects.all().delete()
         assert waits.result()
 
 

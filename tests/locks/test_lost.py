@@ -9,7 +9,7 @@ from resourcepool.exceptions import LeaseLost
 from resourcepool.locks import Condition, Hold, Lock, RWLock, Semaphore
 from tests.app.rows import steal
 from tests.eventually import eventually
-from tests.queues.crew import joined, made
+from tests.queues.members import joined, made
 
 
 def lose(hold: Hold) -> None:

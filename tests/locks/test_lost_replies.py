@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from resourcepool.elections import Election
+from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.locks import Channel, Condition, Lock, RWLock, Semaphore, release_all
-from resourcepool.models import Leadership, RWLockPermit, Ticket
+from resourcepool.models import RWLockPermit, Ticket
 from tests.app.models import Team
-from tests.concurrency.wire import wired
+from tests.concurrency.connection_cutter import wired
 from tests.eventually import InBackground, eventually
-from tests.queues.crew import COMMIT
+from tests.queues.members import COMMIT
 
 pytestmark = pytest.mark.only("mysql", "postgresql")  # SQLite has no server that could answer
 
@@ -116,7 +117,7 @@ def test_a_term(losing: Losing) -> None:
     assert term.is_leader
     with losing():
         term.resign()
-    assert Leadership.objects.get().resigned_term == term.fence
+    assert ElectionRow.objects.get().resigned_term == term.fence
 
 
 def test_all_that_a_process_holds(losing: Losing) -> None:

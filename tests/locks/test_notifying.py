@@ -58,14 +58,14 @@ class TestNotifying:
         (thread,) = waiting()
         with condition():
             condition().notify()
-            eventually(Ticket.objects.filter(pool=f"resourcepool.mutex:{NAME}").waiting().exists)
+            eventually(Ticket.objects.filter(pool=f"resourcepool.lock:{NAME}").waiting().exists)
             assert thread.is_alive()
             assert Notification.objects.count() == 1
         assert thread.result() is True
 
     def test_more_are_notified_than_fit_into_one_statement(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("resourcepool.locks.conditions.notifications.BATCH", 2)
-        monkeypatch.setattr(tickets, "MOST", 3)
+        monkeypatch.setattr(tickets, "MAX_TICKETS", 3)
         threads = waiting(5)
         with condition():
             assert condition().notify_all() == 5
@@ -97,7 +97,7 @@ class TestNotifying:
         from resourcepool.locks.conditions import notifications
 
         threads = waiting(2)
-        give, lost = notifications._Try.send, []
+        give, lost = notifications._NotifyTransaction.send, []
 
         def loses_the_reply(self: Any) -> int:
             done = give(self)
@@ -107,7 +107,7 @@ class TestNotifying:
                 raise_disconnected()
             return done
 
-        monkeypatch.setattr(notifications._Try, "send", loses_the_reply)
+        monkeypatch.setattr(notifications._NotifyTransaction, "send", loses_the_reply)
         assert notify() == 1
         assert threads[0].result() is True
         assert in_line() == 1
@@ -217,14 +217,14 @@ class TestTimedOutAgainstNotified:
 
     def test_an_interrupted_waiter_passes_it_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
         first, second = waiting(2)
-        take_back = Lock.take_back
+        acquire_again = Lock.acquire_again
 
         def interrupted(self: Lock, hold: Hold) -> None:
-            take_back(self, hold)
+            acquire_again(self, hold)
             if threading.current_thread() is first:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(Lock, "take_back", interrupted)
+        monkeypatch.setattr(Lock, "acquire_again", interrupted)
         notify()
         with pytest.raises(KeyboardInterrupt):
             first.result()
@@ -248,7 +248,7 @@ class TestPlacesInLine:
             found = seen_by(connection, [pk for pk in pks if pk != mine.pk] or [0])
             if mine.pk in pks:
                 stands_still.set()
-                found[mine.pk] = tickets.Seen(1, (), True, 60.0)
+                found[mine.pk] = tickets.TicketState(1, (), True, 60.0)
             return found
 
         monkeypatch.setattr(tickets, "look", look)

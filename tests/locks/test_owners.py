@@ -12,8 +12,9 @@ from django.db import connections
 from resourcepool.elections import Election
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Channel, Condition, Lock, RWLock, Semaphore
-from resourcepool.locks.channels.polling import pollers
-from resourcepool.models import Mutex, Ticket
+from resourcepool.locks.channels.poller import pollers
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import Ticket
 from resourcepool.waiting.waiters import waiters
 from tests.eventually import InBackground, eventually
 
@@ -41,8 +42,8 @@ each_that_waits = pytest.mark.parametrize("name", WAITS)
 
 def renewed() -> list[Any]:
     """Return what is renewed after a look for leases that nobody can release."""
-    keeper._look_for_leaks("default")
-    return keeper.kept()
+    keeper._report_leaks("default")
+    return keeper.leases()
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def begun(loop: asyncio.AbstractEventLoop, work: Any, until: Callable[[], Any]) 
 
 
 def is_in_line() -> bool:
-    return waiters.look_already("default") and Ticket.objects.waiting().exists()
+    return waiters.has_waiters("default") and Ticket.objects.waiting().exists()
 
 
 def closing(ask: Callable[[], Any]) -> Any:
@@ -193,7 +194,7 @@ def test_what_a_task_was_given_and_never_got_because_its_loop_is_closed_is_not_r
     with BLOCKS[name]():
         begun(loop, WAITS[name](), is_in_line)
     eventually(lambda: not Ticket.objects.waiting().exists())
-    eventually(keeper.kept)
+    eventually(keeper.leases)
     loop.close()
     assert not renewed()
 
@@ -203,7 +204,7 @@ def test_what_a_task_of_a_closed_loop_holds_is_not_renewed(loop: asyncio.Abstrac
         async with Lock("report"):
             await asyncio.get_running_loop().create_future()
 
-    begun(loop, work(), Mutex.objects.held().exists)
+    begun(loop, work(), LockRow.objects.held().exists)
     assert renewed()
     loop.close()
     assert not renewed()

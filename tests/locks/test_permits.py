@@ -11,13 +11,13 @@ from resourcepool.leases import verbs
 from resourcepool.leases.terms import Terms
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit, Ticket
-from resourcepool.waiting import handover, several, tickets
-from resourcepool.waiting.contention import releasing
+from resourcepool.waiting import batch_release, handover, tickets
+from resourcepool.waiting.estimates import recent_waiters
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.request import Request
 from tests.app.rows import change, columns, steal
 from tests.committed import Statement
-from tests.waiting.waiters import given, ticket
+from tests.waiting.threads import given, ticket
 
 LINE = line_name(SemaphorePermit, "seats")
 
@@ -49,7 +49,7 @@ def free() -> int:
 
 
 def release(rows: Any) -> list[Any]:
-    return several.release(connection, SemaphorePermit, rows, trusted_until=0.0)
+    return batch_release.release(connection, SemaphorePermit, rows, trusted_until=0.0)
 
 
 class TestClaiming:
@@ -70,7 +70,7 @@ class TestClaiming:
 
 @pytest.fixture(params=[True, False], ids=["somebody was in line lately", "nobody was"])
 def _either_way_first(request: pytest.FixtureRequest) -> None:
-    releasing.note(LINE, "default", had_to_wait=request.param)
+    recent_waiters.note(LINE, "default", had_to_wait=request.param)
 
 
 @pytest.mark.usefixtures("_either_way_first")
@@ -85,7 +85,7 @@ class TestGivingUpTogether:
 
     def test_to_one_who_wants_all_of_them(self) -> None:
         permits(3)
-        mine, other = held(3), waits(3, holder="writer", lasts=20_000_000)
+        mine, other = held(3), waits(3, holder="writer", grant_us=20_000_000)
         assert release(mine) == []
         assert given(other) == [(pk, fence + 1) for pk, fence in mine]
         assert not columns(other)["is_waiting"]
@@ -115,14 +115,14 @@ class TestGivingUpTogether:
         permits(3)
         mine, collects, behind = held(2), waits(3), waits()
         other = SemaphorePermit.objects.available().get()
-        give = several.give
+        give = batch_release.give
 
         def meanwhile(*args: Any) -> bool:
             monkeypatch.undo()
             assert handover.give(connection, SemaphorePermit, other.pk, other.fence, args[-1])
             return give(*args)
 
-        monkeypatch.setattr(several, "give", meanwhile)
+        monkeypatch.setattr(batch_release, "give", meanwhile)
         assert release(mine) == []
         assert (len(given(collects)), columns(collects)["is_waiting"]) == (3, False)
         assert given(behind) == []
@@ -183,7 +183,7 @@ class TestGivingSeveralToOne:
         else:
             change(other, busy_before=DbLater(-1))
         before = [columns(one) for one in (*rows, other)]
-        assert not several.give(connection, SemaphorePermit, mine, seen)
+        assert not batch_release.give(connection, SemaphorePermit, mine, seen)
         assert [columns(one) for one in (*rows, other)] == before
 
     def test_those_that_can_be_given_are(self) -> None:
@@ -207,7 +207,7 @@ class TestStatements:
     def test_a_ticket_for_all_rows_is_given_them_at_once(self, statements: list[Statement]) -> None:
         permits(10)
         mine, _other = held(10), waits(10)
-        releasing.note(LINE, "default", had_to_wait=True)
+        recent_waiters.note(LINE, "default", had_to_wait=True)
         statements.clear()
         release(mine)
         # Besides these, a transaction, with its limits.

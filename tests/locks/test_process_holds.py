@@ -7,8 +7,8 @@ from django.db import connection, transaction
 
 from resourcepool.exceptions import LeaseLost, NotHeld
 from resourcepool.locks import Semaphore
+from resourcepool.locks.bulk_release import revoke_rows
 from resourcepool.locks.registry import holds
-from resourcepool.locks.releasing import take_away
 from resourcepool.models import SemaphorePermit
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground
@@ -104,7 +104,7 @@ def test_of_one_that_was_lost_says_so_and_gives_the_others_back() -> None:
 
 def test_with_an_older_grant_of_the_same_row_that_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads got them, and the one with the older grant was slower to note it."""
-    monkeypatch.setattr(holds, "older", lambda hold: [])
+    monkeypatch.setattr(holds, "superseded", lambda hold: [])
     seats = Semaphore("seats", 2)
     held(seats, 2)
     for row in SemaphorePermit.objects.all():
@@ -112,7 +112,7 @@ def test_with_an_older_grant_of_the_same_row_that_was_lost(monkeypatch: pytest.M
     after = held(seats, 2)
     with pytest.raises(LeaseLost):
         seats.release(4)
-    assert after.leases[0].was_given_back
+    assert after.leases[0].is_released
     assert seats.available() == 2
 
 
@@ -122,7 +122,7 @@ def test_a_permit_that_was_taken_away_and_came_back_to_the_process_counts_once()
     waits = InBackground(lambda: Semaphore("seats", 2).acquire(timeout=30))
     in_line()
     row = (first.leases[0].pk, first.fence, first.holder)
-    assert take_away(connection, SemaphorePermit, [row], "broken", "")
+    assert revoke_rows(connection, SemaphorePermit, [row], "broken", "")
     second = waits.result()
     assert second.leases[0].pk == first.leases[0].pk
     assert [hold.is_held for hold in (first, other, second)] == [False, True, True]

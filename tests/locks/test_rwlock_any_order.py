@@ -12,10 +12,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from resourcepool.exceptions import LeaseLost, NotHeld, UpgradeConflict
 from resourcepool.locks import RWLock, base
-from resourcepool.locks.registry import current, held_by
+from resourcepool.locks.registry import current_owner, holds_of
 from resourcepool.models import RWLockPermit
-from tests.any_order import check
 from tests.app.rows import expire
+from tests.state_machines import check
 
 TTL = 1_000.0  # seconds: nothing runs out by itself
 CLIENTS = 3
@@ -168,10 +168,10 @@ class AReadWriteLock(RuleBasedStateMachine):
 
     def _sweep(self) -> None:
         RWLockPermit.objects.all().delete()
-        base._seen.clear()  # what is known of names that were used in the last hour, and that no sweep removes
+        base._known_until.clear()  # what is known of names that were used in the last hour, and that no sweep removes
 
     def _hold(self) -> Any:
-        return held_by(current())[self.lock().key]
+        return holds_of(current_owner())[self.lock().key]
 
     def _belief(self) -> str:
         if self.lock().write().owned():

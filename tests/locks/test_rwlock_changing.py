@@ -13,7 +13,7 @@ from resourcepool.exceptions import (
 from resourcepool.locks import Hold, RWLock
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.rwlock import permits as rwlock
-from resourcepool.locks.rwlock.sides import RWHold
+from resourcepool.locks.rwlock.read_write import RWHold
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
@@ -58,7 +58,7 @@ class TestDowngrading:
     def test_only_who_writes_downgrades(self) -> None:
         with pytest.raises(NotHeld):
             lock().downgrade()
-        with lock().read(), pytest.raises(NotHeld, match="<Writing"):
+        with lock().read(), pytest.raises(NotHeld, match="<WriteLock"):
             lock().downgrade()
 
     def test_who_has_lost_a_part_has_lost_all(self) -> None:
@@ -222,7 +222,7 @@ class TestUpgrading:
         with lock().read():
 
             def meanwhile() -> Any:
-                eventually(Ticket.objects.waiting().filter(priority=rwlock.UPGRADING).exists)
+                eventually(Ticket.objects.waiting().filter(priority=rwlock.UPGRADE_PRIORITY).exists)
                 eventually(lambda: not can_read())  # it has looked, and got the permit that was free
                 reads = InBackground(lock().read().acquire)
                 eventually(lambda: Ticket.objects.waiting().count() == 2)

@@ -10,7 +10,7 @@ from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.locks import RWLock
 from resourcepool.locks.rwlock import permits as rwlock
-from resourcepool.locks.rwlock.permits import Every
+from resourcepool.locks.rwlock.permits import AllPermits
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
@@ -170,7 +170,7 @@ class TestNumberOfPermits:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The ticket got as many as there were; now there are more."""
-        confirm = Every._confirm
+        confirm = AllPermits._confirm
 
         def too_late(self: Any, *args: Any) -> None:
             monkeypatch.undo()
@@ -180,7 +180,7 @@ class TestNumberOfPermits:
         with lock().read():
             waits = InBackground(lambda: how_many(timeout=30))
             eventually(Ticket.objects.waiting().exists)
-            monkeypatch.setattr(Every, "_confirm", too_late)
+            monkeypatch.setattr(AllPermits, "_confirm", too_late)
         assert waits.result() == 4
 
     def test_rows_are_not_added_beside_others(self) -> None:

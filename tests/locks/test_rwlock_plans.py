@@ -9,7 +9,7 @@ from django.db import connection
 from resourcepool.dialect.inspection import inspector
 from resourcepool.locks import RWLock
 from resourcepool.models import RWLockPermit
-from resourcepool.waiting import giving_out
+from resourcepool.waiting import assignment
 from tests.locks.readwrite import lock
 
 NAMES = 1_100
@@ -38,7 +38,7 @@ def test_every_statement_finds_its_rows_by_index() -> None:
                 lock.downgrade()
                 lock.holders()
             with lock.write():
-                giving_out.give_out(connection, RWLockPermit, "n1000")
+                assignment.assign_free_rows(connection, RWLockPermit, "n1000")
     finally:
         connection.force_debug_cursor = False
     ours = [(sql, params) for sql, params in sent if TABLE in sql and "INSERT" not in sql]

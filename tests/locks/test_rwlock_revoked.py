@@ -7,8 +7,8 @@ from django.db import connection
 
 from resourcepool.exceptions import LeaseLost
 from resourcepool.locks import Hold, RWLock
-from resourcepool.locks.operating import free
-from resourcepool.locks.releasing import take_away
+from resourcepool.locks.bulk_release import revoke_rows
+from resourcepool.locks.operator_actions import free
 from resourcepool.models import RWLockPermit, Ticket
 from tests.eventually import InBackground, eventually
 from tests.locks.readwrite import InBackgroundReader, can_read, can_write, lock, permits
@@ -18,7 +18,7 @@ def revoke(held: Hold) -> None:
     """Take away the one permit that ``held`` reads or goes on with, as ``release_all(its holder)`` does elsewhere."""
     lease = max(held.leases, key=lambda lease: lease.fence)
     row = (lease.pk, lease.fence, lease.holder)
-    assert take_away(connection, RWLockPermit, [row], "broken", "") == [lease.pk]
+    assert revoke_rows(connection, RWLockPermit, [row], "broken", "") == [lease.pk]
 
 
 @pytest.mark.parametrize("readers", [2, 3])
@@ -30,12 +30,12 @@ def test_a_reader_that_waits_to_write_does_not_write_with_a_permit_that_it_has_l
     held: Any = side.acquire()
     assert held is not None
 
-    def take_away() -> None:
+    def revoke_rows() -> None:
         eventually(Ticket.objects.waiting().exists)
         eventually(lambda: not can_read())  # it has collected all permits but those of the two readers
         revoke(held)
 
-    takes = InBackground(take_away)
+    takes = InBackground(revoke_rows)
     with pytest.raises(LeaseLost):
         catalogue.upgrade(timeout=30)
     takes.result()
@@ -54,12 +54,12 @@ def test_a_reader_whose_permits_are_all_taken_away_does_not_write_while_it_waits
     side = lock().read()
     held: Any = side.acquire()
 
-    def take_away() -> None:
+    def revoke_rows() -> None:
         eventually(Ticket.objects.waiting().exists)
         eventually(lambda: not can_read())
         free(permits(), "broken")
 
-    takes = InBackground(take_away)
+    takes = InBackground(revoke_rows)
     with pytest.raises(LeaseLost):
         lock().upgrade(timeout=30)
     takes.result()

@@ -14,13 +14,13 @@ from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import Terms
 from resourcepool.locks import Semaphore, permits, release_all
-from resourcepool.locks.base import UNUSED, _seen
+from resourcepool.locks.base import UNUSED_AFTER, _known_until
 from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import holds
 from resourcepool.models import SemaphorePermit
 from resourcepool.sweeps.pruning import remove_unused_names
-from tests.any_order import check
 from tests.app.rows import expire, steal
+from tests.state_machines import check
 
 TTL = 1_000.0
 FAR = "far/1/x/0a1b2c3d.1@1"  # another process
@@ -40,9 +40,9 @@ class ASemaphore(RuleBasedStateMachine):
         super().__init__()
         SemaphorePermit.objects.all().delete()
         holds.forget()
-        for lease in keeper.not_given_back():  # of the last example
-            keeper.forget(lease)
-        for memory in (_seen, permits.left_free._free):
+        for lease in keeper.unreleased():  # of the last example
+            keeper.remove(lease)
+        for memory in (_known_until, permits.recently_released._free):
             memory.clear()
         self.seats = Semaphore("seats", 3, ttl=TTL)
         self.value = 3
@@ -144,14 +144,14 @@ class ASemaphore(RuleBasedStateMachine):
     @precondition(lambda self: not self._held() and not self.mine)
     @rule()
     def it_is_not_used_for_long(self) -> None:
-        SemaphorePermit.objects.update(busy_before=DbLater(-UNUSED - 1))
+        SemaphorePermit.objects.update(busy_before=DbLater(-UNUSED_AFTER - 1))
         was_resized = SemaphorePermit.objects.filter(in_service=False).exists()
         there = SemaphorePermit.objects.count()
         assert remove_unused_names() == (0 if was_resized else there)
         if not was_resized:
             self.value = 3
-            _seen.clear()
-            permits.left_free._free.clear()
+            _known_until.clear()
+            permits.recently_released._free.clear()
 
     @invariant()
     def the_counts_are_right(self) -> None:

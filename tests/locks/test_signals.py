@@ -12,12 +12,13 @@ import pytest
 
 from resourcepool.dialect import DbNow
 from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore, release_all
-from resourcepool.models import Mutex, Notification, RWLockPermit, SemaphorePermit, Subscription, Ticket
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import Notification, RWLockPermit, SemaphorePermit, Subscription, Ticket
 from tests.eventually import eventually
 from tests.spawned import Child, Spawner
 
 TTL = 300  # seconds, longer than any test
-WITH_ROWS: tuple[Any, ...] = (Mutex, SemaphorePermit, RWLockPermit, Notification, Subscription)
+WITH_ROWS: tuple[Any, ...] = (LockRow, SemaphorePermit, RWLockPermit, Notification, Subscription)
 
 
 def lock() -> Lock:

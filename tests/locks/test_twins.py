@@ -15,16 +15,16 @@ from resourcepool.locks import (
     RWLock,
     Semaphore,
     arelease_all,
-    releasing,
+    bulk_release,
 )
 from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.subscriber import Subscriber
-from resourcepool.locks.rwlock.sides import Reading, RWHold, Writing
+from resourcepool.locks.rwlock.read_write import ReadLock, RWHold, WriteLock
 from resourcepool.locks.semaphore import SemaphoreHold
 
 KINDS = (
-    *(Lock, Semaphore, RWLock, Reading, Writing, Condition, Barrier, Hold, SemaphoreHold, RWHold),
-    *(Channel, Subscriber, Message, releasing),
+    *(Lock, Semaphore, RWLock, ReadLock, WriteLock, Condition, Barrier, Hold, SemaphoreHold, RWHold),
+    *(Channel, Subscriber, Message, bulk_release),
 )
 CALLED = {"wait": "await_", "wait_for": "await_for"}  # ``await`` is a word of Python
 CALLED |= {f"__{name}__": f"__a{name}__" for name in ("enter", "exit", "iter", "next")}
@@ -34,9 +34,9 @@ AT_ONCE = {
     "write",
     "ensure_held",
     "note_loss",
-    "all_but_one",
-    "give_up",
-    "let_go",
+    "keep_one_lease",
+    "undo_upgrade",
+    "stop_renewing",
 }  # without I/O
 OF_MEMORY = {
     "fence",
@@ -57,9 +57,16 @@ INSIDE = {
     "handle",
     "refuse_impossible",
     "timed_out",
-    "held_to",
-    *("take_away", "said"),
-    *("take_back", "take_back_anyway", "take_back_awaiting", "take_every", "give_back", "read_on"),
+    "require_hold",
+    *("revoke_rows", "checked_texts"),
+    *(
+        "acquire_again",
+        "acquire_again_interrupted",
+        "acquire_again_async",
+        "acquire_all",
+        "release_leases",
+        "continue_reading",
+    ),
 }
 
 

@@ -14,7 +14,8 @@ from django.core.exceptions import SynchronousOnlyOperation
 from resourcepool.elections import Election
 from resourcepool.exceptions import BadOption
 from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore, cache_lock
-from resourcepool.models import Mutex, Proxy, Subscription
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import Proxy, Subscription
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,7 +42,7 @@ def test_how_long_to_wait_is_refused_with_how_to_say_for_ever(wait: Callable[[An
         with pytest.raises(BadOption) as refused:
             wait(timeout)
         assert str(refused.value).endswith(f"timeout={timeout!r} is not allowed: {allowed}")
-    assert not Mutex.objects.exists()
+    assert not LockRow.objects.exists()
     assert not Subscription.objects.exists()
 
 
@@ -77,7 +78,7 @@ def test_asyncio_may_ask_the_database_in_the_predicate() -> None:
     answers = [False, True]
 
     async def is_there() -> bool:
-        return await Mutex.objects.filter(pk="a").aexists() and answers.pop(0)
+        return await LockRow.objects.filter(pk="a").aexists() and answers.pop(0)
 
     async def main() -> tuple[Any, ...]:
         condition = Condition(name="a")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from resourcepool.history.recorder import recorder
-from resourcepool.models import Event, TaskType
-from resourcepool.queues import changing
+from resourcepool.models import Event, QueueGroup
+from resourcepool.queues import administration
 from tests.committed import statements, transactional_db
 
 __all__ = ["statements", "transactional_db"]
@@ -23,5 +23,5 @@ def history(settings: Any, transactional_db: None) -> Iterator[None]:
 
 
 @pytest.fixture
-def orders(transactional_db: None) -> TaskType:
-    return changing.create("orders", [str(number) for number in range(8)])
+def orders(transactional_db: None) -> QueueGroup:
+    return administration.create("orders", [str(number) for number in range(8)])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from resourcepool.exceptions import BadOption
-from resourcepool.management.arguments import limit, pools, span, wishes
+from resourcepool.management.arguments import criteria, limit, pool_models, span
 from resourcepool.models import Proxy
 from tests.app.models import Device
 
@@ -46,15 +46,15 @@ def test_no_limit(text: str) -> None:
     ],
 )
 def test_selectors(tags: list[str], conditions: list[str], found: dict[str, Any]) -> None:
-    assert wishes(Device, tags, conditions) == found
+    assert criteria(Device, tags, conditions) == found
 
 
 @pytest.mark.parametrize("condition", ["country", "=US", ""])
 def test_no_selector(condition: str) -> None:
     with pytest.raises(BadOption, match="FIELD=VALUE, such as country=US"):
-        wishes(Proxy, [], [condition])
+        criteria(Proxy, [], [condition])
 
 
 def test_a_pool_by_its_name_or_all_of_them() -> None:
-    assert pools("proxy") == pools("resourcepool.Proxy") == [Proxy]
-    assert {Proxy, Device} <= set(pools(None))
+    assert pool_models("proxy") == pool_models("resourcepool.Proxy") == [Proxy]
+    assert {Proxy, Device} <= set(pool_models(None))

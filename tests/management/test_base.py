@@ -18,7 +18,7 @@ from resourcepool.management import base
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.models import Proxy
 from tests.app.rows import new
-from tests.management.operated import manage
+from tests.management.command_runner import manage
 from tests.spawned import ROOT, Spawner
 
 NO_TEXT = "\udcff"  # as Python reads the byte 0xff
@@ -33,7 +33,7 @@ class Terminal(io.StringIO):
 def ask(monkeypatch: pytest.MonkeyPatch, answer: str, *, yes: bool = False) -> str:
     monkeypatch.setattr("sys.stdin", Terminal(answer))
     out, err = io.StringIO(), io.StringIO()
-    OperatorCommand(stdout=out, stderr=err).ask("Close all 3?", yes=yes)
+    OperatorCommand(stdout=out, stderr=err).confirm("Close all 3?", yes=yes)
     assert out.getvalue() == ""  # which may be read by a program
     return err.getvalue()
 

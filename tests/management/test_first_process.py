@@ -11,7 +11,7 @@ from resourcepool.locks import Channel
 from resourcepool.taskqueue import Stream
 from tests.canary.test_commands import FOR_EVER
 from tests.committed import transactional_db
-from tests.management.operated import manage
+from tests.management.command_runner import manage
 from tests.spawned import Spawner
 
 __all__ = ["transactional_db"]

@@ -5,7 +5,7 @@ import datetime
 import pytest
 from django.utils import timezone
 
-from resourcepool.management.layout import ago, moment, more, plain
+from resourcepool.management.layout import ago, more_rows_note, one_line, timestamp_with_age
 
 
 @pytest.mark.parametrize(
@@ -19,18 +19,18 @@ from resourcepool.management.layout import ago, moment, more, plain
     ],
 )
 def test_text_is_one_printable_line(value: object, shown: str) -> None:
-    assert plain(value) == shown
+    assert one_line(value) == shown
 
 
 def test_what_is_not_listed_is_counted() -> None:
-    assert list(more(20, 20)) == []
-    assert list(more(20, 12_345)) == ["12,325 more; --limit shows more of them"]
+    assert list(more_rows_note(20, 20)) == []
+    assert list(more_rows_note(20, 12_345)) == ["12,325 more; --limit shows more of them"]
 
 
 def test_a_moment_is_shown_with_how_long_ago_it_was() -> None:
     at = datetime.datetime(2026, 11, 21, 3, 12, 7, tzinfo=datetime.UTC)
-    assert moment(at, 300) == f"{at:%Y-%m-%d %H:%M:%S}+00:00 (5 min ago)"
+    assert timestamp_with_age(at, 300) == f"{at:%Y-%m-%d %H:%M:%S}+00:00 (5 min ago)"
     with timezone.override("Asia/Shanghai"):
-        assert "+08:00 (5 min ago)" in moment(at, 300)
-    assert moment(None, None) == "not known"
+        assert "+08:00 (5 min ago)" in timestamp_with_age(at, 300)
+    assert timestamp_with_age(None, None) == "not known"
     assert (ago(None), ago(7_200)) == ("never", "2 h ago")

@@ -10,7 +10,7 @@ from resourcepool.models import Proxy
 from tests.app.rows import columns, expire, granted, new
 from tests.committed import other
 from tests.leases.test_lock_holders import LOCKS, SESSION, send
-from tests.management.operated import run
+from tests.management.command_runner import run
 
 __all__ = ["other"]
 HOLDER = "crawler3/4711/MainThread/a.1"
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("
 @pytest.fixture
 def session(other: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The number of a session that locks rows, with ``lock``."""
-    monkeypatch.setattr(transactions, "BRIEF", 1)
+    monkeypatch.setattr(transactions, "SHORT_LOCK_WAIT", 1)
     other.set_autocommit(False)
     ((number,),) = send(other, SESSION[other.vendor], new(Proxy))
     yield number

@@ -5,10 +5,12 @@ import json
 import pytest
 
 from resourcepool.locks import Channel
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.management.commands import resourcepool_channels as command
-from resourcepool.models import Broadcast, BroadcastMessage, Subscription
+from resourcepool.models import Subscription
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.management.operated import run
+from tests.management.command_runner import run
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +48,7 @@ def test_messages_are_published_and_printed(channel: Channel) -> None:
     assert "JSON" in run("channels", "publish", "config", "{").err
     wrong = run("channels", "listen", "config", "--from", "then").err
     assert "--from='then' is not allowed: it must be now, start, or the number of a message" in wrong
-    BroadcastMessage.objects.filter(number=1).delete()
+    MessageRow.objects.filter(number=1).delete()
     printed = run("channels", "listen", "config", "--from", "1", "--timeout", "0")
     assert "messages 1 to 1 (1) were removed" in printed.err
     assert len(printed.out.splitlines()) == 2
@@ -71,7 +73,7 @@ def test_listening_to_a_channel_that_is_not_there_says_so_and_makes_none() -> No
     )
     assert "--from='then' is not allowed" in run("channels", "listen", "confg", "--from", "then").err
     assert "--timeout=-2.0 is not allowed" in run("channels", "listen", "confg", "--timeout", "-2").err
-    assert not Broadcast.objects.exists()
+    assert not ChannelRow.objects.exists()
 
 
 def test_the_first_messages_of_a_channel_that_was_waited_for_are_printed(
@@ -106,5 +108,5 @@ def test_cursors_are_moved_and_all_else_is_removed(channel: Channel) -> None:
     assert run("channels", "forget", "config", "indexer", "--yes").out == "1 was removed.\n"
     assert run("channels", "prune", "config", "--yes").out == "1 was pruned.\n"
     assert run("channels", "remove", "config", "--yes").out == "1 was removed.\n"
-    assert not Broadcast.objects.exists()
+    assert not ChannelRow.objects.exists()
     assert run("channels", "--json", "prune", "config").code != 0

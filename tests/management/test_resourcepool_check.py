@@ -13,11 +13,11 @@ from resourcepool.dialect import DbLater
 from resourcepool.jobs import run as run_job
 from resourcepool.models import Job, Proxy
 from resourcepool.resources.state import Status
-from resourcepool.status.alarms import Kind, alarms
+from resourcepool.status.alarms import AlarmKind, alarms
 from tests.app.rows import columns, hold, new, several
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.proxies.checking import servers
-from tests.validity.scripted import BAD, Scripted
+from tests.health_checks.scripted_checker import BAD, ScriptedChecker
+from tests.proxies.health_check import servers
 
 
 @pytest.fixture(autouse=True)
@@ -27,10 +27,10 @@ def _on_committed_rows(transactional_db: None) -> None:
 
 @pytest.fixture(autouse=True)
 def _scripted(settings: Any) -> Iterator[None]:
-    chosen = {"resourcepool.Proxy": {"checker": f"{Scripted.__module__}.Scripted", "timeout": 5}}
+    chosen = {"resourcepool.Proxy": {"checker": f"{ScriptedChecker.__module__}.ScriptedChecker", "timeout": 5}}
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": chosen}
     yield
-    Scripted.forget()
+    ScriptedChecker.forget()
 
 
 class Said(NamedTuple):
@@ -67,7 +67,7 @@ def test_a_line_each_and_a_sum() -> None:
 
 def test_a_bad_one_is_put_away_and_ends_with_1() -> None:
     good, bad = new(Proxy), new(Proxy)
-    Scripted.finds = {bad.pk: BAD}
+    ScriptedChecker.finds = {bad.pk: BAD}
     said = say("resourcepool_check", "proxy")
     assert f"bad       {bad.pk}  {bad}  0.20 s  refused the connection -> quarantined" in said.out.splitlines()
     assert said.out.splitlines()[-1] == "resourcepool.Proxy: 1 ok, 1 bad, 0 unknown; 1 quarantined."
@@ -118,7 +118,7 @@ def test_what_does_not_exist_is_named(words: tuple[str, ...]) -> None:
 
 def test_a_dry_run_changes_nothing_and_is_no_job() -> None:
     row = new(Proxy)
-    Scripted.finds = {row.pk: BAD}
+    ScriptedChecker.finds = {row.pk: BAD}
     said = say("resourcepool_check", "--dry-run")
     assert (said.code, "1 bad" in said.out, "quarantined" in said.out) == (1, True, False)
     assert columns(row)["verdict"] == ""
@@ -127,15 +127,15 @@ def test_a_dry_run_changes_nothing_and_is_no_job() -> None:
 
 def test_a_broken_checker_changes_nothing_ends_with_2_and_raises_an_alarm() -> None:
     rows = several(Proxy, 6)
-    Scripted.finds = {row.pk: BAD for row in rows}
+    ScriptedChecker.finds = {row.pk: BAD for row in rows}
     said = say("resourcepool_check")
     assert said.code == 2
     assert "resourcepool.Proxy: 6 of 6 failed together (6 times: refused the connection)" in said.err
     assert {columns(row)["status"] for row in rows} == {"in_service"}
-    assert [one.pool for one in alarms() if one.kind is Kind.CHECKER_BROKEN] == ["resourcepool.Proxy"]
+    assert [one.pool for one in alarms() if one.kind is AlarmKind.CHECKER_BROKEN] == ["resourcepool.Proxy"]
     said = say("resourcepool_fix", "--believe")
     assert (said.code, {columns(row)["status"] for row in rows}) == (0, {"quarantined"})
-    assert Kind.CHECKER_BROKEN not in [one.kind for one in alarms()]
+    assert AlarmKind.CHECKER_BROKEN not in [one.kind for one in alarms()]
 
 
 def test_fix_returns_what_others_have_put_away_and_check_does_not() -> None:
@@ -168,7 +168,7 @@ def test_without_a_checker_it_says_where_to_read(settings: Any) -> None:
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {}}
     for words in ([], ["proxy"]):
         said = say("resourcepool_check", *words)
-        assert (said.code, "docs/validity.md" in said.err) == (1, True)
+        assert (said.code, "docs/health-checks.md" in said.err) == (1, True)
 
 
 def test_the_real_thing_and_no_password_anywhere(settings: Any, caplog: pytest.LogCaptureFixture) -> None:

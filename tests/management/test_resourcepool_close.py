@@ -12,8 +12,8 @@ from resourcepool.models import Event, Proxy
 from tests.admin.conftest import event as begun
 from tests.app.models import Device
 from tests.app.rows import busy_for, columns, hold, new, several
-from tests.history.told import told
-from tests.management.operated import run
+from tests.history.recorded import told
+from tests.management.command_runner import run
 
 pytestmark = pytest.mark.usefixtures("history")
 
@@ -33,7 +33,7 @@ def test_by_id_frees_it_at_once_and_its_holder_is_told() -> None:
 def test_when_none_was_closed_nobody_is_said_to_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
     proxy = new(Proxy)
     hold(proxy)
-    monkeypatch.setattr(command, "_close", lambda *_: (0, RowLocked("locked")))
+    monkeypatch.setattr(command, "_revoke", lambda *_: (0, RowLocked("locked")))
     closed = run("close", "proxy", proxy.pk, "--reason", "hangs")
     assert closed.out.endswith("Closed 0 leases.\n")
     assert (closed.err, closed.code) == ("locked\n", 1)
@@ -43,8 +43,8 @@ def test_the_history_keeps_who_did_it_and_why() -> None:
     proxy = new(Proxy)
     hold(proxy, holder="crawler 7")
     run("close", "proxy", proxy.pk, "--reason", "hangs since 3 am")
-    assert "freed" in told(proxy)
-    event = Event.objects.get(what="freed")
+    assert "revoked" in told(proxy)
+    event = Event.objects.get(what="revoked")
     assert (event.reason, event.holder, event.actor) == ("hangs since 3 am", "crawler 7", base.actor())
     assert event.actor.endswith(" (shell)")
 
@@ -93,7 +93,7 @@ class TestAll:
         proxy = new(Proxy)
         hold(proxy)
         asked: list[bool] = []
-        monkeypatch.setattr(command.Command, "ask", lambda self, question, *, yes: asked.append(yes))
+        monkeypatch.setattr(command.Command, "confirm", lambda self, question, *, yes: asked.append(yes))
         run("close", "--all", "--reason", "x")
         assert asked == [False]
 
@@ -149,8 +149,8 @@ def test_many_ids_are_compared_only_a_few_times_each(monkeypatch: pytest.MonkeyP
         rows.filter = lambda **_: rows
         return lambda *_, **__: rows
 
-    monkeypatch.setattr(command, "running", reading(range(100)))
-    monkeypatch.setattr(command, "everything", reading(range(200)))
+    monkeypatch.setattr(command, "leased_rows", reading(range(100)))
+    monkeypatch.setattr(command, "all_resources", reading(range(200)))
     monkeypatch.setattr(Compared, "times", 0)
     free, gone = command._not_held(Proxy, [Compared(pk) for pk in range(300)])
     assert (free, gone) == ([str(pk) for pk in range(100, 200)], [str(pk) for pk in range(200, 300)])
@@ -185,7 +185,7 @@ def test_ctrl_c_says_what_is_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*args: Any, **more: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "_close", interrupt)
+    monkeypatch.setattr(command, "_revoke", interrupt)
     proxy = new(Proxy)
     hold(proxy)
     stopped = run("close", "proxy", proxy.pk, "--reason", "x")

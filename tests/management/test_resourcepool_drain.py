@@ -11,8 +11,8 @@ from resourcepool.resources.state import Status
 from tests.app.models import Device
 from tests.app.rows import columns, hold, new, several
 from tests.eventually import InBackground, eventually
-from tests.history.told import told
-from tests.management.operated import run
+from tests.history.recorded import told
+from tests.management.command_runner import run
 
 pytestmark = pytest.mark.usefixtures("history")
 

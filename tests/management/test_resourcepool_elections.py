@@ -2,9 +2,9 @@
 
 import pytest
 
-from resourcepool.models import Leadership
+from resourcepool.elections.models import Election as ElectionRow
 from tests.app.rows import granted, new
-from tests.management.operated import run
+from tests.management.command_runner import run
 
 pytestmark = pytest.mark.django_db
 
@@ -15,8 +15,8 @@ def test_without_elections_it_says_where_they_come_from() -> None:
 
 
 def test_each_election_is_shown_with_its_leader() -> None:
-    granted(new(Leadership, name="reports"), "web-1")
-    new(Leadership, name="mails")
+    granted(new(ElectionRow, name="reports"), "web-1")
+    new(ElectionRow, name="mails")
     said = run("elections").out
     assert said.splitlines()[0].split() == [
         *("election", "leader", "term", "leading", "for", "runs", "out", "in", "standbys"),

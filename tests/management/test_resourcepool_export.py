@@ -11,14 +11,14 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core.management import call_command
 
-from resourcepool.management import writing
+from resourcepool.management import record_writers
 from resourcepool.management.commands import resourcepool_export as command
 from resourcepool.models import Event, Proxy
 from resourcepool.status.export import records
 from tests.app.models import Device
 from tests.app.rows import columns, hold, new, several
-from tests.history.told import told
-from tests.management.operated import run
+from tests.history.recorded import told
+from tests.management.command_runner import run
 
 pytestmark = pytest.mark.usefixtures("history")
 
@@ -175,8 +175,8 @@ def test_a_file_that_was_not_finished_is_removed(tmp_path: Path, monkeypatch: py
         out.write("half of it")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(writing, "as_csv", interrupt)
-    monkeypatch.setattr(command.writing, "as_csv", interrupt)
+    monkeypatch.setattr(record_writers, "write_csv", interrupt)
+    monkeypatch.setattr(command.record_writers, "write_csv", interrupt)
     new(Proxy)
     stopped = run("export", "--output", tmp_path / "half.csv")
     assert (stopped.err, stopped.code) == ("interrupted; a file that was not finished is removed\n", 130)

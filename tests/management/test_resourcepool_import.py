@@ -18,8 +18,8 @@ from resourcepool.history.recorder import recorder
 from resourcepool.management.commands import resourcepool_import as command
 from resourcepool.models import Event, Proxy
 from resourcepool.proxies import import_plan
-from resourcepool.signals import What
-from tests.management.operated import manage
+from resourcepool.signals import EventKind
+from tests.management.command_runner import manage
 from tests.spawned import ROOT
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +62,7 @@ def test_the_history_says_who_retired_what(run: Run, monkeypatch: pytest.MonkeyP
     run("a.example:80\nb.example:80")
     run("a.example:80", "--sync")
     recorder.flush()
-    (event,) = Event.objects.filter(what=What.DRAINED)
+    (event,) = Event.objects.filter(what=EventKind.DRAINED)
     assert event.actor.startswith("alice@")
 
 
@@ -187,15 +187,15 @@ def test_ctrl_c_during_the_commit_says_that_perhaps_it_was_imported(
 ) -> None:
     Proxy.objects.create(host="b.example", port=80)
     Proxy.objects.create(host="c.example", port=80)
-    brief = import_plan.brief
+    fail_if_locked = import_plan.fail_if_locked
 
     @contextmanager
     def interrupted(using: str) -> Iterator[None]:
-        with brief(using):
+        with fail_if_locked(using):
             yield
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_plan, "brief", interrupted)
+    monkeypatch.setattr(import_plan, "fail_if_locked", interrupted)
     with pytest.raises(CommandError, match="all of it was imported, or nothing; import it again") as refused:
         run(text, "--sync")
     assert refused.value.returncode == 130

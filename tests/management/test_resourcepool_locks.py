@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from resourcepool.history.recorder import recorder
-from resourcepool.models import Event, Mutex, Notification, RWLockPermit, SemaphorePermit, Ticket
-from tests.management.operated import run
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import Event, Notification, RWLockPermit, SemaphorePermit, Ticket
+from tests.management.command_runner import run
 from tests.status.locks.conftest import A, B, C, crowd, later, lock, permits, stands, waits
 
 __all__ = ["crowd"]
@@ -85,27 +86,29 @@ class TestShowing:
 @pytest.mark.usefixtures("crowd", "history")
 class TestFreeing:
     def test_the_next_in_line_gets_it_under_a_new_fence_and_the_history_tells_who_did_it(self) -> None:
-        before: Any = Mutex.objects.get(pk="busy")
-        assert run("locks", "free", "busy", "--kind", "lock", "--reason", "web-1 hangs").out == "1 was freed.\n"
-        row: Any = Mutex.objects.get(pk="busy")
+        before: Any = LockRow.objects.get(pk="busy")
+        assert (
+            run("locks", "revoke", "busy", "--kind", "lock", "--reason", "web-1 hangs").out == "1 was freed.\n"
+        )
+        row: Any = LockRow.objects.get(pk="busy")
         assert (row.holder, row.fence) == (later(B), before.fence + 1)
-        assert Ticket.objects.get(pool="resourcepool.mutex:busy", holder=later(B)).is_waiting is False
+        assert Ticket.objects.get(pool="resourcepool.lock:busy", holder=later(B)).is_waiting is False
         recorder.flush()
-        event = Event.objects.get(pool="resourcepool.mutex", what="freed")
+        event = Event.objects.get(pool="resourcepool.lock", what="revoked")
         assert (event.row, event.fence, event.holder, event.reason) == ("busy", before.fence, A, "web-1 hangs")
         assert event.actor.endswith("(shell)")
 
     def test_all_permits_of_a_name_are_freed_and_no_other_ones(self) -> None:
         permits("semaphore", "busy2", [A])
-        assert run("locks", "free", "busy", "--kind", "semaphore", "--reason", "x").code == 0
+        assert run("locks", "revoke", "busy", "--kind", "semaphore", "--reason", "x").code == 0
         held = SemaphorePermit.objects.held()
         assert set(held.filter(name="busy").values_list("holder", flat=True)) == {later(C)}
         assert held.filter(name="busy2").count() == 1
 
     def test_a_dry_run_changes_nothing(self) -> None:
-        words = ("free", "busy", "--kind", "lock", "--reason", "x", "--dry-run")
+        words = ("revoke", "busy", "--kind", "lock", "--reason", "x", "--dry-run")
         assert run("locks", *words).out == "Would free lock busy.\n"
-        assert Mutex.objects.get(pk="busy").holder == A
+        assert LockRow.objects.get(pk="busy").holder == A
 
     @pytest.mark.parametrize(
         ("words", "said"),
@@ -118,11 +121,11 @@ class TestFreeing:
         ],
     )
     def test_what_cannot_be_done_is_refused(self, words: list[str], said: str) -> None:
-        found = run("locks", "free", *words)
+        found = run("locks", "revoke", *words)
         assert (found.code, said in found.err) == (1, True), found
-        assert Mutex.objects.held().count() == 1
+        assert LockRow.objects.held().count() == 1
 
-    @pytest.mark.parametrize("do", ["list", "show busy", "free busy --reason x"])
+    @pytest.mark.parametrize("do", ["list", "show busy", "revoke busy --reason x"])
     def test_a_kind_that_there_is_not_is_told_which_there_are_as_they_are_typed(self, do: str) -> None:
         found = run("locks", *do.split(), "--kind", "mutex")
         assert "'lock', 'semaphore', 'rwlock'" in found.err
@@ -133,36 +136,36 @@ class TestFreeing:
 class TestFreeingWhatOneHolderHas:
     def test_it_loses_everything_and_others_nothing_and_the_history_tells_of_each(self) -> None:
         lock("elsewhere", "db-2/7/MainThread/0a1b2c3d.5@1")
-        shown = run("locks", "free-holder", "web-1/4711", "--reason", "web-1 is gone").out
+        shown = run("locks", "revoke-holder", "web-1/4711", "--reason", "web-1 is gone").out
         assert "6 permits were freed." in shown
         assert max(map(len, shown.splitlines())) <= 80
-        assert Mutex.objects.get(pk="busy").holder == later(B)
-        assert Mutex.objects.get(pk="elsewhere").holder.startswith("db-2")
+        assert LockRow.objects.get(pk="busy").holder == later(B)
+        assert LockRow.objects.get(pk="elsewhere").holder.startswith("db-2")
         assert not RWLockPermit.objects.held().exists()
         recorder.flush()
-        events = Event.objects.filter(what="freed", reason="web-1 is gone")
+        events = Event.objects.filter(what="revoked", reason="web-1 is gone")
         assert sorted(events.values_list("row", flat=True)) == [
             *("busy", "busy#0", "busy#1", "busy#2"),
             *("catalogue#0", "catalogue#1"),
         ]
 
     def test_a_dry_run_tells_what_it_holds(self) -> None:
-        shown = run("locks", "free-holder", "00c0ffee", "--reason", "x", "--dry-run").out
+        shown = run("locks", "revoke-holder", "00c0ffee", "--reason", "x", "--dry-run").out
         for part in ("lock", "busy", "catalogue", "00c0ffee", "Would take all of this away."):
             assert part in shown
-        assert Mutex.objects.get(pk="busy").holder == A
+        assert LockRow.objects.get(pk="busy").holder == A
 
     def test_where_several_are_meant_it_asks_which(self) -> None:
         lock("elsewhere", "web-1/4712/MainThread/0a1b2c3d.5@1")
-        found = run("locks", "free-holder", "web-1", "--reason", "x")
+        found = run("locks", "revoke-holder", "web-1", "--reason", "x")
         assert (found.code, "web-1 may be any of 00c0ffee, 0a1b2c3d" in found.err) == (1, True)
-        assert Mutex.objects.held().count() == 2
+        assert LockRow.objects.held().count() == 2
 
     @pytest.mark.parametrize("holder", ["web", "web-1/471", "deadbeef", "/", "%", "web-1/4711/x/deadbeef.1@1"])
     def test_nobody_else_is_meant(self, holder: str) -> None:
-        found = run("locks", "free-holder", holder, "--reason", "x")
+        found = run("locks", "revoke-holder", holder, "--reason", "x")
         assert (found.code, "holds anything" in found.err) == (1, True)
-        assert Mutex.objects.get(pk="busy").holder == A
+        assert LockRow.objects.get(pk="busy").holder == A
 
 
 @pytest.mark.usefixtures("crowd", "history")
@@ -280,7 +283,7 @@ class TestRemovingABarrier:
 
     def test_freeing_says_how_it_is_removed(self) -> None:
         stands("import done", A)
-        assert "resourcepool_locks remove" in run("locks", "free", "import done", "--reason", "x").err
+        assert "resourcepool_locks remove" in run("locks", "revoke", "import done", "--reason", "x").err
 
 
 def test_a_condition_tells_who_was_notified() -> None:

@@ -11,8 +11,8 @@ from resourcepool.operations import OPERATIONS
 from resourcepool.operations.operation import Operation
 from resourcepool.resources.state import Status
 from tests.app.rows import change, columns, hold, new, several
-from tests.history.told import told
-from tests.management.operated import run
+from tests.history.recorded import told
+from tests.management.command_runner import run
 
 pytestmark = pytest.mark.usefixtures("history")
 
@@ -32,10 +32,10 @@ def test_what_is_done_is_what_the_admin_does() -> None:
     assert {columns(row)["status"] for row in (free, held)} == {Status.QUARANTINED}
     run("operate", "reserve", "proxy", free.pk, "--name", "Ann", "--reason", "her test")
     assert columns(free)["reason"] == "Ann: her test"
-    run("operate", "free", "proxy", held.pk, "--reason", "hangs")
+    run("operate", "revoke", "proxy", held.pk, "--reason", "hangs")
     assert columns(held)["holder"] == ""
-    assert told(held)[-1] == "freed"
-    assert Event.objects.get(what="freed").actor == base.actor()
+    assert told(held)[-1] == "revoked"
+    assert Event.objects.get(what="revoked").actor == base.actor()
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -79,9 +79,9 @@ def test_what_has_changed_meanwhile_is_said_to_be_skipped(
 def test_nothing_to_do_is_said_also_by_an_operation_that_has_no_words_of_its_own_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    reboot = replace(OPERATIONS["free"], name="reboot", otherwise=Operation.otherwise)
-    monkeypatch.setitem(OPERATIONS, "free", reboot)
-    assert "nothing to do: 1 skipped." in run("operate", "free", "proxy", new(Proxy).pk, "--reason", "x").err
+    reboot = replace(OPERATIONS["revoke"], name="reboot", skipped_message=Operation.skipped_message)
+    monkeypatch.setitem(OPERATIONS, "revoke", reboot)
+    assert "nothing to do: 1 skipped." in run("operate", "revoke", "proxy", new(Proxy).pk, "--reason", "x").err
 
 
 def test_by_tag_only_what_is_in_service_is_drained() -> None:
@@ -95,18 +95,18 @@ def test_by_tag_only_what_is_in_service_is_drained() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["free", "proxy", "--reason", "x"], "say which resources"),
-        (["free", "proxy", "{pk}"], "--reason='' is not allowed"),
+        (["revoke", "proxy", "--reason", "x"], "say which resources"),
+        (["revoke", "proxy", "{pk}"], "--reason='' is not allowed"),
         (["quarantine", "proxy", "{pk}", "--reason", "x"], "--for: it is needed; write 90s, 15m, 2h or 7d"),
         (["quarantine", "proxy", "--tag", "ue", "--reason", "x", "--for", "2h"], "there is no such resource"),
         (["quarantine", "proxy", "{pk}", "--reason", "x", "--for", "99d"], "--for="),
-        (["free", "proxy", "{pk}", "--reason", "x", "--for", "2h"], "--for does not go together with free"),
+        (["revoke", "proxy", "{pk}", "--reason", "x", "--for", "2h"], "--for does not go together with revoke"),
         (["reserve", "proxy", "{pk}", "--reason", "x" * 199, "--name", "Ann"], "reason="),
         (["check", "proxy", "{pk}"], "check cannot be done to resourcepool.Proxy"),
         (["explode", "proxy", "{pk}"], "invalid choice: 'explode'"),
-        (["free", "nope", "{pk}", "--reason", "x"], "pool='nope' is not allowed"),
-        (["free", "proxy", "987654", "--reason", "x"], "no resourcepool.Proxy has it"),
-        (["free", "proxy", "{pk}", "--reason", "x"], "nothing to do: 1 skipped: no longer held"),
+        (["revoke", "nope", "{pk}", "--reason", "x"], "pool='nope' is not allowed"),
+        (["revoke", "proxy", "987654", "--reason", "x"], "no resourcepool.Proxy has it"),
+        (["revoke", "proxy", "{pk}", "--reason", "x"], "nothing to do: 1 skipped: no longer held"),
     ],
 )
 def test_bad_input_is_refused_and_changes_nothing(words: list[str], said: str) -> None:

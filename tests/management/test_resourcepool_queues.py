@@ -6,18 +6,18 @@ import re
 import pytest
 
 from resourcepool.management import queues_report as report
-from resourcepool.management.layout import console, rendered
-from resourcepool.models import Move, Queue, Server, TaskType
-from resourcepool.queues import changing
+from resourcepool.management.layout import console, render_text
+from resourcepool.models import Move, Queue, QueueGroup, Server
+from resourcepool.queues import administration
 from resourcepool.queues.ids import queue_ids
-from resourcepool.status.queues.moves import Moved
+from resourcepool.status.queues.moves import MoveRecord
 from tests.management.queues import planned, queues, server
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
 
 class TestPlan:
-    def test_lists_what_would_move_and_why_and_changes_nothing(self, orders: TaskType) -> None:
+    def test_lists_what_would_move_and_why_and_changes_nothing(self, orders: QueueGroup) -> None:
         a, b = server(orders), server(orders, "B")
         planned(orders)
         before = list(Queue.objects.values())
@@ -33,20 +33,20 @@ class TestPlan:
         assert list(Queue.objects.values()) == before
         assert Move.objects.count() == 8
 
-    def test_one_of_two_with_the_same_name(self, orders: TaskType) -> None:
+    def test_one_of_two_with_the_same_name(self, orders: QueueGroup) -> None:
         server(orders)
         second = server(orders)
         planned(orders)
         assert "Would move 4 of 8" in queues("plan", "orders", "--without", f"A #{second.pk}").out
         assert "Would move 8 of 8" in queues("plan", "orders", "--without", "A").out
 
-    def test_labels_of_who_would_join(self, orders: TaskType) -> None:
-        changing.add_queues("orders", ["eu"], labels={"zone": "eu"})
+    def test_labels_of_who_would_join(self, orders: QueueGroup) -> None:
+        administration.add_queues("orders", ["eu"], labels={"zone": "eu"})
         assert "Would move 8 of 9" in queues("plan", "orders", "--with", "C").out
         assert "Would move 9 of 9" in queues("plan", "orders", "--with", "C", "--labels", "zone=eu").out
 
-    def test_names_what_nobody_would_have_and_why(self, orders: TaskType) -> None:
-        changing.add_queues("orders", ["eu-0", "eu-1"], labels={"zone": "eu"})
+    def test_names_what_nobody_would_have_and_why(self, orders: QueueGroup) -> None:
+        administration.add_queues("orders", ["eu-0", "eu-1"], labels={"zone": "eu"})
         a = server(orders)
         planned(orders)
         told = "nobody would have 2 queues: eu-0..1: no living server has zone=eu\n"
@@ -54,7 +54,7 @@ class TestPlan:
         told = "nobody would have 10 queues: 0, 1, 2, 3, 4, ...: no server is up\n"
         assert told in queues("plan", "orders", "--without", str(a)).out
 
-    def test_a_server_that_leaves_and_one_of_its_name_that_comes(self, orders: TaskType) -> None:
+    def test_a_server_that_leaves_and_one_of_its_name_that_comes(self, orders: QueueGroup) -> None:
         server(orders)
         planned(orders)
         shown = queues("plan", "orders", "--without", "A", "--with", "A").out
@@ -62,10 +62,10 @@ class TestPlan:
         refused = queues("plan", "orders", "--without", "C", "--with", "C")
         assert "server='C' is not allowed: it must be one of A" in refused.err
 
-    def test_a_removal_and_a_drain_may_be_tried_first(self, orders: TaskType) -> None:
+    def test_a_removal_and_a_drain_may_be_tried_first(self, orders: QueueGroup) -> None:
         a, b = server(orders), server(orders, "B")
         planned(orders)
-        before = [list(model.objects.order_by("pk").values()) for model in (TaskType, Queue, Server, Move)]
+        before = [list(model.objects.order_by("pk").values()) for model in (QueueGroup, Queue, Server, Move)]
         shown = queues("drain", "orders", "A", "--dry-run").out
         assert f"A #{a.pk} is draining" in shown
         assert re.search(rf"B #{b.pk} +4 +8\n", shown)
@@ -74,15 +74,15 @@ class TestPlan:
         assert re.search(rf"A #{a.pk} +4 +3\n", shown)
         assert "Nothing was changed." in shown
         assert "no such queue" in queues("remove", "orders", "99", "--dry-run").err
-        after = [list(model.objects.order_by("pk").values()) for model in (TaskType, Queue, Server, Move)]
+        after = [list(model.objects.order_by("pk").values()) for model in (QueueGroup, Queue, Server, Move)]
         assert after == before
 
-    def test_when_nothing_would(self, orders: TaskType) -> None:
+    def test_when_nothing_would(self, orders: QueueGroup) -> None:
         server(orders)
         planned(orders)
         assert queues("plan", "orders").out.endswith("Would move 0 of 8 queues. Nothing was changed.\n")
 
-    def test_as_json(self, orders: TaskType) -> None:
+    def test_as_json(self, orders: QueueGroup) -> None:
         server(orders)
         planned(orders)
         found = queues("plan", "orders", "--with", "C", "--json", "--limit", 2).json
@@ -92,7 +92,7 @@ class TestPlan:
 
 
 class TestChanges:
-    def test_give_queues_a_parameter_and_labels(self, orders: TaskType) -> None:
+    def test_give_queues_a_parameter_and_labels(self, orders: QueueGroup) -> None:
         said = queues("change", "orders", "0..1", "--parameter", "p", "--label", "zone=eu").out
         assert said == "Changed 2 queues.\n"
         found = Queue.objects.order_by("pk").values_list("parameter", "labels")
@@ -101,12 +101,12 @@ class TestChanges:
         assert list(found[:1]) == [("p", {})]
         assert "with --parameter, --label or --no-label" in queues("change", "orders", "0").err
 
-    def test_a_new_task_type_with_its_queues_and_settings(self) -> None:
-        about = ["--heartbeat", "2s", "--judge-dead", "20", "--drain-within", "2m", "--reload", "0.5"]
+    def test_a_new_queue_group_with_its_queues_and_settings(self) -> None:
+        about = ["--heartbeat", "2s", "--judge-dead", "20", "--grace", "2m", "--reload", "0.5"]
         assert queues("add", "mails", "0..3", "x", "--new", *about, "--strategy", "round_robin").code == 0
-        made = TaskType.objects.get()
+        made = QueueGroup.objects.get()
         assert (made.heartbeat_every, made.judge_dead_after, made.reload_every) == (2, 20, 0.5)
-        assert (made.drain_within, made.strategy) == (120, "round_robin")
+        assert (made.handover_timeout, made.strategy) == (120, "round_robin")
         assert list(Queue.objects.values_list("queue_id", flat=True).order_by("pk")) == [
             "0",
             "1",
@@ -115,18 +115,18 @@ class TestChanges:
             "x",
         ]
 
-    def test_queues_with_a_parameter_and_labels_whether_the_task_type_is_new_or_not(self) -> None:
+    def test_queues_with_a_parameter_and_labels_whether_the_queue_group_is_new_or_not(self) -> None:
         about = ["--parameter", "p", "--label", "zone=eu", "--label", "disk=ssd"]
         assert queues("add", "mails", "1", "--new", *about).out == "Added 1 queue.\n"
         assert queues("add", "mails", "2..3", *about).out == "Added 2 queues.\n"
         for queue in Queue.objects.all():
             assert (queue.parameter, queue.labels) == ("p", {"zone": "eu", "disk": "ssd"})
 
-    def test_queues_leave_at_once_if_nobody_has_them(self, orders: TaskType) -> None:
+    def test_queues_leave_at_once_if_nobody_has_them(self, orders: QueueGroup) -> None:
         assert queues("remove", "orders", "0..2").code == 0
         assert Queue.objects.count() == 5
 
-    def test_pins(self, orders: TaskType) -> None:
+    def test_pins(self, orders: QueueGroup) -> None:
         server(orders)
         b = server(orders, "B")
         planned(orders)
@@ -135,13 +135,13 @@ class TestChanges:
         assert queues("unpin", "orders", "0", "1").out == "Unpinned 2 queues.\n"
         assert not Queue.objects.exclude(pin="").exists()
 
-    def test_pins_to_a_server_that_is_not_there_now(self, orders: TaskType) -> None:
+    def test_pins_to_a_server_that_is_not_there_now(self, orders: QueueGroup) -> None:
         server(orders)
         server(orders, "B")
         said = "Pinned 1 queue. No server is called nosuch now (there are: A, B).\n"
         assert queues("pin", "orders", "0", "--to", "nosuch").out == said
 
-    def test_refuses_to_pin_to_one_run_whether_it_is_there_or_not(self, orders: TaskType) -> None:
+    def test_refuses_to_pin_to_one_run_whether_it_is_there_or_not(self, orders: QueueGroup) -> None:
         a = server(orders)
         for run in (str(a), "A #999999", "nosuch #3"):
             refused = queues("pin", "orders", "0", "--to", run)
@@ -150,7 +150,7 @@ class TestChanges:
         server(orders, "odd #3")
         assert queues("pin", "orders", "0", "--to", "odd #3").out == "Pinned 1 queue.\n"
 
-    def test_a_drain_tried_out_says_what_would_stay_and_why(self, orders: TaskType) -> None:
+    def test_a_drain_tried_out_says_what_would_stay_and_why(self, orders: QueueGroup) -> None:
         server(orders)
         planned(orders)
         said = queues("drain", "orders", "A", "--dry-run")
@@ -161,7 +161,7 @@ class TestChanges:
         server(orders, "B")
         assert "would stay" not in queues("drain", "orders", "A", "--dry-run").out
 
-    def test_drains_and_back(self, orders: TaskType) -> None:
+    def test_drains_and_back(self, orders: QueueGroup) -> None:
         a = server(orders)
         planned(orders)
         server(orders, "B")
@@ -170,38 +170,38 @@ class TestChanges:
         assert queues("undrain", "orders", f"A #{a.pk}", "--json").json == {"servers": [f"A #{a.pk}"]}
         assert Queue.objects.filter(req_server=None).count() == 4
 
-    def test_a_drain_that_leaves_queues_where_they_are_says_so(self, orders: TaskType) -> None:
+    def test_a_drain_that_leaves_queues_where_they_are_says_so(self, orders: QueueGroup) -> None:
         a = server(orders)
         planned(orders)
         stay = f"8 queues stay with servers that are draining, such as queue 0 with A #{a.pk}: no other server is up."
         assert queues("drain", "orders", "A").out.startswith(f"Drains: A #{a.pk}.\n{stay}")
         told = queues("drain", "orders", "A", "--json").json
         assert told["servers"] == [f"A #{a.pk}"]
-        assert [text.startswith(stay) for text in told["but"]] == [True]
+        assert [text.startswith(stay) for text in told["warnings"]] == [True]
         assert stay in queues("show", "orders").out
 
-    def test_that_had_nothing_to_end_say_so(self, orders: TaskType) -> None:
+    def test_that_had_nothing_to_end_say_so(self, orders: QueueGroup) -> None:
         a = server(orders)
         assert queues("unpin", "orders", "0").out == "None of them was pinned.\n"
         assert queues("undrain", "orders", "A").out == f"None of them was draining: A #{a.pk}.\n"
         assert queues("resume", "orders").out == "orders was not paused.\n"
 
-    def test_the_operator_is_named(self, orders: TaskType) -> None:
+    def test_the_operator_is_named(self, orders: QueueGroup) -> None:
         queues("pause", "orders")
-        assert "(shell)" in TaskType.objects.get().assigned_by
+        assert "(shell)" in QueueGroup.objects.get().assigned_by
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["show", "mails"], "task_type='mails' is not allowed: it must be one of orders; "),
-        (["plan", "mails"], "task_type='mails' is not allowed: it must be one of orders; "),
-        (["add", "mails", "1"], "task_type='mails' is not allowed: it must be one of orders; "),
-        (["drain", "mails", "A"], "task_type='mails' is not allowed: it must be one of orders; "),
-        (["pause", "mails"], "task_type='mails' is not allowed: it must be one of orders; "),
+        (["show", "mails"], "queue_group='mails' is not allowed: it must be one of orders; "),
+        (["plan", "mails"], "queue_group='mails' is not allowed: it must be one of orders; "),
+        (["add", "mails", "1"], "queue_group='mails' is not allowed: it must be one of orders; "),
+        (["drain", "mails", "A"], "queue_group='mails' is not allowed: it must be one of orders; "),
+        (["pause", "mails"], "queue_group='mails' is not allowed: it must be one of orders; "),
         (
             ["add", "orders", "x", "--new"],
-            "task_type='orders' is not allowed: there is one of this name already",
+            "queue_group='orders' is not allowed: there is one of this name already",
         ),
         (["add", "orders", "3"], "queue=['3'] is not allowed: orders has it already"),
         (["add", "orders", "a", "a"], "queue=['a'] is not allowed: each queue once"),
@@ -218,8 +218,8 @@ class TestChanges:
             "--judge-dead=7.0 is not allowed: At least two heartbeats (8 s): one may be late.",
         ),
         (
-            ["add", "mails", "a", "--new", "--drain-within", "1s"],
-            "--drain-within=1.0 is not allowed: At least as long as until a server is judged dead (6 s).",
+            ["add", "mails", "a", "--new", "--grace", "1s"],
+            "--grace=1.0 is not allowed: At least as long as until a server is judged dead (6 s).",
         ),
         (["add", "mails", "a", "--new", "--heartbeat", "soon"], "'soon' is no span of time"),
         (["add", "mails", "a", "--new", "--label", "x"], "KEY=VALUE"),
@@ -244,16 +244,18 @@ class TestChanges:
         (["show", "--watch", "0"], "--watch=0.0 is not allowed"),
     ],
 )
-def test_bad_input_is_one_sentence_and_changes_nothing(orders: TaskType, words: list[str], said: str) -> None:
+def test_bad_input_is_one_sentence_and_changes_nothing(orders: QueueGroup, words: list[str], said: str) -> None:
     server(orders)
     planned(orders)
-    before = [list(model.objects.order_by("pk").values()) for model in (TaskType, Queue, Server, Move)]
+    before = [list(model.objects.order_by("pk").values()) for model in (QueueGroup, Queue, Server, Move)]
     refused = queues(*words)
     assert said in refused.err
     assert refused.err.count("\n") == 1
     assert refused.out == ""
     assert refused.code == 1
-    assert [list(model.objects.order_by("pk").values()) for model in (TaskType, Queue, Server, Move)] == before
+    assert [
+        list(model.objects.order_by("pk").values()) for model in (QueueGroup, Queue, Server, Move)
+    ] == before
 
 
 @pytest.mark.parametrize(
@@ -279,10 +281,10 @@ def test_queues_that_follow_each_other_are_shown_as_they_may_be_typed(
 
 def test_no_queue_is_left_out_of_a_long_list_of_moves() -> None:
     moved = [
-        Moved("orders", 1, str(number), Move.What.ASSIGNED, "", "A #1", 1, "nobody had it", 3.0)
+        MoveRecord("orders", 1, str(number), Move.Action.ASSIGNED, "", "A #1", 1, "nobody had it", 3.0)
         for number in range(0, 400, 2)
     ]
-    lines = rendered(console(io.StringIO()), [report.moves_as_text(moved, 100)]).split("\n")[1:]
+    lines = render_text(console(io.StringIO()), [report.moves_as_text(moved, 100)]).split("\n")[1:]
     assert len(lines) > 5
     shown = " ".join(lines).replace(",", " ").split()
     assert set(shown) >= {str(number) for number in range(0, 400, 2)}

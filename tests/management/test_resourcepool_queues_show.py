@@ -5,9 +5,9 @@ import re
 import pytest
 
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.management import watching
-from resourcepool.models import Move, Queue, Server, TaskType
-from resourcepool.queues import changing
+from resourcepool.management import watch_mode
+from resourcepool.models import Move, Queue, QueueGroup, Server
+from resourcepool.queues import administration
 from tests.committed import Statement
 from tests.management.queues import HOSTILE, planned, queues, server
 
@@ -16,20 +16,20 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 class TestShow:
     def test_says_what_to_type_when_there_is_nothing(self) -> None:
-        said = "No task type yet; `manage.py resourcepool_queues add <task type> <queue> .. --new` makes one.\n"
+        said = "No queue group yet; `manage.py resourcepool_queues add <queue group> <queue> .. --new` makes one.\n"
         assert queues().out == queues("show").out == said
 
-    def test_has_a_line_for_each_task_type(self, orders: TaskType) -> None:
-        changing.create("mails", ["x"])
+    def test_has_a_line_for_each_queue_group(self, orders: QueueGroup) -> None:
+        administration.create("mails", ["x"])
         server(orders)
         planned(orders)
         head, mails, line = queues().out.splitlines()
-        names = "task type, queues, servers, asked for, without a server, generation, last change"
+        names = "queue group, queues, servers, asked for, without a server, generation, last change"
         assert re.split("  +", head) == names.split(", ")
         assert mails.split() == ["mails", "1", "0", "0", "1", "0", "never"]
         assert line.split()[:6] == ["orders", "8", "1", "0", "0", "1"]
 
-    def test_maps_servers_and_queues_and_tells_the_moves_and_why(self, orders: TaskType) -> None:
+    def test_maps_servers_and_queues_and_tells_the_moves_and_why(self, orders: QueueGroup) -> None:
         a = server(orders)
         planned(orders)
         b = server(orders, "B", labels={"zone": "eu"}, limit=3, weight=2)
@@ -43,7 +43,7 @@ class TestShow:
         assert len(steps) == 1
         assert steps[0][4] == "5..7"
 
-    def test_tells_who_died_and_what_is_wrong(self, orders: TaskType) -> None:
+    def test_tells_who_died_and_what_is_wrong(self, orders: QueueGroup) -> None:
         dead = server(orders)
         planned(orders)
         Server.objects.filter(pk=dead.pk).update(busy_before=DbLater(-60))
@@ -51,23 +51,23 @@ class TestShow:
         assert re.search(rf"^A #{dead.pk} +dead +8 ", shown, re.MULTILINE)
         assert "Problems:\n  queues: orders: nobody works on its 8 queues" in shown
 
-    def test_shows_that_it_is_paused(self, orders: TaskType) -> None:
+    def test_shows_that_it_is_paused(self, orders: QueueGroup) -> None:
         assert queues("pause", "orders").out.startswith("Paused: ")
         assert "PAUSED" in queues("show", "orders").out
         assert queues("resume", "orders").out.startswith("Resumed: ")
         assert "PAUSED" not in queues("show", "orders").out
 
-    def test_as_json(self, orders: TaskType) -> None:
+    def test_as_json(self, orders: QueueGroup) -> None:
         server(orders)
         planned(orders)
         found = queues("show", "orders", "--json", "--limit", 3).json
-        assert found.keys() == {"task_types", "queues", "moves", "alarms"}
-        assert [one["queues"] for one in found["task_types"][0]["servers"]] == [8]
+        assert found.keys() == {"queue_groups", "queues", "moves", "alarms"}
+        assert [one["queues"] for one in found["queue_groups"][0]["servers"]] == [8]
         assert len(found["queues"]) == 8
         assert [one["queue_id"] for one in found["moves"]] == ["7", "6", "5"]
-        assert queues("show", "--json").json.keys() == {"task_types", "alarms"}
+        assert queues("show", "--json").json.keys() == {"queue_groups", "alarms"}
 
-    def test_watches_until_ctrl_c(self, orders: TaskType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_watches_until_ctrl_c(self, orders: QueueGroup, monkeypatch: pytest.MonkeyPatch) -> None:
         class Pause:
             looks = 0
 
@@ -77,16 +77,16 @@ class TestShow:
                 if Pause.looks == 2:
                     raise KeyboardInterrupt
 
-        monkeypatch.setattr(watching, "pause", Pause().wait)
+        monkeypatch.setattr(watch_mode, "interruptible_sleep", Pause().wait)
         shown = queues("show", "orders", "--watch", 3)
         assert shown.out.count("orders: sticky") == 2
         assert shown.code == 0
 
     def test_what_others_wrote_does_not_speak_to_the_terminal(self) -> None:
-        made = TaskType.objects.create(name=HOSTILE, assigned_by=HOSTILE, assigned_at=DbNow())
+        made = QueueGroup.objects.create(name=HOSTILE, assigned_by=HOSTILE, assigned_at=DbNow())
         server(made, HOSTILE, labels={HOSTILE: HOSTILE}, holder=HOSTILE)
-        Queue.objects.create(task_type=made, queue_id=HOSTILE, parameter=HOSTILE, labels={HOSTILE: HOSTILE})
-        moved = {"task_type": HOSTILE, "queue_id": HOSTILE, "from_server": HOSTILE, "to_server": HOSTILE}
+        Queue.objects.create(queue_group=made, queue_id=HOSTILE, parameter=HOSTILE, labels={HOSTILE: HOSTILE})
+        moved = {"queue_group": HOSTILE, "queue_id": HOSTILE, "from_server": HOSTILE, "to_server": HOSTILE}
         Move.objects.create(
             **moved, reason=HOSTILE, generation=1, queue_pk=1, what="assigned", fence=1, at=DbNow()
         )
@@ -95,13 +95,15 @@ class TestShow:
         assert "red" in said
         assert said.replace("\n", "").isprintable()
 
-    def test_asks_as_often_however_many_there_are(self, orders: TaskType, statements: list[Statement]) -> None:
+    def test_asks_as_often_however_many_there_are(
+        self, orders: QueueGroup, statements: list[Statement]
+    ) -> None:
         server(orders)
         planned(orders)
         statements.clear()
         queues("show", "orders")
         few = len(statements)
-        changing.add_queues("orders", [f"more-{number}" for number in range(500)])
+        administration.add_queues("orders", [f"more-{number}" for number in range(500)])
         for number in range(20):
             server(orders, f"B{number}")
         planned(orders)
@@ -111,12 +113,12 @@ class TestShow:
 
 
 class TestShowingQueues:
-    def test_tells_all_of_each_and_its_moves(self, orders: TaskType) -> None:
+    def test_tells_all_of_each_and_its_moves(self, orders: QueueGroup) -> None:
         a = server(orders)
         planned(orders)
         b = server(orders, "B")
         planned(orders)
-        changing.pin("orders", ["7"], "B")
+        administration.pin("orders", ["7"], "B")
         shown = queues("show", "orders", "7").out
         assert re.search(
             rf"orders 7\n  server: A #{a.pk}, for \d+ s\n  asked for by: B #{b.pk}, for \d+ s\n", shown
@@ -128,34 +130,34 @@ class TestShowingQueues:
             == 2
         )
 
-    def test_tells_why_nobody_has_one(self, orders: TaskType) -> None:
+    def test_tells_why_nobody_has_one(self, orders: QueueGroup) -> None:
         assert "  why nobody: no server is up\n" in queues("show", "orders", "7").out
         server(orders)
-        changing.add_queues("orders", ["x"], labels={"zone": "mars"})
+        administration.add_queues("orders", ["x"], labels={"zone": "mars"})
         shown = queues("show", "orders", "x")
         assert re.search(
             r"  server: nobody, for \d+ s\n  why nobody: no living server has zone=mars\n", shown.out
         )
 
-    def test_of_a_dead_server(self, orders: TaskType) -> None:
+    def test_of_a_dead_server(self, orders: QueueGroup) -> None:
         dead = server(orders)
         planned(orders)
         Server.objects.filter(pk=dead.pk).update(busy_before=DbLater(-60))
         shown = queues("show", "orders", "0..1").out
         assert shown.count(f"  server: A #{dead.pk} (dead), for ") == 2
 
-    def test_as_json(self, orders: TaskType) -> None:
+    def test_as_json(self, orders: QueueGroup) -> None:
         planned(orders)
         found = queues("show", "orders", "3..4", "--json").json
         assert [one["queue_id"] for one in found["queues"]] == ["3", "4"]
         assert found["queues"][0]["why_unowned"] == "no server is up"
 
     def test_without_a_parameter(self) -> None:
-        changing.create("mails", ["x"], parameter="a secret, against all advice")
+        administration.create("mails", ["x"], parameter="a secret, against all advice")
         assert "secret" not in queues("show", "mails", "x").out
 
     def test_a_map_that_is_cut_says_how_to_see_the_rest(self) -> None:
-        made = changing.create("mails", [str(number) for number in range(0, 60, 2)])
+        made = administration.create("mails", [str(number) for number in range(0, 60, 2)])
         server(made)
         planned(made)
         assert ", 38, and 10 more (--limit 30)" in queues("show", "mails").out

@@ -49,7 +49,7 @@ def test_no_failure_of_the_database_ends_the_service(monkeypatch: pytest.MonkeyP
         return "done"
 
     monkeypatch.setattr(command, "JOBS", (("sweep", job),))
-    monkeypatch.setattr(command, "pause", no_pause)
+    monkeypatch.setattr(command, "interruptible_sleep", no_pause)
     out, err = sweep(every=60)
     assert out == "sweep: done\nstopped\n"
     assert err.splitlines() == ["gone away", "access denied"], "Ctrl-C is the way to end it"

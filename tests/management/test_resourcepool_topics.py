@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from resourcepool.models import Timer, Topic
-from tests.management.operated import run
+from tests.management.command_runner import run
 
 pytestmark = pytest.mark.django_db
 TOPIC = "order.timeout"
@@ -47,7 +47,7 @@ def test_each_topic_is_shown_and_why_nothing_fires(topic: Topic) -> None:
     assert run("topics", "show", TOPIC).out == ran.out
     assert run("why", TOPIC).out == ran.out
     (one,) = run("topics", "show", "--json").json["topics"]
-    assert (one["pending"], one["dead"], one["late"], one["because"][:12]) == (2, 1, 0.0, "no live node")
+    assert (one["pending"], one["dead"], one["late"], one["explanation"][:12]) == (2, 1, 0.0, "no live node")
     assert "s3cret" not in run("topics", "--json").all + run("why", TOPIC, "--json").all
 
 

@@ -5,15 +5,17 @@ import shlex
 import pytest
 
 from resourcepool.dialect import DbLater
+from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.locks import Channel
-from resourcepool.models import Event, Leadership, Mutex, Proxy
-from resourcepool.queues.changing import create
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import Event, Proxy
+from resourcepool.queues.administration import create
 from resourcepool.resources.state import Status
 from tests.app.models import Device
 from tests.app.rows import hold, new
-from tests.history.told import told
-from tests.management.operated import run
-from tests.waiting.waiters import ticket
+from tests.history.recorded import told
+from tests.management.command_runner import run
+from tests.waiting.threads import ticket
 
 pytestmark = pytest.mark.usefixtures("history")
 
@@ -58,7 +60,7 @@ class TestAResource:
         run("close", "proxy", proxy.pk, "--reason", "hangs")
         told(proxy)
         ends = run("why", proxy.pk, "--json").json["endings"]
-        assert [end["what"] for end in ends] == ["freed", *["released"] * 4]
+        assert [end["what"] for end in ends] == ["revoked", *["released"] * 4]
         assert (ends[0]["reason"], ends[0]["holder"]) == ("hangs", "crawler 8")
         assert "hangs" in run("why", proxy.pk).out
 
@@ -107,7 +109,7 @@ class TestAHolder:
             hold(proxy, holder=f"crawler3/77/Thread-{number}/0123abcd.{number}")
         hold(new(Proxy), holder="crawler3/777/MainThread/4567abcd.1")
         ticket(Device, holder="crawler3/77/MainThread/0123abcd.9")
-        mutex = Mutex.objects.create(name="nightly")
+        mutex = LockRow.objects.create(name="nightly")
         hold(mutex, holder="crawler3/77/MainThread/0123abcd.8@8")
         said = run("why", "crawler3/77")
         assert (said.code, said.out.partition("\n")[0]) == (0, "crawler3/77")
@@ -164,7 +166,7 @@ class TestWhoIsMeant:
 
     def test_nobody(self) -> None:
         refused = run("why", "no\x1bone")
-        places = "stream, dispenser, topic, channel, election, task type or lock"
+        places = "stream, dispenser, topic, channel, election, queue group or lock"
         kinds = f"resource, running lease, place in line, {places}"
         assert refused.err == f"no {kinds} is called 'no?one'\n"
         assert refused.code == 1
@@ -174,7 +176,7 @@ class TestWhoIsMeant:
 
 class TestOtherNames:
     def test_of_an_election_it_says_who_leads(self) -> None:
-        hold(Leadership.objects.create(name="reports"), holder="web-1/77/MainThread/a.1")
+        hold(ElectionRow.objects.create(name="reports"), holder="web-1/77/MainThread/a.1")
         for words in (["reports"], ["election", "reports"]):
             assert "web-1/77/MainThread/a.1" in run("why", *words).out
         assert run("why", "election", "report").err == "no election is called report\n"
@@ -187,14 +189,14 @@ class TestOtherNames:
     def test_all_that_has_a_name_is_shown(self) -> None:
         create("orders", ["0", "1"])
         assert run("why", "orders", "--json").json["queues"] == 2
-        hold(Mutex.objects.create(name="orders"), holder="web-1/77/MainThread/a.1")
+        hold(LockRow.objects.create(name="orders"), holder="web-1/77/MainThread/a.1")
         Channel("orders").publish(1)
         said = run("why", "orders").out
         assert "lock orders" in said
         assert "published/min" in said
         assert "All of it: manage.py resourcepool_queues show orders" in said
         found = run("why", "orders", "--json").json
-        assert (found["channel"]["last"], found["task_type"]["queues"]) == (1, 2)
+        assert (found["channel"]["last"], found["queue_group"]["queues"]) == (1, 2)
         assert [one["kind"] for one in found["locks"]] == ["lock"]
 
     def test_the_name_of_a_pool_leads_to_its_command(self) -> None:
@@ -207,7 +209,7 @@ def test_hostile_text_reaches_no_terminal() -> None:
     proxy = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE, reason="\x1b[2Jgone")
     Event.objects.create(
         at=DbLater(-5),
-        what="freed",
+        what="revoked",
         pool="resourcepool.proxy",
         row=str(proxy.pk),
         reason="\x1b[31m",

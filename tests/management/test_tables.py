@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from resourcepool.management.layout import console, rendered
-from resourcepool.management.queues_report import MOVES, SERVERS, TASK_TYPES
-from resourcepool.management.status_report import HOLDINGS
+from resourcepool.management.layout import console, render_text
+from resourcepool.management.queues_report import MOVES, QUEUE_GROUPS, SERVERS
+from resourcepool.management.status_report import LEASE_COLUMNS
 from resourcepool.management.tables import Column, counts, table
 from resourcepool.management.work_report import DISPENSERS, STREAMS, TOPICS, WORK
 from tests.management.test_base import Terminal
@@ -17,7 +17,7 @@ from tests.management.test_base import Terminal
 def shown(*rows: tuple[object, object], out: Any = None, **how: Any) -> list[str]:
     """The lines of a table of two columns."""
     columns = [Column("id", lambda row: row[0], **how), Column("name", lambda row: row[1])]
-    return rendered(console(out or io.StringIO()), [table(rows, columns)]).split("\n")
+    return render_text(console(out or io.StringIO()), [table(rows, columns)]).split("\n")
 
 
 def test_columns_stand_below_each_other_and_numbers_end_flush() -> None:
@@ -42,7 +42,7 @@ def test_a_pipe_gets_whole_cells_and_a_terminal_all_of_them_in_its_width(
     monkeypatch.setenv("FORCE_COLOR", "1")
     long = "".join(chr(ord("a") + number % 26) for number in range(500))
     assert shown((1, long))[1] == f"1   {long}"
-    lines = rendered(console(Terminal(), no_color=True), [table([(1, long)], NAMED)]).split("\n")
+    lines = render_text(console(Terminal(), no_color=True), [table([(1, long)], NAMED)]).split("\n")
     assert max(map(len, lines)) == 40
     assert "".join(line[3:] for line in lines[1:]).replace(" ", "").removeprefix("1") == long
 
@@ -51,8 +51,8 @@ def test_a_terminal_shows_colours_unless_it_is_told_not_to(monkeypatch: pytest.M
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b" in shown((1, 2), out=Terminal())[0]
-    assert "\x1b" not in rendered(console(Terminal(), no_color=True), [table([(1, 2)], NAMED)])
-    assert "\x1b" in rendered(console(io.StringIO(), force_color=True), [table([(1, 2)], NAMED)])
+    assert "\x1b" not in render_text(console(Terminal(), no_color=True), [table([(1, 2)], NAMED)])
+    assert "\x1b" in render_text(console(io.StringIO(), force_color=True), [table([(1, 2)], NAMED)])
 
 
 NAMED = [Column("id", lambda row: row[0]), Column("name", lambda row: row[1])]
@@ -78,7 +78,7 @@ def on_terminal(
 ) -> list[str]:
     """The lines of a table on a terminal so many characters wide."""
     monkeypatch.setenv("COLUMNS", str(width))
-    lines = rendered(console(Terminal(), no_color=True), [table(rows, columns)]).split("\n")
+    lines = render_text(console(Terminal(), no_color=True), [table(rows, columns)]).split("\n")
     assert max(map(len, lines)) <= width
     return lines
 
@@ -129,24 +129,26 @@ def test_where_a_table_does_not_fit_each_row_is_a_block(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize(
-    "columns", [STREAMS, TOPICS, DISPENSERS, *WORK.values(), TASK_TYPES, SERVERS, MOVES, HOLDINGS]
+    "columns", [STREAMS, TOPICS, DISPENSERS, *WORK.values(), QUEUE_GROUPS, SERVERS, MOVES, LEASE_COLUMNS]
 )
 def test_no_command_breaks_a_number_or_a_word_of_a_heading(
     monkeypatch: pytest.MonkeyPatch, columns: Any, width: int
 ) -> None:
     numbers = random.Random(width)
-    heads = [str(one.head) for one in columns]
+    heads = [str(one.heading) for one in columns]
     for longest in (3, 15, 80):
         numbers_of = [f"{numbers.randrange(10**9):,}" for _ in columns]
         cells = [
             number if one.is_number else "x" * numbers.randint(1, longest)
             for one, number in zip(columns, numbers_of, strict=True)
         ]
-        same = [one._replace(of=lambda _, cell=cell: cell) for one, cell in zip(columns, cells, strict=True)]
+        same = [
+            one._replace(value_of=lambda _, cell=cell: cell) for one, cell in zip(columns, cells, strict=True)
+        ]
         words = (
             " ".join(on_terminal(monkeypatch, width, [None], same)).replace(":", "").replace(";", "").split()
         )
-        for one, cell, head in zip(columns, cells, heads, strict=True):
+        for one, cell, heading in zip(columns, cells, heads, strict=True):
             assert not one.is_number or cell in words
-            for word in head.replace("/", "/ ").replace("-", "- ").split():
-                assert any(word in found for found in words), (head, words)
+            for word in heading.replace("/", "/ ").replace("-", "- ").split():
+                assert any(word in found for found in words), (heading, words)

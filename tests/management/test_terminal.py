@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from resourcepool.models import Proxy
 from tests.app.rows import new
-from tests.management.operated import manage, run
+from tests.management.command_runner import manage, run
 from tests.management.test_base import Terminal
 from tests.spawned import Spawner
 

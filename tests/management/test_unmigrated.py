@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
-from tests.management.operated import run
+from tests.management.command_runner import run
 from tests.spawned import Spawner
 
 WORDS = {
@@ -15,7 +15,7 @@ WORDS = {
     "consume": ["oracle"],
     "drain": ["proxy", "--all", "--reason", "x", "--yes"],
     "fix": ["proxy", "17"],
-    "operate": ["free", "proxy", "--all", "--reason", "x", "--yes"],
+    "operate": ["revoke", "proxy", "--all", "--reason", "x", "--yes"],
     "submit": ["oracle", "note"],
     "why": ["17"],
 }

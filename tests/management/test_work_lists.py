@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from resourcepool.models import Dispenser, Stream, Task, Timer, Topic
 from tests.app.rows import change
-from tests.management.operated import run
-from tests.taskqueue.dispensed import bucket, dispenser, failed, tasks
+from tests.management.command_runner import run
+from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, tasks
 
 pytestmark = pytest.mark.django_db
 HOURS = datetime.timedelta(hours=3)
@@ -131,7 +131,7 @@ def test_streams_dispensers_and_topics_are_shown_page_by_page(command: str, call
     first = run(command, "show", "--limit", 1, "--json").json
     assert [first["after"]] == [one["name"] for one in first[called]] != ["zz"]
     assert run(command, "show", "--limit", 1).out.endswith(f"There are more: show --after {first['after']}\n")
-    for words in (["--after", first["after"]], ["--standing", "paused"], ["--containing", "z"]):
+    for words in (["--after", first["after"]], ["--status", "paused"], ["--containing", "z"]):
         assert [one["name"] for one in run(command, "show", *words, "--json").json[called]] == ["zz"]
     assert run(command, "show", "--containing", "nowhere").out == "There are none.\n"
 

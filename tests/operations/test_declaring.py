@@ -13,7 +13,7 @@ from resourcepool.models import Proxy
 from resourcepool.operations import OPERATIONS
 from tests.admin.conftest import sign_in, text
 from tests.app.rows import change, columns, new, several
-from tests.management.operated import run
+from tests.management.command_runner import run
 from tests.spawned import ROOT
 
 LIST = "/admin/resourcepool/proxy/"

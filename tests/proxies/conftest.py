@@ -1,4 +1,4 @@
 """Reading a file needs no database; tests that do say so."""
 
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.proxies.imported import bring  # noqa: F401 (fixture)
+from tests.proxies.import_helpers import import_text  # noqa: F401 (fixture)

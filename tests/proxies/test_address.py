@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from resourcepool.proxies.address import address
 from resourcepool.proxies.fields import BadField
-from resourcepool.proxies.reading import BadLine, Row, row
+from resourcepool.proxies.import_file import BadLine, Row, row
 
 PLAIN = {"host": "h.example", "port": "80", "username": "", "password": ""}
 FULL = {"host": "h.example", "port": "80", "username": "joe", "password": "secret"}

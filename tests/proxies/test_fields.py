@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from resourcepool.models import Proxy
 from resourcepool.proxies import fields
-from resourcepool.proxies.fields import CHECKS, DETAILS, IDENTITY, BadField
-from resourcepool.proxies.reading import BadLine, Row, row
+from resourcepool.proxies.fields import DETAILS, FIELD_PARSERS, IDENTITY, BadField
+from resourcepool.proxies.import_file import BadLine, Row, row
 
 LABEL_63 = "a" * 63
 
@@ -100,25 +100,28 @@ BAD = [
 
 @pytest.mark.parametrize(("name", "text", "value"), GOOD)
 def test_a_good_value_is_returned_as_it_is_stored(name: str, text: str, value: object) -> None:
-    assert CHECKS[name](text) == value
+    assert FIELD_PARSERS[name](text) == value
 
 
 @pytest.mark.parametrize(("name", "text"), BAD)
 def test_a_bad_value_is_refused_by_the_name_of_its_field(name: str, text: str) -> None:
     with pytest.raises(BadField) as refused:
-        CHECKS[name](text)
+        FIELD_PARSERS[name](text)
     assert refused.value.field == name
     assert str(refused.value).startswith(f"{name}: ")
 
 
-@given(name=st.sampled_from(sorted(CHECKS)), text=st.text(st.characters(exclude_categories=[]), max_size=300))
+@given(
+    name=st.sampled_from(sorted(FIELD_PARSERS)),
+    text=st.text(st.characters(exclude_categories=[]), max_size=300),
+)
 def test_no_value_brings_a_check_down_or_is_repeated_in_the_refusal(name: str, text: str) -> None:
     try:
-        value = CHECKS[name](text)
+        value = FIELD_PARSERS[name](text)
     except BadField as error:
         refused = error
     else:
-        assert CHECKS[name](str(value)) == value
+        assert FIELD_PARSERS[name](str(value)) == value
         return
     assert str(refused) in {str(usual) for usual in refusals(name)}
 
@@ -129,7 +132,7 @@ def refusals(name: str) -> list[BadField]:
     for bad_name, text in BAD:
         if bad_name == name:
             with pytest.raises(BadField) as refused:
-                CHECKS[name](text)
+                FIELD_PARSERS[name](text)
             found.append(refused.value)
     return found
 
@@ -150,7 +153,7 @@ def test_the_limits_are_those_of_the_model() -> None:
 def test_the_identity_is_that_of_the_model() -> None:
     (constraint,) = Proxy._meta.constraints
     assert constraint.fields == IDENTITY
-    assert {*IDENTITY, *DETAILS} == set(CHECKS)
+    assert {*IDENTITY, *DETAILS} == set(FIELD_PARSERS)
 
 
 def test_a_row_never_shows_its_password() -> None:
@@ -183,9 +186,9 @@ def test_a_bad_line_names_its_host_only_when_the_address_is_good() -> None:
 )
 def test_what_is_unlike_any_ip_address_is_not_said_to_be_a_wrong_one(text: str) -> None:
     with pytest.raises(BadField, match="not a host name or an IP address"):
-        CHECKS["host"](text)
+        FIELD_PARSERS["host"](text)
 
 
 def test_a_wrong_ipv6_address_is_said_to_be_one() -> None:
     with pytest.raises(BadField, match="not an IPv6 address"):
-        CHECKS["host"]("1::2::3")
+        FIELD_PARSERS["host"]("1::2::3")

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from resourcepool.exceptions import ImportRefused
-from resourcepool.proxies import reading
-from resourcepool.proxies.reading import lines_of
+from resourcepool.proxies import import_file
+from resourcepool.proxies.import_file import read_lines
 
 
 @pytest.fixture
@@ -18,19 +18,19 @@ def file(tmp_path: Path) -> Path:
 
 def refusal(name: object) -> str:
     with pytest.raises(ImportRefused) as refused:
-        list(lines_of(str(name)))
+        list(read_lines(str(name)))
     return str(refused.value)
 
 
 @pytest.mark.parametrize("content", [b"a\nb", b"a\nb\n", b"a\r\nb\r\n", b"\xef\xbb\xbfa\nb\n"])
 def test_lines_are_numbered_and_have_no_ends(file: Path, content: bytes) -> None:
     file.write_bytes(content)
-    assert list(lines_of(str(file))) == [(1, "a"), (2, "b")]
+    assert list(read_lines(str(file))) == [(1, "a"), (2, "b")]
 
 
 def test_an_empty_file_has_no_lines(file: Path) -> None:
     file.touch()
-    assert list(lines_of(str(file))) == []
+    assert list(read_lines(str(file))) == []
 
 
 @pytest.mark.parametrize(
@@ -53,19 +53,19 @@ def test_what_is_no_utf8_text_is_refused_with_its_place(file: Path, content: byt
 def test_a_refusal_does_not_carry_the_line(file: Path) -> None:
     file.write_bytes(b"http://joe:secret\xff@a.example:80")
     with pytest.raises(ImportRefused) as refused:
-        list(lines_of(str(file)))
+        list(read_lines(str(file)))
     assert refused.value.__cause__ is None
     assert refused.value.__suppress_context__
 
 
 def test_a_huge_file_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_bytes(b"a\n" * 11)
-    monkeypatch.setattr(reading, "MAX_LINES", 11)
-    assert len(list(lines_of(str(file)))) == 11
-    monkeypatch.setattr(reading, "MAX_LINES", 10)
+    monkeypatch.setattr(import_file, "MAX_LINES", 11)
+    assert len(list(read_lines(str(file)))) == 11
+    monkeypatch.setattr(import_file, "MAX_LINES", 10)
     assert refusal(file) == "too large: at most 10 lines and 100 MB; split it"
     monkeypatch.undo()
-    monkeypatch.setattr(reading, "MAX_BYTES", 21)
+    monkeypatch.setattr(import_file, "MAX_BYTES", 21)
     assert "too large" in refusal(file)
 
 
@@ -91,6 +91,6 @@ def test_a_file_that_fails_in_the_middle_is_refused(file: Path, monkeypatch: pyt
 
 def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"a\nb\n")))
-    assert list(lines_of("-")) == [(1, "a"), (2, "b")]
+    assert list(read_lines("-")) == [(1, "a"), (2, "b")]
     monkeypatch.setattr("sys.stdin", None)
     assert refusal("-") == "closed"

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.models import TaskType
+from resourcepool.models import QueueGroup
 from resourcepool.queues import QueueServer
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.concurrency.wire import Interference, Wire, wired
+from tests.concurrency.connection_cutter import Interference, Wire, wired
 from tests.eventually import closing
-from tests.queues.crew import NAME
+from tests.queues.members import NAME
 
 Serve = Callable[..., QueueServer]
 
@@ -21,8 +21,8 @@ def serve(transactional_db: None) -> Iterator[Serve]:
     """Start servers with their threads."""
     servers: list[QueueServer] = []
 
-    def start(name: str = "A", task_type: str = NAME, **more: Any) -> QueueServer:
-        servers.append(QueueServer(task_type, name=name, **more))
+    def start(name: str = "A", queue_group: str = NAME, **more: Any) -> QueueServer:
+        servers.append(QueueServer(queue_group, name=name, **more))
         return servers[-1].start()
 
     yield start
@@ -33,7 +33,7 @@ def serve(transactional_db: None) -> Iterator[Serve]:
 @pytest.fixture
 def wire(transactional_db: None) -> Iterator[Wire]:
     with wired() as (wire, _):
-        TaskType.objects.count()  # connects
+        QueueGroup.objects.count()  # connects
         yield wire
 
 

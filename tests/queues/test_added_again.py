@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 
 from resourcepool import dialect
-from resourcepool.queues import changing
-from tests.queues.crew import NAME, dies, kind, made, queue, replan, stranger
+from resourcepool.queues import administration
+from tests.queues.members import NAME, dies, kind, made, queue, replan, stranger
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -20,13 +20,13 @@ def test_goes_on_with_higher_fences_than_it_ever_had() -> None:
         replan(if_due=True)
     assert queue("1").fence > highest > 0
     highest = queue("1").fence
-    changing.remove_queues(NAME, ["1"])
-    changing.add_queues(NAME, ["1"])
+    administration.remove_queues(NAME, ["1"])
+    administration.add_queues(NAME, ["1"])
     stranger("D")
     assert queue("1").fence > highest
 
 
-def test_goes_on_with_higher_fences_when_its_task_type_was_removed_and_made_again() -> None:
+def test_goes_on_with_higher_fences_when_its_queue_group_was_removed_and_made_again() -> None:
     made(1)
     for name in "ABC":
         dies(stranger(name))
@@ -44,7 +44,7 @@ def test_goes_on_with_higher_fences_when_its_row_was_deleted_past_the_operator()
     stranger("A")
     highest = queue("1").fence
     queue("1").delete()
-    changing.add_queues(NAME, ["1"])
+    administration.add_queues(NAME, ["1"])
     assert queue("1").fence > highest
 
 
@@ -56,8 +56,8 @@ def test_goes_on_with_higher_fences_where_the_clock_does_not_go_on(monkeypatch: 
         dies(stranger(name))
         replan(if_due=True)
     highest = queue("1").fence
-    changing.remove_queues(NAME, ["1"])
-    changing.add_queues(NAME, ["1"])
+    administration.remove_queues(NAME, ["1"])
+    administration.add_queues(NAME, ["1"])
     assert queue("1").fence > highest
 
 

@@ -12,11 +12,11 @@ import pytest
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Move, Queue, Server
-from resourcepool.queues import changing
-from resourcepool.queues.serving.held import Hand, HeldQueue
+from resourcepool.queues import administration
+from resourcepool.queues.serving.held_queue import HeldQueue, WorkSlot
 from resourcepool.queues.serving.membership import Membership
 from tests.committed import Clock
-from tests.queues.crew import NAME, SETTINGS, TTL, joined, kind, made, replan
+from tests.queues.members import NAME, SETTINGS, TTL, joined, kind, made, replan
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -32,9 +32,9 @@ class World:
         self.random, self.clock = random.Random(seed), clock
         self.members: list[Membership] = []
         self.still: list[Membership] = []
-        self.works: list[tuple[Membership, HeldQueue, Hand]] = []
+        self.works: list[tuple[Membership, HeldQueue, WorkSlot]] = []
         self.said: list[str] = []
-        made(8, drain_within=DRAIN, strategy=self.random.choice(["sticky", "round_robin"]))
+        made(8, handover_timeout=DRAIN, strategy=self.random.choice(["sticky", "round_robin"]))
 
     def step(self) -> None:
         """Let something happen, and look whether it may be."""
@@ -88,10 +88,10 @@ class World:
     def begin(self) -> None:
         if (member := self.any_member()) and member.held:
             handle = self.random.choice(member.held)
-            hand = Hand(is_loop=True)
+            hand = WorkSlot(is_loop=True)
             if member.begin(handle, hand):
                 self.works.append((member, handle, hand))
-                meeting = Counter((which.pk, id(which._owner.news)) for _, which, _ in self.works)
+                meeting = Counter((which.pk, id(which._owner.changed)) for _, which, _ in self.works)
                 assert max(meeting.values()) == 1, self.said
 
     def end(self) -> None:
@@ -108,11 +108,11 @@ class World:
         new = f"new {self.random.randrange(10**6)}"
         chosen = self.random.choice(
             [
-                lambda: changing.drain(NAME, "ABC"[self.random.randrange(3)]),
-                lambda: changing.undrain(NAME, "ABC"[self.random.randrange(3)]),
-                lambda: changing.pin(NAME, [self.random.choice(ids)], self.random.choice(["", "A", "B"])),
-                lambda: changing.add_queues(NAME, [new]),
-                lambda: changing.remove_queues(NAME, [self.random.choice(ids)]) if len(ids) > 4 else None,
+                lambda: administration.drain(NAME, "ABC"[self.random.randrange(3)]),
+                lambda: administration.undrain(NAME, "ABC"[self.random.randrange(3)]),
+                lambda: administration.pin(NAME, [self.random.choice(ids)], self.random.choice(["", "A", "B"])),
+                lambda: administration.add_queues(NAME, [new]),
+                lambda: administration.remove_queues(NAME, [self.random.choice(ids)]) if len(ids) > 4 else None,
                 self.change_the_deadline,
             ]
         )
@@ -120,9 +120,9 @@ class World:
             chosen()
 
     def change_the_deadline(self) -> None:
-        task_type = kind()
-        task_type.drain_within = self.random.choice([TTL, DRAIN, 2 * DRAIN])
-        task_type.save(update_fields=["drain_within"])
+        queue_group = kind()
+        queue_group.handover_timeout = self.random.choice([TTL, DRAIN, 2 * DRAIN])
+        queue_group.save(update_fields=["handover_timeout"])
 
     def time_passes(self, seconds: float | None = None) -> None:
         passed = self.random.uniform(0.5, TTL / 4) if seconds is None else seconds
@@ -142,7 +142,7 @@ class World:
         while self.works:
             self.end()
         for name in {server.name for server in Server.objects.alive()}:
-            changing.undrain(NAME, name)
+            administration.undrain(NAME, name)
         self.join()
         for _ in range(4):
             self.time_passes(TTL / 3)
@@ -177,7 +177,7 @@ def test_the_fence_of_a_queue_never_comes_back_down(seed: int, process_clock: Cl
         world.step()
     fences = defaultdict(list)
     for pk, what, fence in Move.objects.order_by("pk").values_list("queue_pk", "what", "fence"):
-        fences[pk, what in ("assigned", "handed_over", "taken_over", "freed")].append(fence)
+        fences[pk, what in ("assigned", "handed_over", "taken_over", "unassigned")].append(fence)
     for (_, is_new), found in fences.items():
         assert found == sorted(found)
         assert not is_new or len(set(found)) == len(found)

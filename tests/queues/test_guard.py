@@ -12,7 +12,7 @@ from resourcepool.models import Server
 from resourcepool.queues.serving.membership import Membership
 from tests.app.models import Team
 from tests.app.rows import change
-from tests.queues.crew import (
+from tests.queues.members import (
     ask,
     asked_ago,
     dies,
@@ -89,7 +89,7 @@ class TestGuard:
             cursor.execute(WAIT_NOT[connection.vendor])
             cursor.execute("UPDATE resourcepool_server SET holder = 'beats' WHERE id = %s", [a.lease.pk])
             assert cursor.rowcount == 1
-            cursor.execute("UPDATE resourcepool_tasktype SET generation = generation")
+            cursor.execute("UPDATE resourcepool_queuegroup SET generation = generation")
         assert table() == "A>B"
         replan(if_due=True)
         assert table() == "B"

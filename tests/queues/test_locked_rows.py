@@ -12,11 +12,11 @@ from django.db import transaction
 
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Queue, Server
-from resourcepool.queues import changing, moving
+from resourcepool.queues import administration, reassignment
 from resourcepool.queues.serving.membership import Membership
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
-from tests.queues.crew import NAME, dies, handles, joined, kind, made, replan, table
+from tests.queues.members import NAME, dies, handles, joined, kind, made, replan, table
 from tests.spawned import Spawner
 
 pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("transactional_db")]
@@ -67,7 +67,7 @@ class TestAGuardedTransaction:
         assert not Server.objects.filter(pk=guarding.lease.pk).exists()
         assert not kind().is_assignment_due
 
-    @pytest.mark.parametrize("change", [partial(changing.pin, server="A"), changing.remove_queues])
+    @pytest.mark.parametrize("change", [partial(administration.pin, server="A"), administration.remove_queues])
     def test_is_no_reason_for_an_operator_to_keep_the_servers_waiting(
         self, guarding: Membership, change: Any, statements: list[Statement]
     ) -> None:
@@ -117,7 +117,7 @@ def plans() -> bool:
         return False
 
 
-def plan_and_stop(task_type: int) -> None:
+def plan_and_stop(queue_group: int) -> None:
     """Begin a plan, and stand still in the middle of it."""
 
     def stand_still(_: object) -> None:
@@ -125,6 +125,6 @@ def plan_and_stop(task_type: int) -> None:
         signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
     try:
-        moving.reassign("default", task_type, "somebody stuck", first=stand_still)
+        reassignment.reassign("default", queue_group, "somebody stuck", first=stand_still)
     except DatabaseUnavailable:
         print("told: DatabaseUnavailable", flush=True)

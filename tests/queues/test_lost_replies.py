@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from resourcepool.models import Move, Queue, Server, TaskType
-from resourcepool.queues import QueueServer, changing
+from resourcepool.models import Move, Queue, QueueGroup, Server
+from resourcepool.queues import QueueServer, administration
 from tests.app.models import Team
-from tests.concurrency.wire import Wire, wired
-from tests.queues.crew import (
+from tests.concurrency.connection_cutter import Wire, wired
+from tests.queues.members import (
     COMMIT,
     NAME,
     SETTINGS,
@@ -49,10 +49,10 @@ def test_a_server_registers_once(wire: Wire) -> None:
     assert {one.fence for one in a.held} == {before + 1}
 
 
-def test_a_server_starts_though_what_its_task_type_is_has_to_be_asked_twice(wire: Wire) -> None:
+def test_a_server_starts_though_what_its_queue_group_is_has_to_be_asked_twice(wire: Wire) -> None:
     """Otherwise the lost session would stay the connection's, and each later start would fail, too."""
     made(1)
-    wire.cut_after(TaskType._meta.db_table)
+    wire.cut_after(QueueGroup._meta.db_table)
     with QueueServer(NAME, name="A"):
         assert Server.objects.count() == 1
     assert wire.cuts == 1
@@ -101,24 +101,24 @@ def test_a_server_leaves_once(wire: Wire) -> None:
 
 
 ORDERS: dict[str, Callable[[], object]] = {
-    "create": lambda: changing.create("mails", ["x", "y"], **SETTINGS).pk and 1,
-    "add_queues": lambda: changing.add_queues(NAME, ["x", "y"]),
-    "change_queues": lambda: changing.change_queues(NAME, ["1"], parameter="p"),
-    "remove_queues": lambda: changing.remove_queues(NAME, ["free", "1"]),
-    "pin": lambda: changing.pin(NAME, ["1", "2"], "B"),
-    "drain": lambda: len(changing.drain(NAME, "A")),
-    "undrain": lambda: len(changing.undrain(NAME, "C")),
-    "pause": lambda: changing.pause(NAME),
-    "resume": lambda: changing.resume(NAME),
+    "create": lambda: administration.create("mails", ["x", "y"], **SETTINGS).pk and 1,
+    "add_queues": lambda: administration.add_queues(NAME, ["x", "y"]),
+    "change_queues": lambda: administration.change_queues(NAME, ["1"], parameter="p"),
+    "remove_queues": lambda: administration.remove_queues(NAME, ["free", "1"]),
+    "pin": lambda: administration.pin(NAME, ["1", "2"], "B"),
+    "drain": lambda: len(administration.drain(NAME, "A")),
+    "undrain": lambda: len(administration.undrain(NAME, "C")),
+    "pause": lambda: administration.pause(NAME),
+    "resume": lambda: administration.resume(NAME),
 }
 
 
 def test_every_order_of_an_operator_is_tried() -> None:
     ours = {
         name: each
-        for name, each in vars(changing).items()
+        for name, each in vars(administration).items()
         if inspect.isfunction(each)
-        and each.__module__.startswith(changing.__name__)
+        and each.__module__.startswith(administration.__name__)
         and not name.startswith("_")
     }
     orders = {name for name, each in ours.items() if "by" in inspect.signature(each).parameters}
@@ -138,7 +138,7 @@ def outcome(order: Callable[[], object], lost: Wire | None) -> list[Any]:
     stranger("A")
     stranger("B")
     stranger("C", state="draining")
-    changing.add_queues(NAME, ["free"], labels={"zone": "mars"})
+    administration.add_queues(NAME, ["free"], labels={"zone": "mars"})
     if lost is not None:
         lost.cut_after(COMMIT)
     answer = order()
@@ -149,5 +149,5 @@ def outcome(order: Callable[[], object], lost: Wire | None) -> list[Any]:
 
 
 def empty() -> None:
-    for model in (Queue, Server, TaskType, Move):
+    for model in (Queue, Server, QueueGroup, Move):
         model.objects.all().delete()

@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from resourcepool.models import Move, TaskType
-from resourcepool.queues import moving
+from resourcepool.models import Move, QueueGroup
+from resourcepool.queues import reassignment
 from resourcepool.queues.planning.changes import Change, QueueSnapshot
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -16,16 +16,16 @@ ODD = """'"\\ %s {"a": [null]} $1 é 队列 🐘"""
 def test_a_move_is_written_down_as_it_is_named() -> None:
     queue = QueueSnapshot(7, ODD, cur=2, fence=4)
     changes = [
-        Change(queue, Move.What.HANDED_OVER, 3, ODD),
-        Change(queue, Move.What.FREED, None, "x" * 600),
-        Change(queue, Move.What.REQUESTED, 3, ""),
+        Change(queue, Move.Action.HANDED_OVER, 3, ODD),
+        Change(queue, Move.Action.UNASSIGNED, None, "x" * 600),
+        Change(queue, Move.Action.REQUESTED, 3, ""),
     ]
-    moving.record("default", TaskType(name=ODD), 9, changes, {2: f"{ODD} #2", 3: "B #3"})
+    reassignment.record("default", QueueGroup(name=ODD), 9, changes, {2: f"{ODD} #2", 3: "B #3"})
     handed, freed, asked = Move.objects.order_by("pk").values()
     assert handed.pop("at") == freed.pop("at")
     assert handed == {
         "id": handed["id"],
-        "task_type": ODD,
+        "queue_group": ODD,
         "generation": 9,
         "queue_pk": 7,
         "queue_id": ODD,
@@ -41,9 +41,9 @@ def test_a_move_is_written_down_as_it_is_named() -> None:
 
 def test_ten_thousand_moves_take_two_statements() -> None:
     changes = [
-        Change(QueueSnapshot(pk, str(pk)), Move.What.ASSIGNED, 1, "nobody had it") for pk in range(10_000)
+        Change(QueueSnapshot(pk, str(pk)), Move.Action.ASSIGNED, 1, "nobody had it") for pk in range(10_000)
     ]
     with CaptureQueriesContext(connection) as queries:
-        moving.record("default", TaskType(name="orders"), 1, changes, {1: "A #1"})
+        reassignment.record("default", QueueGroup(name="orders"), 1, changes, {1: "A #1"})
     assert len(queries) == 2
     assert list(Move.objects.order_by("pk").values_list("queue_pk", flat=True)) == list(range(10_000))

@@ -8,12 +8,12 @@ import pytest
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.models import Queue, Server
-from resourcepool.queues import changing
+from resourcepool.queues import administration
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.serving.membership import Membership
 from tests.committed import Clock, Statement
 from tests.eventually import eventually
-from tests.queues.crew import (
+from tests.queues.members import (
     NAME,
     TTL,
     dies,
@@ -53,8 +53,8 @@ def of_equal_ones() -> list[Membership]:
 
 
 def with_weights_labels_and_limits() -> list[Membership]:
-    changing.change_queues(NAME, ["3", "9", "12"], labels={"zone": "eu"})
-    changing.pin(NAME, ["1", "2"], "B")
+    administration.change_queues(NAME, ["3", "9", "12"], labels={"zone": "eu"})
+    administration.pin(NAME, ["1", "2"], "B")
     return [
         joined("A", weight=3),
         joined("B", limit=4),
@@ -79,7 +79,7 @@ def test_all_that_come_back_go_on_with_what_they_had(
         back.append(returned(members[index]))
         for one in back:  # whoever is back already looks in between, and finds the others silent
             one.turn()
-        replan(if_due=True, spares=True)
+        replan(if_due=True, spare_overdue=True)
     settled(back)
     assert table() == before
     assert fences_of_all() == {queue_id: fence + 1 for queue_id, fence in fences.items()}
@@ -91,7 +91,7 @@ def test_all_that_come_back_go_on_with_what_they_had(
 def test_what_was_asked_for_still_is_and_the_drain_goes_on() -> None:
     made(2)
     a, b = joined("A"), joined("B")
-    changing.drain(NAME, "A")
+    administration.drain(NAME, "A")
     assert sorted(table().split()) == ["A>B", "A>B"]
     a.turn()  # hears of it, but has begun to work on one
     away(b)
@@ -100,7 +100,7 @@ def test_what_was_asked_for_still_is_and_the_drain_goes_on() -> None:
     assert {name.rpartition(">")[2] for name in table().split()} == {"B"}
     away(a)
     later = returned(a)
-    assert later.application.state == Server.State.DRAINING
+    assert later.config.state == Server.State.DRAINING
     replan()
     for member in (later, again):
         member.turn()
@@ -120,7 +120,9 @@ def test_one_that_does_not_come_back_is_judged_when_the_others_had_their_chance(
     for _ in range(4):
         pass_by(process_clock, again, TTL / 4 - 0.1)
         assert Counter(table().split()) == {"A": 2, "B": 2}
-    assert not [one.sql for one in statements if "UPDATE" in one.sql and "_tasktype" in one.sql], "nor tries to"
+    assert not [one.sql for one in statements if "UPDATE" in one.sql and "_queuegroup" in one.sql], (
+        "nor tries to"
+    )
     pass_by(process_clock, again, 2)
     assert table() == "A A A A"
     assert Server.objects.count() == 1
@@ -194,8 +196,8 @@ def test_who_is_not_back_yet_is_given_nothing(process_clock: Clock) -> None:
 def operating_adds(by: Membership, ids: list[str]) -> None:
     """Add queues in a plan of a server that has just come back."""
 
-    def add(task_type: Any) -> None:
-        some = [Queue(task_type=task_type, queue_id=each) for each in ids]
+    def add(queue_group: Any) -> None:
+        some = [Queue(queue_group=queue_group, queue_id=each) for each in ids]
         Queue.objects.bulk_create(some)
 
     by._reassign(first=add)
@@ -205,7 +207,7 @@ def test_a_queue_that_is_being_removed_goes() -> None:
     made(2)
     a = joined("A")
     a.turn()
-    changing.remove_queues(NAME, ["1"])
+    administration.remove_queues(NAME, ["1"])
     away(a)
     returned(a).turn()
     assert table() == "A"

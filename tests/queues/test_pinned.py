@@ -2,12 +2,12 @@
 
 import pytest
 
-from resourcepool.queues import changing
+from resourcepool.queues import administration
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.status.queues.forecast import forecast
+from resourcepool.status.queues.queue_groups import queue_group
 from resourcepool.status.queues.queues import queues_named
-from resourcepool.status.queues.task_types import task_type
-from tests.queues.crew import NAME, made, moves, replan, stranger, table
+from tests.queues.members import NAME, made, moves, replan, stranger, table
 
 FOUR = ["1", "2", "3", "4"]
 FULL = "pinned to A, which has no room; every server that may have it has as many queues as its limit allows"
@@ -17,7 +17,7 @@ FULL = "pinned to A, which has no room; every server that may have it has as man
 def pinned(request: pytest.FixtureRequest, transactional_db: None) -> None:
     """Four queues that are pinned to A, which may have two."""
     made(4, strategy=request.param)
-    changing.pin(NAME, FOUR, "A")
+    administration.pin(NAME, FOUR, "A")
     stranger("A", limit=2)
 
 
@@ -29,16 +29,16 @@ def test_what_its_server_has_no_room_for_goes_to_any_other_which_its_move_says()
 
 def test_what_nobody_has_room_for_says_so_and_names_the_pin_wherever_one_looks() -> None:
     stranger("B", limit=1)
-    (nobody,) = [queue for queue in queues_named(task_type(NAME), FOUR) if queue.owner_pk is None]
+    (nobody,) = [queue for queue in queues_named(queue_group(NAME), FOUR) if queue.owner_pk is None]
     assert nobody.why_unowned == FULL
-    assert task_type(NAME).unowned_why == FULL
+    assert queue_group(NAME).unowned_why == FULL
     assert [one.why for one in forecast(NAME).unowned] == [FULL]
 
 
 def test_it_comes_back_as_soon_as_there_is_room() -> None:
     stranger("B")
-    changing.remove_queues(
-        NAME, [next(q.queue_id for q in queues_named(task_type(NAME), FOUR) if "A" in q.owner)]
+    administration.remove_queues(
+        NAME, [next(q.queue_id for q in queues_named(queue_group(NAME), FOUR) if "A" in q.owner)]
     )
     replan()
     assert table().split().count("B>A") == 1

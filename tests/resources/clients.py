@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from django.db import OperationalError, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from tests.concurrency.connection_cutter import Interference
 from tests.concurrency.test_transient import by_postgresql
-from tests.concurrency.wire import Interference
 
 LOST_CONNECTION: dict[str, Callable[[], OperationalError]] = {
     "mysql": lambda: OperationalError(2013, "Lost connection to server during query"),

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.resources.kept import fresh_lists, keep  # noqa: F401 (fixtures)
-from tests.waiting.waiters import waiting  # noqa: F401 (fixture)
+from tests.resources.recording_resource import fresh_lists, keep  # noqa: F401 (fixtures)
+from tests.waiting.threads import waiting  # noqa: F401 (fixture)
 
 
 @pytest.fixture(autouse=True)

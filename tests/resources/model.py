@@ -47,7 +47,7 @@ class Thing:
 
 
 @dataclass(eq=False)
-class Holding:
+class ActiveLease:
     """One grant and its handle."""
 
     lease: Any

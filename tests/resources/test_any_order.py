@@ -23,12 +23,12 @@ from resourcepool.leases.keeper import keeper, renew_together
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Terms
 from resourcepool.models import Proxy
-from tests.any_order import check
 from tests.app.models import Team
 from tests.app.rows import expire, several, wanted
 from tests.committed import Clock
 from tests.resources.clients import CAN_LOSE, Clients
-from tests.resources.model import Holding, Thing
+from tests.resources.model import ActiveLease, Thing
+from tests.state_machines import check
 
 TTL = 1_000.0  # seconds: nothing runs out by itself while this runs, and the keeper has nothing to do
 a_client = st.sampled_from([0, 1])
@@ -49,7 +49,7 @@ class APool(RuleBasedStateMachine):
         for memory in ("_last_held", "_last_seen"):
             vars(Proxy.pool).pop(memory, None)
         self.things = [Thing(row) for row in several(Proxy, 3)]
-        self.holdings: list[Holding] = []
+        self.active_leases: list[ActiveLease] = []
         self.over: list[Any] = []
         self.handed_over: list[tuple[Thing, int]] = []
         self.granted: set[tuple[int, int]] = set()
@@ -110,17 +110,17 @@ class APool(RuleBasedStateMachine):
     # Holding
 
     @rule(data=the_data, client=a_client, loses=a_lost_reply)
-    @precondition(lambda self: self.holdings)
+    @precondition(lambda self: self.active_leases)
     def renew(self, data: st.DataObject, client: int, loses: bool) -> None:
-        one = data.draw(st.sampled_from(self.holdings))
+        one = data.draw(st.sampled_from(self.active_leases))
         with self.clients.playing(client, loses=loses), self._told_unless(one, one.is_live):
             one.lease.renew()
 
     @rule(data=the_data, client=a_client, loses=a_lost_reply)
-    @precondition(lambda self: self.holdings)
+    @precondition(lambda self: self.active_leases)
     def beat(self, data: st.DataObject, client: int, loses: bool) -> None:
         """What the keeper does, with some of what this process holds."""
-        usable = [one for one in self.holdings if one.is_usable]
+        usable = [one for one in self.active_leases if one.is_usable]
         batch = [one for one in usable if data.draw(st.booleans())]
         if batch:
             with self.clients.playing(client, loses=loses):
@@ -129,9 +129,9 @@ class APool(RuleBasedStateMachine):
             one.is_told = not one.is_live
 
     @rule(data=the_data, client=a_client, commits=st.booleans(), loses=a_lost_reply)
-    @precondition(lambda self: self.holdings)
+    @precondition(lambda self: self.active_leases)
     def guard(self, data: st.DataObject, client: int, commits: bool, loses: bool) -> None:
-        one = data.draw(st.sampled_from(self.holdings))
+        one = data.draw(st.sampled_from(self.active_leases))
         name = f"{one.lease.pk} under {one.fence}"
 
         def work() -> None:
@@ -151,9 +151,9 @@ class APool(RuleBasedStateMachine):
                 self.written += [name] if commits else []
 
     @rule(data=the_data)
-    @precondition(lambda self: self.holdings)
+    @precondition(lambda self: self.active_leases)
     def what_is_refused(self, data: st.DataObject) -> None:
-        one = data.draw(st.sampled_from(self.holdings))
+        one = data.draw(st.sampled_from(self.active_leases))
         with pytest.raises(ClaimInTransaction), transaction.atomic():
             Proxy.pool.acquire(wait=False)
         one.is_told = one.is_told or not one.is_trusted
@@ -163,9 +163,9 @@ class APool(RuleBasedStateMachine):
     # Giving up
 
     @rule(data=the_data, client=a_client, loses=a_lost_reply)
-    @precondition(lambda self: self.holdings)
+    @precondition(lambda self: self.active_leases)
     def release(self, data: st.DataObject, client: int, loses: bool) -> None:
-        one = data.draw(st.sampled_from(self.holdings))
+        one = data.draw(st.sampled_from(self.active_leases))
         # Of a lost reply the row tells; or that nobody else can have claimed it yet, as far as this process knows:
         # then it may be the release that handed it on.
         looks_so = one.is_trusted or (one.thing.fence, one.thing.holder) == (one.fence + 1, "")
@@ -176,9 +176,9 @@ class APool(RuleBasedStateMachine):
             one.thing.pass_on("", is_busy=one.lease.terms.cooldown > 0)
 
     @rule(data=the_data, client=a_client, loses=a_lost_reply)
-    @precondition(lambda self: self.holdings)
+    @precondition(lambda self: self.active_leases)
     def quarantine(self, data: st.DataObject, client: int, loses: bool) -> None:
-        resources = [one for one in self.holdings if one.is_resource]
+        resources = [one for one in self.active_leases if one.is_resource]
         if not resources:
             return
         one = data.draw(st.sampled_from(resources))
@@ -189,9 +189,9 @@ class APool(RuleBasedStateMachine):
             one.thing.park()
 
     @rule(data=the_data, client=a_client, loses=a_lost_reply)
-    @precondition(lambda self: self.holdings)
+    @precondition(lambda self: self.active_leases)
     def hand_over(self, data: st.DataObject, client: int, loses: bool) -> None:
-        one = data.draw(st.sampled_from(self.holdings))
+        one = data.draw(st.sampled_from(self.active_leases))
         done, heir = one.is_usable and one.is_current, f"heir {next(self.names)}"
         with self.clients.playing(client, loses=loses):
             fence = self._end(one, lambda: one.lease.hand_over(heir, ttl=TTL), told=not done)
@@ -228,13 +228,13 @@ class APool(RuleBasedStateMachine):
         thing.is_busy = False
 
     @rule()
-    @precondition(lambda self: self.holdings)
+    @precondition(lambda self: self.active_leases)
     def this_process_stands_still(self) -> None:
         """Nothing is renewed, and by its own clock it may trust none of its handles any more."""
-        for lease in keeper.kept():
-            keeper.forget(lease)
+        for lease in keeper.leases():
+            keeper.remove(lease)
         self.clock.ahead += TTL - 1
-        for one in self.holdings:
+        for one in self.active_leases:
             one.is_trusted = False
 
     # What must be true after each of these
@@ -252,7 +252,7 @@ class APool(RuleBasedStateMachine):
 
     @invariant()
     def handles_know_what_they_can_know(self) -> None:
-        for one in self.holdings:
+        for one in self.active_leases:
             assert one.lease.is_held == one.is_usable
             assert one.lease.lost.is_set() == one.is_told
         assert not any(lease.is_held for lease in self.over)
@@ -263,8 +263,8 @@ class APool(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.clients.close()
-        for lease in keeper.kept():
-            keeper.forget(lease)
+        for lease in keeper.leases():
+            keeper.remove(lease)
         Proxy._base_manager.all()._raw_delete("default")
         Team._base_manager.all()._raw_delete("default")
 
@@ -273,14 +273,14 @@ class APool(RuleBasedStateMachine):
 
     def _keep(self, lease: Any, thing: Thing, fence: int) -> None:
         assert lease.fence == fence
-        self.holdings.append(Holding(lease, thing, fence))
+        self.active_leases.append(ActiveLease(lease, thing, fence))
 
     def _note_grant(self, thing: Thing) -> None:
         assert (thing.row.pk, thing.fence) not in self.granted
         self.granted.add((thing.row.pk, thing.fence))
 
-    def _end(self, one: Holding, end: Callable[[], Any], *, told: bool) -> Any:
-        self.holdings.remove(one)
+    def _end(self, one: ActiveLease, end: Callable[[], Any], *, told: bool) -> Any:
+        self.active_leases.remove(one)
         if told:
             with pytest.raises(LeaseLost):
                 end()
@@ -290,7 +290,7 @@ class APool(RuleBasedStateMachine):
         return end()
 
     @contextlib.contextmanager
-    def _told_unless(self, one: Holding, is_live: bool) -> Iterator[None]:
+    def _told_unless(self, one: ActiveLease, is_live: bool) -> Iterator[None]:
         if one.is_usable and is_live:
             yield
         else:
@@ -303,6 +303,8 @@ class APool(RuleBasedStateMachine):
 def test_a_pool_is_never_anything_else(
     other: BaseDatabaseWrapper, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resourcepool.resources.strategy.FRESH", 1e9)  # an example that is slow is the same one
+    monkeypatch.setattr(
+        "resourcepool.resources.strategy.FRESH_SECONDS", 1e9
+    )  # an example that is slow is the same one
     both = (connections["default"], other)
     check(type("APool", (APool,), {"connections": both, "clock": process_clock}), steps=50)

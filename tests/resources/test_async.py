@@ -16,7 +16,7 @@ from resourcepool.waiting import acquire
 from resourcepool.waiting.waiters import waiters as of_this_process
 from tests.app.rows import busy_for, columns, hold, new, several, steal
 from tests.eventually import eventually
-from tests.waiting.waiters import everybody_has_a_ticket, let_pass
+from tests.waiting.threads import all_have_tickets, let_pass
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -68,7 +68,7 @@ def test_aacquire_gives_up_after_its_timeout(run: Run) -> None:
 
     async def wait() -> None:
         waiter = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
-        await aeventually(everybody_has_a_ticket)
+        await aeventually(all_have_tickets)
         let_pass(20)
         with pytest.raises(AcquireTimeout, match="within 20 s: 1 match, 1 leased"):
             await waiter
@@ -202,10 +202,10 @@ class TestCancellation:
 
         async def give_up() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
-            await aeventually(lambda: any(line.waiters for line in of_this_process._lines.values()))
-            waiters.extend(waiter for line in of_this_process._lines.values() for waiter in line.waiters)
+            await aeventually(lambda: any(line.waiters for line in of_this_process._waiter_loops.values()))
+            waiters.extend(waiter for line in of_this_process._waiter_loops.values() for waiter in line.waiters)
             served = asyncio.get_running_loop().run_in_executor(None, held.release)
-            while not waiters[0].outcome.is_decided:  # on purpose without a breath for the event loop
+            while not waiters[0].outcome.is_done:  # on purpose without a breath for the event loop
                 pass
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -217,7 +217,7 @@ class TestCancellation:
         assert waiters[0].outcome.result()[0].pk == proxy.pk
         eventually(lambda: busy_for(proxy) <= 0)
         assert columns(proxy)["holder"] == ""
-        assert not [lease for lease in keeper.kept() if lease.model is Proxy and lease is not held]
+        assert not [lease for lease in keeper.leases() if lease.model is Proxy and lease is not held]
 
     @pytest.mark.parametrize("wait", [True, False])
     def test_during_the_first_look_gives_back_what_it_found(
@@ -245,7 +245,7 @@ class TestCancellation:
 
         run(give_up())
         assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (2, "")
-        assert not [lease for lease in keeper.kept() if lease.model is Proxy]
+        assert not [lease for lease in keeper.leases() if lease.model is Proxy]
 
     def test_inside_the_block_releases(self, run: Run) -> None:
         proxy = new(Proxy)

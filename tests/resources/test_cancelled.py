@@ -17,9 +17,9 @@ from resourcepool.waiting import acquire
 from resourcepool.waiting import waiters as waiting
 from tests.app.rows import columns, hold, new, several
 from tests.eventually import closing, eventually
-from tests.resources.occupied import occupied, soon
+from tests.resources.busy_thread import occupied, soon
 from tests.threads.test_async_threads import cancel, cancelled, everything_has_run
-from tests.waiting.waiters import let_pass
+from tests.waiting.threads import let_pass
 
 Test = Callable[[], Any]
 
@@ -34,11 +34,11 @@ def run(main: Test) -> None:
 
 
 def kept(*others: Any) -> list[Any]:
-    return [lease for lease in keeper.kept() if lease.model is Proxy and lease not in others]
+    return [lease for lease in keeper.leases() if lease.model is Proxy and lease not in others]
 
 
 def waiters() -> list[Any]:
-    return [waiter for line in waiting.waiters._lines.values() for waiter in line.waiters]
+    return [waiter for line in waiting.waiters._waiter_loops.values() for waiter in line.waiters]
 
 
 async def release_elsewhere(lease: Any) -> None:

@@ -13,8 +13,8 @@ from resourcepool.waiting import acquire
 from resourcepool.waiting.waiters import waiters
 from tests.app.rows import new, several, steal
 from tests.eventually import closing
-from tests.resources.kept import Changes
-from tests.resources.occupied import soon
+from tests.resources.busy_thread import soon
+from tests.resources.recording_resource import Changes
 
 
 def delete(*rows: Any) -> None:
@@ -31,7 +31,7 @@ class TestItsLease:
             with pytest.raises(LeaseLost, match="its row was deleted"):
                 lease.resource  # noqa: B018 (reads it)
         assert lease.lost.is_set()
-        assert not keeper.is_kept(lease)
+        assert not keeper.is_renewing(lease)
 
     def test_that_was_released_before_says_so(self) -> None:
         row = new(Proxy)
@@ -72,7 +72,7 @@ class TestItsLease:
         monkeypatch.setattr(acquire, "load", lambda *given: (delete(row), load(*given)))
         with pytest.raises(LeaseLost):
             asyncio.run(Proxy.pool.aacquire())
-        assert keeper.kept() == []
+        assert keeper.leases() == []
 
     def test_is_lost_to_a_waiting_task(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Just between the grant and reading the row."""
@@ -82,13 +82,13 @@ class TestItsLease:
 
         async def wait() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(timeout=60))
-            await soon(lambda: any(line.waiters for line in waiters._lines.values()))
+            await soon(lambda: any(line.waiters for line in waiters._waiter_loops.values()))
             await asyncio.to_thread(closing, first.release)
             await task
 
         with pytest.raises(LeaseLost):
             asyncio.run(wait())
-        assert keeper.kept() == []
+        assert keeper.leases() == []
 
 
 def test_a_resource_thread_names_what_is_not_there_any_more_as_nothing(keep: Any) -> None:

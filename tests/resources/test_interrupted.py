@@ -10,12 +10,12 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.pool import Pool
-from resourcepool.waiting import acquire, giving_out, lease, tickets
+from resourcepool.waiting import acquire, assignment, lease, tickets
 from resourcepool.waiting.waiter import Outcome, Waiter
 from resourcepool.waiting.waiters import waiters
 from tests.app.rows import hold, new, several
 from tests.eventually import eventually
-from tests.resources.kept import kind
+from tests.resources.recording_resource import kind
 
 
 def interrupt(*_: Any, **__: Any) -> Any:
@@ -23,7 +23,7 @@ def interrupt(*_: Any, **__: Any) -> Any:
 
 
 def kept() -> list[Any]:
-    return [lease for lease in keeper.kept() if lease.model is Proxy]
+    return [lease for lease in keeper.leases() if lease.model is Proxy]
 
 
 def test_while_an_invalid_resource_is_put_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_while_one_of_several_is_given_back(monkeypatch: pytest.MonkeyPatch) -> 
     leases = Proxy.pool.acquire_many(3)
     monkeypatch.setattr(lease, "release", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        acquire.abandon(leases)
+        acquire.release_quietly(leases)
     assert kept() == []
 
 
@@ -72,9 +72,9 @@ def test_while_the_second_of_several_is_put_into_a_handle(monkeypatch: pytest.Mo
 class FailsInThatMoment(Outcome):
     """The line fails just when somebody wants to leave it."""
 
-    def give_up(self) -> bool:
+    def cancel(self) -> bool:
         self.fail(BadOption("count", 1, "the line is broken"))
-        return super().give_up()
+        return super().cancel()
 
 
 def waiter(outcome: Outcome) -> Waiter:
@@ -92,20 +92,20 @@ def test_while_the_first_look_after_the_ticket_was_taken_leaves_the_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     held = hold(new(Proxy))
-    monkeypatch.setattr(giving_out, "give_out", interrupt)
+    monkeypatch.setattr(assignment, "assign_free_rows", interrupt)
     with pytest.raises(KeyboardInterrupt):
         Proxy.pool.acquire(timeout=5)
     monkeypatch.undo()
     eventually(lambda: not Ticket.objects.exists())
     held.release()
-    assert waiters._loops["default"].is_alive
+    assert waiters._threads["default"].is_alive
 
 
 @pytest.mark.parametrize(
     ("come_of_it", "granted"),
     [
         (lambda outcome: None, []),
-        (lambda outcome: outcome.give_up(), []),
+        (lambda outcome: outcome.cancel(), []),
         (lambda outcome: outcome.fail(LookupError()), []),
         (lambda outcome: outcome.serve(["a lease"]), ["a lease"]),
     ],
@@ -117,7 +117,7 @@ def test_who_leaves_the_line_learns_what_it_was_granted_whatever_came_of_it(
     one = waiter(Outcome())
     come_of_it(one.outcome)
     assert acquire.leave(one) == granted
-    assert one.has_left
+    assert one.is_done
 
 
 def test_while_a_ticket_is_taken_leaves_the_line(monkeypatch: pytest.MonkeyPatch) -> None:

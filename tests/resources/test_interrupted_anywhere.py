@@ -15,11 +15,11 @@ from resourcepool.exceptions import AcquireTimeout, LeaseReleased
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import long_ago
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import line, tickets, waiters
+from resourcepool.waiting import tickets, waiter_loop, waiters
 from tests.app.rows import hold, several
+from tests.case_sample import EVERY
 from tests.eventually import InBackground, eventually
 from tests.interruptions import at_each_line, end
-from tests.part import EVERY
 
 
 class Crawler(Resource):
@@ -81,18 +81,18 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 @pytest.fixture(autouse=True)
 def rows(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    for module in (line, waiters):  # tickets of those who were served do not wait for others
-        monkeypatch.setattr(module, "USED_AT_MOST", 0.0)
+    for module in (waiter_loop, waiters):  # tickets of those who were served do not wait for others
+        monkeypatch.setattr(module, "MAX_SERVED_DELAY", 0.0)
     return several(Proxy, 2)
 
 
 def check(place: str) -> None:
     """See that what was interrupted at ``place`` has left nothing behind, and let what it was granted lapse."""
     gc.collect()  # what was raised refers to frames, and they to handles
-    keeper._look_for_leaks("default")
-    assert keeper.kept() == [], place
-    for lease in keeper.not_given_back():  # it has lapsed, by the time that the next one begins
-        keeper.forget(lease)
+    keeper._report_leaks("default")
+    assert keeper.leases() == [], place
+    for lease in keeper.unreleased():  # it has lapsed, by the time that the next one begins
+        keeper.remove(lease)
     eventually(lambda: not Ticket.objects.exists(), because=lambda: place)
     Proxy.objects.update(busy_before=long_ago())
     InBackground(lambda: got(lambda: Proxy.pool.acquire_many(2, timeout=5))).result()

@@ -8,22 +8,22 @@ from django.db import connection
 
 from resourcepool.dialect import DbLater
 from resourcepool.encryption.rotation import rotate_secrets
-from resourcepool.events import shown
+from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
 from resourcepool.models import Proxy
 from resourcepool.resources import queryset
 from resourcepool.resources.state import Status
-from resourcepool.signals import Fact
+from resourcepool.signals import RowEvent
 from tests.app.rows import change, columns, granted, new, several
 from tests.committed import Statement
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
 from tests.locking import locked, wait_for_a_second_only
-from tests.proxies.imported import Import, bring
+from tests.proxies.import_helpers import Import
+from tests.resources.sent_signals import events
 from tests.resources.test_operating import lock_wait
-from tests.resources.told import facts
 
-__all__ = ["bring", "facts"]
+__all__ = ["bring", "events"]
 
 pytestmark = pytest.mark.only("mysql", "postgresql")  # on SQLite one locks the whole database
 
@@ -33,7 +33,7 @@ CHANGES: dict[str, Any] = {
     "retire": lambda rows: rows.retire(),
     "quarantine": lambda rows: rows.quarantine("banned", 60),
     "return_to_service": lambda rows: rows.return_to_service(),
-    "free": lambda rows: rows.free("stuck"),
+    "revoke": lambda rows: rows.revoke("stuck"),
     "delete": lambda rows: rows.delete(),
 }
 
@@ -62,7 +62,7 @@ class TestOfMany:
     @pytest.mark.parametrize("name", CHANGES)
     @pytest.mark.parametrize("chunk", [1, 2, 500])
     def test_all_others_are_done_and_it_says_so(
-        self, rows: list[Any], facts: list[Fact], name: str, chunk: int, monkeypatch: pytest.MonkeyPatch
+        self, rows: list[Any], events: list[RowEvent], name: str, chunk: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(queryset, "CHUNK", chunk)
         before, usual = all_columns(), lock_wait()
@@ -72,9 +72,9 @@ class TestOfMany:
         after = all_columns()
         assert after[rows[1].pk] == before[rows[1].pk]
         assert all(after.get(row.pk) != before[row.pk] for row in rows if row != rows[1])
-        assert {fact.pk for fact in facts} == {row.pk for row in rows if row != rows[1]}
+        assert {event.pk for event in events} == {row.pk for row in rows if row != rows[1]}
         assert lock_wait() == usual, "for the statements of others"
-        assert shown(caught.value)
+        assert localized(caught.value)
 
     def test_those_that_are_locked_are_waited_for_once(
         self, rows: list[Any], monkeypatch: pytest.MonkeyPatch, statements: list[Statement]
@@ -91,7 +91,7 @@ class TestOfMany:
         waiter = InBackground(lambda: Proxy.pool.acquire(timeout=20, holder="waits"))
         eventually(in_line)
         with pytest.raises(RowLocked):
-            Proxy.objects.free("stuck")
+            Proxy.objects.revoke("stuck")
         assert waiter.result().holder == "waits"
 
     def test_those_that_are_free_are_deleted(self, rows: list[Any]) -> None:
@@ -130,11 +130,11 @@ def test_secrets_are_encrypted_anew_but_those_that_are_locked() -> None:
     assert [count for _label, count in rotate_secrets()] == [4]
 
 
-def test_an_import_is_stored_as_a_whole_or_not_at_all(bring: Import) -> None:
-    bring("a.example:80\nb.example:80")
+def test_an_import_is_stored_as_a_whole_or_not_at_all(import_text: Import) -> None:
+    import_text("a.example:80\nb.example:80")
     there = all_columns()
     with locked(Proxy.objects.get(host="a.example")), pytest.raises(RowLocked):
-        bring("host,port,notes\nb.example,80,new\na.example,80,new\nc.example,80,new", update=True)
+        import_text("host,port,notes\nb.example,80,new\na.example,80,new\nc.example,80,new", update=True)
     assert all_columns() == there
 
 

@@ -20,16 +20,16 @@ REFUSED = "can't start new thread"
 @pytest.fixture
 def no_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Have these background threads neither run nor start."""
-    see_to = Daemon.see_to
+    ensure_started = Daemon.ensure_started
 
     def have(*names: str) -> None:
         def refuse(daemon: Daemon) -> None:
             if daemon._name in names:
                 raise RuntimeError(REFUSED)
-            see_to(daemon)
+            ensure_started(daemon)
 
-        monkeypatch.setattr(Daemon, "see_to", refuse)
-        loops = [*keeper._beats.values(), *waiters._loops.values()]
+        monkeypatch.setattr(Daemon, "ensure_started", refuse)
+        loops = [*keeper._beats.values(), *waiters._threads.values()]
         for daemon in (keeper._watcher, *(loop.thread for loop in loops)):
             if daemon._name in names:
                 monkeypatch.setattr(daemon, "is_running", False)
@@ -45,17 +45,17 @@ def rows() -> list[Any]:
 def assert_free(rows: list[Any]) -> None:
     for row in rows:
         assert (columns(row)["holder"], busy_for(row) <= 0) == ("", True)
-    assert keeper.kept() == []
+    assert keeper.leases() == []
 
 
-@pytest.mark.parametrize("wishes", [{"timeout": 5}, {"wait": False}], ids=["waiting", "not waiting"])
+@pytest.mark.parametrize("criteria", [{"timeout": 5}, {"wait": False}], ids=["waiting", "not waiting"])
 @pytest.mark.parametrize("count", [1, 2])
 def test_what_nobody_would_renew_is_given_back(
-    no_threads: Any, rows: list[Any], count: int, wishes: dict[str, Any]
+    no_threads: Any, rows: list[Any], count: int, criteria: dict[str, Any]
 ) -> None:
     no_threads("beat-default")
     with pytest.raises(RuntimeError, match=REFUSED):
-        Proxy.pool.acquire_many(count, **wishes)
+        Proxy.pool.acquire_many(count, **criteria)
     assert_free(rows)
 
 

@@ -14,13 +14,13 @@ from resourcepool.leases import verbs
 from resourcepool.models import Proxy
 from resourcepool.resources import queryset
 from resourcepool.resources.state import State, Status, state_of
-from resourcepool.signals import Fact, What
+from resourcepool.signals import EventKind, RowEvent
 from tests.app.rows import busy_for, change, columns, expire, granted, new, steal
 from tests.committed import Clock
 from tests.eventually import InBackground, eventually
-from tests.resources.told import facts
+from tests.resources.sent_signals import events
 
-__all__ = ["facts"]
+__all__ = ["events"]
 
 
 @pytest.fixture
@@ -41,14 +41,14 @@ def state(row: Any) -> State:
 class TestFree:
     def test_frees_the_row_and_raises_its_fence(self, proxy: Any) -> None:
         lease: Any = Proxy.pool.acquire()
-        assert Proxy.objects.free("stuck since noon", actor="alice") == 1
+        assert Proxy.objects.revoke("stuck since noon", actor="alice") == 1
         assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (lease.fence + 1, "")
         assert Proxy.pool.acquire(wait=False).pk == proxy.pk
 
     def test_the_holder_is_told_within_a_beat(self, proxy: Any, process_clock: Clock) -> None:
         told = threading.Event()
         lease: Any = Proxy.pool.acquire(ttl=120, on_lost=lambda _: told.set())
-        Proxy.objects.free("stuck")
+        Proxy.objects.revoke("stuck")
         process_clock.advance(41)  # a third of the ttl, and a moment
         assert told.wait(60), "though its lease would end by itself later"
         with pytest.raises(LeaseLost):
@@ -56,7 +56,7 @@ class TestFree:
 
     def test_the_late_holder_changes_nothing_for_the_next_one(self, proxy: Any) -> None:
         late: Any = Proxy.pool.acquire()
-        Proxy.objects.free("stuck")
+        Proxy.objects.revoke("stuck")
         following: Any = Proxy.pool.acquire(holder="next")
         with pytest.raises(LeaseLost):
             late.release()
@@ -66,19 +66,19 @@ class TestFree:
     def test_of_what_nobody_holds_does_nothing(self, proxy: Any) -> None:
         expired = new(Proxy, holder="dead", fence=3)
         expire(expired)
-        assert Proxy.objects.free("clean up") == 0
+        assert Proxy.objects.revoke("clean up") == 0
         assert columns(expired)["holder"] == "dead"
 
-    def test_says_whose_lease_it_was_and_who_took_it(self, proxy: Any, facts: list[Fact]) -> None:
+    def test_says_whose_lease_it_was_and_who_took_it(self, proxy: Any, events: list[RowEvent]) -> None:
         lease: Any = Proxy.pool.acquire(holder="crawler")
-        Proxy.objects.free("stuck", actor="alice")
-        (fact,) = [fact for fact in facts if fact.what == What.FREED]
-        assert (fact.pk, fact.fence, fact.holder, fact.reason, fact.actor) == (
+        Proxy.objects.revoke("stuck", actor="alice")
+        (event,) = [event for event in events if event.kind == EventKind.REVOKED]
+        assert (event.pk, event.fence, event.holder, event.reason, event.actor) == (
             *(proxy.pk, lease.fence, "crawler", "stuck", "alice"),
         )
 
     def test_spares_and_does_not_tell_of_who_came_next_meanwhile(
-        self, facts: list[Fact], monkeypatch: pytest.MonkeyPatch
+        self, events: list[RowEvent], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         one, other = new(Proxy), new(Proxy)
         for row in (one, other):
@@ -90,16 +90,16 @@ class TestFree:
             return end(*arguments, **options)
 
         monkeypatch.setattr(queryset, "end_leases", meanwhile)
-        assert Proxy.objects.free("stuck") == 1
+        assert Proxy.objects.revoke("stuck") == 1
         assert columns(other)["holder"] == "next"
-        assert [fact.pk for fact in facts if fact.what == What.FREED] == [one.pk]
+        assert [event.pk for event in events if event.kind == EventKind.REVOKED] == [one.pk]
 
     def test_waits_for_the_commit_of_a_guarded_transaction(self, proxy: Any) -> None:
         if connection.vendor == "sqlite":
             pytest.skip("one writer at a time")
         lease: Any = Proxy.pool.acquire()
         with transaction.atomic(), lease.guard():
-            freeing = InBackground(lambda: Proxy.objects.free("stuck"))
+            freeing = InBackground(lambda: Proxy.objects.revoke("stuck"))
             assert columns(proxy)["fence"] == lease.fence
         assert freeing.result() == 1
 
@@ -107,7 +107,7 @@ class TestFree:
     def test_refuses_a_wrong_reason(self, proxy: Any, reason: str) -> None:
         Proxy.pool.acquire()
         with pytest.raises(BadOption, match="reason"):
-            Proxy.objects.free(reason)
+            Proxy.objects.revoke(reason)
         assert columns(proxy)["holder"] != ""
 
 
@@ -186,7 +186,7 @@ class TestQuarantine:
     @pytest.mark.parametrize("statement", range(1, 4))
     @pytest.mark.parametrize("begins", [False, True])
     def test_puts_it_away_also_when_a_lease_begins_or_ends_meanwhile(
-        self, proxy: Any, facts: list[Fact], statement: int, begins: bool
+        self, proxy: Any, events: list[RowEvent], statement: int, begins: bool
     ) -> None:
         before = Proxy.pool.acquire()
         if begins:
@@ -202,7 +202,7 @@ class TestQuarantine:
             assert Proxy.objects.quarantine("banned", 600, actor="alice") == 1
         assert Proxy.pool.acquire(wait=False) is None
         assert state(proxy) in (State.DRAINING, State.QUARANTINED)
-        assert [fact.actor for fact in facts if fact.what is What.QUARANTINED] == ["alice"]
+        assert [event.actor for event in events if event.kind is EventKind.QUARANTINED] == ["alice"]
 
     def test_whose_lease_had_run_out_is_parked(self, proxy: Any) -> None:
         late: Any = Proxy.pool.acquire()
@@ -227,7 +227,7 @@ CHANGES: dict[str, Any] = {
     "reserve": lambda rows: rows.reserve("bob", "tests"),
     "quarantine": lambda rows: rows.quarantine("banned", 60),
     "return_to_service": lambda rows: rows.return_to_service(),
-    "free": lambda rows: rows.free("stuck"),
+    "revoke": lambda rows: rows.revoke("stuck"),
 }
 
 
@@ -238,7 +238,7 @@ class TestWhileItsHolderIsInALongTransaction:
     @pytest.fixture
     def locked(self, proxy: Any, monkeypatch: pytest.MonkeyPatch, other: Any) -> Any:
         """A row that a transaction has changed, which ends with the test."""
-        monkeypatch.setattr(transactions, "BRIEF", 1)
+        monkeypatch.setattr(transactions, "SHORT_LOCK_WAIT", 1)
         granted(proxy)
         change(proxy, status=Status.QUARANTINED, until=DbLater(-1))
         other.set_autocommit(False)
@@ -247,13 +247,13 @@ class TestWhileItsHolderIsInALongTransaction:
         other.rollback()
 
     @pytest.mark.parametrize("name", CHANGES)
-    def test_nobody_waits_for_its_end(self, locked: Any, facts: list[Fact], name: str) -> None:
+    def test_nobody_waits_for_its_end(self, locked: Any, events: list[RowEvent], name: str) -> None:
         usual = lock_wait()
         before = columns(locked)
         with pytest.raises(DatabaseUnavailable, match="locked by somebody's transaction"):
             CHANGES[name](Proxy.objects.all())
         assert columns(locked) == before
-        assert facts == []
+        assert events == []
         assert lock_wait() == usual, "for the statements of others"
 
     def test_what_is_due_is_returned_when_it_is_not_locked_any_more(self, locked: Any, other: Any) -> None:

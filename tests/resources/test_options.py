@@ -38,9 +38,9 @@ def test_is_refused_by_name_value_and_what_is_allowed(
 ) -> None:
     for acquire in (
         Proxy.pool.acquire,
-        lambda **wishes: Proxy.pool.acquire_many(2, **wishes),
-        lambda **wishes: Proxy.pool.lease(**wishes).__enter__(),
-        lambda **wishes: Proxy.pool.adopt(1, 1, **wishes),
+        lambda **criteria: Proxy.pool.acquire_many(2, **criteria),
+        lambda **criteria: Proxy.pool.lease(**criteria).__enter__(),
+        lambda **criteria: Proxy.pool.adopt(1, 1, **criteria),
     ):
         with pytest.raises(BadOption) as caught:
             acquire(**{name: value})

@@ -26,11 +26,11 @@ def say(error: Exception, began: float) -> None:
     )
 
 
-def acquire(wishes: dict[str, object]) -> None:
+def acquire(criteria: dict[str, object]) -> None:
     """Try to acquire, and tell in one line what came of it."""
     began = time.monotonic()
     try:
-        Proxy.pool.acquire(**wishes)
+        Proxy.pool.acquire(**criteria)
     except (ResourcePoolError, DatabaseError) as error:
         say(error, began)
     else:
@@ -60,9 +60,9 @@ class TestTablesNotMigrated:
         with connection.cursor() as cursor:
             cursor.execute(f"DROP DATABASE {quoted}")
 
-    @pytest.mark.parametrize("wishes", [{"wait": False}, {"timeout": 600}], ids=str)
-    def test_names_the_command(self, spawn: Spawner, empty: str, wishes: dict[str, object]) -> None:
-        name, _, text = told(spawn(acquire, wishes, DATABASE_URL=empty))
+    @pytest.mark.parametrize("criteria", [{"wait": False}, {"timeout": 600}], ids=str)
+    def test_names_the_command(self, spawn: Spawner, empty: str, criteria: dict[str, object]) -> None:
+        name, _, text = told(spawn(acquire, criteria, DATABASE_URL=empty))
         assert name == NotMigrated.__name__
         assert "run `manage.py migrate`" in text
         assert "resourcepool_" in text
@@ -115,11 +115,11 @@ class TestServerGoneAtStart:
             yield url._replace(netloc=f"{login}@127.0.0.1:{listener.getsockname()[1]}").geturl()
 
     @pytest.mark.only("mysql", "postgresql")
-    @pytest.mark.parametrize("wishes", [{"wait": False}, {"timeout": 0}], ids=str)
+    @pytest.mark.parametrize("criteria", [{"wait": False}, {"timeout": 0}], ids=str)
     def test_who_does_not_wait_is_told_quickly(
-        self, spawn: Spawner, nobody: str, wishes: dict[str, object]
+        self, spawn: Spawner, nobody: str, criteria: dict[str, object]
     ) -> None:
-        name, _, text = told(spawn(acquire, wishes, DATABASE_URL=nobody))
+        name, _, text = told(spawn(acquire, criteria, DATABASE_URL=nobody))
         assert name == DatabaseUnavailable.__name__
         assert "database 'default'" in text
 
@@ -140,11 +140,11 @@ class TestServerGoneAtStart:
         assert "hunter2" not in child.output
 
     @pytest.mark.only("sqlite")
-    @pytest.mark.parametrize("wishes", [{"wait": False}, {"timeout": 600}], ids=str)
+    @pytest.mark.parametrize("criteria", [{"wait": False}, {"timeout": 600}], ids=str)
     def test_a_file_that_cannot_be_opened_is_said_at_once(
-        self, spawn: Spawner, nobody: str, wishes: dict[str, object]
+        self, spawn: Spawner, nobody: str, criteria: dict[str, object]
     ) -> None:
-        name, _, text = told(spawn(acquire, wishes, DATABASE_URL=nobody))
+        name, _, text = told(spawn(acquire, criteria, DATABASE_URL=nobody))
         assert name == DatabaseUnavailable.__name__
         assert "unable to open database file" in text
 
@@ -153,24 +153,24 @@ class TestRefused:
     """A wrong password or database does not get better by waiting."""
 
     @pytest.mark.only("mysql", "postgresql")
-    @pytest.mark.parametrize("wishes", [{"wait": False}, {"timeout": 600}], ids=str)
-    def test_a_wrong_password_fails_at_once(self, spawn: Spawner, wishes: dict[str, object]) -> None:
+    @pytest.mark.parametrize("criteria", [{"wait": False}, {"timeout": 600}], ids=str)
+    def test_a_wrong_password_fails_at_once(self, spawn: Spawner, criteria: dict[str, object]) -> None:
         url = urlsplit(settings.DATABASE_URL)
         place = url.netloc.rpartition("@")[2]
         wrong = url._replace(netloc=f"nobody_of_this_name:wrong-hunter2@{place}").geturl()
-        child = spawn(acquire, wishes, DATABASE_URL=wrong)
+        child = spawn(acquire, criteria, DATABASE_URL=wrong)
         name, _, text = told(child)
         assert name == DatabaseUnavailable.__name__
         assert "nobody_of_this_name" in text
         assert "hunter2" not in child.output
 
     @pytest.mark.only("mysql", "postgresql")
-    @pytest.mark.parametrize("wishes", [{"wait": False}, {"timeout": 600}], ids=str)
+    @pytest.mark.parametrize("criteria", [{"wait": False}, {"timeout": 600}], ids=str)
     def test_a_database_that_does_not_exist_fails_at_once(
-        self, spawn: Spawner, wishes: dict[str, object]
+        self, spawn: Spawner, criteria: dict[str, object]
     ) -> None:
         wrong = urlsplit(settings.DATABASE_URL)._replace(path="/no_such_database").geturl()
-        name, _, text = told(spawn(acquire, wishes, DATABASE_URL=wrong))
+        name, _, text = told(spawn(acquire, criteria, DATABASE_URL=wrong))
         assert name == DatabaseUnavailable.__name__
         assert "no_such_database" in text
 

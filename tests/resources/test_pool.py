@@ -15,7 +15,7 @@ from tests.app.models import Bare, Device
 from tests.app.rows import busy_for, columns, expire, granted, hold, lasts, new, several, steal
 from tests.committed import Clock
 from tests.eventually import eventually
-from tests.waiting.waiters import too_late
+from tests.waiting.threads import too_late
 
 
 def row_of(lease: Any) -> dict[str, Any]:
@@ -28,7 +28,7 @@ class TestAcquire:
         lease = Proxy.pool.acquire()
         assert lease.resource == proxy
         assert lease.fence == 1
-        assert keeper.is_kept(lease)
+        assert keeper.is_renewing(lease)
         assert lasts(proxy, 60)
 
     def test_writes_a_holder_that_says_where_it_is(self) -> None:

@@ -17,7 +17,7 @@ class TestAdopt:
         lease = Proxy.pool.adopt(proxy.pk, fence, holder="successor")
         assert (lease.pk, lease.fence) == (proxy.pk, fence + 1)
         lease.ensure_held()
-        assert keeper.is_kept(lease)
+        assert keeper.is_renewing(lease)
         assert lasts(proxy, 60)
         lease.release()
 
@@ -44,7 +44,7 @@ class TestAdopt:
     def test_takes_what_another_handle_holds_away_from_it(self, process_clock: Clock) -> None:
         proxy = new(Proxy)
         before = Proxy.pool.acquire()
-        keeper.forget(before)  # as if it were another process's
+        keeper.remove(before)  # as if it were another process's
         Proxy.pool.adopt(proxy.pk, before.fence)
         with pytest.raises(LeaseLost):
             before.renew()

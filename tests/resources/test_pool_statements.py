@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.exceptions import AcquireTimeout, ClaimInTransaction, LeaseLost
 from resourcepool.models import Proxy
-from resourcepool.resources.strategy import FRESH
+from resourcepool.resources.strategy import FRESH_SECONDS
 from tests.aliases import alias
 from tests.app.models import Team
 from tests.app.rows import columns, expire, hold, new, several
@@ -44,7 +44,7 @@ class TestStatements:
     def test_what_was_free_a_moment_ago_is_claimed_without_a_look(self, process_clock: Clock) -> None:
         process_clock.stop()
         assert [self.count() for _ in range(6)] == [(2, 1), *[(1, 1)] * 4, (2, 1)], "each of the five once"
-        process_clock.advance(FRESH)
+        process_clock.advance(FRESH_SECONDS)
         assert self.count() == (2, 1), "that was too long ago"
 
     def test_what_was_taken_since_costs_two_claims_and_a_look(self) -> None:

@@ -11,18 +11,18 @@ from django.test import override_settings
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import LeaseLost
 from resourcepool.models import Dispenser, Job, Proxy, Stream, Task, Topic
-from resourcepool.signals import Fact, What
+from resourcepool.signals import EventKind, RowEvent
 from resourcepool.status.jobs import jobs
 from resourcepool.status.work.dispensers import DISPENSERS
-from resourcepool.status.work.listed import page_of_work
+from resourcepool.status.work.pages import page_of_work
 from resourcepool.status.work.streams import STREAMS
 from resourcepool.status.work.timers import TOPICS
 from resourcepool.taskqueue import submit
 from tests.aliases import alias
 from tests.app.rows import granted, new, several
-from tests.resources.told import facts
+from tests.resources.sent_signals import events
 
-__all__ = ["facts"]
+__all__ = ["events"]
 
 
 class ReadsElsewhere:
@@ -70,12 +70,12 @@ def test_a_row_that_was_read_from_a_replica_is_deleted_on_the_writer() -> None:
     assert left() == 0
 
 
-def test_operators_decide_on_the_writer_also_when_somebody_listens(facts: list[Fact]) -> None:
+def test_operators_decide_on_the_writer_also_when_somebody_listens(events: list[RowEvent]) -> None:
     """The changes are then told row by row."""
     new(Proxy)
-    assert What.DRAINED.is_heard(Proxy)
+    assert EventKind.DRAINED.has_listeners(Proxy)
     lease: Any = Proxy.pool.acquire()
-    assert Proxy.objects.all().free("stuck") == 1
+    assert Proxy.objects.all().revoke("stuck") == 1
     with pytest.raises(LeaseLost):
         lease.renew()
     assert Proxy.objects.all().drain("maintenance") == 1
@@ -92,7 +92,7 @@ def test_commands_and_pages_find_streams_dispensers_and_topics_on_the_writer() -
     assert [task.key for task in page_of_work(Task, "s1").work] == ["k"]
     for model, places in ((Dispenser, DISPENSERS), (Topic, TOPICS)):
         model.objects.create(name="one")
-        assert places.called("one")
+        assert places.get("one")
 
 
 def test_the_state_of_the_jobs_is_read_on_the_writer() -> None:

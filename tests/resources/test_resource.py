@@ -19,7 +19,7 @@ from tests.app.models import Team
 from tests.app.rows import busy_for, columns, expire, lasts, new, several, steal
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
-from tests.resources.kept import Changes, Kept, kind, quarantined
+from tests.resources.recording_resource import Changes, RecordingResource, kind, quarantined
 
 
 class TestConstruction:
@@ -37,9 +37,9 @@ class TestConstruction:
     def test_puts_the_invalid_ones_away_and_takes_another(self, keep: Any) -> None:
         for number in range(4):
             new(Proxy, host=f"{number}.example")
-        Kept.bad = {"0.example", "1.example", "2.example"}
+        RecordingResource.bad = {"0.example", "1.example", "2.example"}
         assert keep().o.host == "3.example"
-        assert set(quarantined()) == set(Kept.asked) - {"3.example"}
+        assert set(quarantined()) == set(RecordingResource.asked) - {"3.example"}
         for row in Proxy.objects.quarantined():
             assert (row.holder, row.reason, row.strikes) == ("", "is_valid() said no", 1)
             assert busy_for(row) > 290
@@ -47,7 +47,7 @@ class TestConstruction:
     def test_waits_until_one_comes_free(self, keep: Any) -> None:
         new(Proxy)
         with Proxy.pool.lease():
-            waiting = InBackground(Kept)
+            waiting = InBackground(RecordingResource)
             eventually(in_line)
         kept = waiting.result()
         kept.ensure_held()
@@ -73,14 +73,16 @@ class TestConstruction:
             kind(is_valid=is_valid)()
         assert (columns(row)["holder"], columns(row)["status"]) == ("", "in_service")
         assert busy_for(row) <= 0
-        eventually(lambda: keeper.kept() == [])  # its ticket goes a moment later
+        eventually(lambda: keeper.leases() == [])  # its ticket goes a moment later
 
     def test_blames_the_checker_when_everything_is_invalid(self) -> None:
         """Or one broken checker would condemn the whole pool."""
-        several(Proxy, module.MOST_INVALID + 5)
-        with pytest.raises(AcquireTimeout, match=r"10 in a row were not valid: is Kept.is_valid\(\) right\?"):
+        several(Proxy, module.MAX_INVALID + 5)
+        with pytest.raises(
+            AcquireTimeout, match=r"10 in a row were not valid: is RecordingResource.is_valid\(\) right\?"
+        ):
             kind(is_valid=lambda self: False)()
-        assert Proxy.objects.quarantined().count() == module.MOST_INVALID
+        assert Proxy.objects.quarantined().count() == module.MAX_INVALID
         assert Proxy.objects.available().count() == 5
 
     def test_without_is_valid_says_so(self) -> None:
@@ -182,7 +184,7 @@ class TestKeeping:
         kept = keep(on_change=changes)
         for host in ("bad.example", "worse.example", "good.example"):
             new(Proxy, host=host)
-        Kept.bad = {"bad.example", "worse.example"}
+        RecordingResource.bad = {"bad.example", "worse.example"}
         kept.start()
         steal(first)
         eventually(lambda: changes.seen)
@@ -195,7 +197,7 @@ class TestKeeping:
         first = new(Proxy, host="first.example")
         kept = keep(kind(acquire_timeout=0.1), on_change=changes)
         new(Proxy, host="bad.example")
-        Kept.bad = {"bad.example"}
+        RecordingResource.bad = {"bad.example"}
         kept.start()
         steal(first)
         eventually(lambda: quarantined() == ["bad.example"])
@@ -266,9 +268,9 @@ class TestWords:
     def test_name_the_process_and_the_resource_but_no_password(self, keep: Any) -> None:
         new(Proxy, host="proxy.example", username="me", password="hunter2-is-secret")
         kept = keep()
-        assert str(kept) == f"Kept[{os.getpid()}] holding http://me:***@proxy.example:3128"
+        assert str(kept) == f"RecordingResource[{os.getpid()}] holding http://me:***@proxy.example:3128"
         kept.close()
-        assert str(kept) == f"Kept[{os.getpid()}] holding nothing"
+        assert str(kept) == f"RecordingResource[{os.getpid()}] holding nothing"
 
     def test_in_the_log_too(self, keep: Any, caplog: pytest.LogCaptureFixture) -> None:
         for host in ("one.example", "two.example", "three.example"):
@@ -276,12 +278,12 @@ class TestWords:
         with caplog.at_level(logging.DEBUG):
             kept = keep()
             kept.start()
-            Kept.bad = {kept.o.host}
+            RecordingResource.bad = {kept.o.host}
             kept.fix()
             steal(kept.o)
             eventually(lambda: "is lost" in caplog.text)
             eventually(lambda: kept.lease is not None and kept.lease.is_held)
             kept.terminate()
             kept.join(60)
-        assert f"Kept[{os.getpid()}] holding http://me:***@" in caplog.text
+        assert f"RecordingResource[{os.getpid()}] holding http://me:***@" in caplog.text
         assert "hunter2" not in caplog.text

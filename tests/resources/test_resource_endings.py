@@ -15,7 +15,7 @@ from tests.app.rows import busy_for, columns, granted, new, several, steal
 from tests.concurrency.tickets import in_line
 from tests.eventually import eventually
 from tests.leases.test_lease import unavailable
-from tests.resources.kept import Changes, Kept, kind, quarantined
+from tests.resources.recording_resource import Changes, RecordingResource, kind, quarantined
 
 
 class TestInAnOutage:
@@ -30,7 +30,7 @@ class TestInAnOutage:
         new(Proxy)
         with pytest.raises(DatabaseUnavailable):
             kind(is_valid=lambda self: False)()
-        assert [lease for lease in keeper.kept() if lease.model is Proxy] == []
+        assert [lease for lease in keeper.leases() if lease.model is Proxy] == []
 
     def test_what_interrupts_the_checker_is_not_lost(self) -> None:
         new(Proxy)
@@ -40,7 +40,7 @@ class TestInAnOutage:
 
         with pytest.raises(KeyboardInterrupt):
             kind(is_valid=is_valid)()
-        assert [lease for lease in keeper.kept() if lease.model is Proxy] == []
+        assert [lease for lease in keeper.leases() if lease.model is Proxy] == []
 
 
 class TestClose:
@@ -135,7 +135,7 @@ class TestTerminate:
         kept.join(60)
         assert not kept.is_alive()
         assert list(Proxy.objects.held()) == [stolen]
-        eventually(lambda: keeper.kept() == [])  # its ticket goes a moment later
+        eventually(lambda: keeper.leases() == [])  # its ticket goes a moment later
 
 
 class TestFix:
@@ -157,7 +157,7 @@ class TestFix:
         several(Proxy, 2)
         kept = keep(on_change=changes)
         bad = kept.o
-        Kept.bad = {bad.host}
+        RecordingResource.bad = {bad.host}
         kept.fix()
         assert kept.o.pk != bad.pk
         assert changes.seen == [(bad, kept.o)]
@@ -180,7 +180,7 @@ class TestFix:
         several(Proxy, 2)
         kept = keep()
         lost = kept.o
-        Kept.bad = {lost.host}
+        RecordingResource.bad = {lost.host}
         steal(lost)  # not noticed yet
         before = columns(lost)
         kept.fix()
@@ -190,12 +190,12 @@ class TestFix:
     def test_without_another_one_says_so_and_holds_nothing(self, keep: Any) -> None:
         row = new(Proxy)
         kept = keep(kind(acquire_timeout=0.1))
-        Kept.bad = {row.host}
+        RecordingResource.bad = {row.host}
         with pytest.raises(AcquireTimeout):
             kept.fix()
         assert kept.o is None
         assert quarantined() == [row.host]
-        eventually(lambda: keeper.kept() == [])  # its ticket goes a moment later
+        eventually(lambda: keeper.leases() == [])  # its ticket goes a moment later
 
     def test_after_close_acquires_again(self, keep: Any) -> None:
         row = new(Proxy)

@@ -10,16 +10,16 @@ import pytest
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Proxy, Ticket
-from resourcepool.resources.selectors import MAX_VALUES, canonical
+from resourcepool.resources.selectors import MAX_VALUES, canonical_selector
 from tests.app.models import Device, Team
 from tests.app.rows import new, several
 from tests.eventually import InBackground, eventually
 
 
-def found(model: Any, **wishes: Any) -> set[Any]:
+def found(model: Any, **criteria: Any) -> set[Any]:
     """Return the keys of all that can be acquired with this selector."""
     leases = []
-    while (lease := model.pool.acquire(wait=False, **wishes)) is not None:
+    while (lease := model.pool.acquire(wait=False, **criteria)) is not None:
         leases.append(lease)
     for lease in leases:
         lease.release()
@@ -169,15 +169,15 @@ class TestCanonical:
         ],
     )
     def test_equal_wishes_have_equal_text(self, one: Any, same: Any) -> None:
-        assert canonical(Proxy, one) == canonical(Proxy, same)
+        assert canonical_selector(Proxy, one) == canonical_selector(Proxy, same)
 
     def test_different_wishes_have_different_text(self) -> None:
-        wishes = [{}, {"country": "US"}, {"country": ["US"]}, {"country": "us"}, {"port": 80}, {"tags": "us"}]
-        assert len({canonical(Proxy, wish) for wish in wishes}) >= 5
+        criteria = [{}, {"country": "US"}, {"country": ["US"]}, {"country": "us"}, {"port": 80}, {"tags": "us"}]
+        assert len({canonical_selector(Proxy, wish) for wish in criteria}) >= 5
 
     def test_is_json_that_others_can_read(self) -> None:
         key = uuid.uuid4()
-        assert json.loads(canonical(Device, {"id": key, "bought_on": datetime.date(2024, 1, 2)})) == {
+        assert json.loads(canonical_selector(Device, {"id": key, "bought_on": datetime.date(2024, 1, 2)})) == {
             "id": str(key),
             "bought_on": "2024-01-02",
         }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.resources.state import State, Status, standing_of
+from resourcepool.resources.state import State, Status, state_details
 
 NOW = datetime.datetime(2026, 11, 21, 3, 0, tzinfo=datetime.UTC)
 BEFORE, LATER = NOW - datetime.timedelta(seconds=1), NOW + datetime.timedelta(days=2)
@@ -32,7 +32,7 @@ OUT = {"in_service": False, "status": Status.OUT_OF_SERVICE, "reason": "new cabl
     ],
 )
 def test_a_reason_holds_until_its_quarantine_is_over(row: dict[str, Any], state: State, holds: bool) -> None:
-    now = standing_of(SimpleNamespace(**row), NOW)
+    now = state_details(SimpleNamespace(**row), NOW)
     assert now.state is state
     kept = (row["status"], row["reason"], row["until"])
     assert (now.status, now.reason, now.until) == (kept if holds else (Status.IN_SERVICE, "", None))

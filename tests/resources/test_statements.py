@@ -6,13 +6,13 @@ import pytest
 from django.db import connection
 
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import contention
+from resourcepool.waiting import estimates
 from resourcepool.waiting.models import pool_name
 from tests.app.rows import columns, hold, new, several
 from tests.committed import Statement
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
-from tests.waiting.waiters import ticket
+from tests.waiting.threads import ticket
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -64,7 +64,7 @@ def test_a_release_that_finds_somebody_in_line_is_one_statement_when_that_is_lik
 ) -> None:
     """Where the database can change row and ticket in one."""
     lease, first, second = hold(new(Proxy)), ticket(Proxy), ticket(Proxy)
-    contention.releasing.note(pool_name(Proxy), "default", had_to_wait=True)
+    estimates.recent_waiters.note(pool_name(Proxy), "default", had_to_wait=True)
     statements.clear()
     lease.release()
     assert (columns(first)["is_waiting"], columns(second)["is_waiting"]) == (False, True)

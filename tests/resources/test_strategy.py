@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from django.db import connection
 
-from resourcepool.database.where import ANYWHERE
+from resourcepool.database.where import ANY_ROW
 from resourcepool.dialect import DbLater
 from resourcepool.models import Proxy
 from resourcepool.resources import strategy
@@ -16,7 +16,7 @@ from tests.eventually import in_threads
 
 def offered(chosen: str = "spread", count: int = 1) -> list[int]:
     """Return free rows in the order in which this strategy tries them."""
-    return strategy.choose(connection, Proxy, ANYWHERE, Proxy.pool.request(count, {"strategy": chosen}))
+    return strategy.choose(connection, Proxy, ANY_ROW, Proxy.pool.request(count, {"strategy": chosen}))
 
 
 class TestSticky:

@@ -16,7 +16,7 @@ FIELD: Any = Proxy._meta.get_field("password")
 
 @pytest.fixture(autouse=True)
 def _a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FIELD, "keys_fit", False)
+    monkeypatch.setattr(FIELD, "was_readable", False)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_after_a_with_block_that_could_not_read_it(bad: Any) -> None:
 
 
 def test_not_when_the_keys_of_this_process_may_be_at_fault(bad: Any, settings: Any) -> None:
-    FIELD.keys_fit = False
+    FIELD.was_readable = False
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "SECRET_KEYS": [Fernet.generate_key().decode()]}
     for _ in range(2):
         with pytest.raises(SecretUnreadable), Proxy.pool.lease(timeout=5) as lease:

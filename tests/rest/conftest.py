@@ -48,8 +48,8 @@ def user(name: str, *permissions: str) -> User:
 def nothing_is_left() -> Iterator[None]:
     """Leases that a test made and forgot end with it."""
     yield
-    for lease in keeper.not_given_back():
-        keeper.forget(lease)
+    for lease in keeper.unreleased():
+        keeper.remove(lease)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def call(db: None) -> Callable[..., Caller]:
 
 @pytest.fixture
 def crawler(call: Callable[..., Caller]) -> Caller:
-    return call("lease_proxy", "quarantine_proxy", "lease_mutex")
+    return call("lease_proxy", "quarantine_proxy", "lease_lock")
 
 
 @pytest.fixture

@@ -7,20 +7,21 @@ import pytest
 from django.urls import URLPattern
 
 from resourcepool.leases.remote import Token
-from resourcepool.models import Broadcast, Proxy, Stream, TaskType
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.models import Proxy, QueueGroup, Stream
 from resourcepool.operations import OPERATIONS
 from resourcepool.rest.urls import urlpatterns
 from tests.app.rows import hold, new
 from tests.rest.conftest import Caller
 
-LOCKS = ("view_mutex", "view_semaphorepermit", "view_rwlockpermit", "view_notification")
-QUEUES = ("view_tasktype", "view_server")
+LOCKS = ("view_lock", "view_semaphorepermit", "view_rwlockpermit", "view_notification")
+QUEUES = ("view_queuegroup", "view_server")
 OF_PLACES = {
     "streams": ("view_stream", "view_task"),
     "dispensers": ("view_dispenser", "view_dispensertask"),
     "topics": ("view_topic", "view_timer"),
-    "channels": ("view_broadcast", "view_subscription"),
-    "elections": ("view_leadership",),
+    "channels": ("view_channel", "view_subscription"),
+    "elections": ("view_election",),
 }
 # The permissions that each address needs, and what is sent to it.
 GETS: dict[str, tuple[str, ...]] = {
@@ -42,13 +43,13 @@ POSTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "leases/release": (("lease_proxy",), {"lease": ""}),
     "leases/quarantine": (("lease_proxy", "quarantine_proxy"), {"lease": "", "reason": "x"}),
     "pools/<str:pool>/operations/<str:name>": (("view_proxy", "operate_proxy"), {"all": True, "reason": "x"}),
-    "locks/<path:name>/acquire": (("lease_mutex",), {}),
+    "locks/<path:name>/acquire": (("lease_lock",), {}),
     "streams/<path:name>/submit": (("submit_stream",), {"type": "t"}),
-    "channels/<path:name>/publish": (("publish_broadcast",), {"payload": 1}),
+    "channels/<path:name>/publish": (("publish_channel",), {"payload": 1}),
 }
 FOR_ALL = ("", "pools", "metrics", "openapi")  # they show what the caller may view
 FOR_WHO_SEES_ALL = ("alarms",)
-PARTS = {"<str:pool>": "proxy", "<str:name>": "free", "<path:name>": "x"}
+PARTS = {"<str:pool>": "proxy", "<str:name>": "revoke", "<path:name>": "x"}
 
 
 def addresses() -> list[str]:
@@ -68,8 +69,8 @@ def filled(address: str, row: Any) -> str:
 @pytest.fixture
 def row(db: None) -> Any:
     Stream.objects.create(name="x")
-    Broadcast.objects.create(name="x")
-    TaskType.objects.create(name="x")
+    ChannelRow.objects.create(name="x")
+    QueueGroup.objects.create(name="x")
     return new(Proxy)
 
 

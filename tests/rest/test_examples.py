@@ -87,5 +87,5 @@ def test_refused_it_says_why_and_ends(
 def test_a_lost_lease_ends_the_command(asked: list[str], environment: dict[str, str]) -> None:
     script = subprocess.Popen([str(EXAMPLES / "with-proxy.sh"), "sleep", "300"], env=environment)
     eventually(lambda: Proxy.objects.held().exists())
-    Proxy.objects.all().free("a test")
+    Proxy.objects.all().revoke("a test")
     assert script.wait(60) == 128 + 15

@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from resourcepool.models import Proxy
 from resourcepool.rest.body import refuse_without_length
 from resourcepool.rest.errors import LengthRequired
-from resourcepool.rest.readings import PLACES
+from resourcepool.rest.status import NAMED_SYSTEMS
 from tests.app.rows import columns, new
 from tests.rest.conftest import Caller
 
@@ -41,7 +41,7 @@ def test_half_a_surrogate_pair_is_refused(root: Caller, address: str, body: str)
     assert (columns(row)["holder"], columns(row)["in_service"]) == ("", True)
 
 
-@pytest.mark.parametrize("kind", ["pools", "pools/proxy/resources", "locks", "queues", *PLACES])
+@pytest.mark.parametrize("kind", ["pools", "pools/proxy/resources", "locks", "queues", *NAMED_SYSTEMS])
 def test_nothing_has_a_name_with_nul(root: Caller, kind: str) -> None:
     for name in ("\0", "a\0b"):
         answer = root.get(f"{kind}/{name}")
@@ -171,7 +171,7 @@ def test_what_the_database_says_is_logged_and_not_answered(
     def fail(*_: object) -> None:
         raise OperationalError("deep\n\tinside")
 
-    monkeypatch.setattr("resourcepool.rest.readings.pools", fail)
+    monkeypatch.setattr("resourcepool.rest.status.pools", fail)
     answer = root.get("pools")
     assert (answer.status_code, answer.json()["error"], answer["Retry-After"]) == (
         503,

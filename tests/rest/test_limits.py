@@ -64,7 +64,7 @@ def test_no_lease_is_held_for_longer_than_its_limit_though_nobody_asked_for_one(
 
 
 def test_a_lock_has_limits_of_its_own(crawler: Caller, limit: Any) -> None:
-    limit("resourcepool.Mutex", ttl=10, leases=1)
+    limit("resourcepool.Lock", ttl=10, leases=1)
     assert crawler.post("locks/a/acquire", ttl=11).json()["name"] == "ttl"
     assert crawler.got("locks/a/acquire")["ttl"] == 10
     assert crawler.post("locks/b/acquire").json()["error"] == "TooManyLeases"
@@ -103,14 +103,14 @@ def test_of_two_requests_for_the_last_lease_at_most_one_is_granted(
 ) -> None:
     several(Proxy, 3)
     limit(leases=1)
-    acquired = grants.acquired
+    acquire_lease = grants.acquire_lease
 
     def acquired_second(*wanted: Any) -> Any:
-        monkeypatch.setattr(grants, "acquired", acquired)
+        monkeypatch.setattr(grants, "acquire_lease", acquire_lease)
         crawler.got("pools/proxy/acquire", holder="first")
-        return acquired(*wanted)
+        return acquire_lease(*wanted)
 
-    monkeypatch.setattr(grants, "acquired", acquired_second)
+    monkeypatch.setattr(grants, "acquire_lease", acquired_second)
     assert crawler.post("pools/proxy/acquire", holder="second").json()["error"] == "TooManyLeases"
     assert Proxy.objects.held().get().holder.startswith("first")
 

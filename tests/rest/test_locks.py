@@ -4,14 +4,14 @@ import pytest
 
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.locks import Lock
-from resourcepool.models import Mutex
+from resourcepool.locks.models import Lock as LockRow
 from tests.app.rows import lasts
 from tests.rest.conftest import Caller
 
 
 def test_one_holder_at_a_time_here_and_there(crawler: Caller) -> None:
     lease = crawler.got("locks/nightly-report/acquire", ttl=40, holder="cron")["lease"]
-    assert lasts(Mutex.objects.get(), 40)
+    assert lasts(LockRow.objects.get(), 40)
     assert Lock("nightly-report").acquire(blocking=False) is None
     assert crawler.post("locks/nightly-report/acquire").status_code == 423
     crawler.got("leases/renew", 200, lease=lease)
@@ -25,7 +25,7 @@ def test_a_higher_fence_each_time(crawler: Caller) -> None:
     first = crawler.got("locks/a/b/acquire")
     crawler.got("leases/release", 204, lease=first["lease"])
     assert crawler.got("locks/a/b/acquire")["fence"] > first["fence"]
-    assert Mutex.objects.get().name == "a/b"
+    assert LockRow.objects.get().name == "a/b"
 
 
 def test_two_that_chose_the_same_name_are_two_holders(crawler: Caller) -> None:

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from resourcepool import jobs
 from resourcepool.locks import Channel, Lock
 from resourcepool.models import Proxy, Stream
-from resourcepool.queues import changing
+from resourcepool.queues import administration
 from resourcepool.taskqueue import submit
 from tests.app.rows import hold, several
 from tests.rest.conftest import Caller
@@ -41,7 +41,7 @@ def test_the_numbers_are_those_of_the_dashboard(root: Caller) -> None:
     Stream.objects.create(name='a "b"\\c')
     submit('a "b"\\c', "note")
     Channel("news").publish(1)
-    changing.create("orders", ["1", "2"])
+    administration.create("orders", ["1", "2"])
     with Lock("nightly"):
         numbers = told(root)
     assert numbers["pool_resources", "resourcepool.Proxy free"] == 2
@@ -51,7 +51,7 @@ def test_the_numbers_are_those_of_the_dashboard(root: Caller) -> None:
     assert numbers["stream_unfinished_tasks", 'a "b"\\c'] == 1
     assert numbers["stream_led", 'a "b"\\c'] == 0
     assert numbers["channel_last_number", "news"] == 1
-    assert numbers["task_type_unowned_queues", "orders"] == 2
+    assert numbers["queue_group_unowned_queues", "orders"] == 2
     assert numbers["locks_holders", ""] == 1
 
 

@@ -6,10 +6,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from resourcepool.models import Event, Mutex, Proxy
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import Event, Proxy
 from tests.app.rows import columns, expire, new, several
 from tests.eventually import at_once
-from tests.history.told import told
+from tests.history.recorded import told
 from tests.rest.conftest import Caller, user
 
 
@@ -139,4 +140,4 @@ def test_a_lock_sent_again_is_the_same_too(crawler: Caller) -> None:
     first, again = (crawler.got("locks/nightly/acquire", request_id="r") for _ in range(2))
     assert first["fence"] < again["fence"]
     assert crawler.post("locks/nightly/acquire", request_id="other").status_code == 423
-    assert Mutex.objects.get().fence == again["fence"]
+    assert LockRow.objects.get().fence == again["fence"]

@@ -8,7 +8,7 @@ from django.test.utils import isolate_apps
 
 from resourcepool.exceptions import BadOption
 from resourcepool.models import AbstractResource
-from resourcepool.resources.selectors import canonical
+from resourcepool.resources.selectors import canonical_selector
 from tests.app.models import Device
 from tests.app.rows import new
 from tests.rest.conftest import Caller
@@ -68,4 +68,4 @@ def test_a_column_of_bytes_is_no_json() -> None:
             app_label = "testapp"
 
     with pytest.raises(BadOption, match="data="):
-        canonical(Photo, {"data": "aGk="})
+        canonical_selector(Photo, {"data": "aGk="})

@@ -3,7 +3,7 @@
 import pytest
 from django.db import OperationalError, connections
 
-from resourcepool.safety.diagnosis import diagnose, told
+from resourcepool.safety.diagnosis import diagnose, error_text
 from tests.aliases import alias
 
 
@@ -18,7 +18,7 @@ from tests.aliases import alias
 )
 def test_an_error_is_one_line_without_the_password(error: Exception, said: str) -> None:
     with alias("strange", PASSWORD="s3cret", OPTIONS={"password": "t0p"}):
-        assert told(connections["strange"], error) == said
+        assert error_text(connections["strange"], error) == said
 
 
 def test_a_database_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ from django.utils import timezone
 from resourcepool.dialect.inspection import QueryPlan, TableAccess
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
-from resourcepool.safety.plans import caught, judge_plan, statements
-from tests.app.models import Device, Election
+from resourcepool.safety.plans import capture_statement, judge_plan, statements
+from tests.app.models import Device, Poll
 from tests.app.rows import columns, new
 
 NAMES = ["look for free rows", "look while waiting", "claim", "release", "renew one", "renew many"]
@@ -79,10 +79,10 @@ def problems(*models: Any) -> dict[tuple[str, str], str | None]:
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
 def test_few_rows_are_no_problem(rows: int) -> None:
-    for model in (Proxy, Device, Election, Ticket):
+    for model in (Proxy, Device, Poll, Ticket):
         for _ in range(rows):
             new(model)
-    assert problems(Proxy, Device, Election, Ticket) == {}
+    assert problems(Proxy, Device, Poll, Ticket) == {}
 
 
 @pytest.mark.usefixtures("many")
@@ -126,19 +126,19 @@ def test_every_statement_that_runs_all_the_time_is_looked_at() -> None:
         "renew one",
         "renew many",
     ]
-    assert [one.name for one in statements(connection, [Election])] == NAMES[2:]
+    assert [one.name for one in statements(connection, [Poll])] == NAMES[2:]
 
 
 def test_looking_changes_nothing() -> None:
-    rows = [new(model) for model in (Proxy, Device, Election, Ticket)]
+    rows = [new(model) for model in (Proxy, Device, Poll, Ticket)]
     before = [columns(row) for row in rows]
-    statements(connection, [Proxy, Device, Election, Ticket])
+    statements(connection, [Proxy, Device, Poll, Ticket])
     assert [columns(row) for row in rows] == before
 
 
 def test_a_statement_is_caught_as_the_package_sends_it() -> None:
     row = new(Proxy)
-    sql, params = caught(connection, lambda: verbs.release(connection, Proxy, row.pk, 7, 2.5))
+    sql, params = capture_statement(connection, lambda: verbs.release(connection, Proxy, row.pk, 7, 2.5))
     assert sql.startswith("UPDATE ")
     assert tuple(params) == (2_500_000, row.pk, 7)
     assert columns(row)["fence"] == 0
@@ -146,4 +146,4 @@ def test_a_statement_is_caught_as_the_package_sends_it() -> None:
 
 def test_who_sends_nothing_is_noticed() -> None:
     with pytest.raises(AssertionError, match="sent nothing"):
-        caught(connection, lambda: None)
+        capture_statement(connection, lambda: None)

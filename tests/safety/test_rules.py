@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.safety.problem import TEXTS, VOIDS
+from resourcepool.safety.problem import TEXTS, UNSAFE_WARNINGS
 from resourcepool.safety.rules import RULES, judge, passed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,7 +98,7 @@ def test_what_is_right_is_told_with_its_value() -> None:
 
 
 def test_only_what_forgets_or_doubles_grants_is_called_unsafe() -> None:
-    unsafe = {rule.code for rule in RULES if rule.code.startswith("E") or rule.code in VOIDS}
+    unsafe = {rule.code for rule in RULES if rule.code.startswith("E") or rule.code in UNSAFE_WARNINGS}
     assert unsafe == {
         "E004",
         "E005",

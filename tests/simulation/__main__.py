@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from tests.simulation import schedule
-from tests.simulation.altered import take_out
+from tests.simulation.mutate import take_out
 from tests.simulation.prove import all_guards, prove
 
 MEMORY = Path("/dev/shm")

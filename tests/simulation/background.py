@@ -4,14 +4,14 @@ import random
 from collections.abc import Sequence
 
 from resourcepool.leases.keeper import keeper
-from resourcepool.waiting.notices import notices
+from resourcepool.waiting.ticket_wakeups import ticket_wakeups
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
 from tests.simulation import schedule, verdict
 from tests.simulation.clients import COOLDOWNS
 from tests.simulation.ledger import Ledger
 from tests.simulation.operation import Operation
-from tests.simulation.party import Party
+from tests.simulation.participant import Participant
 from tests.simulation.schedule import Process
 
 RESTS = tuple(round(cooldown * 1_000) for cooldown in COOLDOWNS)
@@ -21,7 +21,9 @@ SERVES = ("give", "take back", "pass on", "release", "renew", "revive")
 class Background:
     """The keeper and the waiters' thread of one process."""
 
-    def __init__(self, process: Process, ledger: Ledger, rng: random.Random, clients: Sequence[Party]) -> None:
+    def __init__(
+        self, process: Process, ledger: Ledger, rng: random.Random, clients: Sequence[Participant]
+    ) -> None:
         self.process, self._ledger, self._rng, self._clients = process, ledger, rng, clients
 
     @property
@@ -38,14 +40,14 @@ class Background:
     def serve(self) -> None:
         """What the waiters' thread of the one database does."""
         while not self.is_done:
-            notices.wakeup("default").reset()
+            ticket_wakeups.wakeup("default").reset()
             operation = Operation("serve", self.process, self._ledger, SERVES)
             operation.serves, operation.asked, operation.rests = True, _asked, RESTS
-            notices.wakeup("default").sleep_until(operation.run(lambda: waiters._serve_once("default")))
+            ticket_wakeups.wakeup("default").sleep_until(operation.run(lambda: waiters._serve_once("default")))
 
     def _beat(self) -> None:
         keeper._watch_once()
-        pairs = tuple((lease.pk, lease.fence) for lease in keeper.kept())
+        pairs = tuple((lease.pk, lease.fence) for lease in keeper.leases())
         operation = Operation("beat", self.process, self._ledger, ("renew",), pairs)
         operation.run(lambda: keeper._beat_once("default"))
         verdict.confirmed(operation)
@@ -53,5 +55,5 @@ class Background:
 
 def _asked() -> dict[str, int]:
     """Return for how many milliseconds those who stand in line ask leases for."""
-    in_line: list[Waiter] = [waiter for line in waiters._lines.values() for waiter in line.waiters]
+    in_line: list[Waiter] = [waiter for line in waiters._waiter_loops.values() for waiter in line.waiters]
     return {waiter.holder: round(waiter.request.terms.ttl * 1_000) for waiter in in_line}

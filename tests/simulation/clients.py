@@ -16,8 +16,8 @@ from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Terms, default_holder
 from resourcepool.models import Proxy
 from tests.simulation import schedule, verdict
-from tests.simulation.bystanders import Bystander
 from tests.simulation.ledger import Pair
+from tests.simulation.operators import OperatorProcess
 
 TTLS = (1.0, 2.0)  # seconds
 COOLDOWNS = (0.0, 0.0, 0.5)
@@ -31,7 +31,7 @@ class Undo(Exception):
     """The caller rolls its own transaction back."""
 
 
-class Client(Bystander):
+class Client(OperatorProcess):
     """One process, and the programs of its threads."""
 
     # Programs
@@ -49,7 +49,7 @@ class Client(Bystander):
         """Stand in line a few times when nothing goes wrong: it must be served."""
         for _ in range(self.length):
             count = self.rng.choice((1, 1, 2)) if len(self.ledger.rows) > 1 else 1
-            if self.stand_in_line(count, ttl=self.rng.choice(TTLS), timeout=FOREVER, cooldown=0.0) is None:
+            if self.wait_in_line(count, ttl=self.rng.choice(TTLS), timeout=FOREVER, cooldown=0.0) is None:
                 verdict.blame(f"(8) {self.process.name} stood in line for {FOREVER} s")
             schedule.now_running().sleep(self.rng.choice((0.01, 0.1, 0.3)))
             while self.held and self.rng.random() < 0.8:
@@ -131,7 +131,7 @@ class Client(Bystander):
     def use_shortly(self) -> None:
         """Stand in line, and give back at once what came."""
         count = self.rng.choice((1, 1, 1, 2)) if len(self.ledger.rows) > 1 else 1
-        self.stand_in_line(count, ttl=self.rng.choice(TTLS), timeout=self.rng.choice(TIMEOUTS), cooldown=0.0)
+        self.wait_in_line(count, ttl=self.rng.choice(TTLS), timeout=self.rng.choice(TIMEOUTS), cooldown=0.0)
         schedule.now_running().sleep(self.rng.choice((0.0, 0.02, 0.2)))
         while self.held and self.rng.random() < 0.8:
             self.release()
@@ -139,9 +139,9 @@ class Client(Bystander):
     def _wait_for(self, count: int) -> None:
         """Stand in line."""
         wishes = {"ttl": self.rng.choice(TTLS), "cooldown": self.rng.choice(COOLDOWNS)}
-        self.stand_in_line(count, timeout=self.rng.choice(TIMEOUTS), **wishes)
+        self.wait_in_line(count, timeout=self.rng.choice(TIMEOUTS), **wishes)
 
-    def stand_in_line(self, count: int, *, ttl: float, **wishes: float) -> list[Any] | None:
+    def wait_in_line(self, count: int, *, ttl: float, **wishes: float) -> list[Any] | None:
         """Wait for so many rows; returns their leases, or None if they did not come in time."""
         may = ("claim", "give", "revive", "renew", "pass on", "release")
         operation = self.operation(f"wait for {count}", may, ttl=ttl)
@@ -242,7 +242,7 @@ class Client(Bystander):
 
     def exit(self) -> None:
         """End in an orderly way: everything goes back in one statement, tried once."""
-        leases, pairs = keeper.kept(), tuple((held.lease.pk, held.lease.fence) for held in self.held)
+        leases, pairs = keeper.leases(), tuple((held.lease.pk, held.lease.fence) for held in self.held)
         pairs = tuple(pair for pair in pairs if pair in {(lease.pk, lease.fence) for lease in leases})
         self.held = []
         if pairs:

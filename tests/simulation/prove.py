@@ -62,7 +62,7 @@ FURTHER = (
     Mutation(
         "settling out of release",
         VERBS,
-        "settle = partial(was_given_back, connection, model, pk, fence, trusted_until)",
+        "settle = partial(settle_release, connection, model, pk, fence, trusted_until)",
         "settle = None",
     ),
     Mutation(
@@ -84,8 +84,8 @@ FURTHER = (
     Mutation(
         "the keeper's trust counts from the reply",
         KEEPER,
-        "        one.trust.confirm(sent_at)\n    return complete",
-        "        one.trust.confirm(monotonic())\n    return complete",
+        "        grant.trust.confirm(sent_at)\n    return complete",
+        "        grant.trust.confirm(monotonic())\n    return complete",
     ),
     Mutation(
         "a look that fails is not repeated",

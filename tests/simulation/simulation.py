@@ -10,7 +10,7 @@ from django.db import connection, connections
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Terms
 from resourcepool.models import Proxy
-from tests.simulation import schedule, surroundings, verdict
+from tests.simulation import environment, schedule, verdict
 from tests.simulation.background import Background
 from tests.simulation.clients import Client
 from tests.simulation.ledger import Ledger, Pair
@@ -42,7 +42,7 @@ class Simulation:
     """The table, the threads, and an observer with a connection of its own."""
 
     def __init__(self, file: str) -> None:
-        surroundings.install()
+        environment.install()
         for number in range(1, 4):
             Proxy.objects.create(pk=number, host=f"p{number}", port=1)
         Proxy.objects.update(fence=0)  # small ones, for those who read the trace
@@ -55,7 +55,7 @@ class Simulation:
         """Play one seed; the same seed is the same schedule, statement by statement."""
         rng = random.Random(seed)
         random.seed(seed)  # the package's own jitter
-        surroundings.begin_names()
+        environment.begin_names()
         waits = rng.choice(WAITS)
         self._reset(rng.choice((1, 1, 2, 2, 3)))
         ledger, trace = Ledger(self._observer), [] if traced else None
@@ -113,7 +113,7 @@ class _Cast:
         """Two or three processes, some with a keeper, some with two threads of their own."""
         rng, mail = self._rng, list[Pair]()
         for name in "ABC"[: rng.choice((2, 2, 3))]:
-            process = Process(name, rng.uniform(0, 1e6), rng.uniform(0.95, 1.05), surroundings.memory())
+            process = Process(name, rng.uniform(0, 1e6), rng.uniform(0.95, 1.05), environment.memory())
             lengths = [rng.randint(2, 5 + round(3 * waits)) for _ in range(1 + (rng.random() < 0.7 * waits))]
             team = [Client(process, self._ledger, rng, mail, length) for length in lengths]
             for number, client in enumerate(team):
@@ -126,7 +126,7 @@ class _Cast:
         """Two or three new processes whose clients only stand in line."""
         rng = self._rng
         for name in "XYZ"[: rng.choice((2, 3))]:
-            process = Process(name, rng.uniform(0, 1e6), rng.uniform(0.95, 1.05), surroundings.memory())
+            process = Process(name, rng.uniform(0, 1e6), rng.uniform(0.95, 1.05), environment.memory())
             team = [
                 Client(process, self._ledger, rng, [], rng.choice((1, 2))) for _ in range(rng.choice((1, 2)))
             ]
@@ -148,7 +148,7 @@ class _Cast:
         for client in clients:
             if not client.process.is_dead:
                 self._enter(client.process, client.process.name, client.end)
-        newcomer = Process("newcomer", 0.0, 1.0, surroundings.memory())
+        newcomer = Process("newcomer", 0.0, 1.0, environment.memory())
         self._enter(newcomer, "newcomer", lambda: self._claim_everything(newcomer))
 
     def _enter(self, process: Process, name: str, program: Any) -> None:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.guards import Mutation
-from tests.simulation.altered import source
+from tests.simulation.mutate import source
 from tests.simulation.prove import all_guards
 
 pytestmark = [pytest.mark.only("sqlite")]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tests.simulation.database import moment
-from tests.simulation.surroundings import TICKET_TTL
+from tests.simulation.environment import TICKET_TTL
 
 READ = """
-    SELECT id, busy_before, fence, count, lasts, CASE count WHEN 1 THEN granted ELSE collected END, is_waiting, holder
+    SELECT id, busy_before, fence, count, grant_us, CASE count WHEN 1 THEN granted ELSE collected END, is_waiting, holder
     FROM resourcepool_ticket ORDER BY id
 """
 TTL = round(TICKET_TTL * 1_000)

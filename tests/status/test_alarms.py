@@ -14,15 +14,15 @@ from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Proxy, Stream, Task
 from resourcepool.resources.state import State, Status
 from resourcepool.signals import alarm_cleared, alarm_raised
-from resourcepool.status.alarms import Alarm, Kind, Limits, alarms, judge
+from resourcepool.status.alarms import Alarm, AlarmKind, Thresholds, alarms, evaluate
 from resourcepool.status.jobs import JobStatus
 from resourcepool.status.pools import PoolStatus
-from resourcepool.status.reading import duration
+from resourcepool.status.snapshots import duration
 from resourcepool.sweeps.sweep import sweep
 from tests.app.rows import change, hold, new, several
-from tests.waiting.waiters import ticket
+from tests.waiting.threads import ticket
 
-LIMITS = Limits(oldest_wait=60, oldest_task=600, late_timer=60, unread=600, sweep=600)
+LIMITS = Thresholds(oldest_wait=60, oldest_task=600, late_timer=60, unread=600, sweep=600)
 SWEPT = {"sweep": JobStatus("sweep", done=30, failed=None, result="", holder="")}
 
 
@@ -31,10 +31,12 @@ def pool(*, free: int = 0, leased: int = 0, **more: Any) -> PoolStatus:
     return PoolStatus("resourcepool.Proxy", "proxies", counts, **more)
 
 
-def kinds(*pools: PoolStatus, jobs: Any = SWEPT, leaked: int = 0, every: float | None = None) -> list[Kind]:
+def kinds(
+    *pools: PoolStatus, jobs: Any = SWEPT, leaked: int = 0, every: float | None = None
+) -> list[AlarmKind]:
     checks = {} if every is None else {"resourcepool.Proxy": every}
     leaks = {"resourcepool.Proxy": leaked} if leaked else {}
-    return [alarm.kind for alarm in judge(pools, jobs, leaks, LIMITS, checks)]
+    return [alarm.kind for alarm in evaluate(pools, jobs, leaks, LIMITS, checks)]
 
 
 @pytest.mark.parametrize(
@@ -43,15 +45,15 @@ def kinds(*pools: PoolStatus, jobs: Any = SWEPT, leaked: int = 0, every: float |
         (pool(), []),
         (pool(free=3, leased=40), []),
         (pool(leased=40, waiters=5, oldest_wait=59), []),
-        (pool(leased=40, waiters=5, oldest_wait=61), [Kind.EXHAUSTED]),
+        (pool(leased=40, waiters=5, oldest_wait=61), [AlarmKind.EXHAUSTED]),
         (pool(free=1, leased=40, waiters=5, oldest_wait=59), []),
-        (pool(free=1, leased=40, waiters=5, oldest_wait=61), [Kind.STARVED]),
-        (pool(waiters=1, oldest_wait=1), [Kind.NOTHING_IN_SERVICE]),
-        (pool(free=1, expired=2), [Kind.EXPIRED]),
-        (pool(trouble="no such table"), [Kind.UNREADABLE]),
+        (pool(free=1, leased=40, waiters=5, oldest_wait=61), [AlarmKind.STARVED]),
+        (pool(waiters=1, oldest_wait=1), [AlarmKind.NOTHING_IN_SERVICE]),
+        (pool(free=1, expired=2), [AlarmKind.EXPIRED]),
+        (pool(error="no such table"), [AlarmKind.UNREADABLE]),
     ],
 )
-def test_a_pool_is_in_trouble_when(status: PoolStatus, expected: list[Kind]) -> None:
+def test_a_pool_is_in_trouble_when(status: PoolStatus, expected: list[AlarmKind]) -> None:
     assert kinds(status) == expected
 
 
@@ -65,12 +67,12 @@ def test_a_pool_is_in_trouble_when(status: PoolStatus, expected: list[Kind]) -> 
     ],
 )
 def test_one_waits_and_two_wait(status: PoolStatus, said: str) -> None:
-    assert [alarm.text for alarm in judge([status], SWEPT, {}, LIMITS, {})] == [said]
+    assert [alarm.text for alarm in evaluate([status], SWEPT, {}, LIMITS, {})] == [said]
 
 
 @pytest.mark.parametrize(
     ("passed_over", "every", "expected"),
-    [(1_800, 600, []), (1_801, 600, [Kind.CHECK_STALE]), (10**6, None, []), (None, 600, [])],
+    [(1_800, 600, []), (1_801, 600, [AlarmKind.CHECK_STALE]), (10**6, None, []), (None, 600, [])],
 )
 def test_checks_that_stay_away_are_noticed(
     passed_over: float | None, every: float | None, expected: Any
@@ -78,7 +80,7 @@ def test_checks_that_stay_away_are_noticed(
     assert kinds(pool(free=1, oldest_check=10**6, passed_over=passed_over), every=every) == expected
 
 
-@pytest.mark.parametrize(("count", "expected"), [({"free": 1}, [Kind.CHECK_STALE]), ({"leased": 40}, [])])
+@pytest.mark.parametrize(("count", "expected"), [({"free": 1}, [AlarmKind.CHECK_STALE]), ({"leased": 40}, [])])
 def test_checks_that_never_came_are_noticed_where_there_was_anything_to_check(
     count: dict[str, int], expected: Any
 ) -> None:
@@ -103,10 +105,10 @@ def test_checks_that_ran_and_passed_over_something_are_not_said_to_stay_away(
     stands: Any, ran: Any, said: str
 ) -> None:
     check = job("check resourcepool.Proxy", **ran)
-    found = judge(
+    found = evaluate(
         [pool(free=1, **stands)], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600}
     )
-    (alarm,) = [one for one in found if one.kind is Kind.CHECK_STALE]
+    (alarm,) = [one for one in found if one.kind is AlarmKind.CHECK_STALE]
     assert said in alarm.text
     assert "beat" not in alarm.text
     assert "resourcepool_check" not in alarm.text
@@ -115,14 +117,14 @@ def test_checks_that_ran_and_passed_over_something_are_not_said_to_stay_away(
 @pytest.mark.parametrize("ran", [{"done": 2_000.0, "result": "3 ok"}, {"failed": 2_000.0, "result": "x"}])
 def test_checks_that_ran_long_ago_are_said_to_stay_away(ran: Any) -> None:
     check, stale = job("check resourcepool.Proxy", **ran), pool(free=1, oldest_check=10**6, passed_over=3_000)
-    found = judge([stale], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600})
+    found = evaluate([stale], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600})
     assert any(one.text.endswith("(cron, or Celery beat).") for one in found)
 
 
 @pytest.mark.parametrize(("ran", "said"), RAN[1:])
 def test_a_sweep_that_ran_and_did_not_succeed_is_not_said_to_stay_away(ran: Any, said: str) -> None:
-    found = judge([], {"sweep": job("sweep", **ran)}, {}, LIMITS, {})
-    (alarm,) = [one for one in found if one.kind is Kind.SWEEP_STALE]
+    found = evaluate([], {"sweep": job("sweep", **ran)}, {}, LIMITS, {})
+    (alarm,) = [one for one in found if one.kind is AlarmKind.SWEEP_STALE]
     assert said in alarm.text
     assert "beat" not in alarm.text
     assert "manage.py" not in alarm.text
@@ -131,8 +133,8 @@ def test_a_sweep_that_ran_and_did_not_succeed_is_not_said_to_stay_away(ran: Any,
 def test_a_checker_that_seems_broken_is_one_of_its_pool() -> None:
     result = "CheckerBroken: 9 of 9 failed together"
     check = JobStatus("check resourcepool.Proxy", done=900, failed=5, result=result, holder="")
-    (alarm,) = judge([], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600})
-    assert (alarm.kind, alarm.pool) == (Kind.CHECKER_BROKEN, "resourcepool.Proxy")
+    (alarm,) = evaluate([], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600})
+    assert (alarm.kind, alarm.pool) == (AlarmKind.CHECKER_BROKEN, "resourcepool.Proxy")
     assert alarm.text == "the checker or its target seems broken: 9 of 9 failed together"
 
 
@@ -140,42 +142,42 @@ def test_a_checker_that_seems_broken_is_one_of_its_pool() -> None:
 def test_a_check_that_failed_is_forgotten_once_its_pool_is_not_checked_any_more(result: str) -> None:
     check = JobStatus("check shop.Licence", done=None, failed=5, result=result, holder="")
     jobs = {**SWEPT, check.name: check}
-    assert len(judge([], jobs, {}, LIMITS, {"shop.Licence": 600})) == 1
-    assert judge([], jobs, {}, LIMITS, {"resourcepool.Proxy": 600}) == []
+    assert len(evaluate([], jobs, {}, LIMITS, {"shop.Licence": 600})) == 1
+    assert evaluate([], jobs, {}, LIMITS, {"resourcepool.Proxy": 600}) == []
 
 
 @pytest.mark.parametrize(
     ("job", "expected"),
     [
         ({"done": 600.0}, []),
-        ({"done": 601.0}, [Kind.SWEEP_STALE]),
-        ({"done": None}, [Kind.SWEEP_STALE]),
-        ({"failed": 5.0, "result": "LookupError"}, [Kind.JOB_FAILED]),
+        ({"done": 601.0}, [AlarmKind.SWEEP_STALE]),
+        ({"done": None}, [AlarmKind.SWEEP_STALE]),
+        ({"failed": 5.0, "result": "LookupError"}, [AlarmKind.JOB_FAILED]),
     ],
 )
-def test_a_sweep_that_stays_away_or_fails_is_noticed(job: Any, expected: list[Kind]) -> None:
+def test_a_sweep_that_stays_away_or_fails_is_noticed(job: Any, expected: list[AlarmKind]) -> None:
     assert kinds(jobs={"sweep": replace(SWEPT["sweep"], **job)}) == expected
 
 
 def test_a_sweep_that_never_ran_is_noticed_and_the_command_named() -> None:
-    (alarm,) = judge([], {}, {}, LIMITS, {})
-    assert alarm.kind is Kind.SWEEP_STALE
+    (alarm,) = evaluate([], {}, {}, LIMITS, {})
+    assert alarm.kind is AlarmKind.SWEEP_STALE
     assert "manage.py resourcepool_sweep" in alarm.text
 
 
 def test_the_worst_comes_first() -> None:
     found = kinds(pool(waiters=1, expired=1), jobs={}, leaked=2)
-    assert found == [Kind.NOTHING_IN_SERVICE, Kind.SWEEP_STALE, Kind.LEAKED, Kind.EXPIRED]
+    assert found == [AlarmKind.NOTHING_IN_SERVICE, AlarmKind.SWEEP_STALE, AlarmKind.LEAKED, AlarmKind.EXPIRED]
 
 
 def test_what_is_severe_comes_before_what_is_not() -> None:
-    severe = [Alarm(kind, "", "").is_severe for kind in Kind]
+    severe = [Alarm(kind, "", "").is_severe for kind in AlarmKind]
     assert severe == sorted(severe, reverse=True)
 
 
 def test_a_leak_is_an_alarm_of_its_pool() -> None:
-    first, second = judge([], SWEPT, {"resourcepool.Proxy": 1, "testapp.Device": 2}, LIMITS, {})
-    assert (first.kind, first.pool, second.pool) == (Kind.LEAKED, "resourcepool.Proxy", "testapp.Device")
+    first, second = evaluate([], SWEPT, {"resourcepool.Proxy": 1, "testapp.Device": 2}, LIMITS, {})
+    assert (first.kind, first.pool, second.pool) == (AlarmKind.LEAKED, "resourcepool.Proxy", "testapp.Device")
     assert str(first).startswith("resourcepool.Proxy: 1 lease was reported as leaked")
     assert str(second).startswith("testapp.Device: 2 leases were reported as leaked")
 
@@ -192,7 +194,7 @@ def test_of_this_database_now() -> None:
     new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE)
     ticket(Proxy, asked_at=DbLater(-30))
     mine = [alarm.kind for alarm in alarms() if alarm.pool == "resourcepool.Proxy"]
-    assert mine == [Kind.NOTHING_IN_SERVICE]
+    assert mine == [AlarmKind.NOTHING_IN_SERVICE]
 
 
 class TestSomebodyWhoWaitsForLong:
@@ -205,7 +207,7 @@ class TestSomebodyWhoWaitsForLong:
         several(Proxy, 3, country="DE")
         ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
         found = self.alarm()
-        assert (found.kind, found.is_severe) == (Kind.STARVED, True)
+        assert (found.kind, found.is_severe) == (AlarmKind.STARVED, True)
         assert found.text == (
             "somebody has waited for 10 min, though 3 are free (1 in line). It wants country=AQ."
             " No resource matches what it wants."
@@ -227,7 +229,7 @@ class TestSomebodyWhoWaitsForLong:
         hold(new(Proxy, country="US"))
         ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
         found = self.alarm()
-        assert found.kind is Kind.EXHAUSTED
+        assert found.kind is AlarmKind.EXHAUSTED
         assert found.text.endswith(
             "1 waits, for 10 min. It wants country=AQ. No resource matches what it wants."
         )
@@ -236,11 +238,11 @@ class TestSomebodyWhoWaitsForLong:
         new(Proxy)
         ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
         monkeypatch.setattr(
-            "resourcepool.status.waiting._waiting", Mock(side_effect=DatabaseUnavailable("gone"))
+            "resourcepool.status.waiters._waiting", Mock(side_effect=DatabaseUnavailable("gone"))
         )
         found = self.alarm()
         assert (found.kind, found.text) == (
-            Kind.STARVED,
+            AlarmKind.STARVED,
             "somebody has waited for 10 min, though 1 are free (1 in line).",
         )
 

@@ -6,18 +6,20 @@ import pytest
 
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption
-from resourcepool.models import Broadcast, BroadcastMessage, Subscription
-from resourcepool.status.alarm import Kind
-from resourcepool.status.channels import CHANNELS, channels, of_channels
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.models import Subscription
+from resourcepool.status.alarm import AlarmKind
+from resourcepool.status.channels import CHANNELS, channel_alarms, channels
 from tests.app.rows import granted
 
 pytestmark = pytest.mark.django_db
 
 
-def channel(name: str = "c", *, last: int = 3, first: int = 1, **columns: Any) -> Broadcast:
-    row: Broadcast = Broadcast.objects.create(name=name, last=last, **columns)
-    rows = [BroadcastMessage(channel=row, number=number, payload="1") for number in range(first, last + 1)]
-    BroadcastMessage.objects.bulk_create(rows)
+def channel(name: str = "c", *, last: int = 3, first: int = 1, **columns: Any) -> ChannelRow:
+    row: ChannelRow = ChannelRow.objects.create(name=name, last=last, **columns)
+    rows = [MessageRow(channel=row, number=number, payload="1") for number in range(first, last + 1)]
+    MessageRow.objects.bulk_create(rows)
     return row
 
 
@@ -28,7 +30,7 @@ def subscription(name: str, cursor: int, *, of: str = "c", **columns: Any) -> Su
 
 def test_a_channel_says_what_is_kept_and_who_reads() -> None:
     channel(last=5, first=3)
-    BroadcastMessage.objects.filter(number=3).update(published_at=DbLater(-120))
+    MessageRow.objects.filter(number=3).update(published_at=DbLater(-120))
     granted(subscription("a", 4), "web-1")
     subscription("b", 5)
     granted(subscription("host/1", 0, is_durable=False), "host/1")
@@ -40,9 +42,9 @@ def test_a_channel_says_what_is_kept_and_who_reads() -> None:
         ("a", "web-1", 1, 0),
         ("b", "", 0, 0),
     ]
-    assert (empty.kept, empty.published, empty.unread, empty.because) == (0, 0, 0, "")
-    assert one.because == ""
-    assert one.discreet().subscriptions[0].name == ""
+    assert (empty.kept, empty.published, empty.unread, empty.explanation) == (0, 0, 0, "")
+    assert one.explanation == ""
+    assert one.redacted().subscriptions[0].name == ""
 
 
 def test_a_pruned_channel_keeps_its_numbers() -> None:
@@ -57,16 +59,16 @@ def test_who_lags_behind_and_what_was_lost_are_alarms() -> None:
     subscription("a", 3)
     subscription("b", 0)
     granted(subscription("c", 2), "web-1")
-    assert [alarm.kind for alarm in of_channels(channels(), 600)] == [Kind.MISSED_MESSAGES]
-    BroadcastMessage.objects.all().update(published_at=DbLater(-1_000))
-    found = list(of_channels(channels(), 600))
+    assert [alarm.kind for alarm in channel_alarms(channels(), 600)] == [AlarmKind.MISSED_MESSAGES]
+    MessageRow.objects.all().update(published_at=DbLater(-1_000))
+    found = list(channel_alarms(channels(), 600))
     assert [str(alarm) for alarm in found] == [
         "channel: c: messages were removed before subscription b read them: 2.",
         "channel: c: subscription c has messages to read: 3, the first for 17 min.",
         "channel: c: subscription a has messages to read: 2, the first for 17 min.",
     ]
     (one,) = channels("c")
-    assert one.because == (
+    assert one.explanation == (
         "messages were removed before b read them: 2; nobody reads a, which has messages to read: 2"
     )
 
@@ -77,5 +79,5 @@ def test_one_that_is_not_there_is_named() -> None:
     channel()
     with pytest.raises(BadOption, match="one of c"):
         channels("x")
-    assert CHANNELS.called("x") is None
-    assert CHANNELS.called("two\nlines") is None
+    assert CHANNELS.get("x") is None
+    assert CHANNELS.get("two\nlines") is None

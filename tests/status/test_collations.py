@@ -30,5 +30,5 @@ def _of_two_collations() -> Iterator[None]:
 def test_tables_of_different_collations_are_read_one_by_one() -> None:
     new(Proxy)
     new(Device)
-    assert [(pool.total, pool.trouble) for pool in pools([Proxy, Device])] == [(1, ""), (1, "")]
+    assert [(pool.total, pool.error) for pool in pools([Proxy, Device])] == [(1, ""), (1, "")]
     assert [len(cells) for cells in grid([Proxy, Device]).values()] == [1, 1]

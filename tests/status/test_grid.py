@@ -7,8 +7,8 @@ import pytest
 from resourcepool.dialect import DbLater
 from resourcepool.models import Event, Proxy
 from resourcepool.resources.state import State
-from resourcepool.signals import What
-from resourcepool.status.activity import Happenings, happenings
+from resourcepool.signals import EventKind
+from resourcepool.status.activity import RecentEvents, recent_events
 from resourcepool.status.grid import grid
 from tests.app.models import Device, Ghost
 from tests.app.rows import change, hold, new, several
@@ -40,7 +40,11 @@ def test_a_held_one_tells_by_whom_since_when_and_until_when() -> None:
     proxy = new(Proxy)
     lease = hold(proxy, holder="me", ttl=50)
     Event.objects.create(
-        at=DbLater(-100), what=What.ACQUIRED, pool="resourcepool.proxy", row=str(proxy.pk), fence=lease.fence
+        at=DbLater(-100),
+        what=EventKind.ACQUIRED,
+        pool="resourcepool.proxy",
+        row=str(proxy.pk),
+        fence=lease.fence,
     )
     (cell,) = grid([Proxy])["resourcepool.Proxy"]
     assert (cell.state, cell.note) == (State.LEASED, "me")
@@ -76,20 +80,20 @@ def test_one_whose_quarantine_is_over_gives_no_reason_any_more() -> None:
 
 def test_what_happened_lately_is_counted_by_pool() -> None:
     for what, ago in (
-        (What.ACQUIRED, 5),
-        (What.ACQUIRED, 5),
-        (What.ACQUIRED, 500),
-        (What.LOST, 500),
-        (What.EXPIRED, 5_000),
-        (What.RELEASED, 5),
-        (What.LEAKED, 5),
+        (EventKind.ACQUIRED, 5),
+        (EventKind.ACQUIRED, 5),
+        (EventKind.ACQUIRED, 500),
+        (EventKind.LOST, 500),
+        (EventKind.EXPIRED, 5_000),
+        (EventKind.RELEASED, 5),
+        (EventKind.LEAKED, 5),
     ):
         Event.objects.create(at=DbLater(-ago), what=what, pool="resourcepool.proxy", row="1")
-    for what, ago in ((What.RELEASED, 5), (What.HANDED_OVER, 5), (What.FIXED, 500)):
+    for what, ago in ((EventKind.RELEASED, 5), (EventKind.HANDED_OVER, 5), (EventKind.FIXED, 500)):
         Event.objects.create(
             at=DbLater(-ago), what=what, pool="resourcepool.proxy", row="1", seconds=0.1, is_whole=True
         )
-    Event.objects.create(at=DbLater(-5), what=What.ACQUIRED, pool="testapp.device", row="1")
-    assert happenings(["resourcepool.Proxy"]) == {
-        "resourcepool.proxy": Happenings(acquired=4, lost=1, leaked=1)
+    Event.objects.create(at=DbLater(-5), what=EventKind.ACQUIRED, pool="testapp.device", row="1")
+    assert recent_events(["resourcepool.Proxy"]) == {
+        "resourcepool.proxy": RecentEvents(acquired=4, lost=1, leaked=1)
     }

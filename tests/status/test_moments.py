@@ -7,13 +7,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from resourcepool.admin.columns import moment
+from resourcepool.admin.columns import format_datetime
 from resourcepool.admin.forms import OperationForm
 from resourcepool.dialect import DbNow, read_clock
-from resourcepool.management.layout import as_text, local
+from resourcepool.management.layout import as_text, local_time
 from resourcepool.models import Event
 from resourcepool.operations import OPERATIONS
-from resourcepool.status.reading import as_data, with_zone
+from resourcepool.status.snapshots import as_data, with_zone
 
 SOON, HOUR = datetime.timedelta(minutes=5), datetime.timedelta(hours=1)
 
@@ -29,8 +29,8 @@ def event(request: pytest.FixtureRequest, settings: Any) -> Event:
 def test_they_are_shown_in_the_projects_zone(event: Event) -> None:
     now = datetime.datetime.now(datetime.UTC).astimezone(timezone.get_default_timezone())
     assert abs(with_zone(event.at) - now) < SOON
-    assert abs(datetime.datetime.fromisoformat(moment(event.at)) - now.replace(tzinfo=None)) < SOON
-    assert abs(datetime.datetime.fromisoformat(local(event.at)) - now) < SOON
+    assert abs(datetime.datetime.fromisoformat(format_datetime(event.at)) - now.replace(tzinfo=None)) < SOON
+    assert abs(datetime.datetime.fromisoformat(local_time(event.at)) - now) < SOON
 
 
 def test_as_json_they_have_a_zone(event: Event) -> None:

@@ -10,7 +10,7 @@ from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status, state_of
 from resourcepool.status.pools import in_state, pools
 from tests.app.rows import new
-from tests.waiting.waiters import ticket
+from tests.waiting.threads import ticket
 
 ROWS = list(
     itertools.product((True, False), (-60, 60), ("", "me"), (*Status.values,), (None, -60, 60)),
@@ -52,8 +52,8 @@ def test_counts_each_once() -> None:
 class TestAPool:
     def test_without_a_table_is_in_trouble_and_hides_nothing_of_the_others(self) -> None:
         ghost = next(one for one in pools() if one.label == "testapp.Ghost")
-        assert "migrate" in ghost.trouble
-        assert [one.trouble for one in pools() if one.label == "resourcepool.Proxy"] == [""]
+        assert "migrate" in ghost.error
+        assert [one.error for one in pools() if one.label == "resourcepool.Proxy"] == [""]
 
     def test_that_is_empty(self) -> None:
         (status,) = [one for one in pools() if one.label == "resourcepool.Proxy"]

@@ -9,7 +9,7 @@ from resourcepool.resources.registry import resource_models
 from resourcepool.status.search import Matches, find, without_password
 from tests.app.models import Device
 from tests.app.rows import expire, hold, new
-from tests.waiting.waiters import ticket
+from tests.waiting.threads import ticket
 
 
 def found(text: str, limit: int = 10) -> Matches:

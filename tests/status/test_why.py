@@ -24,9 +24,9 @@ def over(proxy: Any) -> Any:
 
 def one(
     state: State, *, holder: str = "", reason: str = "bad", back_in: float | None = None, status: str = ""
-) -> why.Resource:
+) -> why.ResourceExplanation:
     row: Any = SimpleNamespace(pk=7, holder=holder, reason=reason, strikes=3, status=status)
-    return why.Resource("app.Thing", row, state, None, 150.0, back_in, None, [])
+    return why.ResourceExplanation("app.Thing", row, state, None, 150.0, back_in, None, [])
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def one(
         (one(State.OUT), "Until somebody returns it: `manage.py resourcepool_drain app.Thing 7 --back`."),
     ],
 )
-def test_each_state_is_explained(resource: why.Resource, said: str) -> None:
-    assert said in resource.because
+def test_each_state_is_explained(resource: why.ResourceExplanation, said: str) -> None:
+    assert said in resource.explanation
 
 
 class TestAResource:
@@ -94,7 +94,7 @@ class TestAResource:
         expire(proxy)
         found = why.resource(proxy)
         assert (found.state, found.lease, found.busy_for) == (State.FREE, None, 0.0)
-        assert "dead one" in found.because
+        assert "dead one" in found.explanation
 
     def test_that_is_quarantined_and_was_checked(self) -> None:
         proxy = new(Proxy, checked_at=DbLater(-90), verdict="bad")
@@ -153,7 +153,7 @@ class TestAResource:
 
 def test_a_holder_has_leases_and_places_in_every_pool() -> None:
     from resourcepool.resources.registry import resource_models
-    from tests.waiting.waiters import ticket
+    from tests.waiting.threads import ticket
 
     hold(new(Proxy), holder="me")
     hold(new(Device), holder="me")

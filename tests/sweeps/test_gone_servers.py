@@ -6,21 +6,21 @@ import pytest
 
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
-from resourcepool.models import Move, Queue, Server, TaskType
-from resourcepool.sweeps.servers import GONE, remove_gone_servers
+from resourcepool.models import Move, Queue, QueueGroup, Server
+from resourcepool.sweeps.servers import GONE_AFTER, remove_gone_servers
 from resourcepool.sweeps.sweep import prune
-from tests.admin.queues.scene import owners, server, task_type
+from tests.admin.queues.scene import owners, queue_group, server
 from tests.locking import locked
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
 
 @pytest.fixture
-def orders() -> TaskType:
-    """A task type whose only server has been dead for an hour, with its four queues."""
-    made = task_type()
+def orders() -> QueueGroup:
+    """A queue group whose only server has been dead for an hour, with its four queues."""
+    made = queue_group()
     server(made, "A")
-    dead_for(GONE + 60)
+    dead_for(GONE_AFTER + 60)
     return made
 
 
@@ -28,40 +28,40 @@ def dead_for(seconds: float, **which: Any) -> None:
     Server.objects.filter(**which).update(busy_before=DbLater(-seconds))
 
 
-def test_it_is_removed_by_a_job_and_its_queues_are_free(orders: TaskType) -> None:
+def test_it_is_removed_by_a_job_and_its_queues_are_free(orders: QueueGroup) -> None:
     before = Queue.objects.get(queue_id="q0").fence
     assert prune() is not None
     assert not Server.objects.exists()
     assert owners(orders) == [""] * 4
     assert Queue.objects.get(queue_id="q0").fence > before  # what it may still do under its own is refused
-    assert Move.objects.filter(what=Move.What.FREED).count() == 4
+    assert Move.objects.filter(what=Move.Action.FREED).count() == 4
     assert remove_gone_servers() == 0
 
 
-def test_one_that_may_come_back_keeps_what_it_had(orders: TaskType) -> None:
-    dead_for(GONE - 60)
+def test_one_that_may_come_back_keeps_what_it_had(orders: QueueGroup) -> None:
+    dead_for(GONE_AFTER - 60)
     assert remove_gone_servers() == 0
     assert owners(orders) == ["A"] * 4
 
 
-def test_where_another_one_was_there_lately_the_servers_see_to_it(orders: TaskType) -> None:
+def test_where_another_one_was_there_lately_the_servers_see_to_it(orders: QueueGroup) -> None:
     Server.objects.create(
-        task_type=orders, name="B", ttl=60, busy_before=DbLater(-5), registered_at=DbLater(-99)
+        queue_group=orders, name="B", ttl=60, busy_before=DbLater(-5), registered_at=DbLater(-99)
     )
     assert remove_gone_servers() == 0
     assert Server.objects.count() == 2
 
 
 @pytest.mark.only("mysql", "postgresql")
-def test_one_whose_queue_is_locked_is_left_for_the_next_time(orders: TaskType) -> None:
+def test_one_whose_queue_is_locked_is_left_for_the_next_time(orders: QueueGroup) -> None:
     with locked(Queue.objects.get(queue_id="q2")):
         assert remove_gone_servers() == 0
     assert owners(orders) == ["", "", "A", ""]
-    TaskType.objects.update(rests_until=None)
+    QueueGroup.objects.update(rests_until=None)
     assert remove_gone_servers() == 1
 
 
-def test_a_job_that_has_lost_its_lease_ends(orders: TaskType) -> None:
+def test_a_job_that_has_lost_its_lease_ends(orders: QueueGroup) -> None:
     class Lost:
         def ensure_held(self) -> None:
             raise LeaseLost("a test took it")

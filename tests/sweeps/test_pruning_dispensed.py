@@ -43,13 +43,13 @@ def test_a_rebuild_that_is_allowed_still_finds_what_had_finished() -> None:
 def test_a_task_that_is_retried_just_before_it_is_removed_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     TaskDispenser("hour").add("a", 1)
     DispenserTask.objects.update(state="discarded", finished_at=timezone.now() - datetime.timedelta(days=9))
-    remove = pruning.briefly
+    remove = pruning.run_short_transaction
 
     def retried_first(*args: Any, **kwargs: Any) -> Any:
         DispenserTask.objects.retry()
         return remove(*args, **kwargs)
 
-    monkeypatch.setattr(pruning, "briefly", retried_first)
+    monkeypatch.setattr(pruning, "run_short_transaction", retried_first)
     assert prune_finished() == 0
     assert DispenserTask.objects.get().state == "ready"
 

@@ -32,12 +32,12 @@ def test_a_task_that_is_retried_just_before_it_is_removed_stays(monkeypatch: pyt
     Stream.objects.create(name="hour", done_kept=3_600)
     submit_many("hour", [NewTask("note", key="skipped")])
     Task.objects.update(state="skipped", finished_at=timezone.now() - datetime.timedelta(days=1))
-    remove = pruning.briefly
+    remove = pruning.run_short_transaction
 
     def retried_first(*args: Any, **kwargs: Any) -> Any:
         Task.objects.retry()
         return remove(*args, **kwargs)
 
-    monkeypatch.setattr(pruning, "briefly", retried_first)
+    monkeypatch.setattr(pruning, "run_short_transaction", retried_first)
     assert prune_finished() == 0
     assert Task.objects.get().state == "ready"

@@ -11,11 +11,11 @@ from resourcepool.exceptions import LeaseLost
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Job, Move, Proxy, Sample
 from resourcepool.resources.state import Status
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from resourcepool.sweeps import sweep as sweeping
 from resourcepool.sweeps.pruning import prune_history
 from resourcepool.sweeps.samples import take_samples
-from resourcepool.sweeps.sweep import prune, refresh_statistics, sweep, tell_overtaken
+from resourcepool.sweeps.sweep import prune, refresh_statistics, report_overtaken, sweep
 from tests.app.rows import change, columns, expire, granted, hold, new, steal
 from tests.committed import Statement
 
@@ -52,25 +52,25 @@ def test_how_long_it_was_held_is_told_if_its_beginning_is_known_whenever_it_is_f
         granted(row, "crawler 7")
         change(row, busy_before=DbLater(-40))
     Event.objects.create(
-        at=DbLater(-100), what=What.ACQUIRED, pool="resourcepool.proxy", row=str(known.pk), fence=1
+        at=DbLater(-100), what=EventKind.ACQUIRED, pool="resourcepool.proxy", row=str(known.pk), fence=1
     )
     sweep()
     assert told(known) == ["acquired", "expired"]
     assert told(unknown) == ["expired"]
-    assert Event.objects.of(known).get(what=What.EXPIRED).seconds == pytest.approx(60, abs=0.1)
+    assert Event.objects.of(known).get(what=EventKind.EXPIRED).seconds == pytest.approx(60, abs=0.1)
     assert Event.objects.of(unknown).get().seconds is None
 
 
 def test_a_job_whose_row_is_deleted_while_it_runs_is_one_that_was_taken_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tell = sweeping.tell_alarms
+    tell = sweeping.report_alarms
 
     def deleted_before(lease: Any) -> int:
         Job.objects.all()._raw_delete("default")
         return tell(lease)
 
-    monkeypatch.setattr(sweeping, "tell_alarms", deleted_before)
+    monkeypatch.setattr(sweeping, "report_alarms", deleted_before)
     with pytest.raises(LeaseLost):
         sweep()
 
@@ -91,7 +91,7 @@ def test_a_lease_that_ran_out_and_was_overtaken_is_told_once() -> None:
     assert told(proxy) == ["acquired", "acquired"]
     assert "1 of these overtaken" in (sweep() or "")
     assert told(proxy) == ["acquired", "acquired", "expired"]
-    assert Event.objects.get(what=What.EXPIRED).fence == dead.fence
+    assert Event.objects.get(what=EventKind.EXPIRED).fence == dead.fence
     assert "0 of these overtaken" in (sweep() or "")
     following.release()
 
@@ -104,8 +104,8 @@ def test_a_lease_that_was_overtaken_by_one_that_is_over_by_now_is_told_once() ->
     expire(proxy)
     Proxy.pool.acquire(holder="next").release()
     assert told(proxy) == ["acquired", "released"]
-    assert [tell_overtaken(Proxy), tell_overtaken(Proxy)] == [1, 0]
-    assert Event.objects.get(what=What.EXPIRED).fence == dead.fence
+    assert [report_overtaken(Proxy), report_overtaken(Proxy)] == [1, 0]
+    assert Event.objects.get(what=EventKind.EXPIRED).fence == dead.fence
 
 
 def test_a_short_lease_was_overtaken_by_nobody() -> None:
@@ -115,7 +115,7 @@ def test_a_short_lease_was_overtaken_by_nobody() -> None:
     Proxy.pool.acquire().release()
     assert told(proxy) == ["handed_over", "released", "released"]
     assert Event.objects.filter(is_whole=True).count() == 3
-    assert tell_overtaken(Proxy) == 0
+    assert report_overtaken(Proxy) == 0
 
 
 def test_whoever_acquires_in_a_transaction_may_have_come_after_a_release_so_nothing_is_told() -> None:
@@ -127,15 +127,15 @@ def test_whoever_acquires_in_a_transaction_may_have_come_after_a_release_so_noth
     with transaction.atomic():
         lease: Any = Proxy.pool.acquire(allow_in_transaction=True)
     lease.release()
-    assert tell_overtaken(Proxy) == 0
+    assert report_overtaken(Proxy) == 0
 
 
 def test_the_end_of_a_long_lease_is_no_acquisition_of_the_next_one() -> None:
     """Only then does an event under the next fence mean that somebody has acquired the row since."""
     common = {"pool": "resourcepool.proxy", "row": "1"}
-    Event.objects.create(at=DbLater(-5), what=What.ACQUIRED, fence=1, **common)
-    Event.objects.create(at=DbLater(-1), what=What.RELEASED, fence=2, **common)
-    assert tell_overtaken(Proxy) == 0
+    Event.objects.create(at=DbLater(-5), what=EventKind.ACQUIRED, fence=1, **common)
+    Event.objects.create(at=DbLater(-1), what=EventKind.RELEASED, fence=2, **common)
+    assert report_overtaken(Proxy) == 0
 
 
 def test_a_lease_that_was_overtaken_is_told_once_by_two_sweeps_in_a_row(
@@ -147,9 +147,9 @@ def test_a_lease_that_was_overtaken_is_told_once_by_two_sweeps_in_a_row(
     Proxy.pool.acquire(holder="dead")
     expire(proxy)
     following: Any = Proxy.pool.acquire(holder="next")
-    assert tell_overtaken(Proxy) == 1, "also what this process itself has not yet written"
-    assert Event.objects.filter(what=What.EXPIRED).count() == 1, "the next sweep may run elsewhere"
-    assert tell_overtaken(Proxy) == 0
+    assert report_overtaken(Proxy) == 1, "also what this process itself has not yet written"
+    assert Event.objects.filter(what=EventKind.EXPIRED).count() == 1, "the next sweep may run elsewhere"
+    assert report_overtaken(Proxy) == 0
     following.release()
     recorder.flush()
 
@@ -159,7 +159,7 @@ def test_a_release_a_hand_over_and_a_revocation_are_no_expiries() -> None:
     Proxy.pool.acquire().release()
     lease: Any = Proxy.pool.acquire()
     Proxy.pool.adopt(proxy.pk, lease.hand_over("the next one"))
-    Proxy.objects.free("stuck")
+    Proxy.objects.revoke("stuck")
     Proxy.pool.acquire().release()
     assert "expired" not in told(proxy)
     sweep()
@@ -256,7 +256,7 @@ class TestPruning:
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY_KEPT": 3_600}
         monkeypatch.setattr("resourcepool.sweeps.pruning.history_rows", lambda: 3)
         for number, seconds in enumerate((-3_700, -30, -30, -30, -30)):
-            about = {"task_type": "orders", "queue_pk": number, "queue_id": str(number), "what": "assigned"}
+            about = {"queue_group": "orders", "queue_pk": number, "queue_id": str(number), "what": "assigned"}
             Move.objects.create(at=DbLater(seconds), generation=number, fence=1, **about)
         assert prune() == "2 removed"
         assert sorted(Move.objects.values_list("queue_id", flat=True)) == ["2", "3", "4"]

@@ -10,8 +10,9 @@ from resourcepool.database.clock import monotonic
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
 from resourcepool.locks import Hold, Lock, Semaphore, base
-from resourcepool.locks.base import UNUSED
-from resourcepool.models import Job, Mutex, Notification, RWLockPermit, SemaphorePermit, Ticket
+from resourcepool.locks.base import UNUSED_AFTER
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import Job, Notification, RWLockPermit, SemaphorePermit, Ticket
 from resourcepool.sweeps import pruning
 from resourcepool.sweeps.pruning import remove_unused_names
 from resourcepool.sweeps.sweep import prune
@@ -23,15 +24,15 @@ from tests.locks.conftest import _nothing_held_from_before  # noqa: F401 (a fixt
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
-LONG_AGO, LATELY = DbLater(-UNUSED - 60), DbLater(-UNUSED + 60)
-KINDS = [Mutex, SemaphorePermit, RWLockPermit, Notification]
+LONG_AGO, LATELY = DbLater(-UNUSED_AFTER - 60), DbLater(-UNUSED_AFTER + 60)
+KINDS = [LockRow, SemaphorePermit, RWLockPermit, Notification]
 
 
 def rows_of(model: Any, name: str = "seats", count: int = 3, **fields: Any) -> list[Any]:
     """Make the rows of one name, not used for long."""
     fields = {"busy_before": LONG_AGO, **fields}
-    if model is Mutex:
-        return [Mutex.objects.create(name=name, **fields)]
+    if model is LockRow:
+        return [LockRow.objects.create(name=name, **fields)]
     return [model.objects.create(key=f"{name}#{number}", name=name, **fields) for number in range(count)]
 
 
@@ -161,7 +162,7 @@ class TestANameThatIsUsedAgain:
             InBackground(lambda: make("seats").acquire(blocking=False)).result()
         self._sweep()
         monkeypatch.setattr(
-            base, "monotonic", lambda: monotonic() + UNUSED
+            base, "monotonic", lambda: monotonic() + UNUSED_AFTER
         )  # as much as the rows are older now
         assert make("seats").acquire(blocking=False) is not None
 
@@ -190,15 +191,15 @@ class TestANameThatIsUsedAgain:
         assert remove_unused_names() == 0
 
     def _sweep(self) -> None:
-        for model in (Mutex, SemaphorePermit):
+        for model in (LockRow, SemaphorePermit):
             model.objects.update(busy_before=LONG_AGO)
         assert remove_unused_names() > 0
 
 
 def test_the_job_that_prunes_does_it() -> None:
-    rows_of(Mutex)
+    rows_of(LockRow)
     assert "1" in (prune() or "")
-    assert not Mutex.objects.filter(name="seats").exists()
+    assert not LockRow.objects.filter(name="seats").exists()
 
 
 def test_no_more_than_a_few_statements_for_many_names(statements: list[Statement]) -> None:

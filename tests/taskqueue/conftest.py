@@ -16,14 +16,14 @@ def _on_committed_rows(transactional_db: None) -> None:
 
 @pytest.fixture(autouse=True)
 def _forgotten_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.taskqueue.handlers.of_tasks.known", {})
-    monkeypatch.setattr("resourcepool.taskqueue.timers.handling.of_timers.known", {})
+    monkeypatch.setattr("resourcepool.taskqueue.handlers.task_registry.known", {})
+    monkeypatch.setattr("resourcepool.taskqueue.timers.handlers.timer_registry.known", {})
 
 
 @pytest.fixture
 def mute_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Celery's broker takes connections, and says nothing."""
-    monkeypatch.setattr("resourcepool.hints.broker.REACHED_WITHIN", 0.2)
+    monkeypatch.setattr("resourcepool.hints.broker.CONNECT_TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setattr(app.conf, "broker_url", f"redis://127.0.0.1:{server.getsockname()[1]}/0")
         app.set_default()

@@ -10,30 +10,30 @@ from resourcepool.elections import Election
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import attempts, submit
-from resourcepool.taskqueue.policy import End, Head, Verdict
-from resourcepool.taskqueue.running import RunningTask
+from resourcepool.taskqueue.policy import End, TaskSnapshot, Verdict
+from resourcepool.taskqueue.running_task import RunningTask
 from tests.app.rows import change
-from tests.taskqueue.consuming import states, stream, task
+from tests.taskqueue.consumers import states, stream, task
 
 State = Task.State
 DONE, READY = End(Verdict(State.DONE), "late"), End(Verdict(State.READY), "given back")
 DELETED = End(None, "")
 
 
-def head() -> Head:
+def head() -> TaskSnapshot:
     """Return the first task, as a leader sees it."""
-    return attempts.heads("default", "oracle", (), 1)[0]
+    return attempts.first_tasks("default", "oracle", (), 1)[0]
 
 
-def seen_of(keys: str) -> list[Head]:
+def seen_of(keys: str) -> list[TaskSnapshot]:
     """Submit tasks with these keys, in lanes of their own; return them as a leader sees them."""
     stream(lanes=len(keys))
     for key in keys:
         submit("oracle", "note", key=key, lane=key)
-    return attempts.heads("default", "oracle", (), len(keys))
+    return attempts.first_tasks("default", "oracle", (), len(keys))
 
 
-def begun(term: int = 1) -> Head:
+def begun(term: int = 1) -> TaskSnapshot:
     """Submit a task and begin it; return it as it was before."""
     stream()
     submit("oracle", "note", key="a")
@@ -42,7 +42,7 @@ def begun(term: int = 1) -> Head:
     return seen
 
 
-def running(seen: Head) -> RunningTask:
+def running(seen: TaskSnapshot) -> RunningTask:
     return RunningTask("oracle", seen, Election("oracle", Stream).campaign(), None)
 
 
@@ -50,10 +50,10 @@ def test_of_several_tasks_parameters_are_read_only_when_they_begin() -> None:
     stream(lanes=2)
     for key in "ab":
         submit("oracle", "note", {"key": key, "text": "x" * 60_000}, key=key, lane=key)
-    several = attempts.heads("default", "oracle", (), 2)
+    several = attempts.first_tasks("default", "oracle", (), 2)
     assert [one.params for one in several] == ["", ""]
     assert [json.loads(one.params)["key"] for one in attempts.with_params("default", several)] == ["a", "b"]
-    assert [one.params for one in attempts.heads("default", "oracle", (), 2, only_due=True)] == []
+    assert [one.params for one in attempts.first_tasks("default", "oracle", (), 2, only_due=True)] == []
     assert json.loads(head().params)["key"] == "a"
 
 
@@ -134,7 +134,7 @@ def test_an_attempt_does_not_end_what_is_finished() -> None:
 def test_what_a_former_leader_ran_is_taken_from_it_and_its_death_is_counted() -> None:
     seen = begun(term=1)
     assert attempts.take_over("default", "oracle", 2) == 1
-    assert (task("a").deaths, states()) == (1, {"a": "ready"})
+    assert (task("a").crashes, states()) == (1, {"a": "ready"})
     assert not attempts.end("default", [(seen.pk, seen.fence + 1)], DONE)
     assert states() == {"a": "ready"}
 
@@ -152,7 +152,7 @@ def test_taking_over_leaves_what_does_not_run_alone(state: str) -> None:
     begun(term=1)
     change(task("a"), state=state)
     assert attempts.take_over("default", "oracle", 2) == 0
-    assert (task("a").deaths, states()) == (0, {"a": state})
+    assert (task("a").crashes, states()) == (0, {"a": state})
 
 
 def test_a_late_attempt_commits_nothing_and_shows_no_progress() -> None:

@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import Consumer, handler, submit, submit_many
-from resourcepool.taskqueue.submitting import NewTask
+from resourcepool.taskqueue.submission import NewTask
 from tests.eventually import eventually
-from tests.management.operated import manage
+from tests.management.command_runner import manage
 from tests.spawned import Spawner
-from tests.taskqueue.consuming import WITHIN, finished, states, stream
+from tests.taskqueue.consumers import WITHIN, finished, states, stream
 
 SOON = 60
 
@@ -144,16 +144,16 @@ def test_a_stream_is_added_shown_paused_and_resumed() -> None:
         said("resourcepool_streams", "pause", "oracle")
     assert said("resourcepool_streams", "resume", "oracle") == "1 was resumed."
     (one,) = json.loads(said("resourcepool_streams", "show", "oracle", "--json"))["streams"]
-    assert (one["name"], one["depth"], one["because"][:11]) == ("oracle", 1, "no consumer")
+    assert (one["name"], one["depth"], one["explanation"][:11]) == ("oracle", 1, "no consumer")
 
 
 def test_why_says_of_a_stream_why_nothing_runs() -> None:
     stream()
     submit("oracle", "note")
     assert "oracle: no consumer leads it" in said("resourcepool_why", "oracle")
-    assert json.loads(said("resourcepool_why", "oracle", "--json"))["because"].startswith("no consumer")
+    assert json.loads(said("resourcepool_why", "oracle", "--json"))["explanation"].startswith("no consumer")
     with pytest.raises(
-        CommandError, match="stream, dispenser, topic, channel, election, task type or lock is called"
+        CommandError, match="stream, dispenser, topic, channel, election, queue group or lock is called"
     ):
         said("resourcepool_why", "orcale")
 
@@ -232,7 +232,7 @@ def test_a_consumer_that_is_killed_is_followed_and_no_task_is_lost_or_out_of_ord
     second.wait(WITHIN)
     lines = log.read_text().split("\n")[:-1]
     assert lines == [f"{n} 1" for n in range(11)] + ["10 2"] + [f"{n} 1" for n in range(11, 20)]
-    assert Task.objects.get(key="10").deaths == 1
+    assert Task.objects.get(key="10").crashes == 1
 
 
 def test_sigterm_ends_a_consumer_after_the_task_in_hand_and_the_next_one_leads_at_once(
@@ -265,7 +265,7 @@ def test_every_stream_can_be_shown_page_by_page_and_filtered() -> None:
     assert ([one["name"] for one in page["streams"]], page["after"]) == (["a", "b"], "b")
     assert "There are more: show --after b" in said("resourcepool_streams", "show", "--limit", "2")
     assert "--after" not in said("resourcepool_streams", "show", "--after", "b")
-    page = json.loads(said("resourcepool_streams", "show", "--standing", "paused", "--json"))
+    page = json.loads(said("resourcepool_streams", "show", "--status", "paused", "--json"))
     assert [one["name"] for one in page["streams"]] == ["c"]
     assert "There are none." in said("resourcepool_streams", "show", "--containing", "nowhere")
     with pytest.raises(CommandError, match="limit"):

@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.models import Stream, Task
-from resourcepool.taskqueue import Consumer, handler, leading, submit
-from resourcepool.taskqueue.abstract import counted
+from resourcepool.taskqueue import Consumer, handler, stream_worker, submit
+from resourcepool.taskqueue.abstract import tasks_text
 from tests.app.rows import change
 from tests.eventually import eventually
-from tests.taskqueue.consuming import WITHIN, Gate, consuming, finished, states, stream, task
+from tests.taskqueue.consumers import WITHIN, Gate, consuming, finished, states, stream, task
 
 
 def test_tasks_are_run_in_the_order_of_their_time_and_then_of_their_arrival() -> None:
@@ -134,9 +134,9 @@ def test_tasks_of_different_lanes_run_side_by_side_and_those_of_one_in_order() -
         finished(42)
 
 
-@pytest.mark.parametrize("most_waits", [leading.MOST_WAITS, 0])
+@pytest.mark.parametrize("most_waits", [stream_worker.MAX_WAITING_LANES, 0])
 def test_tasks_of_many_lanes_get_their_own_parameters(most_waits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leading, "MOST_WAITS", most_waits)
+    monkeypatch.setattr(stream_worker, "MAX_WAITING_LANES", most_waits)
     stream(lanes=4)
     got: dict[str, Any] = {}
     handler("note")(lambda one: got.update({one.key: one.params}))
@@ -204,13 +204,13 @@ def test_the_tasks_of_a_leader_that_died_are_run_again_first() -> None:
     with consuming():
         finished(2)
     assert ran == ["a2", "b1"]
-    assert task("a").deaths == 1
+    assert task("a").crashes == 1
 
 
 def test_a_task_that_kills_its_process_again_and_again_is_put_aside() -> None:
-    stream(most_deaths=2, on_failure="skip")
+    stream(max_crashes=2, on_failure="skip")
     submit("oracle", "note", key="a")
-    Task.objects.filter(key="a").update(state="running", term=1, deaths=1)
+    Task.objects.filter(key="a").update(state="running", term=1, crashes=1)
     with consuming():
         finished(1)
     assert states() == {"a": "dead"}
@@ -245,4 +245,4 @@ def test_the_log_names_the_settings_once_and_of_each_term_how_many_tasks_wait(
 
 @pytest.mark.parametrize(("count", "said"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks")])
 def test_one_task_is_one_task_in_the_log(count: int, said: str) -> None:
-    assert counted(count) == said
+    assert tasks_text(count) == said

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.database import answers
+from resourcepool.database import timeouts
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.taskqueue import Consumer, GivenBack, handler, submit
 from tests.app.rows import steal
 from tests.eventually import InBackground, eventually
-from tests.taskqueue.consuming import WITHIN, Gate, consuming, finished, states, stream, task
+from tests.taskqueue.consumers import WITHIN, Gate, consuming, finished, states, stream, task
 
 
 def test_a_handler_that_is_to_stop_may_give_its_task_back() -> None:
@@ -28,7 +28,7 @@ def test_a_handler_that_is_to_stop_may_give_its_task_back() -> None:
     with consuming():
         assert began.began.wait(WITHIN)
     assert states() == {"a": "ready"}
-    assert (task("a").failures, task("a").deaths) == (0, 0)
+    assert (task("a").failures, task("a").crashes) == (0, 0)
 
 
 def test_a_task_that_runs_for_too_long_has_failed_and_its_process_ends() -> None:
@@ -38,11 +38,11 @@ def test_a_task_that_runs_for_too_long_has_failed_and_its_process_ends() -> None
     submit("oracle", "gate", key="a")
     died: list[str] = []
 
-    def die(why: str) -> Any:
+    def exit_process(why: str) -> Any:
         died.append(why)
         raise SystemExit
 
-    running = InBackground(Consumer("oracle", die=die).run)
+    running = InBackground(Consumer("oracle", exit_process=exit_process).run)
     finished(1)
     with pytest.raises(SystemExit):
         running.result(WITHIN)
@@ -60,11 +60,11 @@ def test_a_task_that_is_cut_off_by_a_stop_is_given_back_and_its_process_has_not_
         submit("oracle", "gate", key=key, lane=key)
     died: list[str] = []
 
-    def die(why: str) -> Any:
+    def exit_process(why: str) -> Any:
         died.append(why)
         raise SystemExit
 
-    consumer = Consumer("oracle", drain_within=0.1, die=die)
+    consumer = Consumer("oracle", grace=0.1, exit_process=exit_process)
     running = InBackground(consumer.run)
     for gate in gates.values():
         assert gate.began.wait(WITHIN)
@@ -74,7 +74,7 @@ def test_a_task_that_is_cut_off_by_a_stop_is_given_back_and_its_process_has_not_
     assert died == ["2 handlers did not end within 0.1 s"]
     assert states() == {"a": "ready", "b": "ready"}
     for key, gate in gates.items():
-        assert (task(key).attempts, task(key).deaths, task(key).failures) == (1, 0, 0)
+        assert (task(key).attempts, task(key).crashes, task(key).failures) == (1, 0, 0)
         with pytest.raises(LeaseLost), transaction.atomic(), gate.tasks[0].guard():
             pass
         gate.may_end.set()
@@ -87,11 +87,11 @@ def test_a_leader_that_is_replaced_in_mid_task_ends_its_process() -> None:
     submit("oracle", "gate", key="a")
     died: list[str] = []
 
-    def die(why: str) -> Any:
+    def exit_process(why: str) -> Any:
         died.append(why)
         raise SystemExit
 
-    running = InBackground(Consumer("oracle", die=die).run)
+    running = InBackground(Consumer("oracle", exit_process=exit_process).run)
     assert gate.began.wait(WITHIN)
     steal(row, holder="the next one")
     gate.may_end.set()
@@ -120,10 +120,10 @@ def test_a_consumer_does_not_wait_without_end_for_an_answer(monkeypatch: pytest.
     limits: list[float | None] = []
 
     def noted(*given: Any) -> Any:
-        limits.append(answers._mine.watched.limit)
+        limits.append(timeouts._local.state.limit)
         return retrying(*given)
 
     monkeypatch.setattr("resourcepool.taskqueue.consumer.retrying", noted)
     with consuming() as one:
         eventually(lambda: one.term, WITHIN)
-    assert set(limits) == {answers.LONGEST}
+    assert set(limits) == {timeouts.STATEMENT_TIMEOUT}

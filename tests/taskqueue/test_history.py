@@ -9,20 +9,21 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.dialect import DbLater
 from resourcepool.elections import Election
+from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.history.recorder import recorder
-from resourcepool.models import Event, Leadership, Stream, Task
+from resourcepool.models import Event, Stream, Task
 from resourcepool.options import DAY
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from resourcepool.sweeps.sweep import prune, sweep
 from resourcepool.taskqueue import Consumer, NewTask, handler, submit, submit_many
-from resourcepool.taskqueue.leading import Leading
 from resourcepool.taskqueue.models import TaskQuerySet
+from resourcepool.taskqueue.stream_worker import StreamWorker
 from tests.app.rows import expire
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
-from tests.history.kept import events, history  # noqa: F401 (a fixture)
-from tests.history.told import told
-from tests.taskqueue.consuming import WITHIN, Gate, consuming, die, states, stream, task
+from tests.history.fixtures import events, history  # noqa: F401 (a fixture)
+from tests.history.recorded import told
+from tests.taskqueue.consumers import WITHIN, Gate, consuming, exit_process, states, stream, task
 
 
 def test_who_led_a_stream_and_that_it_resigned_is_told() -> None:
@@ -37,7 +38,7 @@ def test_who_led_a_stream_and_that_it_resigned_is_told() -> None:
 
 def test_who_was_elected_in_an_election_is_told_and_how_each_term_ended() -> None:
     Election("reports").campaign().resign()
-    row = Leadership.objects.get()
+    row = ElectionRow.objects.get()
     assert told(row) == ["released"]
     assert Event.objects.of(row).get().is_whole
     term = Election("reports").campaign()
@@ -51,20 +52,20 @@ def test_who_was_elected_in_an_election_is_told_and_how_each_term_ended() -> Non
         second.renew()
     third.resign()
     assert "handed_over" in told(row)
-    assert Event.objects.get(what=What.HANDED_OVER).reason == f"to {waiting[0]}"
-    assert Event.objects.get(what=What.LOST).fence == second.fence
+    assert Event.objects.get(what=EventKind.HANDED_OVER).reason == f"to {waiting[0]}"
+    assert Event.objects.get(what=EventKind.LOST).fence == second.fence
 
 
 def test_a_leader_that_died_is_told_by_the_sweep_whether_another_one_took_over_or_not() -> None:
     Election("a").campaign()
     Election("b").campaign()
     recorder.flush()
-    for row in Leadership.objects.all():
+    for row in ElectionRow.objects.all():
         expire(row)
     third = Election("b").campaign()
     recorder.flush()
     assert "1 lease ran out, 1 of these overtaken" in (sweep() or "")
-    assert [told(row)[-1] for row in Leadership.objects.order_by("name")] == ["expired", "expired"]
+    assert [told(row)[-1] for row in ElectionRow.objects.order_by("name")] == ["expired", "expired"]
     third.resign()
 
 
@@ -77,7 +78,7 @@ def test_a_leader_that_resigned_in_favour_of_a_waiter_has_not_expired() -> None:
     second = following.result()
     recorder.flush()
     sweep()
-    assert "expired" not in told(Leadership.objects.get())
+    assert "expired" not in told(ElectionRow.objects.get())
     second.resign()
 
 
@@ -114,9 +115,9 @@ def test_an_error_in_words_of_our_own_is_told_as_a_sentence() -> None:
 
 
 def test_a_task_that_kept_killing_its_process_is_told() -> None:
-    stream(most_deaths=2)
+    stream(max_crashes=2)
     submit("oracle", "note", key="a")
-    Task.objects.update(deaths=2)
+    Task.objects.update(crashes=2)
     with consuming():
         eventually(lambda: states()["a"] == "blocked", WITHIN, states)
     why = "oracle/a: its process died or stood still while running it (deaths: 2)"
@@ -131,11 +132,11 @@ def test_what_ran_too_long_is_written_down_before_its_process_ends(monkeypatch: 
     def ended(why: str) -> Any:
         seen.extend(Event.objects.filter(pool="resourcepool.task").values_list("what", flat=True))
         gate.may_end.set()
-        die(why)
+        exit_process(why)
 
     handler("slow", max_runtime=0.1)(gate)
     submit("oracle", "slow", key="a")
-    running = InBackground(Consumer("oracle", die=ended).run)
+    running = InBackground(Consumer("oracle", exit_process=ended).run)
     with pytest.raises(Exception, match="max_runtime"):
         running.result(WITHIN)
     assert seen == ["blocked"]
@@ -183,14 +184,14 @@ def test_a_task_that_ran_well_is_told_of_nowhere_and_costs_no_statement_nor_does
         with Election(name, Stream).campaign() as term:
             recorder.flush()
             wakeup = Wakeup()
-            leading = Leading(name, term, wakeup)
-            leading.turn(may_begin=True)
+            leading = StreamWorker(name, term, wakeup)
+            leading.run_once(may_begin=True)
             submit(name, "note")
             statements.clear()
-            leading.turn(may_begin=True)
+            leading.run_once(may_begin=True)
             wakeup.sleep_until(monotonic() + WITHIN)
-            leading.turn(may_begin=True)
-            leading.turn(may_begin=True)
+            leading.run_once(may_begin=True)
+            leading.run_once(may_begin=True)
             sent.append(
                 [one.sql.replace(name, "it") for one in statements if one.thread == current_thread().name]
             )

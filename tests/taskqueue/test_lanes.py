@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from resourcepool.models import Task
-from resourcepool.taskqueue import NewTask, handler, leading, submit, submit_many
+from resourcepool.taskqueue import NewTask, handler, stream_worker, submit, submit_many
 from tests.eventually import eventually
-from tests.taskqueue.consuming import WITHIN, consuming, stream, task
+from tests.taskqueue.consumers import WITHIN, consuming, stream, task
 
 
 def test_more_blocked_lanes_than_can_be_named_hold_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leading, "MOST_WAITS", 100)
-    monkeypatch.setattr(leading, "SOONEST", leading.POLICY_READ + 0.1)  # as after a long rest
-    monkeypatch.setattr(leading, "LATEST", leading.POLICY_READ + 0.1)
+    monkeypatch.setattr(stream_worker, "MAX_WAITING_LANES", 100)
+    monkeypatch.setattr(stream_worker, "MIN_PAUSE", stream_worker.POLICY_MAX_AGE + 0.1)  # as after a long rest
+    monkeypatch.setattr(stream_worker, "MAX_PAUSE", stream_worker.POLICY_MAX_AGE + 0.1)
     stream(lanes=2)
     submit_many("oracle", [NewTask("note", key=f"{n}", lane=f"lane {n}") for n in range(300)])
     Task.objects.update(state="blocked")
@@ -31,7 +31,7 @@ def test_more_blocked_lanes_than_can_be_named_hold_up_no_other(monkeypatch: pyte
 def test_of_so_many_lanes_each_is_still_in_order_and_is_tried_again_in_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(leading, "MOST_WAITS", 10)
+    monkeypatch.setattr(stream_worker, "MAX_WAITING_LANES", 10)
     stream(lanes=4, retries=1, retry_delay=0.2)
     ran: dict[str, list[str]] = {}
 

@@ -4,7 +4,7 @@ from resourcepool.models import Stream
 from resourcepool.taskqueue import handler, submit
 from tests.app.rows import change
 from tests.eventually import eventually
-from tests.taskqueue.consuming import WITHIN, consuming, finished, states, stream
+from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream
 
 
 def test_after_a_consumer_that_died_no_task_begins_in_the_lock_delay_and_it_can_be_stopped() -> None:

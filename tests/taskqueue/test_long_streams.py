@@ -8,11 +8,11 @@ from django.db import connection
 from resourcepool.dialect import DbNow
 from resourcepool.dialect.inspection import inspector
 from resourcepool.models import Task
-from resourcepool.safety.plans import caught, judge_plan
+from resourcepool.safety.plans import capture_statement, judge_plan
 from resourcepool.status.work.streams import STREAMS
 from resourcepool.taskqueue import attempts, submit_many
-from resourcepool.taskqueue.submitting import NewTask
-from tests.taskqueue.consuming import stream
+from resourcepool.taskqueue.submission import NewTask
+from tests.taskqueue.consumers import stream
 
 MANY = 1_500  # more than are big: see resourcepool/safety/plans.py
 TABLE = Task._meta.db_table
@@ -30,18 +30,18 @@ def _long() -> None:
 
 
 SENDS: dict[str, Callable[[], object]] = {
-    "the next task": lambda: attempts.heads("default", "oracle", set(), 1),
-    "the next task of each lane": lambda: attempts.heads("default", "oracle", {"1", "2"}, 128),
-    "the first task of a status": lambda: STREAMS.called("oracle"),
+    "the next task": lambda: attempts.first_tasks("default", "oracle", set(), 1),
+    "the next task of each lane": lambda: attempts.first_tasks("default", "oracle", {"1", "2"}, 128),
+    "the first task of a status": lambda: STREAMS.get("oracle"),
     "tasks that are counted": lambda: list(
-        Task.objects.filter(stream_id="oracle").in_line().values_list("state")[:100]
+        Task.objects.filter(stream_id="oracle").unfinished_in_order().values_list("state")[:100]
     ),
 }
 
 
 def test_the_first_unfinished_tasks_are_found_by_index_and_nothing_is_sorted() -> None:
     for name, send in SENDS.items():
-        plan = inspector(connection).explain(*caught(connection, send))
+        plan = inspector(connection).explain(*capture_statement(connection, send))
         assert judge_plan(plan, {TABLE}) is None, name
         used = {step.index for step in plan.steps if step.table in (TABLE, "U0")}
         assert used == {"resourcepool_task_in_order"}, name

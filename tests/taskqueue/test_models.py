@@ -5,7 +5,7 @@ import pytest
 from resourcepool.elections import Election
 from resourcepool.models import Stream
 from tests.app.rows import change, columns
-from tests.taskqueue.consuming import stream
+from tests.taskqueue.consumers import stream
 
 OF_THE_LEADER = ("address", "elected_at", "elected_term", "resigned_term")
 

@@ -5,11 +5,11 @@ from django.utils import timezone
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import handler, submit, submit_many
 from resourcepool.taskqueue.abstract import work_models
-from resourcepool.taskqueue.submitting import NewTask
+from resourcepool.taskqueue.submission import NewTask
 from tests.eventually import eventually
-from tests.taskqueue.consuming import WITHIN, consuming, finished, states, stream, task
-from tests.taskqueue.dispensed import dispenser, failed
-from tests.taskqueue.timers.handled import due
+from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream, task
+from tests.taskqueue.dispenser_rows import dispenser, failed
+from tests.taskqueue.timers.runners import due
 
 
 def test_a_blocked_task_that_is_retried_is_the_next_one_that_runs() -> None:

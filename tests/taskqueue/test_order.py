@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resourcepool.taskqueue.policy import Head, choose
+from resourcepool.taskqueue.policy import TaskSnapshot, choose
 
 SECOND = 1_000_000
 
 
-def head(pk: int, lane: str = "", state: str = "ready", due_in: int = 0, deaths: int = 0) -> Head:
-    return Head(pk, 1, str(pk), "note", "{}", lane, state, 0, 0, deaths, 0, due_in)
+def head(pk: int, lane: str = "", state: str = "ready", due_in: int = 0, crashes: int = 0) -> TaskSnapshot:
+    return TaskSnapshot(pk, 1, str(pk), "note", "{}", lane, state, 0, 0, crashes, 0, due_in)
 
 
 ALL_READY = [head(1, "a"), head(2, "a"), head(3, "b"), head(4, "c"), head(5, "b")]
@@ -35,9 +35,9 @@ ALL_READY = [head(1, "a"), head(2, "a"), head(3, "b"), head(4, "c"), head(5, "b"
     ],
 )
 def test_of_each_lane_the_first_task_begins_if_nothing_holds_it_up(
-    heads: list[Head], in_hand: list[int], free: int, begin: list[int]
+    heads: list[TaskSnapshot], in_hand: list[int], free: int, begin: list[int]
 ) -> None:
-    choice = choose(heads, dict.fromkeys(in_hand, 0), most_deaths=3, known={"note"}, by_lane=True, free=free)
+    choice = choose(heads, dict.fromkeys(in_hand, 0), max_crashes=3, known={"note"}, by_lane=True, free=free)
     assert [task.pk for task in choice.begin] == begin
 
 
@@ -51,55 +51,55 @@ def test_of_each_lane_the_first_task_begins_if_nothing_holds_it_up(
     ],
 )
 def test_in_a_strict_stream_only_the_first_of_all_may_begin(
-    heads: list[Head], in_hand: list[int], begin: list[int]
+    heads: list[TaskSnapshot], in_hand: list[int], begin: list[int]
 ) -> None:
-    choice = choose(heads, dict.fromkeys(in_hand, 0), most_deaths=3, known={"note"}, by_lane=False, free=1)
+    choice = choose(heads, dict.fromkeys(in_hand, 0), max_crashes=3, known={"note"}, by_lane=False, free=1)
     assert [task.pk for task in choice.begin] == begin
 
 
 def test_a_lane_that_has_to_wait_says_for_how_long() -> None:
     heads = [head(1, "running"), head(2, "blocked", "blocked"), head(3, "later", due_in=3 * SECOND // 2)]
-    assert choose(heads, {1: 0}, most_deaths=3, known={"note"}, by_lane=True, free=4).waits == {
+    assert choose(heads, {1: 0}, max_crashes=3, known={"note"}, by_lane=True, free=4).waits == {
         "running": math.inf,
         "blocked": math.inf,
         "later": 1.5,
     }
-    assert choose(heads[2:], {}, most_deaths=3, known={"note"}, by_lane=False, free=1).waits == {"": 1.5}
-    assert choose(ALL_READY, {}, most_deaths=3, known={"note"}, by_lane=True, free=1).waits == {}, (
+    assert choose(heads[2:], {}, max_crashes=3, known={"note"}, by_lane=False, free=1).waits == {"": 1.5}
+    assert choose(ALL_READY, {}, max_crashes=3, known={"note"}, by_lane=True, free=1).waits == {}, (
         "a lane that is only not free has not to wait"
     )
 
 
 def test_a_task_that_a_leader_of_an_earlier_term_runs_is_begun_anew() -> None:
     left = head(1, "a", "running", due_in=3_600 * SECOND)
-    assert choose([left], {}, most_deaths=3, known={"note"}, by_lane=True, free=1).begin == [left]
+    assert choose([left], {}, max_crashes=3, known={"note"}, by_lane=True, free=1).begin == [left]
 
 
 @pytest.mark.parametrize(
     ("heads", "in_hand", "begin"),
     [
-        ([head(1, "a", deaths=1), head(2, "b"), head(3, "c")], {}, [1]),
-        ([head(1, "a", deaths=1), head(2, "b")], {9: 0}, []),
+        ([head(1, "a", crashes=1), head(2, "b"), head(3, "c")], {}, [1]),
+        ([head(1, "a", crashes=1), head(2, "b")], {9: 0}, []),
         ([head(1, "a"), head(2, "b")], {9: 1}, []),
-        ([head(1, "a"), head(2, "b", deaths=1), head(3, "c")], {}, [1]),
-        ([head(1, "a"), head(2, "b", deaths=2), head(3, "c", deaths=1)], {}, [1]),
-        ([head(1, "a", deaths=1, due_in=1), head(2, "b")], {9: 0}, [2]),
-        ([head(1, "a", "blocked", deaths=1), head(2, "b")], {9: 0}, [2]),
-        ([head(1, "a"), head(2, "a", deaths=1), head(3, "b")], {}, [1, 3]),
-        ([head(1, "a", deaths=3), head(2, "b"), head(3, "c", deaths=4)], {9: 0}, [1, 2, 3]),
-        ([head(1, "a", "running", deaths=1), head(2, "b")], {}, [1]),
+        ([head(1, "a"), head(2, "b", crashes=1), head(3, "c")], {}, [1]),
+        ([head(1, "a"), head(2, "b", crashes=2), head(3, "c", crashes=1)], {}, [1]),
+        ([head(1, "a", crashes=1, due_in=1), head(2, "b")], {9: 0}, [2]),
+        ([head(1, "a", "blocked", crashes=1), head(2, "b")], {9: 0}, [2]),
+        ([head(1, "a"), head(2, "a", crashes=1), head(3, "b")], {}, [1, 3]),
+        ([head(1, "a", crashes=3), head(2, "b"), head(3, "c", crashes=4)], {9: 0}, [1, 2, 3]),
+        ([head(1, "a", "running", crashes=1), head(2, "b")], {}, [1]),
     ],
 )
 def test_a_task_whose_process_has_died_begins_alone_and_nothing_begins_beside_it(
-    heads: list[Head], in_hand: dict[int, int], begin: list[int]
+    heads: list[TaskSnapshot], in_hand: dict[int, int], begin: list[int]
 ) -> None:
-    choice = choose(heads, in_hand, known={"note"}, by_lane=True, free=4, most_deaths=3)
+    choice = choose(heads, in_hand, known={"note"}, by_lane=True, free=4, max_crashes=3)
     assert [task.pk for task in choice.begin] == begin
 
 
 def test_a_lane_that_waits_for_a_task_that_runs_alone_is_not_passed_over_for_long() -> None:
-    heads = [head(1, "a", deaths=1), head(2, "b"), head(3, "c", due_in=SECOND)]
-    assert choose(heads, {9: 0}, known={"note"}, by_lane=True, free=4, most_deaths=3) == ([], {"c": 1.0}, [])
+    heads = [head(1, "a", crashes=1), head(2, "b"), head(3, "c", due_in=SECOND)]
+    assert choose(heads, {9: 0}, known={"note"}, by_lane=True, free=4, max_crashes=3) == ([], {"c": 1.0}, [])
 
 
 TASKS = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 3)), max_size=12)
@@ -109,19 +109,19 @@ TASKS = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 3)), max_size
 def test_whatever_is_there_and_ends_when_it_likes_every_task_comes_to_its_turn_in_order(
     tasks: list[tuple[str, int]], lanes: int, by_lane: bool, chance: Any
 ) -> None:
-    left = [head(pk, lane, deaths=deaths) for pk, (lane, deaths) in enumerate(tasks)]
+    left = [head(pk, lane, crashes=crashes) for pk, (lane, crashes) in enumerate(tasks)]
     in_hand: dict[int, int] = {}
-    begun: list[Head] = []
+    begun: list[TaskSnapshot] = []
     while left:
         free = (lanes if by_lane else 1) - len(in_hand)
-        choice = choose(left, in_hand, known={"note"}, by_lane=by_lane, free=free, most_deaths=3).begin
+        choice = choose(left, in_hand, known={"note"}, by_lane=by_lane, free=free, max_crashes=3).begin
         lanes_in_hand = {tasks[pk][0] for pk in in_hand}
         first = next((one for one in left if by_lane and one.lane not in lanes_in_hand), None)
-        if in_hand and first is not None and 0 < first.deaths < 3:
+        if in_hand and first is not None and 0 < first.crashes < 3:
             assert not choice, "else the first one would never be alone"
         begun += choice
-        in_hand |= {one.pk: one.deaths for one in choice if one.deaths < 3}
-        left = [one for one in left if one.deaths < 3 or one not in choice]  # put aside without being run
+        in_hand |= {one.pk: one.crashes for one in choice if one.crashes < 3}
+        left = [one for one in left if one.crashes < 3 or one not in choice]  # put aside without being run
         assert in_hand or choice or not left, "nothing would ever begin"
         assert len(in_hand) <= 1 or not any(in_hand.values())
         if in_hand:

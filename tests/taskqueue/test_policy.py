@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from resourcepool.models import Task
-from resourcepool.taskqueue.policy import Policy, Verdict, after_cut, after_death, after_failure
+from resourcepool.taskqueue.policy import Policy, Verdict, after_crash, after_failure, after_lost_connection
 
 PLAIN = {
     "on_failure": "block",
     "retries": 0,
     "retry_delay": 10.0,
-    "most_deaths": 3,
+    "max_crashes": 3,
     "lanes": 1,
     "done_kept": 60.0,
     "is_paused": False,
@@ -44,13 +44,13 @@ def test_a_task_is_tried_again_as_often_as_the_stream_says_and_then_given_up(
 
 
 @pytest.mark.parametrize(
-    ("most_deaths", "deaths", "begins_again"), [(3, 0, True), (3, 1, True), (3, 2, False), (1, 0, False)]
+    ("max_crashes", "crashes", "begins_again"), [(3, 0, True), (3, 1, True), (3, 2, False), (1, 0, False)]
 )
 def test_what_a_lost_connection_broke_begins_again_for_as_long_as_its_deaths_allow(
-    most_deaths: int, deaths: int, begins_again: bool
+    max_crashes: int, crashes: int, begins_again: bool
 ) -> None:
     again = Verdict(Task.State.READY, 10.0) if begins_again else None
-    assert after_cut(policy(most_deaths=most_deaths), deaths) == again
+    assert after_lost_connection(policy(max_crashes=max_crashes), crashes) == again
 
 
 def test_a_task_that_is_tried_again_waits_and_one_that_is_given_up_does_not() -> None:
@@ -59,7 +59,7 @@ def test_a_task_that_is_tried_again_waits_and_one_that_is_given_up_does_not() ->
 
 
 @pytest.mark.parametrize(
-    ("on_failure", "most_deaths", "deaths", "state"),
+    ("on_failure", "max_crashes", "crashes", "state"),
     [
         ("block", 3, 2, None),
         ("block", 3, 3, "blocked"),
@@ -72,10 +72,10 @@ def test_a_task_that_is_tried_again_waits_and_one_that_is_given_up_does_not() ->
     ],
 )
 def test_a_task_that_kills_its_process_is_run_a_number_of_times_and_then_put_aside_for_an_operator(
-    on_failure: str, most_deaths: int, deaths: int, state: str | None
+    on_failure: str, max_crashes: int, crashes: int, state: str | None
 ) -> None:
     # Retries are for failures: they do not save a task from being put aside.
-    verdict = after_death(policy(on_failure=on_failure, most_deaths=most_deaths, retries=1_000), deaths)
+    verdict = after_crash(policy(on_failure=on_failure, max_crashes=max_crashes, retries=1_000), crashes)
     assert (None if verdict is None else verdict.state) == state
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone, translation
 from resourcepool.models import Stream
 from resourcepool.taskqueue import handler, submit
 from tests.aliases import alias
-from tests.taskqueue.consuming import WITHIN, Gate, consuming, finished, states, stream, task
+from tests.taskqueue.consumers import WITHIN, Gate, consuming, finished, states, stream, task
 from tests.taskqueue.sessions import asked, end, end_all, keep_them, session
 
 on_servers = pytest.mark.only("mysql", "postgresql")
@@ -30,7 +30,7 @@ def use(one: Any) -> None:
 @on_servers
 def test_a_session_that_ends_between_two_tasks_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     keep_them(monkeypatch, None)
-    stream(retries=0, most_deaths=1)
+    stream(retries=0, max_crashes=1)
     handler("use")(use)
     with consuming():
         for count in (1, 2, 3):
@@ -59,7 +59,7 @@ def test_a_session_is_kept_from_task_to_task_as_from_request_to_request(
 @on_servers
 @pytest.mark.parametrize("is_wrapped", [False, True])
 def test_what_a_lost_session_broke_begins_again(is_wrapped: bool) -> None:
-    stream(retries=0, retry_delay=0, most_deaths=3)
+    stream(retries=0, retry_delay=0, max_crashes=3)
     ran: list[int] = []
 
     @handler("lose")
@@ -78,7 +78,7 @@ def test_what_a_lost_session_broke_begins_again(is_wrapped: bool) -> None:
     with consuming():
         finished(1)
     assert ran == [1, 2, 3]
-    assert (states(), task("a").failures, task("a").deaths) == ({"a": "done"}, 0, 2)
+    assert (states(), task("a").failures, task("a").crashes) == ({"a": "done"}, 0, 2)
 
 
 @on_servers
@@ -103,12 +103,12 @@ def test_a_restart_of_the_server_blocks_no_stream_with_the_usual_settings() -> N
             gate.may_end.set()
         finished(2)
     assert states() == {"a": "done", "b": "done"}
-    assert [(task(key).failures, task(key).deaths) for key in gates] == [(0, 1)] * 2
+    assert [(task(key).failures, task(key).crashes) for key in gates] == [(0, 1)] * 2
 
 
 @on_servers
 def test_a_server_that_is_away_is_no_failure_of_the_task_that_begins_meanwhile() -> None:
-    stream(retries=0, retry_delay=0, most_deaths=3)
+    stream(retries=0, retry_delay=0, max_crashes=3)
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         with alias("away", leased=False, HOST="127.0.0.1", PORT=nobody.getsockname()[1]):
@@ -121,12 +121,12 @@ def test_a_server_that_is_away_is_no_failure_of_the_task_that_begins_meanwhile()
             submit("oracle", "use", key="a")
             with consuming():
                 finished(1)
-    assert (states(), task("a").failures, task("a").deaths) == ({"a": "done"}, 0, 1)
+    assert (states(), task("a").failures, task("a").crashes) == ({"a": "done"}, 0, 1)
 
 
 @on_servers
 def test_a_task_that_always_ends_its_session_fails_at_last_with_the_error_of_that() -> None:
-    stream(retries=1, retry_delay=0, most_deaths=3, on_failure="dead-letter")
+    stream(retries=1, retry_delay=0, max_crashes=3, on_failure="dead-letter")
 
     @handler("lose")
     def lose(_: Any) -> None:

@@ -13,10 +13,10 @@ from resourcepool.exceptions import BadOption, DatabaseUnavailable
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import NewTask, handler, submit, submit_many
 from tests.app.rows import columns
-from tests.concurrency.wire import Wire, wired
+from tests.concurrency.connection_cutter import Wire, wired
 from tests.eventually import InBackground, at_once
-from tests.queues.crew import COMMIT
-from tests.taskqueue.consuming import states, stream, task
+from tests.queues.members import COMMIT
+from tests.taskqueue.consumers import states, stream, task
 
 
 def test_submitting_twice_under_one_key_is_one_task() -> None:
@@ -254,7 +254,7 @@ def test_one_type_has_one_handler() -> None:
     handler("note")(some)
     handler("note")(some)  # its module was imported again
     with pytest.raises(
-        BadOption, match=r"one handler for each type; it has tests\.taskqueue\.consuming\.states"
+        BadOption, match=r"one handler for each type; it has tests\.taskqueue\.consumers\.states"
     ):
         handler("note")(other)
     with pytest.raises(BadOption, match="max_runtime"):

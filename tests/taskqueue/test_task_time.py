@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from resourcepool.taskqueue import NewTask, submit, submit_many
-from tests.taskqueue.consuming import states, stream
+from tests.taskqueue.consumers import states, stream
 from tests.taskqueue.test_commands import said
 
 HOUR = datetime.timedelta(hours=1)

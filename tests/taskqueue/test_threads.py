@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from resourcepool.taskqueue import Consumer, handler, submit, timers
-from resourcepool.taskqueue.turning import EXIT_CODE
+from resourcepool.taskqueue.worker_loop import EXIT_CODE
 from tests.eventually import InBackground, closing, eventually
 from tests.spawned import Spawner
-from tests.taskqueue.consuming import WITHIN, Gate, consuming, die, finished, states, stream, task
-from tests.taskqueue.timers import handled
+from tests.taskqueue.consumers import WITHIN, Gate, consuming, exit_process, finished, states, stream, task
+from tests.taskqueue.timers import runners
 
 
 class Exits(Exception):
@@ -44,7 +44,7 @@ class Refusing(logging.Handler):
 
 @pytest.fixture(params=[OSError, SystemExit])
 def _log_that_raises(request: pytest.FixtureRequest) -> Iterator[None]:
-    logger, refusing = logging.getLogger("resourcepool.taskqueue.running"), Refusing(request.param)
+    logger, refusing = logging.getLogger("resourcepool.taskqueue.running_task"), Refusing(request.param)
     logger.addHandler(refusing)
     yield
     logger.removeHandler(refusing)
@@ -83,7 +83,7 @@ def test_a_log_that_cannot_be_written_ends_no_thread() -> None:
 
 
 def test_timers_whose_exceptions_cannot_be_printed_leave_all_threads_of_their_node() -> None:
-    handled.topic(retries=0)
+    runners.topic(retries=0)
 
     @timers.on("t")
     def fail(one: Any) -> None:
@@ -91,12 +91,12 @@ def test_timers_whose_exceptions_cannot_be_printed_leave_all_threads_of_their_no
             raise Exits
 
     for number in range(4):
-        handled.due(f"n{number}")
-    with handled.handling(threads=4):
-        handled.over(4)
-        handled.due("last")
-        handled.over(5)
-    assert handled.states() == {**{f"n{number}": "dead" for number in range(4)}, "last": "done"}
+        runners.due(f"n{number}")
+    with runners.handling(threads=4):
+        runners.over(4)
+        runners.due("last")
+        runners.over(5)
+    assert runners.states() == {**{f"n{number}": "dead" for number in range(4)}, "last": "done"}
 
 
 class Late:
@@ -119,28 +119,28 @@ def test_a_consumer_whose_thread_has_ended_ends_its_process_and_gives_back_what_
     handler("late")(late)
     handler("gate")(gate)
     submit("oracle", "late", key="a", lane="a")
-    running = InBackground(Consumer("oracle", die=die).run)
+    running = InBackground(Consumer("oracle", exit_process=exit_process).run)
     finished(1)
     late.ends()
     submit("oracle", "gate", key="b", lane="b")
     with pytest.raises(Exception, match="a thread that runs handlers has ended"):
         running.result(WITHIN)
     gate.may_end.set()
-    assert (states(), task("b").failures, task("b").deaths) == ({"a": "done", "b": "ready"}, 0, 0)
+    assert (states(), task("b").failures, task("b").crashes) == ({"a": "done", "b": "ready"}, 0, 0)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_so_does_a_node() -> None:
     late = Late()
     timers.on("t")(late)
-    handled.due("a")
-    running = InBackground(timers.TimerRunner(threads=1, die=die).run)
-    handled.over(1)
+    runners.due("a")
+    running = InBackground(timers.TimerRunner(threads=1, exit_process=exit_process).run)
+    runners.over(1)
     late.ends()
-    handled.due("b")
+    runners.due("b")
     with pytest.raises(Exception, match="a thread that runs handlers has ended"):
         running.result(WITHIN)
-    assert (handled.states(), handled.timer("b").failures) == ({"a": "done", "b": "pending"}, 0)
+    assert (runners.states(), runners.timer("b").failures) == ({"a": "done", "b": "pending"}, 0)
 
 
 def consumer_with_late_errors() -> None:

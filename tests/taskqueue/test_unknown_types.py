@@ -4,10 +4,10 @@ import pytest
 
 from resourcepool.models import Stream, Task
 from resourcepool.status.work.streams import streams
-from resourcepool.taskqueue import Consumer, NewTask, handler, leading, submit, submit_many
+from resourcepool.taskqueue import Consumer, NewTask, handler, stream_worker, submit, submit_many
 from tests.eventually import eventually
 from tests.spawned import Spawner
-from tests.taskqueue.consuming import WITHIN, consuming, finished, states, stream, task
+from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream, task
 
 WHY = "no handler for type 'new' in the consumer's process"
 
@@ -40,9 +40,9 @@ def test_why_it_stands_still_is_said() -> None:
     assert f"task a waits for a consumer that has a handler for it: {WHY}" in list(found.reasons())
 
 
-@pytest.mark.parametrize("most_waits", [leading.MOST_WAITS, 10])
+@pytest.mark.parametrize("most_waits", [stream_worker.MAX_WAITING_LANES, 10])
 def test_other_lanes_go_on_however_many_wait(most_waits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leading, "MOST_WAITS", most_waits)
+    monkeypatch.setattr(stream_worker, "MAX_WAITING_LANES", most_waits)
     stream(lanes=2)
     handler("note")(lambda _: None)
     submit_many("oracle", [NewTask("new", key=f"new {n}", lane=f"lane {n}") for n in range(60)])
@@ -61,7 +61,7 @@ def old() -> None:
 
 def only(kind: str) -> None:
     """Run what is of one type alone; step down for another one again and again."""
-    leading.STEPS_DOWN_EVERY = 0.1
+    stream_worker.RESIGN_INTERVAL = 0.1
     handler(kind)(lambda one: print("ran", one.key, flush=True))
     Consumer("oracle").run()
 

@@ -8,7 +8,7 @@ from resourcepool.models import Stream, Task
 from resourcepool.status.work.streams import streams
 from resourcepool.taskqueue import handler, submit
 from tests.eventually import eventually
-from tests.taskqueue.consuming import WITHIN, consuming, finished, states, stream
+from tests.taskqueue.consumers import WITHIN, consuming, finished, states, stream
 
 WRONG: list[dict[str, Any]] = [
     {"lanes": 0},
@@ -18,7 +18,7 @@ WRONG: list[dict[str, Any]] = [
     {"term_ttl": 0.0},
     {"lock_delay": -1.0},
     {"done_kept": -1.0},
-    {"most_deaths": 0},
+    {"max_crashes": 0},
     {"retries": 10_000},
 ]
 
@@ -27,7 +27,7 @@ WRONG: list[dict[str, Any]] = [
 def test_a_consumer_says_once_what_is_wrong_and_goes_on_when_it_is_mended(
     wrong: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resourcepool.taskqueue.consumer.SETTINGS_READ", 0.1)
+    monkeypatch.setattr("resourcepool.taskqueue.consumer.SETTINGS_CHECK_EVERY", 0.1)
     stream()
     ((name, value),) = wrong.items()
     right = {name: getattr(Stream.objects.get(), name)}
@@ -48,7 +48,7 @@ def test_a_consumer_says_once_what_is_wrong_and_goes_on_when_it_is_mended(
 def test_a_leader_goes_on_with_the_settings_that_were_right(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resourcepool.taskqueue.leading.POLICY_READ", 0.1)
+    monkeypatch.setattr("resourcepool.taskqueue.stream_worker.POLICY_MAX_AGE", 0.1)
     stream(on_failure="skip")
     handler("note")(lambda _: False)
     with consuming() as consumer:

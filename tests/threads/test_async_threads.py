@@ -12,7 +12,7 @@ from asgiref.sync import ThreadSensitiveContext, async_to_sync
 from resourcepool.threads import async_threads
 from resourcepool.threads.async_threads import in_thread
 from tests.eventually import eventually
-from tests.resources.occupied import occupied, soon
+from tests.resources.busy_thread import occupied, soon
 
 Made = list[str]
 

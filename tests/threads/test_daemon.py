@@ -34,11 +34,11 @@ def work() -> Work:
 
 def test_it_works_in_one_thread_however_many_see_to_it(work: Work) -> None:
     daemon = Daemon("test", work)
-    assert daemon.is_well
-    at_once(10, lambda _: daemon.see_to())
+    assert daemon.is_healthy
+    at_once(10, lambda _: daemon.ensure_started())
     eventually(lambda: daemon.is_running)
-    daemon.see_to()
-    assert daemon.is_well
+    daemon.ensure_started()
+    assert daemon.is_healthy
     work.go_on.set()
     eventually(lambda: not daemon.is_running)
     assert work.begun == 1
@@ -52,9 +52,9 @@ def test_one_that_has_ended_is_started_again(work: Work, caplog: pytest.LogCaptu
     daemon = Daemon("test", fail)
     work.go_on.set()
     for count in (1, 2):
-        daemon.see_to()
+        daemon.ensure_started()
         eventually(lambda count=count: work.begun == count and not daemon.is_running)  # type: ignore[misc]
-        assert not daemon.is_well
+        assert not daemon.is_healthy
     assert "resourcepool-test failed" in caplog.text
 
 
@@ -67,16 +67,16 @@ def test_there_is_one_thread_wherever_a_signal_handler_comes_in(then: str) -> No
         daemons.append((Daemon("test", work), work))
 
     def again() -> None:
-        daemons[-1][0].see_to()
+        daemons[-1][0].ensure_started()
 
     asked: dict[str, Any] = {} if then == "raise" else {"handler": again}
     places = at_each_line(again, prepare, files=[*FILES, "/threading.py"], since=(), **asked)
     count = 0
     for count, place in enumerate(places, 1):  # noqa: B007
         daemon, work = daemons[-1]
-        daemon.see_to()
+        daemon.ensure_started()
         eventually(lambda daemon=daemon: daemon.is_running, because=lambda place=place: place)  # type: ignore[misc]
-        assert daemon.is_well
+        assert daemon.is_healthy
     assert count > 10
     eventually(lambda: all(work.most for _, work in daemons))  # a thread that runs may not work yet
     for _, work in daemons:
@@ -96,7 +96,7 @@ def test_without_more_threads_it_says_so_and_is_started_later(
     with monkeypatch.context() as patched:
         patched.setattr(threading, patch, refuse)
         with pytest.raises(RuntimeError, match="new thread"):
-            daemon.see_to()
+            daemon.ensure_started()
     work.go_on.set()
-    daemon.see_to()
+    daemon.ensure_started()
     eventually(lambda: work.begun == 1)

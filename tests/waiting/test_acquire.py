@@ -9,13 +9,13 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import contention, entering, giving_out, tickets
-from resourcepool.waiting.contention import acquiring
+from resourcepool.waiting import assignment, enqueue, estimates, tickets
+from resourcepool.waiting.estimates import recent_waits
 from resourcepool.waiting.models import pool_name
 from tests.app.rows import columns, hold, new, several, steal
 from tests.eventually import InBackground, eventually
 from tests.locking import locked
-from tests.waiting.waiters import Waiting, given, ticket
+from tests.waiting.threads import Waiting, given, ticket
 
 
 def words(sent: CaptureQueriesContext) -> list[str]:
@@ -30,18 +30,18 @@ def test_what_is_free_is_claimed_without_a_ticket() -> None:
     with CaptureQueriesContext(connection) as sent:
         lease: Any = Proxy.pool.acquire(timeout=5)
     assert words(sent) == ["row", "row"]
-    assert lease.trust.lasts == 60
+    assert lease.trust.valid_for == 60
 
 
 @pytest.mark.usefixtures("removed_at_once")
 def test_who_had_to_wait_a_moment_ago_goes_straight_to_the_line_and_is_served_by_its_first_look() -> None:
     row = new(Proxy)
-    acquiring.note(pool_name(Proxy), "default", had_to_wait=True)
+    recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
     with CaptureQueriesContext(connection) as sent:
         lease: Any = Proxy.pool.acquire(timeout=5)
     assert words(sent)[0] == "ticket"
     assert (lease.pk, columns(row)["fence"]) == (row.pk, 1)
-    assert not acquiring.is_likely(pool_name(Proxy), "default"), "the next one tries a claim again"
+    assert not recent_waits.is_likely(pool_name(Proxy), "default"), "the next one tries a claim again"
     lease.ensure_held()
     lease.renew()
     eventually(lambda: not Ticket.objects.exists())
@@ -51,28 +51,28 @@ def test_who_waits_though_more_is_free_than_the_line_needs_claims_first_the_next
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Else all would take tickets for free rows for as long as anybody does."""
-    several(Proxy, entering.PLENTY)
-    monkeypatch.setattr(giving_out, "_give_free", lambda *args: False)  # others gave them at that moment
-    acquiring.note(pool_name(Proxy), "default", had_to_wait=True)
+    several(Proxy, enqueue.MANY_FREE)
+    monkeypatch.setattr(assignment, "_give_free", lambda *args: False)  # others gave them at that moment
+    recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
     with pytest.raises(AcquireTimeout):
         Proxy.pool.acquire(timeout=0.1)
-    assert not acquiring.is_likely(pool_name(Proxy), "default")
+    assert not recent_waits.is_likely(pool_name(Proxy), "default")
 
 
 @pytest.mark.only("mysql", "postgresql")
 def test_a_locked_row_keeps_nobody_from_the_free_one_behind_it() -> None:
     """Else each acquire would wait for its second look, and with it the next one, as long as the row is locked."""
     first, second = several(Proxy, 2)
-    acquiring.note(pool_name(Proxy), "default", had_to_wait=True)
+    recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
     with locked(first):
         lease: Any = Proxy.pool.acquire(timeout=20)
     assert lease.pk == second.pk
-    assert not acquiring.is_likely(pool_name(Proxy), "default"), "it had to wait"
+    assert not recent_waits.is_likely(pool_name(Proxy), "default"), "it had to wait"
 
 
 def test_several_are_had_by_the_first_look_too() -> None:
     rows = several(Proxy, 3)
-    acquiring.note(pool_name(Proxy), "default", had_to_wait=True)
+    recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
     leases: Any = Proxy.pool.acquire_many(3, timeout=5)
     assert {lease.pk for lease in leases} == {row.pk for row in rows}
     for lease in leases:
@@ -81,16 +81,16 @@ def test_several_are_had_by_the_first_look_too() -> None:
 
 def test_several_of_which_one_has_run_out_meanwhile_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others may have given it some time ago."""
-    rows, give_out, stolen = several(Proxy, 2), giving_out.give_out, list[int]()
+    rows, assign_free_rows, stolen = several(Proxy, 2), assignment.assign_free_rows, list[int]()
 
     def one_is_stolen_afterwards(*args: Any, **options: Any) -> Any:
-        given = give_out(*args, **options)
+        given = assign_free_rows(*args, **options)
         if not stolen:
             stolen.append(steal(rows[0]).fence)
         return given
 
-    monkeypatch.setattr(giving_out, "give_out", one_is_stolen_afterwards)
-    acquiring.note(pool_name(Proxy), "default", had_to_wait=True)
+    monkeypatch.setattr(assignment, "assign_free_rows", one_is_stolen_afterwards)
+    recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
     both = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=20))
     (fence,) = eventually(lambda: stolen)
     verbs.release(connection, Proxy, rows[0].pk, fence, 0)
@@ -102,7 +102,7 @@ def test_several_of_which_one_has_run_out_meanwhile_are_not_believed(monkeypatch
 def test_a_first_look_serves_those_in_front_before() -> None:
     rows = several(Proxy, 2)
     in_front = ticket(Proxy)
-    acquiring.note(pool_name(Proxy), "default", had_to_wait=True)
+    recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
     lease: Any = Proxy.pool.acquire(timeout=5)
     ((first, _),) = given(in_front)
     assert {first, lease.pk} == {row.pk for row in rows}
@@ -111,19 +111,19 @@ def test_a_first_look_serves_those_in_front_before() -> None:
 def test_who_is_served_after_a_wait_is_remembered_as_one_who_had_to(
     waiting: Waiting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contention, "LATELY", 60)
-    held, look, looks = hold(new(Proxy)), tickets.look, list[Any]()
+    monkeypatch.setattr(estimates, "REMEMBERED_FOR", 60)
+    held, look, checks = hold(new(Proxy)), tickets.look, list[Any]()
 
     def noted(*args: Any) -> Any:
-        looks.append(look(*args))
-        return looks[-1]
+        checks.append(look(*args))
+        return checks[-1]
 
     monkeypatch.setattr(tickets, "look", noted)
     waiting.start("one")
-    eventually(lambda: looks)
+    eventually(lambda: checks)
     held.release()
     waiting.let_go("one")
-    assert acquiring.is_likely(pool_name(Proxy), "default")
+    assert recent_waits.is_likely(pool_name(Proxy), "default")
 
 
 def test_more_than_there_is_takes_no_ticket() -> None:

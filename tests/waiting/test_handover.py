@@ -7,14 +7,14 @@ import pytest
 from django.db import connection, transaction
 
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import giving_out, handover
+from resourcepool.waiting import assignment, handover
 from resourcepool.waiting import lease as leases
-from resourcepool.waiting.contention import releasing
+from resourcepool.waiting.estimates import recent_waiters
 from resourcepool.waiting.models import pool_name
-from tests.app.models import Bare, Device, Election
+from tests.app.models import Bare, Device, Poll
 from tests.app.rows import busy_for, change, columns, expire, granted, hold, lasts, new, several, steal
-from tests.waiting.handing_over import DE, US, everything, release, waiting_ticket
-from tests.waiting.waiters import Chosen, given, ticket
+from tests.waiting.handover_helpers import DE, US, everything, release, waiting_ticket
+from tests.waiting.threads import Chosen, given, ticket
 
 pytestmark = pytest.mark.usefixtures("by_name")  # elsewhere texts are sent
 
@@ -22,16 +22,16 @@ pytestmark = pytest.mark.usefixtures("by_name")  # elsewhere texts are sent
 @pytest.fixture(params=[True, False], ids=["somebody was in line lately", "nobody was"])
 def _either_way_first(request: pytest.FixtureRequest) -> None:
     """A release tries first what was needed a moment ago; what comes of it is the same."""
-    for model in (Proxy, Device, Election, Bare):
-        releasing.note(pool_name(model), "default", had_to_wait=request.param)
+    for model in (Proxy, Device, Poll, Bare):
+        recent_waiters.note(pool_name(model), "default", had_to_wait=request.param)
 
 
 @pytest.mark.usefixtures("_either_way_first")
 class TestARelease:
-    @pytest.mark.parametrize("model", [Proxy, Device, Election, Bare], ids=lambda model: model.__name__)
+    @pytest.mark.parametrize("model", [Proxy, Device, Poll, Bare], ids=lambda model: model.__name__)
     def test_gives_the_row_to_the_first_in_line(self, model: Any) -> None:
         row = new(model)
-        first, second = ticket(model, holder="first", lasts=20_000_000), ticket(model)
+        first, second = ticket(model, holder="first", grant_us=20_000_000), ticket(model)
         assert release(row, granted(row).fence)
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "first")
         assert lasts(row, 20)
@@ -79,7 +79,7 @@ class TestARelease:
             ([US, DE, "{}"], 1),
             (["{}", DE], 0),
             ([US, US, US, DE], 3),
-            ([US] * (handover.FEW + 2) + ["{}"], handover.FEW + 2),
+            ([US] * (handover.FIRST_TICKETS + 2) + ["{}"], handover.FIRST_TICKETS + 2),
         ],
         ids=str,
     )
@@ -180,7 +180,7 @@ class TestACoolDown:
         assert given(waits) == []
         assert lasts(row, 60)
         expire(row)
-        giving_out.give_out(connection, Proxy)
+        assignment.assign_free_rows(connection, Proxy)
         assert given(waits) == [(row.pk, 3)]
 
 
@@ -253,8 +253,8 @@ def test_a_release_looks_behind_the_first_few_when_those_have_just_been_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     row = new(Proxy)
-    held, line = hold(row), [ticket(Proxy) for _ in range(handover.FEW + 2)]
-    give, served = handover.give, {one.pk for one in line[: handover.FEW]}
+    held, line = hold(row), [ticket(Proxy) for _ in range(handover.FIRST_TICKETS + 2)]
+    give, served = handover.give, {one.pk for one in line[: handover.FIRST_TICKETS]}
 
     def too_late(*where: Any, **options: Any) -> bool:
         if where[-1].pk in served:
@@ -264,4 +264,4 @@ def test_a_release_looks_behind_the_first_few_when_those_have_just_been_served(
 
     monkeypatch.setattr(handover, "give", too_late)
     assert handover._to_fitting(connection, Proxy, row.pk, held.fence)
-    assert given(line[handover.FEW]) == [(row.pk, held.fence + 1)]
+    assert given(line[handover.FIRST_TICKETS]) == [(row.pk, held.fence + 1)]

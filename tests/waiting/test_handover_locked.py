@@ -7,11 +7,11 @@ import pytest
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting.contention import releasing
+from resourcepool.waiting.estimates import recent_waiters
 from resourcepool.waiting.models import pool_name
 from tests.app.rows import columns, granted, new
-from tests.waiting.handing_over import US, release
-from tests.waiting.waiters import given, ticket
+from tests.waiting.handover_helpers import US, release
+from tests.waiting.threads import given, ticket
 
 pytestmark = pytest.mark.usefixtures("by_name")  # elsewhere texts are sent
 
@@ -36,7 +36,7 @@ class TestALockedTicket:
         row = new(Proxy)
         fence = granted(row).fence
         locked, free = ticket(Proxy), ticket(Proxy)
-        releasing.note(pool_name(Proxy), "default", had_to_wait=likely)
+        recent_waiters.note(pool_name(Proxy), "default", had_to_wait=likely)
         with locked_by(other, locked):
             assert release(row, fence)
         assert (given(locked), given(free)) == ([], [(row.pk, 2)])

@@ -13,17 +13,17 @@ from resourcepool.leases import verbs
 from resourcepool.models import Proxy
 from resourcepool.waiting import handover
 from tests.app.rows import columns, granted, hold, new, several, steal
-from tests.concurrency.wire import Interference
+from tests.concurrency.connection_cutter import Interference
 from tests.resources.clients import LOST_CONNECTION
-from tests.waiting.handing_over import release
-from tests.waiting.waiters import given, ticket
+from tests.waiting.handover_helpers import release
+from tests.waiting.threads import given, ticket
 
 
 class TestAReleaseWhoseReplyWasLost:
     """Row and ticket tell what became of it."""
 
     def settled(self, row: Any, fence: int, trusted_until: float = 0.0) -> bool:
-        return handover.was_given_back(connection, Proxy, row.pk, fence, trusted_until)
+        return handover.settle_release(connection, Proxy, row.pk, fence, trusted_until)
 
     def test_did_not_take_effect_while_the_lease_stands(self) -> None:
         row = new(Proxy)

@@ -6,14 +6,14 @@ import pytest
 from django.db import connection
 
 from resourcepool.models import Proxy, Ticket
-from resourcepool.threads.bell import Bell
-from resourcepool.waiting.contention import Speed, releasing
+from resourcepool.threads.signal_safe_event import SignalSafeEvent
+from resourcepool.waiting.estimates import WaitEstimate, recent_waiters
 from resourcepool.waiting.lease import release
 from resourcepool.waiting.models import pool_name
-from resourcepool.waiting.notices import Notices, notices
+from resourcepool.waiting.ticket_wakeups import TicketWakeups, ticket_wakeups
 from tests.app.rows import granted, hold, new
 from tests.eventually import InBackground, eventually
-from tests.waiting.waiters import ticket
+from tests.waiting.threads import ticket
 
 LONG = 30.0  # seconds, which no test waits
 LARGE = 2**32
@@ -33,21 +33,23 @@ def _numbers_are_large() -> Any:
 
 @pytest.fixture(autouse=True)
 def _somebody_was_in_line_lately() -> None:
-    releasing.note(pool_name(Proxy), "default", had_to_wait=True)
+    recent_waiters.note(pool_name(Proxy), "default", had_to_wait=True)
 
 
 def test_a_release_wakes_who_waits_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Speed, "first_pause", lambda *_: LONG)
+    monkeypatch.setattr(WaitEstimate, "first_check_delay", lambda *_: LONG)
     told: list[bool] = []
 
-    def look_now(*given: Any) -> bool:
-        told.append(Notices.look_now(notices, *given))
+    def wake(*given: Any) -> bool:
+        told.append(TicketWakeups.wake(ticket_wakeups, *given))
         return told[-1]
 
     held = hold(new(Proxy))
     one = InBackground(lambda: Proxy.pool.acquire(timeout=60, holder="me"))
-    eventually(lambda: any(isinstance(bell, Bell) for bell in list(notices._tickets.values())))
-    monkeypatch.setattr(notices, "look_now", look_now)
+    eventually(
+        lambda: any(isinstance(bell, SignalSafeEvent) for bell in list(ticket_wakeups._tickets.values()))
+    )
+    monkeypatch.setattr(ticket_wakeups, "wake", wake)
     held.release()
     assert one.result().fence == 2
     assert told == [True], "it does not only look by itself, 1.5 s after it came"
@@ -55,7 +57,7 @@ def test_a_release_wakes_who_waits_in_this_process(monkeypatch: pytest.MonkeyPat
 
 def test_the_speed_of_the_line_is_learned_from_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    monkeypatch.setattr(Speed, "served", lambda self, number, now: seen.append(number))
+    monkeypatch.setattr(WaitEstimate, "served", lambda self, number, now: seen.append(number))
     row, one = new(Proxy), ticket(Proxy)
     assert one.pk > LARGE
     assert release(connection, Proxy, row.pk, granted(row).fence, trusted_until=0.0)

@@ -78,7 +78,7 @@ def with_lock(**options: Any) -> bool:
 
 
 def in_line(count: int) -> bool:
-    return waiters.look_already(AWAY) and Ticket.objects.using("default").waiting().count() == count
+    return waiters.has_waiters(AWAY) and Ticket.objects.using("default").waiting().count() == count
 
 
 def test_a_waiter_goes_on_until_its_time_is_up_and_one_that_waits_longer_is_served(
@@ -92,7 +92,7 @@ def test_a_waiter_goes_on_until_its_time_is_up_and_one_that_waits_longer_is_serv
     campaigns = InBackground(lambda: Election("report").campaign(timeout=600, stop=enough.is_set))
     eventually(lambda: in_line(2))
     user.do(REFUSE)
-    eventually(lambda: getattr(waiters.trouble(AWAY), "is_login", False))
+    eventually(lambda: getattr(waiters.error_on(AWAY), "is_login", False))
     with pytest.raises(DatabaseUnavailable, match=SAID[connection.vendor]):
         InBackground(lambda: Lock("other").acquire(timeout=600)).result()
     enough.set()

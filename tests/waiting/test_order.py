@@ -12,7 +12,7 @@ from tests.app.models import Device
 from tests.app.rows import columns, expire, hold, new, several
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
-from tests.waiting.waiters import Chosen, Waiting, ticket
+from tests.waiting.threads import Chosen, Waiting, ticket
 
 
 class TestOrder:

@@ -15,7 +15,7 @@ from tests.app.models import Device
 from tests.app.rows import hold, new, several
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
-from tests.waiting.waiters import Waiting
+from tests.waiting.threads import Waiting
 
 STUCK = "stands_still"  # another name of the same database
 

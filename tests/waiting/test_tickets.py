@@ -12,8 +12,8 @@ from resourcepool.waiting.lease import release
 from tests import running
 from tests.app.models import Device
 from tests.app.rows import busy_for, change, columns, expire, granted, lasts, new
-from tests.concurrency.wire import wired
-from tests.waiting.waiters import ticket
+from tests.concurrency.connection_cutter import wired
+from tests.waiting.threads import ticket
 
 US, DE = '{"country": "US"}', '{"country": "DE"}'
 
@@ -22,7 +22,7 @@ def in_line(most: int = 10) -> list[int]:
     return [place.pk for place in tickets.in_line(connection, Proxy, most)]
 
 
-def taken(model: Any = Proxy, count: int = 1, **wishes: Any) -> tickets.Taken:
+def taken(model: Any = Proxy, count: int = 1, **wishes: Any) -> tickets.NewTicket:
     return tickets.take(connection, model, model.pool.request(count, wishes), "me")
 
 
@@ -40,11 +40,11 @@ class TestTheLine:
         assert in_line() == [last.pk]
 
     def test_a_place_tells_what_a_release_needs_to_know(self) -> None:
-        one = ticket(Proxy, selector=US, count=3, collected="[[7, 2]]", fence=4, lasts=500_000, address=1234)
+        one = ticket(Proxy, selector=US, count=3, collected="[[7, 2]]", fence=4, grant_us=500_000, address=1234)
         (place,) = tickets.in_line(connection, Proxy)
         assert (place.pk, place.fence, place.selector, place.count) == (one.pk, 4, US, 3)
         assert (place.holds, place.lacks) == (((7, 2),), 2)
-        assert (place.holder, place.lasts, place.address) == ("stranger", 500_000, 1234)
+        assert (place.holder, place.grant_us, place.address) == ("stranger", 500_000, 1234)
 
     def test_the_first_who_want_the_same_are_found_among_others(self) -> None:
         ticket(Proxy, selector=DE)
@@ -73,8 +73,8 @@ class TestTaking:
     ) -> None:
         """One for several renews what it collects together with itself."""
         one = taken(ttl=ttl, count=count)
-        assert one.lasts == given
-        assert columns(Ticket.objects.get(pk=one.pk))["lasts"] == given * 1_000_000
+        assert one.grant_seconds == given
+        assert columns(Ticket.objects.get(pk=one.pk))["grant_us"] == given * 1_000_000
         assert lasts(Ticket.objects.get(pk=one.pk), 6)
 
 
@@ -94,14 +94,14 @@ class TestLooking:
 
     def test_tells_for_how_long_the_one_row_that_was_given_is_its_own(self) -> None:
         row = new(Proxy)
-        fence, one = granted(row).fence, ticket(Proxy, seconds=3_000, lasts=400_000_000)
+        fence, one = granted(row).fence, ticket(Proxy, seconds=3_000, grant_us=400_000_000)
         assert release(connection, Proxy, row.pk, fence, trusted_until=0.0)
         assert 399 - running.seconds() < tickets.look(connection, [one.pk])[one.pk].left < 400.001
         assert lasts(row, 400)
 
     def test_of_one_for_several_tells_how_long_the_ticket_lives(self) -> None:
         row = new(Proxy)
-        fence, one = granted(row).fence, ticket(Proxy, seconds=3_000, count=2, lasts=400_000_000)
+        fence, one = granted(row).fence, ticket(Proxy, seconds=3_000, count=2, grant_us=400_000_000)
         assert release(connection, Proxy, row.pk, fence, trusted_until=0.0)
         assert 2_999 - running.seconds() < tickets.look(connection, [one.pk])[one.pk].left < 3_000.001
 
@@ -136,7 +136,7 @@ class TestLeaving:
         long_dead = ticket(Proxy, seconds=-61)
         ticket(Proxy, seconds=-59)
         ticket(Device, seconds=-61)
-        assert tickets.dead_since(connection, Proxy, 60) == [long_dead.pk]
+        assert tickets.expired_since(connection, Proxy, 60) == [long_dead.pk]
 
 
 def test_keys_that_are_no_numbers_are_written_as_text() -> None:

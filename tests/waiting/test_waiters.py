@@ -14,16 +14,16 @@ from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire, tickets
-from resourcepool.waiting.contention import upkeep
-from resourcepool.waiting.line import TIDY_EVERY, Line
-from resourcepool.waiting.notices import notices
+from resourcepool.waiting.estimates import throttle
+from resourcepool.waiting.ticket_wakeups import ticket_wakeups
 from resourcepool.waiting.waiter import Waiter
+from resourcepool.waiting.waiter_loop import PRUNE_EVERY, WaiterLoop
 from resourcepool.waiting.waiters import Waiters, waiters
 from tests.app.models import Device
 from tests.app.rows import columns, expire, granted, hold, new, steal
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
-from tests.waiting.waiters import Waiting, given, ticket
+from tests.waiting.threads import Waiting, given, ticket
 
 
 class TestTheDead:
@@ -38,7 +38,7 @@ class TestTheDead:
     def test_cost_the_row_they_are_given_their_tickets_life(self, waiting: Waiting) -> None:
         """Nobody knows that they are dead: the row is theirs until that is over, then it goes to the next."""
         row = new(Proxy)
-        held, dead = hold(row), ticket(Proxy, lasts=60_000_000)
+        held, dead = hold(row), ticket(Proxy, grant_us=60_000_000)
         waiting.start("alive")
         held.release()
         assert given(dead) == [(row.pk, 2)]
@@ -49,9 +49,9 @@ class TestTheDead:
     @pytest.mark.usefixtures("removed_at_once")
     def test_are_tidied_away_after_a_while(self, waiting: Waiting) -> None:
         held = hold(new(Proxy))
-        long_dead, just_dead = ticket(Proxy, seconds=-TIDY_EVERY - 1), ticket(Proxy, seconds=-1)
-        other_pool = ticket(Device, seconds=-TIDY_EVERY - 1)
-        upkeep._done_at.clear()
+        long_dead, just_dead = ticket(Proxy, seconds=-PRUNE_EVERY - 1), ticket(Proxy, seconds=-1)
+        other_pool = ticket(Device, seconds=-PRUNE_EVERY - 1)
+        throttle._done_at.clear()
         waiting.start("alive")
         eventually(lambda: not Ticket.objects.filter(pk=long_dead.pk).exists())
         held.release()
@@ -101,7 +101,7 @@ class TestLeavingTheLine:
 
         def served_meanwhile(waiter: Any, error: Any = None) -> Any:
             held.release()
-            eventually(lambda: waiter.outcome.is_decided)
+            eventually(lambda: waiter.outcome.is_done)
             return too_late(waiter, error)
 
         monkeypatch.setattr(acquire, "_too_late", served_meanwhile)
@@ -112,7 +112,7 @@ class TestLeavingTheLine:
         """The waiter gave up while it was being told what it was given."""
         proxy = new(Proxy)
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
-        waiter.outcome.give_up()
+        waiter.outcome.cancel()
         waiter.give([granted(proxy)])
         assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (2, "")
 
@@ -192,7 +192,7 @@ class TestTheThread:
             patch.setattr(tickets, "look", fails)
             with pytest.raises(LookupError, match="a mistake in the program"):
                 Proxy.pool.acquire(timeout=20)
-        assert waiters._loops["default"].is_alive
+        assert waiters._threads["default"].is_alive
         waiter = InBackground(lambda: Proxy.pool.acquire(timeout=10))
         eventually(in_line)
         held.release()
@@ -226,7 +226,7 @@ class TestTheThread:
             eventually(in_line)
             for lease in held:
                 lease.release()
-            eventually(lambda: waiter.outcome.is_decided)
+            eventually(lambda: waiter.outcome.is_done)
             granted = waiter.outcome.result()
             steal(next(row for row in rows if row.pk == granted[0].pk))
             raise KeyboardInterrupt
@@ -239,26 +239,26 @@ class TestTheThread:
     def test_a_notice_that_comes_as_a_waiter_joins_is_for_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         mine, turns = Waiters(), list[tuple[bool, set[int]]]()
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
-        waiter.ticket = tickets.Taken(ticket(Proxy).pk, 0.0, 60)
+        waiter.ticket = tickets.NewTicket(ticket(Proxy).pk, 0.0, 60)
         admit, pk = mine._admit, waiter.ticket.pk
 
-        def admit_and_then_it_joins(using: str) -> Line:
+        def admit_and_then_it_joins(using: str) -> WaiterLoop:
             line = admit(using)
             if not turns:
                 mine.join(waiter)
-                assert notices.look_now(using, pk)
+                assert ticket_wakeups.wake(using, pk)
             return line
 
-        def turn(line: Line, noticed: set[int]) -> float:
+        def turn(line: WaiterLoop, noticed: set[int]) -> float:
             turns.append((waiter in line.waiters, noticed & {pk}))
             return math.inf
 
         monkeypatch.setattr(mine, "_start", lambda using: None)
         monkeypatch.setattr(mine, "_admit", admit_and_then_it_joins)
-        monkeypatch.setattr(Line, "turn", turn)
+        monkeypatch.setattr(WaiterLoop, "turn", turn)
         for _ in range(2):
             mine._serve_once("default")
-        notices.discard("default", pk)
+        ticket_wakeups.discard("default", pk)
         assert turns == [(False, set()), (True, {pk})]
 
     def test_at_exit_says_how_many_tickets_stay(
@@ -269,12 +269,12 @@ class TestTheThread:
 
         monkeypatch.setattr(tickets, "remove", fails)
         monkeypatch.setattr(tickets, "leave", fails)
-        mine, line = Waiters(), Line("default")
-        mine._lines["default"], mine._loops["default"] = line, waiters._loops.get("default", Any)
+        mine, line = Waiters(), WaiterLoop("default")
+        mine._waiter_loops["default"], mine._threads["default"] = line, waiters._threads.get("default", Any)
         line.used = [1, 2]
         mine._leave_at_exit()
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
-        waiter.ticket = tickets.Taken(ticket(Proxy).pk, 0.0, 0)
+        waiter.ticket = tickets.NewTicket(ticket(Proxy).pk, 0.0, 0)
         line.waiters = [waiter, Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "without one")]
         mine._leave_at_exit()
         assert [record.getMessage() for record in caplog.records] == [

@@ -6,11 +6,11 @@ import django
 from lock_peer import Make, Pair, main
 
 CLAIM = (
-    "UPDATE resourcepool_mutex SET busy_before = {later}, fence = fence + 1, holder = %s"
+    "UPDATE resourcepool_lock SET busy_before = {later}, fence = fence + 1, holder = %s"
     " WHERE name = %s AND busy_before <= {now}"
 )
 RELEASE = (
-    "UPDATE resourcepool_mutex SET busy_before = {now}, fence = fence + 1, holder = ''"
+    "UPDATE resourcepool_lock SET busy_before = {now}, fence = fence + 1, holder = ''"
     " WHERE name = %s AND holder = %s"
 )
 
@@ -36,14 +36,14 @@ def raw() -> Make:
     from django.db import connection
 
     from resourcepool import dialect
-    from resourcepool.models import Mutex
+    from resourcepool.locks.models import Lock as LockRow
 
     connection.close()
-    speaks = dialect.of(connection)
-    words = {"now": speaks.now, "later": speaks.later.replace("%s", "30000000")}
+    db_dialect = dialect.of(connection)
+    words = {"now": db_dialect.now, "later": db_dialect.later.replace("%s", "30000000")}
 
     def make(name: str) -> Pair:
-        Mutex.objects.get_or_create(pk=name)
+        LockRow.objects.get_or_create(pk=name)
         claim, release = CLAIM.format(**words), RELEASE.format(**words)
 
         def send(sql: str, params: list[str]) -> None:

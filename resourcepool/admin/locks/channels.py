@@ -7,43 +7,45 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.admin.columns import badge, lines, to_list
-from resourcepool.admin.filters import choice, typed
-from resourcepool.admin.generic import ReadOnlyAdmin, WholeTermSearch
-from resourcepool.admin.operated import Operated
-from resourcepool.admin.places import PlaceAdmin
-from resourcepool.admin.timeline import Timelined
-from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
+from resourcepool.admin.activity import ActivityAdminMixin
+from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
+from resourcepool.admin.columns import badge, lines, link_to_list
+from resourcepool.admin.containers import ContainerAdmin
+from resourcepool.admin.filters import choice_filter, text_filter
+from resourcepool.admin.operations_mixin import OperationsAdminMixin
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Subscription
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
 from resourcepool.operations.operation import by_name
-from resourcepool.status.channels import LISTED, ChannelStatus, channels
-from resourcepool.status.reading import duration
+from resourcepool.status.channels import MAX_SUBSCRIPTIONS_SHOWN, ChannelStatus, channels
+from resourcepool.status.snapshots import duration
 
-ChannelFilter = typed("channel", _("channel"))
-StandingFilter = choice(
-    "standing",
-    _("standing"),
+ChannelFilter = text_filter("channel", _("channel"))
+StatusFilter = choice_filter(
+    "status",
+    _("status"),
     [("durable", _("durable")), ("unread", _("nobody reads it"))],
     lambda rows, which: rows.durable() if which == "durable" else rows.available(),
 )
 
 
-@admin.register(Broadcast)
-class BroadcastAdmin(PlaceAdmin):
+@admin.register(ChannelRow)
+class ChannelAdmin(ContainerAdmin):
     settings = ("kept", "kept_count")
-    figures = ("standing", "messages", "readers", "behind")
-    work, place, read = Subscription, "channel", staticmethod(channels)
+    status_columns = ("status_badge", "messages", "readers", "behind")
+    work_model, container_field, read_status = Subscription, "channel", staticmethod(channels)
     operations = by_name(PRUNE, REMOVE_CHANNEL)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # removing is an operation
 
-    def state_of(self, row: Any, status: ChannelStatus) -> tuple[str, str]:
-        return ("quarantined", gettext("lags")) if status.because else ("free", gettext("at work"))
+    def badge_of(self, row: Any, status: ChannelStatus) -> tuple[str, str]:
+        return ("quarantined", gettext("lags")) if status.explanation else ("free", gettext("at work"))
 
     @admin.display(description=_("messages"))
     def messages(self, row: Any) -> str:
-        kept = to_list(self.admin_site, BroadcastMessage, f"{row.status.kept:,}", channel=row.name)
+        kept = link_to_list(self.admin_site, MessageRow, f"{row.status.kept:,}", channel=row.name)
         told = gettext("%(count)d in the last minute, the newest is number %(last)d")
         return lines(kept, told % {"count": row.status.published, "last": row.status.last})
 
@@ -51,19 +53,19 @@ class BroadcastAdmin(PlaceAdmin):
     def readers(self, row: Any) -> str:
         count = len(row.status.subscriptions)
         text = ngettext("%d durable subscription", "%d durable subscriptions", count) % count
-        named = self.to_work(row.name, text, standing="durable")
+        named = self.link_to_work(row.name, text, status="durable")
         return lines(named, gettext("%d without a name") % row.status.listeners)
 
     @admin.display(description=_("to read"))
     def behind(self, row: Any) -> str:
         """Show the durable subscriptions that are furthest behind."""
-        behind = [one for one in row.status.subscriptions[:LISTED] if one.unread]
+        behind = [one for one in row.status.subscriptions[:MAX_SUBSCRIPTIONS_SHOWN] if one.unread]
         told = [f"{one.name or '?'}: {one.unread:,} ({duration(one.behind)})" for one in behind]
         return lines(*(told or [""]))
 
 
-@admin.register(BroadcastMessage)
-class BroadcastMessageAdmin(ReadOnlyAdmin):
+@admin.register(MessageRow)
+class MessageAdmin(ReadOnlyAdmin):
     """The newest messages first; of one channel with the filter."""
 
     list_display = ("number", "channel", "published_at", "publisher")
@@ -72,26 +74,35 @@ class BroadcastMessageAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Subscription)
-class SubscriptionAdmin(WholeTermSearch, Timelined, ReadOnlyAdmin, Operated):
+class SubscriptionAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, OperationsAdminMixin):
     """One row for each durable subscription, and for each process that reads without a name."""
 
-    list_display = ("called_here", "channel", "standing", "is_durable", "cursor", "unread", "missed", "holder")
+    list_display = (
+        "shown_name",
+        "channel",
+        "status_badge",
+        "is_durable",
+        "cursor",
+        "unread",
+        "missed",
+        "holder",
+    )
     fields = ("name", *list_display[1:], "fence")
-    list_filter = (ChannelFilter, StandingFilter)
+    list_filter = (ChannelFilter, StatusFilter)
     list_select_related = ("channel",)
     search_fields = ("name",)
     search_help_text = _("The whole name of a subscription.")
     actions = ()
     operations = by_name(MOVE, REMOVE)
-    ages = {"micros_left": "busy_before"}
+    time_annotations = {"micros_left": "busy_before"}
 
     @admin.display(description=_("name"))
-    def called_here(self, row: Any) -> str:
+    def shown_name(self, row: Any) -> str:
         """Show its name, unless that is one that a process was given for as long as it reads."""
         return row.name if row.is_durable else gettext("without a name")
 
-    @admin.display(description=_("standing"))
-    def standing(self, row: Any) -> str:
+    @admin.display(description=_("status"))
+    def status_badge(self, row: Any) -> str:
         if row.micros_left > 0:
             return badge("leased", gettext("read"))
         return badge("quarantined" if _unread(row) else "draining", gettext("nobody reads it"))

@@ -8,8 +8,8 @@ from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.text import capfirst
 
-from resourcepool.admin.generic import ReadOnlyAdmin
-from resourcepool.admin.operated import Operated
+from resourcepool.admin.base import ReadOnlyAdmin
+from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import BadOption
 from resourcepool.locks.conditions.barrier import PREFIX
@@ -18,13 +18,13 @@ from resourcepool.operations.locks import REMOVE_BARRIER
 from resourcepool.operations.operation import by_name
 from resourcepool.status.locks.conditions import KINDS, place_of, put
 from resourcepool.status.locks.kinds import LockKind
-from resourcepool.status.locks.names import STANDS, Page, lock_named, locks
+from resourcepool.status.locks.lock_status import BARRIER_ROW, Page, lock_named, locks
 
 ASKED = {"q", "after"}
 
 
 @admin.register(Notification)
-class ConditionAdmin(ReadOnlyAdmin, Operated):
+class ConditionAdmin(ReadOnlyAdmin, OperationsAdminMixin):
     """A line for each name that is waited for, or that stands; a page with its line. The address has kind and name."""
 
     actions = ()
@@ -42,10 +42,10 @@ class ConditionAdmin(ReadOnlyAdmin, Operated):
         except BadOption:
             page = Page([], "")
         links = Links(self.admin_site, request)
-        rows = [(one, links.page(Notification, put(one.kind, one.name))) for one in page.locks]
+        rows = [(one, links.change_page(Notification, put(one.kind, one.name))) for one in page.locks]
         told = {"rows": rows, "prefix": prefix, "after": page.after}
         title = str(capfirst(self.opts.verbose_name_plural))
-        return self.page_beside(request, self.list_template, title, **told)
+        return self.render_page(request, self.list_template, title, **told)
 
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, *args: Any, **kwargs: Any
@@ -57,18 +57,18 @@ class ConditionAdmin(ReadOnlyAdmin, Operated):
             raise Http404
         key = Notification.key_of(found[0].kind.stored(found[0].name), 0)
         row = self.get_object(request, key)
-        about = self.page_of(request, row) if row else {}
-        return self.page_beside(request, self.page_template, found[0].called, one=found[0], **about)
+        about = self.page_context(request, row) if row else {}
+        return self.render_page(request, self.page_template, found[0].called, one=found[0], **about)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the rows that operations can change: those of barriers."""
-        return super().get_queryset(request).filter(STANDS, name__begins=PREFIX)
+        return super().get_queryset(request).filter(BARRIER_ROW, name__begins=PREFIX)
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
         """Ask, do it, and go to the list: a removed barrier has no page."""
-        return super().operate_view(request, object_id, name, back=self.url_of("changelist"))
+        return super().operate_view(request, object_id, name, back=self.page_url("changelist"))
 
-    def called(self, row: Any) -> str:
+    def display_name(self, row: Any) -> str:
         return LockKind.BARRIER.called(row.name.removeprefix(PREFIX))
 
     def _check(self, request: HttpRequest) -> None:

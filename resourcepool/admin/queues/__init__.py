@@ -1,1 +1,1 @@
-"""The lists of task types, servers, queues and moves."""
+"""The lists of queue groups, servers, queues and moves."""

@@ -6,26 +6,29 @@ from typing import Any
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.admin.filters import ChoiceFilter, choice
-from resourcepool.queues.models import Move, Server, TaskType
+from resourcepool.admin.filters import ChoiceFilter, choice_filter
+from resourcepool.queues.models import Move, QueueGroup, Server
 from resourcepool.queues.queries import of_server
 
-MOST = 100  # names; another one can be typed into the address
+MAX_CHOICES = 100  # names; another one can be typed into the address
 LONGEST_KEY = 18  # digits that every database takes
 
 
-def ownerless() -> Any:
+def unowned() -> Any:
     """Return the condition on queues that no living server has."""
     return ~Exists(Server.objects.alive().filter(pk=OuterRef("cur_server_id")))
 
 
-def _task_types() -> Iterable[tuple[str, str]]:
-    return [(name, name) for name in TaskType.objects.order_by("name").values_list("name", flat=True)[:MOST]]
+def _queue_groups() -> Iterable[tuple[str, str]]:
+    return [
+        (name, name)
+        for name in QueueGroup.objects.order_by("name").values_list("name", flat=True)[:MAX_CHOICES]
+    ]
 
 
-def _standing(rows: Any, wanted: str) -> Any:
-    if wanted == "ownerless":
-        return rows.filter(ownerless())
+def _narrow(rows: Any, wanted: str) -> Any:
+    if wanted == "unowned":
+        return rows.filter(unowned())
     if wanted == "asked":
         return rows.filter(requested_at__isnull=False, is_retiring=False)
     if wanted == "pinned":
@@ -33,21 +36,23 @@ def _standing(rows: Any, wanted: str) -> Any:
     return rows.filter(is_retiring=True) if wanted == "retiring" else rows
 
 
-TaskTypeFilter = choice(
-    "task_type", _("task type"), _task_types, lambda rows, name: rows.filter(task_type__name=name)
+QueueGroupFilter = choice_filter(
+    "queue_group", _("queue group"), _queue_groups, lambda rows, name: rows.filter(queue_group__name=name)
 )
-NamedTaskTypeFilter = choice("task_type", _("task type"), _task_types)  # where its name is written down
-MoveFilter = choice("what", _("what"), Move.What.choices)
-StandingFilter = choice(
-    "standing",
-    _("standing"),
+NamedQueueGroupFilter = choice_filter(
+    "queue_group", _("queue group"), _queue_groups
+)  # where its name is written down
+MoveFilter = choice_filter("what", _("what"), Move.Action.choices)
+StatusFilter = choice_filter(
+    "status",
+    _("status"),
     [
-        ("ownerless", _("without a living owner")),
+        ("unowned", _("without a living owner")),
         ("asked", _("asked for")),
         ("pinned", _("pinned")),
         ("retiring", _("being removed")),
     ],
-    _standing,
+    _narrow,
 )
 
 

@@ -8,17 +8,17 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.admin.columns import column, lasting, lines, to_list, to_page
-from resourcepool.admin.queues.adding import AddForm
-from resourcepool.admin.queues.filters import ServerFilter, StandingFilter, TaskTypeFilter
-from resourcepool.admin.queues.operating import ByTaskType
-from resourcepool.labels import spelled
+from resourcepool.admin.columns import column, for_time_since, lines, link_to_list, link_to_page
+from resourcepool.admin.queues.add_form import AddForm
+from resourcepool.admin.queues.admin_mixin import PerQueueGroupAdminMixin
+from resourcepool.admin.queues.filters import QueueGroupFilter, ServerFilter, StatusFilter
+from resourcepool.labels import format_labels
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import PIN, REMOVE, UNPIN
-from resourcepool.queues import changing
+from resourcepool.queues import administration
 from resourcepool.queues.models import Move, Queue, Server
-from resourcepool.status.queues.problems import why_nobody
-from resourcepool.status.queues.task_types import task_type
+from resourcepool.status.queues.problems import why_no_owner
+from resourcepool.status.queues.queue_groups import queue_group
 
 ADD = {
     "name": "add",
@@ -28,22 +28,26 @@ ADD = {
 
 
 @admin.register(Queue)
-class QueueAdmin(ByTaskType):
+class QueueAdmin(PerQueueGroupAdminMixin):
     """Nothing is edited: queues are added, pinned and removed, and what that moves is planned in the same moment."""
 
     list_display = (
-        *("queue_id", "task_type", "owner", "asked_for_by"),
-        column("micros_since", _("since"), lasting, name="since_when"),
-        *("fence", "pin", column("labels", _("labels"), spelled, name="needed")),
+        *("queue_id", "queue_group", "owner", "asked_for_by"),
+        column("micros_since", _("since"), for_time_since, name="since_when"),
+        *("fence", "pin", column("labels", _("labels"), format_labels, name="needed")),
     )
     fields = (*list_display[:3], "why", *list_display[3:-1], "labels", "parameter", "moves")
-    list_filter = (TaskTypeFilter, StandingFilter, ServerFilter)
-    list_select_related = ("task_type", "cur_server", "req_server")
+    list_filter = (QueueGroupFilter, StatusFilter, ServerFilter)
+    list_select_related = ("queue_group", "cur_server", "req_server")
     search_fields = ("queue_id__contains", "pin__contains", "cur_server__name__contains")
     search_help_text = _("A part of the queue's id, of its pin, or of the name of the server that has it.")
     ordering = ("pk",)
     operations = by_name(PIN, UNPIN, REMOVE)
-    ages = {"micros_since": "since", "micros_asked": "requested_at", "micros_left": "cur_server__busy_before"}
+    time_annotations = {
+        "micros_since": "since",
+        "micros_asked": "requested_at",
+        "micros_left": "cur_server__busy_before",
+    }
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody edits a queue that a server may be working on."""
@@ -63,26 +67,26 @@ class QueueAdmin(ByTaskType):
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
-        there, form = self.url_of("changelist"), AddForm(request.POST or None)
+        there, form = self.page_url("changelist"), AddForm(request.POST or None)
         if not form.is_bound:
-            form.initial = {"task_type": request.GET.get("task_type", "")}
+            form.initial = {"queue_group": request.GET.get("queue_group", "")}
         if form.is_valid() and self.attempt(request, lambda: self._add(request, form.cleaned_data)):
             return HttpResponseRedirect(there)
-        return self.form_page(request, gettext("Add queues"), form, there, {"operation": ADD})
+        return self.render_form_page(request, gettext("Add queues"), form, there, {"operation": ADD})
 
     def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         """Ask, and remove one queue when its server has finished with it."""
-        return self.operate_view(request, object_id, REMOVE.name, back=self.url_of("changelist"))
+        return self.operate_view(request, object_id, REMOVE.name, back=self.page_url("changelist"))
 
     def _add(self, request: HttpRequest, entered: dict[str, Any]) -> None:
         about = {name: entered[name] for name in ("parameter", "labels")}
         by = request.user.get_username()
-        count = changing.add_queues(entered["task_type"], entered["queues"], **about, by=by)
+        count = administration.add_queues(entered["queue_group"], entered["queues"], **about, by=by)
         text = ngettext("%(count)d queue was added.", "%(count)d queues were added.", count)
         self.message_user(request, text % {"count": count}, messages.SUCCESS)
 
-    def called(self, row: Any) -> str:
-        return f"{row.task_type} / {row.queue_id}"
+    def display_name(self, row: Any) -> str:
+        return f"{row.queue_group} / {row.queue_id}"
 
     @admin.display(description=_("owner"))
     def owner(self, queue: Any) -> str:
@@ -90,18 +94,18 @@ class QueueAdmin(ByTaskType):
             return gettext("nobody")
         if queue.micros_left is None:  # its row is gone
             return f"#{queue.cur_server_id}"
-        name = to_page(self.admin_site, Server, queue.cur_server_id, queue.cur_server)
+        name = link_to_page(self.admin_site, Server, queue.cur_server_id, queue.cur_server)
         return lines(name, "" if queue.micros_left > 0 else gettext("judged dead"))
 
     @admin.display(description=_("why nobody has it"))
     def why(self, queue: Any) -> str:
-        alive = task_type(queue.task_type.name).alive
-        return why_nobody(queue.labels, [one.as_possible_owner for one in alive], queue.pin)
+        alive = queue_group(queue.queue_group.name).alive
+        return why_no_owner(queue.labels, [one.as_possible_owner for one in alive], queue.pin)
 
     @admin.display(description=_("moves"))
     def moves(self, queue: Any) -> str:
-        wanted = {"task_type": queue.task_type.name, "q": queue.queue_id}
-        return to_list(self.admin_site, Move, gettext("where it has been, and why"), **wanted)
+        wanted = {"queue_group": queue.queue_group.name, "q": queue.queue_id}
+        return link_to_list(self.admin_site, Move, gettext("where it has been, and why"), **wanted)
 
     @admin.display(description=_("asked for by"))
     def asked_for_by(self, queue: Any) -> str:
@@ -109,5 +113,5 @@ class QueueAdmin(ByTaskType):
             return ""
         asked = gettext("to be removed") if queue.is_retiring else gettext("nobody")
         if queue.req_server is not None:
-            asked = to_page(self.admin_site, Server, queue.req_server_id, queue.req_server)
-        return lines(asked, lasting(queue.micros_asked))
+            asked = link_to_page(self.admin_site, Server, queue.req_server_id, queue.req_server)
+        return lines(asked, for_time_since(queue.micros_asked))

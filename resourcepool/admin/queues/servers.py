@@ -8,39 +8,39 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.admin.columns import ago, badge, column, lasted, lasting, lines, to_list
-from resourcepool.admin.generic import ReadOnlyAdmin
-from resourcepool.admin.queues.filters import TaskTypeFilter
-from resourcepool.admin.queues.operating import ByTaskType
-from resourcepool.labels import spelled
+from resourcepool.admin.base import ReadOnlyAdmin
+from resourcepool.admin.columns import ago, badge, column, for_time_since, format_duration, lines, link_to_list
+from resourcepool.admin.queues.admin_mixin import PerQueueGroupAdminMixin
+from resourcepool.admin.queues.filters import QueueGroupFilter
+from resourcepool.labels import format_labels
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.models import Queue, Server
 from resourcepool.status.queues.alarms import is_stalled
-from resourcepool.status.reading import exactly
+from resourcepool.status.snapshots import exact_duration
 
-LABELS = column("labels", _("labels"), spelled, name="offered")
+LABELS = column("labels", _("labels"), format_labels, name="offered")
 REGISTERED = column("micros_registered", _("registered"), ago, name="registered")
 
 
 @admin.register(Server)
-class ServerAdmin(ReadOnlyAdmin, ByTaskType):
+class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
     """One row for each run of a process; it goes when the process has left, or was found dead."""
 
     list_display = (
-        *("named", "task_type", "standing", "heartbeat", "queues", "weight", "limit"),
+        *("named", "queue_group", "status_badge", "heartbeat", "queues", "weight", "limit"),
         *(LABELS, REGISTERED, "holder"),
     )
     fields = (
-        *("task_type", "name", "holder", "standing", "heartbeat"),
-        column("ttl", _("judged dead after"), spell=exactly),
+        *("queue_group", "name", "holder", "status_badge", "heartbeat"),
+        column("ttl", _("judged dead after"), spell=exact_duration),
         *("weight", "limit", LABELS, "queues", REGISTERED),
-        column("micros_idle", _("without a queue"), lasting, name="idle"),
-        column("micros_stirred", _("asked for work"), ago, name="worked"),
+        column("micros_idle", _("without a queue"), for_time_since, name="idle"),
+        column("micros_last_activity", _("asked for work"), ago, name="worked"),
         *("in_hand", "fence"),
     )
-    list_filter = (TaskTypeFilter, "state")
-    list_select_related = ("task_type",)
+    list_filter = (QueueGroupFilter, "state")
+    list_select_related = ("queue_group",)
     search_fields = ("name", "holder")
     actions = ()
     operations = by_name(DRAIN, UNDRAIN)
@@ -49,10 +49,10 @@ class ServerAdmin(ReadOnlyAdmin, ByTaskType):
         rows: Any = super().get_queryset(request)
         return rows.with_ages()
 
-    def note(self, rows: Any) -> None:
+    def load_column_values(self, rows: Any) -> None:
         """Set ``had`` and ``asked`` on each server: how many queues it has, and has asked for."""
-        pks, task_types = {one.pk for one in rows}, {one.task_type_id for one in rows}
-        queues = Queue.objects.filter(task_type__in=task_types).order_by()
+        pks, queue_groups = {one.pk for one in rows}, {one.queue_group_id for one in rows}
+        queues = Queue.objects.filter(queue_group__in=queue_groups).order_by()
         had = queues.filter(cur_server__in=pks).values_list("cur_server").annotate(Count("pk"))
         wanted = queues.filter(requested_at__isnull=False, req_server__in=pks)
         asked = wanted.values_list("req_server").annotate(Count("pk"))
@@ -65,11 +65,13 @@ class ServerAdmin(ReadOnlyAdmin, ByTaskType):
         return str(server)
 
     @admin.display(description=_("state"))
-    def standing(self, server: Any) -> str:
+    def status_badge(self, server: Any) -> str:
         if server.micros_left <= 0:
             return badge("quarantined", gettext("judged dead"))
-        stirred = None if server.micros_stirred is None else -server.micros_stirred / 1_000_000
-        if is_stalled(server.task_type, server.had, stirred, server.in_hand):
+        last_activity = (
+            None if server.micros_last_activity is None else -server.micros_last_activity / 1_000_000
+        )
+        if is_stalled(server.queue_group, server.had, last_activity, server.in_hand):
             return badge("quarantined", gettext("hangs"))
         css = "draining" if server.state == Server.State.DRAINING else "free"
         return badge(css, server.get_state_display())
@@ -77,10 +79,10 @@ class ServerAdmin(ReadOnlyAdmin, ByTaskType):
     @admin.display(description=_("heartbeat"))
     def heartbeat(self, server: Any) -> str:
         left = server.micros_left / 1_000_000
-        heard = gettext("%s ago") % lasted(max(0.0, server.ttl - left))
-        return lines(heard, gettext("dead in %s") % lasted(left) if left > 0 else "")
+        heard = gettext("%s ago") % format_duration(max(0.0, server.ttl - left))
+        return lines(heard, gettext("dead in %s") % format_duration(left) if left > 0 else "")
 
     @admin.display(description=_("queues"))
     def queues(self, server: Any) -> str:
-        had = to_list(self.admin_site, Queue, server.had, server=server.pk)
+        had = link_to_list(self.admin_site, Queue, server.had, server=server.pk)
         return lines(had, gettext("%d asked for") % server.asked if server.asked else "")

@@ -6,30 +6,38 @@ from django.contrib import admin
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.admin import words
-from resourcepool.admin.columns import badge, countdown, lines, moment, short_moment
-from resourcepool.admin.generic import Admin
-from resourcepool.events import shown
-from resourcepool.resources.state import Standing, State, Status, standing_of
-from resourcepool.status.holders import beginnings, origin
-from resourcepool.status.reading import duration
+from resourcepool.admin import describe
+from resourcepool.admin.base import BaseAdmin
+from resourcepool.admin.columns import badge, countdown, format_datetime, format_short_datetime, lines
+from resourcepool.events import localized
+from resourcepool.resources.state import State, StateDetails, Status, state_details
+from resourcepool.status.holders import acquisitions, host_and_pid
+from resourcepool.status.snapshots import duration
 
 
-class Columns(Admin):
+class Columns(BaseAdmin):
     """They judge by the database's clock: ``db_now`` of each row, which one that is being added has not."""
 
-    list_display: tuple[str, ...] = ("named", "standing", "held_by", "since", "expires_in", "fence", "labels")
+    list_display: tuple[str, ...] = (
+        "named",
+        "status_badge",
+        "held_by",
+        "since",
+        "expires_in",
+        "fence",
+        "labels",
+    )
 
-    def note(self, rows: Any) -> None:
+    def load_column_values(self, rows: Any) -> None:
         """Set ``begun`` on each row: the event that began its running lease, or None."""
         held = [(one.pk, one.fence) for one in rows if one.holder and _is_busy(one)]
-        begun = beginnings(self.model, held)
+        begun = acquisitions(self.model, held)
         for one in rows:
             one.begun = begun.get((str(one.pk), one.fence))
 
     @admin.display(description=_("resource"))
     def named(self, resource: Any) -> str:
-        return words.named(resource)
+        return describe.named(resource)
 
     @admin.display(description=_("state"))
     def state(self, resource: Any) -> str:
@@ -37,9 +45,9 @@ class Columns(Admin):
         return badge(now.state.value, str(now.state.label)) if now else ""
 
     @admin.display(description=_("state"))
-    def standing(self, resource: Any) -> str:
+    def status_badge(self, resource: Any) -> str:
         now = _standing(resource)
-        after = words.AFTER_ITS_LEASE.get(resource.status, "") if now and now.state is State.DRAINING else ""
+        after = describe.AFTER_ITS_LEASE.get(resource.status, "") if now and now.state is State.DRAINING else ""
         check = gettext("check: %s") % resource.get_verdict_display() if resource.verdict else ""
         return lines(self.state(resource), str(after), check)
 
@@ -51,7 +59,7 @@ class Columns(Admin):
             place = gettext("ran out, was not released")
         elif resource.holder:
             begun = getattr(resource, "begun", None)
-            place = (begun.host if begun else "") or origin(resource.holder)[0]
+            place = (begun.host if begun else "") or host_and_pid(resource.holder)[0]
         return lines(resource.holder, place, reason(resource))
 
     @admin.display(description=_("since"))
@@ -60,7 +68,7 @@ class Columns(Admin):
         if begun is None:
             return ""
         passed = (resource.db_now - begun.at).total_seconds()
-        return lines(duration(max(0.0, passed)), short_moment(begun.at, resource.db_now))
+        return lines(duration(max(0.0, passed)), format_short_datetime(begun.at, resource.db_now))
 
     @admin.display(description=_("expires in"), ordering="busy_before")
     def expires_in(self, resource: Any) -> str:
@@ -80,9 +88,9 @@ def _is_busy(resource: Any) -> bool:
     return now is not None and resource.busy_before > now
 
 
-def _standing(resource: Any) -> Standing | None:
+def _standing(resource: Any) -> StateDetails | None:
     now = getattr(resource, "db_now", None)
-    return None if now is None else standing_of(resource, now)
+    return None if now is None else state_details(resource, now)
 
 
 # Lines of a resource's page that say only what still holds: of a quarantine that is over, the row keeps the reason.
@@ -97,10 +105,10 @@ def status(resource: Any) -> str:
 @admin.display(description=_("reason"))
 def reason(resource: Any) -> str:
     now = _standing(resource)
-    return shown(now.reason) if now else ""
+    return localized(now.reason) if now else ""
 
 
 @admin.display(description=_("until"))
 def until(resource: Any) -> str:
     now = _standing(resource)
-    return moment(now.until) if now and now.until else ""
+    return format_datetime(now.until) if now and now.until else ""

@@ -7,12 +7,12 @@ from django.contrib import admin, messages
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.admin.base import ModelForm
 from resourcepool.admin.columns import lines
-from resourcepool.admin.generic import ModelForm
 from resourcepool.admin.resources.filters import CountryFilter
-from resourcepool.admin.resources.importing import Importing
+from resourcepool.admin.resources.import_pages import ImportMixin
 from resourcepool.admin.resources.resource import ResourceAdmin
-from resourcepool.events import shown
+from resourcepool.events import localized
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.proxies import fields
 from resourcepool.proxies.fields import BadField
@@ -42,12 +42,12 @@ class ProxyForm(ModelForm):
             if password:
                 self.instance.password = fields.password(password)
         except (BadField, SecretUnreadable) as error:
-            raise forms.ValidationError(shown(error)) from None
+            raise forms.ValidationError(localized(error)) from None
         return ""
 
 
 @admin.register(Proxy)
-class ProxyAdmin(Importing, ResourceAdmin):
+class ProxyAdmin(ImportMixin, ResourceAdmin):
     form = ProxyForm
     list_filter: ClassVar[tuple[Any, ...]] = (*ResourceAdmin.list_filter, CountryFilter)
     search_fields: ClassVar[tuple[str, ...]] = (*ResourceAdmin.search_fields, "host", "username")
@@ -66,6 +66,6 @@ class ProxyAdmin(Importing, ResourceAdmin):
             )
             self.message_user(request, text, messages.WARNING)
 
-    def edited(self, form: ModelForm) -> list[str]:
+    def changed_columns(self, form: ModelForm) -> list[str]:
         """Return the changed fields; the password by its name in the model."""
-        return ["password" if name == "new_password" else name for name in super().edited(form)]
+        return ["password" if name == "new_password" else name for name in super().changed_columns(form)]

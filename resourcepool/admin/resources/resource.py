@@ -7,22 +7,22 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
-from resourcepool.admin import words
-from resourcepool.admin.columns import moments, spans
+from resourcepool.admin import describe
+from resourcepool.admin.activity import ActivityAdminMixin
+from resourcepool.admin.columns import datetime_column, duration_column
 from resourcepool.admin.resources import columns
 from resourcepool.admin.resources.columns import Columns
-from resourcepool.admin.resources.deleting import Deleting
-from resourcepool.admin.resources.exporting import export
+from resourcepool.admin.resources.csv_export import export
+from resourcepool.admin.resources.deletion import DeletionMixin
 from resourcepool.admin.resources.filters import HolderFilter, HostFilter, StateFilter, TagFilter, VerdictFilter
-from resourcepool.admin.resources.operating import Operating
-from resourcepool.admin.timeline import Timelined
+from resourcepool.admin.resources.operations import ResourceOperationsMixin
 from resourcepool.dialect import DbNow
-from resourcepool.history.leaks import told_of
+from resourcepool.history.leaks import leak_events
 from resourcepool.resources.state import state_of
 from resourcepool.status.search import named
 
 
-class ResourceAdmin(Timelined, Deleting, Columns, Operating):
+class ResourceAdmin(ActivityAdminMixin, DeletionMixin, Columns, ResourceOperationsMixin):
     """The base for the admin of your own resource models.
 
     The page of one says what it is doing, what can be done, and what has happened.
@@ -36,9 +36,9 @@ class ResourceAdmin(Timelined, Deleting, Columns, Operating):
         "A number, or an address as one pastes it, shows that resource; other words, what contains them."
     )
     readonly_fields: ClassVar[Any] = (
-        *("holder", moments("busy_before", _("busy before")), "fence", "in_service"),
+        *("holder", datetime_column("busy_before", _("busy before")), "fence", "in_service"),
         *(columns.status, columns.reason, columns.until, "strikes", "verdict"),
-        *(moments("checked_at", _("checked at")), spans("latency", _("latency"))),
+        *(datetime_column("checked_at", _("checked at")), duration_column("latency", _("latency"))),
     )
     actions: Any = (export,)  # besides the operations
 
@@ -50,7 +50,7 @@ class ResourceAdmin(Timelined, Deleting, Columns, Operating):
         return super().get_queryset(request).annotate(db_now=DbNow())
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        """Find the resource that the term names; if there is none, resources that contain its words."""
+        """Find the resource that the term names; if there is none, resources that contain its describe."""
         condition = named(self.model, search_term.strip()) if search_term.strip() else None
         if condition is not None and (exactly := queryset.filter(condition)).exists():
             return exactly, False
@@ -62,8 +62,8 @@ class ResourceAdmin(Timelined, Deleting, Columns, Operating):
         """Keep what was typed in, which may be a password, out of error reports."""
         return super().changeform_view(request, *args, **kwargs)
 
-    def page_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        more, state = super().page_of(request, row), state_of(row, row.db_now)
-        leaks = told_of(row) if state in words.HELD else []
-        said = [*words.sentences(row, state, row.db_now, row.begun), *map(words.of_the_leak, leaks)]
-        return more | {"subtitle": words.titled(row), "state": self.state(row), "sentences": said}
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        more, state = super().page_context(request, row), state_of(row, row.db_now)
+        leaks = leak_events(row) if state in describe.HELD else []
+        said = [*describe.sentences(row, state, row.db_now, row.begun), *map(describe.of_the_leak, leaks)]
+        return more | {"subtitle": describe.title_of(row), "state": self.state(row), "sentences": said}

@@ -9,17 +9,17 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.admin.columns import badge, countdown, lines, to_list
-from resourcepool.admin.filters import choice, typed
-from resourcepool.admin.generic import ReadOnlyAdmin, WholeTermSearch
-from resourcepool.admin.operated import Operated
-from resourcepool.admin.places import CSS, PlaceAdmin, WorkAdmin
-from resourcepool.database.tallies import tallies
+from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
+from resourcepool.admin.columns import badge, countdown, lines, link_to_list
+from resourcepool.admin.containers import CSS, ContainerAdmin, WorkAdmin
+from resourcepool.admin.filters import choice_filter, text_filter
+from resourcepool.admin.operations_mixin import OperationsAdminMixin
+from resourcepool.database.group_counts import count_groups
 from resourcepool.dialect import DbNow
 from resourcepool.operations.operation import by_name
-from resourcepool.operations.work import FREE
-from resourcepool.status.reading import duration
-from resourcepool.status.work.dispensers import MOST_COUNTED, DispenserStatus, dispensers
+from resourcepool.operations.taskqueue import REVOKE
+from resourcepool.status.snapshots import duration
+from resourcepool.status.work.dispensers import MAX_COUNTED, DispenserStatus, dispensers
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
 State = DispenserTask.State
@@ -29,9 +29,9 @@ def _in_buckets_named(tasks: Any, text: str) -> Any:
     return tasks.filter(bucket_id__in=Bucket.objects.using(tasks.db).filter(name=text).values("pk"))
 
 
-DispenserFilter = typed("dispenser", _("dispenser"))
-BucketStandingFilter = choice(
-    "standing",
+DispenserFilter = text_filter("dispenser", _("dispenser"))
+BucketStatusFilter = choice_filter(
+    "status",
     _("state"),
     [("live", _("live")), ("expired", _("expired"))],
     lambda rows, which: rows.filter(**{f"busy_before__{'gt' if which == 'live' else 'lte'}": DbNow()}),
@@ -39,12 +39,12 @@ BucketStandingFilter = choice(
 
 
 @admin.register(Dispenser)
-class DispenserAdmin(PlaceAdmin):
+class DispenserAdmin(ContainerAdmin):
     """A dispenser is paused by its buttons alone."""
 
     settings = ("most_expirations", "done_kept")
-    figures = ("standing", "ready", "assigned", "finished", "rebuilt")
-    work, place, read = DispenserTask, "dispenser", staticmethod(dispensers)
+    status_columns = ("status_badge", "ready", "assigned", "finished", "rebuilt")
+    work_model, container_field, read_status = DispenserTask, "dispenser", staticmethod(dispensers)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Tell whether this user may delete it; one with tasks nobody may, and Django would read all of them."""
@@ -52,7 +52,7 @@ class DispenserAdmin(PlaceAdmin):
             return False
         return not (obj.tasks.exists() or obj.buckets.exists())
 
-    def state_of(self, row: Any, status: DispenserStatus) -> tuple[str, str]:
+    def badge_of(self, row: Any, status: DispenserStatus) -> tuple[str, str]:
         if status.is_paused:
             return "draining", gettext("paused")
         if status.depth:
@@ -66,7 +66,7 @@ class DispenserAdmin(PlaceAdmin):
     @admin.display(description=_("ready"))
     def ready(self, row: Any) -> str:
         oldest = row.status.oldest
-        link = self.to_work(row.name, row.status.depth, state=State.READY)
+        link = self.link_to_work(row.name, row.status.depth, state=State.READY)
         return lines(link, "" if oldest is None else gettext("the oldest is %s old") % duration(oldest))
 
     @admin.display(description=_("assigned"))
@@ -75,16 +75,16 @@ class DispenserAdmin(PlaceAdmin):
         live = ngettext("%d live bucket", "%d live buckets", status.live) % status.live
         expired = ngettext("%d expired bucket", "%d expired buckets", status.expired) % status.expired
         return lines(
-            self.to_work(row.name, status.assigned, state=State.ASSIGNED),
-            to_list(self.admin_site, Bucket, live, dispenser=row.name, standing="live"),
-            to_list(self.admin_site, Bucket, expired, dispenser=row.name, standing="expired")
+            self.link_to_work(row.name, status.assigned, state=State.ASSIGNED),
+            link_to_list(self.admin_site, Bucket, live, dispenser=row.name, status="live"),
+            link_to_list(self.admin_site, Bucket, expired, dispenser=row.name, status="expired")
             if status.expired
             else "",
         )
 
     @admin.display(description=_("finished"))
     def finished(self, row: Any) -> str:
-        failed = self.to_work(row.name, row.status.failed, state=State.FAILED)
+        failed = self.link_to_work(row.name, row.status.failed, state=State.FAILED)
         waiting = format_html("{} {}", failed, gettext("failed")) if row.status.failed else ""
         return lines(gettext("%d done in the last minute") % row.status.done, waiting)
 
@@ -95,34 +95,34 @@ class DispenserAdmin(PlaceAdmin):
 
 
 @admin.register(Bucket)
-class BucketAdmin(WholeTermSearch, ReadOnlyAdmin, Operated):
+class BucketAdmin(ExactSearchMixin, ReadOnlyAdmin, OperationsAdminMixin):
     """The newest buckets first; a worker has one of each dispenser."""
 
-    list_display = ("name", "dispenser", "colored", "holds", "fence")
-    fields = ("dispenser", "name", "holder", "colored", "holds", "fence")
-    list_filter = (DispenserFilter, BucketStandingFilter)
+    list_display = ("name", "dispenser", "state_badge", "holds", "fence")
+    fields = ("dispenser", "name", "holder", "state_badge", "holds", "fence")
+    list_filter = (DispenserFilter, BucketStatusFilter)
     list_select_related = ("dispenser",)
     search_fields = ("name",)
     search_help_text = _("The whole name of a bucket, which is that of its worker.")
     actions = ()
-    operations = by_name(FREE)
-    ages = {"micros_left": "busy_before"}
+    operations = by_name(REVOKE)
+    time_annotations = {"micros_left": "busy_before"}
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
         """Ask, and do it; then go to the list: a bucket that was freed has no page any more."""
-        return super().operate_view(request, object_id, name, back or self.url_of("changelist"))
+        return super().operate_view(request, object_id, name, back or self.page_url("changelist"))
 
-    def note(self, rows: Any) -> None:
+    def load_column_values(self, rows: Any) -> None:
         buckets = list(rows)
         if buckets:
             tasks = DispenserTask.objects.using(buckets[0]._state.db)
-            groups = [tasks.filter(bucket_id=row.pk).values_list("state")[:MOST_COUNTED] for row in buckets]
-            counted = tallies(connections[tasks.db], groups, "state")
+            groups = [tasks.filter(bucket_id=row.pk).values_list("state")[:MAX_COUNTED] for row in buckets]
+            counted = count_groups(connections[tasks.db], groups, "state")
             for row, found in zip(buckets, counted, strict=True):
                 row.count = found.total()
 
     @admin.display(description=_("state"))
-    def colored(self, row: Any) -> str:
+    def state_badge(self, row: Any) -> str:
         if row.micros_left <= 0:
             return badge("quarantined", gettext("expired"))
         left = countdown(row.micros_left / 1_000_000, gettext("%s left"), gettext("expired"))
@@ -130,23 +130,25 @@ class BucketAdmin(WholeTermSearch, ReadOnlyAdmin, Operated):
 
     @admin.display(description=_("tasks"))
     def holds(self, row: Any) -> str:
-        return to_list(self.admin_site, DispenserTask, row.count, dispenser=row.dispenser_id, bucket=row.name)
+        return link_to_list(
+            self.admin_site, DispenserTask, row.count, dispenser=row.dispenser_id, bucket=row.name
+        )
 
 
 @admin.register(DispenserTask)
 class DispenserTaskAdmin(WorkAdmin):
     list_display = (
-        *("key", "dispenser", "score", "colored", "bucket", "expirations", "outcome"),
+        *("key", "dispenser", "score", "state_badge", "bucket", "expirations", "outcome"),
         *("added_at", "finished_at"),
     )
     fields = (
-        *("dispenser", "key", "score", "colored", "outcome", "bucket", "expirations"),
+        *("dispenser", "key", "score", "state_badge", "outcome", "bucket", "expirations"),
         *("added_at", "assigned_at", "finished_at", "fence"),
     )
     list_filter = (
         DispenserFilter,
-        choice("state", _("state"), State.choices),
-        typed("bucket", _("bucket"), narrow=_in_buckets_named),
+        choice_filter("state", _("state"), State.choices),
+        text_filter("bucket", _("bucket"), narrow=_in_buckets_named),
     )
     list_select_related = ("dispenser", "bucket")
     search_fields = ("key",)

@@ -7,26 +7,26 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.columns import lines
-from resourcepool.admin.filters import choice, typed
-from resourcepool.admin.places import PlaceAdmin, WorkAdmin
+from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
+from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.dialect import NullInOrder
-from resourcepool.status.reading import duration
+from resourcepool.status.snapshots import duration
 from resourcepool.status.work.streams import STREAMS, StreamStatus, streams
 from resourcepool.taskqueue.models import Stream, Task
 
-StreamStandingFilter = choice(
-    "standing",
-    _("standing"),
+StreamStatusFilter = choice_filter(
+    "status",
+    _("status"),
     lambda: [
         ("no-consumer", _("tasks, but no consumer")),
         ("blocked", _("blocked")),
         ("paused", _("paused")),
         ("busy", _("with unfinished tasks")),
     ],
-    lambda rows, standing: STREAMS.standings[standing](rows) if standing in STREAMS.standings else rows,
+    lambda rows, standing: STREAMS.filters[standing](rows) if standing in STREAMS.filters else rows,
 )
-TaskStandingFilter = choice(
-    "standing",
+TaskStatusFilter = choice_filter(
+    "status",
     _("state"),
     lambda: [("unfinished", _("unfinished")), *Task.State.choices],
     lambda tasks, state: tasks.unfinished() if state == "unfinished" else tasks.filter(state=state),
@@ -34,18 +34,18 @@ TaskStandingFilter = choice(
 
 
 @admin.register(Stream)
-class StreamAdmin(PlaceAdmin):
-    is_added_by_hand = True
-    list_filter = (StreamStandingFilter,)
+class StreamAdmin(ContainerAdmin):
+    can_be_added = True
+    list_filter = (StreamStatusFilter,)
     show_facets = admin.ShowFacets.NEVER
     settings = (
-        *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
+        *("on_failure", "retries", "retry_delay", "max_crashes", "lanes"),
         *("term_ttl", "lock_delay", "done_kept", "is_paused"),
     )
-    figures = ("standing", "led_by", "unfinished", "finished")
-    work, place, read = Task, "stream", staticmethod(streams)
+    status_columns = ("status_badge", "led_by", "unfinished", "finished")
+    work_model, container_field, read_status = Task, "stream", staticmethod(streams)
 
-    def state_of(self, row: Any, status: StreamStatus) -> tuple[str, str]:
+    def badge_of(self, row: Any, status: StreamStatus) -> tuple[str, str]:
         if row.is_paused:
             return "draining", gettext("paused")
         if status.wrong or (status.first and not status.leader):
@@ -66,18 +66,31 @@ class StreamAdmin(PlaceAdmin):
     @admin.display(description=_("unfinished"))
     def unfinished(self, row: Any) -> str:
         first = row.status.first
-        link = self.to_work(row.name, row.status.depth, standing="unfinished")
+        link = self.link_to_work(row.name, row.status.depth, status="unfinished")
         return lines(link, gettext("the first is %s old") % duration(first.age) if first else "")
 
 
 @admin.register(Task)
 class TaskAdmin(WorkAdmin):
-    list_display = ("key", "stream", "type", "colored", "attempts", "outcome", "submitted_at")
+    list_display = ("key", "stream", "type", "state_badge", "attempts", "outcome", "submitted_at")
     fields = (
-        *("stream", "key", "type", "lane", "params", "colored", "outcome", "attempts", "failures", "deaths"),
+        *(
+            "stream",
+            "key",
+            "type",
+            "lane",
+            "params",
+            "state_badge",
+            "outcome",
+            "attempts",
+            "failures",
+            "crashes",
+        ),
         *("task_time", "submitted_at", "started_at", "finished_at", "holder", "term", "fence"),
     )
-    list_filter = (typed("stream", _("stream")), TaskStandingFilter)
+    list_filter = (text_filter("stream", _("stream")), TaskStatusFilter)
     search_fields = ("key",)
     search_help_text = _("The whole key of a task.")
-    in_turn = dict.fromkeys(("unfinished", "blocked"), (NullInOrder("finished_at"), "task_time", "pk"))
+    filtered_ordering = dict.fromkeys(
+        ("unfinished", "blocked"), (NullInOrder("finished_at"), "task_time", "pk")
+    )

@@ -6,22 +6,22 @@ from django.contrib import admin
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.admin.base import ModelForm, ReadOnlyAdmin
 from resourcepool.admin.columns import badge, column, lines
-from resourcepool.admin.filters import choice, typed
-from resourcepool.admin.generic import ModelForm, ReadOnlyAdmin
-from resourcepool.admin.places import PlaceAdmin, WorkAdmin
+from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
+from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.dialect import NullInOrder
-from resourcepool.labels import listed, spelled
+from resourcepool.labels import format_labels, join_names
 from resourcepool.operations.operation import by_name
-from resourcepool.operations.work import CANCEL, FIRE
-from resourcepool.status.reading import duration
+from resourcepool.operations.taskqueue import CANCEL, FIRE
+from resourcepool.status.snapshots import duration
 from resourcepool.status.work.schedules import recurrence
 from resourcepool.status.work.timers import TopicStatus, topics
-from resourcepool.taskqueue.timers.models import LATE, Timer, TimerNode, Topic
+from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode, Topic
 
 OF_ROWS = ("unfinished", "due", "late", "handed")  # filters of the rows, beside the states
-TimerStandingFilter = choice(
-    "standing",
+TimerStatusFilter = choice_filter(
+    "status",
     _("state"),
     lambda: [
         ("unfinished", _("unfinished")),
@@ -43,21 +43,21 @@ class TopicForm(ModelForm):
 
 
 @admin.register(Topic)
-class TopicAdmin(PlaceAdmin):
+class TopicAdmin(ContainerAdmin):
     form = TopicForm
     settings = (
         *("requires", "on_canary", "least_version", "ttl"),
-        *("retries", "retry_delay", "most_deaths", "done_kept", "is_paused"),
+        *("retries", "retry_delay", "max_crashes", "done_kept", "is_paused"),
     )
-    figures = ("standing", "waiting", "handled_by", "finished")
-    work, place, read = Timer, "topic", staticmethod(topics)
+    status_columns = ("status_badge", "waiting", "handled_by", "finished")
+    work_model, container_field, read_status = Timer, "topic", staticmethod(topics)
 
-    def state_of(self, row: Any, status: TopicStatus) -> tuple[str, str]:
+    def badge_of(self, row: Any, status: TopicStatus) -> tuple[str, str]:
         if row.is_paused:
             return "draining", gettext("paused")
-        if status.because:
+        if status.explanation:
             return "quarantined", gettext("not firing")
-        if status.late > LATE:
+        if status.late > LATE_AFTER:
             return "quarantined", gettext("late")
         if status.first is None and not status.running:
             return "draining", gettext("nothing to do")
@@ -66,7 +66,7 @@ class TopicAdmin(PlaceAdmin):
     @admin.display(description=_("pending"))
     def waiting(self, row: Any) -> str:
         status: TopicStatus = row.status
-        link = self.to_work(row.name, f"{status.pending:,}", standing="unfinished")
+        link = self.link_to_work(row.name, f"{status.pending:,}", status="unfinished")
         when = ""
         if status.due:
             told = {"count": status.due, "late": duration(status.late)}
@@ -84,24 +84,24 @@ class TopicAdmin(PlaceAdmin):
 
 @admin.register(Timer)
 class TimerAdmin(WorkAdmin):
-    list_display = ("name", "topic", "colored", "due_at", "when", SCHEDULE, "attempts", "outcome")
+    list_display = ("name", "topic", "state_badge", "due_at", "when", SCHEDULE, "attempts", "outcome")
     fields = (
-        *("topic", "name", "payload", "colored", "due_at", "when", SCHEDULE, "catch_up", "outcome"),
-        *("attempts", "failures", "deaths", "previous_end"),
+        *("topic", "name", "payload", "state_badge", "due_at", "when", SCHEDULE, "catch_up", "outcome"),
+        *("attempts", "failures", "crashes", "previous_end"),
         *("scheduled_at", "started_at", "finished_at", "holder", "fence"),
     )
-    list_filter = (typed("topic", _("topic")), TimerStandingFilter)
+    list_filter = (text_filter("topic", _("topic")), TimerStatusFilter)
     search_fields = ("name",)
     search_help_text = _("The whole name of a timer.")
     operations = by_name(FIRE, CANCEL) | WorkAdmin.operations
-    in_turn = dict.fromkeys(OF_ROWS, (NullInOrder("finished_at"), "busy_before", "pk"))
-    ages = {"micros_left": "busy_before"}
+    filtered_ordering = dict.fromkeys(OF_ROWS, (NullInOrder("finished_at"), "busy_before", "pk"))
+    time_annotations = {"micros_left": "busy_before"}
 
     @admin.display(description=_("state"))
-    def colored(self, row: Any) -> str:
-        if row.finished_at is None and row.micros_left < -LATE * 1_000_000:
+    def state_badge(self, row: Any) -> str:
+        if row.finished_at is None and row.micros_left < -LATE_AFTER * 1_000_000:
             return badge("quarantined", row.get_state_display())
-        return super().colored(row)
+        return super().state_badge(row)
 
     @admin.display(description=_("when"))
     def when(self, timer: Any) -> str:
@@ -120,15 +120,15 @@ class TimerNodeAdmin(ReadOnlyAdmin):
     """One row for each running process; it goes when the process ends, or is found dead."""
 
     list_display = (
-        *("name", "standing", "version", column("labels", _("labels"), spelled, name="offered")),
-        column("topics", _("topics"), listed, name="handles"),
+        *("name", "status_badge", "version", column("labels", _("labels"), format_labels, name="offered")),
+        column("topics", _("topics"), join_names, name="handles"),
     )
     fields = (*list_display, "holder", "fence")
     search_fields = ("name",)
     ordering = ("name",)
-    ages = {"micros_left": "busy_before"}
+    time_annotations = {"micros_left": "busy_before"}
 
-    @admin.display(description=_("standing"))
-    def standing(self, node: Any) -> str:
+    @admin.display(description=_("status"))
+    def status_badge(self, node: Any) -> str:
         css, text = ("free", gettext("alive")) if node.micros_left > 0 else ("quarantined", gettext("dead"))
         return badge(css, text)

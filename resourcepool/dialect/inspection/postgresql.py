@@ -106,9 +106,9 @@ class PostgreSQLInspector(Inspector):
         A busy one may go unnoticed: it has many.
         """
         own = self._rows(PROCESS)
-        if own == [(told_process(self.connection),)]:  # a pooler tells a number of its own
+        if own == [(backend_pid(self.connection),)]:  # a pooler tells a number of its own
             return False
-        other = private_connection(self.connection.alias, is_hasty=False)
+        other = private_connection(self.connection.alias, has_lock_limit=False)
         try:
             return any(rows(other, PROCESS) == self._rows(PROCESS) for _ in range(TRIES))
         finally:
@@ -118,7 +118,7 @@ class PostgreSQLInspector(Inspector):
         return TableAccess(table, index, by_key=bool(index and self._rows(IS_PRIMARY, [index])))
 
 
-def told_process(connection: Any) -> int:
+def backend_pid(connection: Any) -> int:
     """Return the number of the server's process that it told when the session began."""
     return int(connection.connection.info.backend_pid)
 

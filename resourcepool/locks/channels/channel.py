@@ -6,14 +6,15 @@ from typing import Any
 from django.db import connections, router
 
 from resourcepool import options
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import statement_timeout
 from resourcepool.leases.terms import MIN_TTL
-from resourcepool.locks.base import wait_of
-from resourcepool.locks.channels import checking
-from resourcepool.locks.channels.models import KEPT, KEPT_COUNT, MOST_KEPT, Broadcast
-from resourcepool.locks.channels.polling import pollers
-from resourcepool.locks.channels.publishing import Publication
+from resourcepool.locks.base import wait_seconds
+from resourcepool.locks.channels import validation
+from resourcepool.locks.channels.models import KEEP_MESSAGES, KEEP_SECONDS, MAX_KEPT_MESSAGES
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.poller import pollers
+from resourcepool.locks.channels.publication import Publication
 from resourcepool.locks.channels.subscriber import Subscriber
 from resourcepool.locks.channels.subscription import SubscriptionSource
 from resourcepool.locks.models import MAX_NAME
@@ -56,11 +57,13 @@ class Channel:
             kept_count: how many messages a new channel keeps; None: 100,000. Later operators change both.
         """
         self.name = options.name("name", name, most=MAX_NAME)
-        self._most = None if most is None else options.whole("most", most, least=1, most=MOST_KEPT)
-        seconds = KEPT if kept is None else options.seconds("kept", kept, least=1.0, most=3_650 * options.DAY)
-        count = KEPT_COUNT if kept_count is None else kept_count
-        count = options.whole("kept_count", count, least=1, most=MOST_KEPT)
-        self._broadcast = Broadcast(name=self.name, kept=seconds, kept_count=count)
+        self._most = None if most is None else options.whole("most", most, least=1, most=MAX_KEPT_MESSAGES)
+        seconds = (
+            KEEP_SECONDS if kept is None else options.seconds("kept", kept, least=1.0, most=3_650 * options.DAY)
+        )
+        count = KEEP_MESSAGES if kept_count is None else kept_count
+        count = options.whole("kept_count", count, least=1, most=MAX_KEPT_MESSAGES)
+        self._channel_row = ChannelRow(name=self.name, kept=seconds, kept_count=count)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
@@ -68,7 +71,7 @@ class Channel:
     @property
     def using(self) -> str:
         """The database of its rows."""
-        return router.db_for_write(Broadcast)
+        return router.db_for_write(ChannelRow)
 
     def publish(self, payload: Any) -> int:
         """Publish a message, with the caller's transaction if one is open; return its number.
@@ -83,7 +86,7 @@ class Channel:
             ChannelFull: a durable subscription has more than ``most`` messages to read.
             DatabaseUnavailable: it is unknown whether it was published.
         """
-        return self._publish([checking.payload(payload)])
+        return self._publish([validation.payload(payload)])
 
     apublish = for_asyncio(publish)
 
@@ -93,7 +96,7 @@ class Channel:
         Args:
             payloads: up to 1,000, of 4 MiB together, and no more than the ``most`` of the channel.
         """
-        texts = checking.payloads(payloads, self._most or checking.MOST_AT_ONCE)
+        texts = validation.payloads(payloads, self._most or validation.MAX_MESSAGES_AT_ONCE)
         if not texts:
             return range(0)
         last = self._publish(texts)
@@ -105,7 +108,7 @@ class Channel:
         self,
         name: str | None = None,
         *,
-        from_: checking.From = "now",
+        from_: validation.From = "now",
         timeout: object = None,
         stop: Callable[[], bool] = lambda: False,
         ttl: object = TTL,
@@ -135,7 +138,7 @@ class Channel:
         self,
         name: str | None = None,
         *,
-        from_: checking.From = "now",
+        from_: validation.From = "now",
         timeout: object = None,
         stop: Callable[[], bool] = lambda: False,
         ttl: object = TTL,
@@ -147,19 +150,21 @@ class Channel:
 
     def _publish(self, payloads: Sequence[str]) -> int:
         using = self.using
-        publication = Publication(using, self._broadcast, payloads, self._most)
-        with answer_timeout():
+        publication = Publication(using, self._channel_row, payloads, self._most)
+        with statement_timeout():
             number = retrying(connections[using], publication.send)
-        pollers.tell_after_commit(using, self.name)
+        pollers.notify_after_commit(using, self.name)
         return number
 
     def _subscriber(
         self, name: str | None, from_: object, timeout: object, stop: Callable[[], bool], ttl: object
     ) -> Subscriber:
         called = None if name is None else options.name("name", name, most=MAX_NAME)
-        wait = wait_of("timeout", timeout)
+        wait = wait_seconds("timeout", timeout)
         options.plain_function("stop", stop, "a plain function, which tells whether to end")
         lasts = options.seconds("ttl", ttl, least=MIN_TTL)
         return Subscriber(
-            SubscriptionSource(self.using, self._broadcast, called, checking.start(from_), lasts), wait, stop
+            SubscriptionSource(self.using, self._channel_row, called, validation.start(from_), lasts),
+            wait,
+            stop,
         )

@@ -11,25 +11,25 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import seconds, whole
-from resourcepool.database.where import ANYWHERE, Where
+from resourcepool.database.where import ANY_ROW, Where
 from resourcepool.dialect import DbNow, FenceField, KeyField
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.table import table_of
 from resourcepool.leases.terms import MAX_LENGTH
 from resourcepool.locks.models import MAX_NAME
 from resourcepool.options import DAY
-from resourcepool.signals import Fact, What, tell
+from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.text import CharField, TextField
 
-KEPT = 7 * DAY  # seconds
-KEPT_COUNT = 100_000
-MOST_KEPT = 10_000_000
+KEEP_SECONDS = 7 * DAY  # seconds
+KEEP_MESSAGES = 100_000
+MAX_KEPT_MESSAGES = 10_000_000
 BATCH = 1_000  # rows in a statement
-CHANNEL = "channel_id"  # which the type checker does not know
+CHANNEL_ID = "channel_id"  # which the type checker does not know
 
 
-class BroadcastQuerySet(models.QuerySet[Any]):
+class ChannelQuerySet(models.QuerySet[Any]):
     """What operators do to channels."""
 
     def prune(self, actor: str = "") -> int:
@@ -41,10 +41,10 @@ class BroadcastQuerySet(models.QuerySet[Any]):
         return sum(one.remove(actor) for one in self.all())
 
 
-class Broadcast(models.Model):
+class Channel(models.Model):
     """A channel. A publisher locks this row until its commit, so messages have one order."""
 
-    acts_are_told: ClassVar[bool] = True
+    records_operations: ClassVar[bool] = True
     none_yet = gettext_noop("a channel; there is none yet: the first message makes it")
 
     name = KeyField(_("name"), max_length=MAX_NAME, primary_key=True, validators=[MinLengthValidator(1)])
@@ -54,12 +54,16 @@ class Broadcast(models.Model):
     made = FenceField(
         default=0, editable=False, help_text=_("Tells a channel from an earlier one of its name.")
     )
-    kept = seconds(_("messages kept (s)"), KEPT, _("How long messages are kept."), 1.0, 3_650 * DAY)
+    kept = seconds(_("messages kept (s)"), KEEP_SECONDS, _("How long messages are kept."), 1.0, 3_650 * DAY)
     kept_count = whole(
-        _("messages kept"), KEPT_COUNT, _("Of more messages than that the oldest are removed."), 1, MOST_KEPT
+        _("messages kept"),
+        KEEP_MESSAGES,
+        _("Of more messages than that the oldest are removed."),
+        1,
+        MAX_KEPT_MESSAGES,
     )
 
-    objects: ClassVar[Any] = BroadcastQuerySet.as_manager()
+    objects: ClassVar[Any] = ChannelQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("channel")
@@ -72,15 +76,15 @@ class Broadcast(models.Model):
     def remove_up_to(self, number: int, actor: str = "") -> bool:
         """Remove the messages up to this number, a batch at a time; return whether there were any."""
         using, removed, last = router.db_for_write(type(self), instance=self), 0, -1
-        rows: Any = BroadcastMessage.objects
+        rows: Any = Message.objects
         messages = rows.using(using).filter(channel_id=self.name, number__lte=number).order_by("number")
         # Onward: a transaction may see for ever what others have removed since it began.
         while found := list(messages.filter(number__gt=last).values_list("pk", "number")[:BATCH]):
             removed += rows.using(using).filter(pk__in=[pk for pk, _ in found])._raw_delete(using)
             last = found[-1][1]
         if removed and actor:
-            reason = say("messages_removed", name=self.name, count=removed)
-            tell(Fact(What.DISCARDED, type(self), using, self.name, reason=reason, actor=actor))
+            reason = sentence_for("messages_removed", name=self.name, count=removed)
+            emit(RowEvent(EventKind.DISCARDED, type(self), using, self.name, reason=reason, actor=actor))
         return removed > 0
 
     def remove(self, actor: str = "") -> bool:
@@ -90,18 +94,18 @@ class Broadcast(models.Model):
         with transaction.atomic(using=using):
             if not type(self).objects.using(using).filter(pk=self.pk)._raw_delete(using):
                 return False
-            belongings: tuple[Any, ...] = (BroadcastMessage, Subscription)  # what was published meanwhile, too
+            belongings: tuple[Any, ...] = (Message, Subscription)  # what was published meanwhile, too
             for model in belongings:
                 model.objects.using(using).filter(channel_id=self.name)._raw_delete(using)
-            tell(Fact(What.DELETED, type(self), using, self.name, reason=self.name, actor=actor))
+            emit(RowEvent(EventKind.DELETED, type(self), using, self.name, reason=self.name, actor=actor))
         return True
 
 
-class BroadcastMessage(models.Model):
+class Message(models.Model):
     """A message. Its number is taken while the channel is locked, so numbers appear in order and without gaps."""
 
     channel = models.ForeignKey(
-        Broadcast,
+        Channel,
         models.PROTECT,
         related_name="messages",
         verbose_name=_("channel"),
@@ -125,7 +129,7 @@ class BroadcastMessage(models.Model):
         indexes = [models.Index(fields=["channel", "published_at", "number"], name="resourcepool_message_at")]
 
     def __str__(self) -> str:
-        return f"{getattr(self, CHANNEL)}/{self.number}"
+        return f"{getattr(self, CHANNEL_ID)}/{self.number}"
 
 
 class SubscriptionQuerySet(LeaseQuerySet):
@@ -137,8 +141,8 @@ class SubscriptionQuerySet(LeaseQuerySet):
 
     def with_channel(self) -> Self:
         """Annotate the number of the channel's newest message, and of the oldest that is kept."""
-        messages = BroadcastMessage.objects.filter(channel_id=OuterRef("channel_id")).order_by("number")
-        newest = Broadcast.objects.filter(pk=OuterRef("channel_id")).values("last")
+        messages = Message.objects.filter(channel_id=OuterRef("channel_id")).order_by("number")
+        newest = Channel.objects.filter(pk=OuterRef("channel_id")).values("last")
         first = Coalesce(Subquery(messages.values("number")[:1]), Subquery(newest) + 1)
         return self.annotate(newest=Subquery(newest), oldest=first)
 
@@ -148,21 +152,23 @@ class SubscriptionQuerySet(LeaseQuerySet):
         A number that is not published yet is "now", so that a typing error passes over nothing. A current reader
         loses its lease, and goes on there as well.
         """
-        return self._done(What.MOVED, actor, to, partial(_move, to))
+        return self._done(EventKind.MOVED, actor, to, partial(_move, to))
 
     def remove(self, actor: str = "") -> int:
         """Remove those that nobody reads; return how many."""
-        return self._done(What.DELETED, actor, "", lambda row: row.available()._raw_delete(row.db))
+        return self._done(EventKind.DELETED, actor, "", lambda row: row.available()._raw_delete(row.db))
 
-    def _done(self, what: What, actor: str, why: str, act: Any) -> int:
+    def _done(self, what: EventKind, actor: str, why: str, act: Any) -> int:
         self._for_write = True  # or ``db`` would be a replica
         done, using = 0, self.db
         for pk, fence, channel, name in self.values_list("pk", "fence", "channel_id", "name"):
             with transaction.atomic(using=using):
                 if act(self.model.objects.using(using).filter(pk=pk)):
                     done += 1
-                    reason = say("about", name=f"{channel}/{name}", why=why) if why else f"{channel}/{name}"
-                    tell(Fact(what, self.model, using, pk, fence, reason=reason, actor=actor))
+                    reason = (
+                        sentence_for("about", name=f"{channel}/{name}", why=why) if why else f"{channel}/{name}"
+                    )
+                    emit(RowEvent(what, self.model, using, pk, fence, reason=reason, actor=actor))
         return done
 
 
@@ -179,11 +185,11 @@ def _move(to: str, row: Any) -> int:
 class Subscription(AbstractLease):
     """A subscription to a channel: leased, so one process at a time reads it. Its fence guards the cursor."""
 
-    is_told: ClassVar[bool] = False
-    acts_are_told: ClassVar[bool] = True
+    emits_events: ClassVar[bool] = False
+    records_operations: ClassVar[bool] = True
 
     channel = models.ForeignKey(
-        Broadcast,
+        Channel,
         models.PROTECT,
         related_name="subscriptions",
         verbose_name=_("channel"),
@@ -213,11 +219,11 @@ class Subscription(AbstractLease):
         ]
 
     def __str__(self) -> str:
-        return f"{getattr(self, CHANNEL)}/{self.name}"
+        return f"{getattr(self, CHANNEL_ID)}/{self.name}"
 
     @classmethod
     def where(cls, selector: str, connection: Any) -> Where:
         """Return the condition for the one row that a ticket's ``selector``, its number, names."""
         if not selector.isdigit():
-            return ANYWHERE
+            return ANY_ROW
         return Where(f" AND {table_of(connection, cls).pk} = %s", (int(selector),))

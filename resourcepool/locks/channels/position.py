@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 from django.db import connections
 
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import callers_blocks
 from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import statement_timeout
 from resourcepool.dialect import for_project, from_columns
 from resourcepool.exceptions import ClaimInTransaction, LeaseLost, LeaseReleased, MessagesMissed
 from resourcepool.locks.channels.message import Message
-from resourcepool.locks.channels.models import Broadcast, BroadcastMessage
-from resourcepool.locks.channels.polling import Waiting
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.poller import WaitingSubscriber
 from resourcepool.locks.channels.subscription import SubscriptionLease, SubscriptionSource
 
 BATCH = 100  # messages that are read at once
@@ -47,7 +48,7 @@ class Position:
         self._turn = 0  # goes up when it begins again: others may have read meanwhile, or it is a new channel
         self._stored, self._stored_at, self._missed = 0, 0.0, 0
         self._missing: tuple[int, int] | None = None  # the first and the last message to report as missed
-        self._is_told = False
+        self._is_miss_reported = False
 
     @property
     def is_ready(self) -> bool:
@@ -55,7 +56,7 @@ class Position:
         has_message = bool(self._read) and monotonic() - self._stored_at < STORED_EVERY
         return has_message or self._missing is not None
 
-    def taken(self, lease: SubscriptionLease, row: Any) -> None:
+    def begin_at(self, lease: SubscriptionLease, row: Any) -> None:
         """Begin, or begin again, where the row says, under this lease."""
         here = Place(row.cursor, row.channel.last, row.channel.made)
         if not self._is_new and not self._source.is_durable:  # its row means nothing
@@ -67,7 +68,7 @@ class Position:
         self.lease, self._stored_at, self._is_new = lease, monotonic(), False
         self._turn += self._source.is_durable
 
-    def is_read_in(self, loop: AbstractEventLoop | None) -> None:
+    def note_loop(self, loop: AbstractEventLoop | None) -> None:
         """Note the event loop of the task that reads, None: a thread. Once it is closed, the lease is let go."""
         if self.lease is not None:
             self.lease.loop = None if loop is None else weakref.ref(loop)
@@ -78,12 +79,12 @@ class Position:
             self.lease.ensure_ours()
         if self.lease is not None and not self.lease.is_held:
             logger.warning("%s was lost; it is waited for again", self.lease)
-            self.lose()
+            self.drop_lease()
         return self.lease is not None
 
-    def lose(self) -> None:
+    def drop_lease(self) -> None:
         if self.lease is not None:
-            self.lease.let_go()
+            self.lease.stop_renewing()
         self.lease = None
 
     def move_on(self) -> None:
@@ -93,12 +94,12 @@ class Position:
             while self._read and self._read[0][0] <= self._in_hand:
                 self._read.popleft()
         self._in_hand = 0
-        if self._is_told:
-            self._missing, self._is_told = None, False
+        if self._is_miss_reported:
+            self._missing, self._is_miss_reported = None, False
 
-    def take_back(self, error: BaseException) -> None:
+    def redeliver(self, error: BaseException) -> None:
         """Deliver again what the caller did not get, because of a signal, for example."""
-        self._in_hand, self._is_told = 0, isinstance(error, MessagesMissed)
+        self._in_hand, self._is_miss_reported = 0, isinstance(error, MessagesMissed)
 
     def note_done(self, number: int, turn: int) -> None:
         """See ``Message.done``."""
@@ -117,15 +118,15 @@ class Position:
         is_atomic = connection.in_atomic_block or not connection.get_autocommit()
         # What is written with it is written once, even if the caller repeats a transaction whose commit got no answer.
         is_once = is_atomic and is_in_hand
-        with answer_timeout():
+        with statement_timeout():
             if not (lease.store_once if is_once else lease.store)(cursor, self._missed):
                 if is_once and lease.has_stored(cursor):
-                    where = f"subscription {self._source.name!r} of channel {self._source.broadcast.name!r}"
+                    where = f"subscription {self._source.name!r} of channel {self._source.channel_row.name!r}"
                     raise LeaseReleased(
                         f"message {number} of {where} is done already: by a transaction before this one, whose commit"
                         " got no answer, or by done() in this one"
                     )
-                self.lose()
+                self.drop_lease()
                 raise LeaseLost(f"{lease} is lost: somebody else reads under this name")
         if not is_atomic:  # a rollback would undo it
             self.place, self._stored = self.place._replace(cursor=cursor), cursor
@@ -133,7 +134,7 @@ class Position:
     def deliver(self) -> Message:
         """Return the next message, after ``fill``; raises MessagesMissed."""
         if self._missing is not None:
-            self._is_told = True
+            self._is_miss_reported = True
             raise self._messages_missed(*self._missing)
         number, payload, at, publisher, _made = self._read[0]
         at = for_project(from_columns(at, connections[self._source.using]))
@@ -143,7 +144,7 @@ class Position:
         self._in_hand = number
         return message
 
-    def fill(self, *, looks: bool = False) -> bool:
+    def fill(self, *, asks_database: bool = False) -> bool:
         """Read on if need be; return whether there is something to deliver. Raises ClaimInTransaction.
 
         Args:
@@ -155,12 +156,12 @@ class Position:
             raise ClaimInTransaction(
                 "a transaction is open, which may not see what others publish: read outside of transaction.atomic()"
             )
-        with answer_timeout():
+        with statement_timeout():
             if not self.store():
-                self.lose()
+                self.drop_lease()
                 return False
-            if looks and not self._read:
-                self._look()
+            if asks_database and not self._read:
+                self._read_channel()
             if not self._read and self.place.cursor < self.place.last:
                 self._read_on(self.place)
         return bool(self._read) or self._missing is not None
@@ -176,54 +177,54 @@ class Position:
             self._stored = cursor
         return True
 
-    def waiting(self, bell: Any) -> Waiting:
-        return Waiting(self._source.broadcast.name, self.place.last, self.place.made, bell)
+    def waiting_subscriber(self, bell: Any) -> WaitingSubscriber:
+        return WaitingSubscriber(self._source.channel_row.name, self.place.last, self.place.made, bell)
 
-    def heard(self, news: Waiting) -> None:
+    def note_news(self, news: WaitingSubscriber) -> None:
         if news.made != self.place.made:
-            self._begin_anew(news.made, news.last)
+            self._restart(news.made, news.last)
         else:
             self.place = self.place._replace(last=max(news.last, self.place.last))
 
-    def _look(self) -> None:
-        channels = Broadcast.objects.using(self._source.using).filter(pk=self._source.broadcast.name)
+    def _read_channel(self) -> None:
+        channels = ChannelRow.objects.using(self._source.using).filter(pk=self._source.channel_row.name)
         read = channels.values_list("last", "made").first
         if (found := retrying(connections[self._source.using], read)) is not None:
             last, made = found
-            self.heard(Waiting(self._source.broadcast.name, last, made))
+            self.note_news(WaitingSubscriber(self._source.channel_row.name, last, made))
 
     def _read_on(self, place: Place) -> None:
-        rows = BroadcastMessage.objects.using(self._source.using).order_by("number")
-        wanted = rows.filter(channel_id=self._source.broadcast.name, number__gt=place.cursor)
+        rows = MessageRow.objects.using(self._source.using).order_by("number")
+        wanted = rows.filter(channel_id=self._source.channel_row.name, number__gt=place.cursor)
         found = retrying(connections[self._source.using], lambda: list(wanted.values_list(*COLUMNS)[:BATCH]))
         if found and found[0][-1] != place.made:
-            self._begin_anew(found[0][-1], found[0][0])
+            self._restart(found[0][-1], found[0][0])
             return
         # Numbers have no gaps, so what is not there was removed.
         first = found[0][0] if found else place.last + 1
         self.place = place._replace(last=max(place.last, found[-1][0] if found else 0))
         if first > place.cursor + 1:
-            self._miss(place.cursor + 1, first - 1)
+            self._note_missed(place.cursor + 1, first - 1)
         for number, row in enumerate(found, first):
             if row[0] != number:  # the next look finds the others
                 break
             self._read.append(row)
 
-    def _miss(self, first: int, last: int) -> None:
+    def _note_missed(self, first: int, last: int) -> None:
         # First: after a signal in between it is reported twice, not never.
         self._missing = first, last
         self.place, self._missed = self.place._replace(cursor=last), self._missed + last - first + 1
         if self.lease is not None and self._source.is_durable:
-            self.lease.tell_missed(self._source.broadcast.name, self._source.name, first, last)
+            self.lease.emit_missed(self._source.channel_row.name, self._source.name, first, last)
         logger.warning("%s", self._messages_missed(first, last))
 
     def _messages_missed(self, first: int, last: int) -> MessagesMissed:
-        return MessagesMissed(self._source.broadcast.name, self._source.shown, first, last)
+        return MessagesMissed(self._source.channel_row.name, self._source.display_name, first, last)
 
-    def _begin_anew(self, made: int, last: int) -> None:
+    def _restart(self, made: int, last: int) -> None:
         """Begin at the start of a channel that was removed and made again."""
-        logger.warning("channel %r was removed and made again", self._source.broadcast.name)
+        logger.warning("channel %r was removed and made again", self._source.channel_row.name)
         if self._source.is_durable:
-            self.lose()
+            self.drop_lease()
         else:
             self.place, self._turn = Place(0, last, made), self._turn + 1

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
+from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseFromAnotherProcess, LeaseLost
-from resourcepool.locks.base import wait_of
+from resourcepool.locks.base import wait_seconds
 from resourcepool.locks.channels.message import Message
-from resourcepool.locks.channels.polling import pollers
+from resourcepool.locks.channels.poller import pollers
 from resourcepool.locks.channels.position import Position
 from resourcepool.locks.channels.subscription import SubscriptionSource
 from resourcepool.threads.async_threads import for_asyncio
@@ -42,8 +42,8 @@ class Subscriber:
         self._pause, self._is_closed = 0.0, False
 
     def __repr__(self) -> str:
-        name = f" as {self._source.shown!r}" if self._source.is_durable else ""
-        return f"<{type(self).__name__} of {self._source.broadcast.name!r}{name}>"
+        name = f" as {self._source.display_name!r}" if self._source.is_durable else ""
+        return f"<{type(self).__name__} of {self._source.channel_row.name!r}{name}>"
 
     def __reduce__(self) -> Any:
         raise TypeError(f"{self!r} belongs to this process: subscribe there")
@@ -56,7 +56,7 @@ class Subscriber:
             if (message := self.get()) is not None:
                 return message
         except BaseException as error:
-            self._position.take_back(error)
+            self._position.redeliver(error)
             raise
         raise StopIteration
 
@@ -102,7 +102,7 @@ class Subscriber:
         try:
             return self._position.deliver() if run_sync(self._is_ready, until) else None
         except BaseException as error:
-            self._position.take_back(error)
+            self._position.redeliver(error)
             raise
 
     async def aget(self, timeout: object = None) -> Message | None:
@@ -119,12 +119,12 @@ class Subscriber:
             lease.ensure_ours()
         except LeaseFromAnotherProcess:
             return  # a fork ends its copy of a ``with`` block: the subscription is its parent's
-        lease.let_go()  # first: whatever fails then, it is not renewed, and the name comes free
-        with contextlib.suppress(LeaseLost, DatabaseUnavailable), answer_timeout():
+        lease.stop_renewing()  # first: whatever fails then, it is not renewed, and the name comes free
+        with contextlib.suppress(LeaseLost, DatabaseUnavailable), statement_timeout():
             if lease.is_held:
                 self._position.store()
         self._position.lease = None
-        with contextlib.suppress(DatabaseUnavailable), answer_timeout():
+        with contextlib.suppress(DatabaseUnavailable), statement_timeout():
             self._source.leave(lease)
 
     aclose = for_asyncio(close)
@@ -138,19 +138,21 @@ class Subscriber:
         await self._take(ASYNC, monotonic() + self._timeout)
 
     def _next(self, timeout: object) -> float:
-        wait = self._timeout if timeout is None else wait_of("timeout", timeout)
+        wait = self._timeout if timeout is None else wait_seconds("timeout", timeout)
         self._position.move_on()
         return monotonic() + wait
 
     async def _is_ready(self, mode: Mode, until: float) -> bool:
         """Wait until there is something to deliver; False: see ``get``."""
         is_over = False
-        self._position.is_read_in(mode.loop)
+        self._position.note_loop(mode.loop)
         while not (is_over or self._is_closed or self._stop()):
             is_over = monotonic() >= until
             try:
                 await self._take(mode, until)
-                if self._position.is_ready or await mode.call(partial(self._position.fill, looks=is_over)):
+                if self._position.is_ready or await mode.call(
+                    partial(self._position.fill, asks_database=is_over)
+                ):
                     return True
                 self._pause = 0.0
                 await self._wait(mode, until)
@@ -162,24 +164,24 @@ class Subscriber:
 
     async def _take(self, mode: Mode, until: float) -> None:
         while not self._position.is_held():
-            await mode.call(self._source.find)
+            await mode.call(self._source.ensure_row)
             request = self._source.request(math.inf if math.isinf(until) else max(0.0, until - monotonic()))
             (lease,) = await mode.acquire(self._source, request, stop=self._stop)
             try:
                 row = await mode.call(self._source.begin, lease)
                 if row is not None:
-                    self._position.taken(lease, row)
+                    self._position.begin_at(lease, row)
             except BaseException:
-                await mode.call(lease.abandon)
+                await mode.call(lease.release_quietly)
                 raise
             if row is None:
-                await mode.call(lease.abandon)
+                await mode.call(lease.release_quietly)
 
     def _away(self, error: Exception) -> float:
         """Note an outage; return when to try again."""
         first, longest = OUTAGE
         if not self._pause:
-            logger.warning("channel %r: %s; reading goes on later", self._source.broadcast.name, error)
+            logger.warning("channel %r: %s; reading goes on later", self._source.channel_row.name, error)
         self._pause = min(longest, 2 * self._pause) or first
         return monotonic() + self._pause
 
@@ -187,13 +189,13 @@ class Subscriber:
         if self._has_lost():
             return
         bell = mode.bell()
-        look, news = pollers.on(self._source.using), self._position.waiting(bell)
+        poller, news = pollers.on(self._source.using), self._position.waiting_subscriber(bell)
         try:
-            look.join(news)
+            poller.add(news)
             await self._sleep(mode, bell, until)
         finally:
-            look.leave(news)
-            self._position.heard(news)
+            poller.remove(news)
+            self._position.note_news(news)
 
     async def _sleep(self, mode: Mode, bell: Any, until: float, *, is_away: bool = False) -> None:
         """Sleep until the bell rings, the lease is lost, it is to stop, or ``until``."""

@@ -11,17 +11,19 @@ from django.db.models import QuerySet, Value
 from django.db.models.functions import Greatest
 
 from resourcepool import hints
-from resourcepool.database.answers import A_LITTLE, answer_timeout
 from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.dialect import DbNow, in_columns
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant, Terms, default_holder
-from resourcepool.locks.channels.checking import From
-from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
-from resourcepool.locks.channels.publishing import make
-from resourcepool.signals import Fact, What, tell
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Subscription
+from resourcepool.locks.channels.publication import ensure_channel
+from resourcepool.locks.channels.validation import From
+from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request, refuse_open_transaction
 
@@ -56,37 +58,37 @@ class SubscriptionLease(AwaitedLease):
         mine = Subscription.objects.using(self.using).filter(pk=self.pk, fence=self.fence)
         return mine.filter(busy_before__gt=DbNow())
 
-    def tell_missed(self, channel: str, name: str, first: int, last: int) -> None:
-        reason = say("messages_missed", name=f"{channel}/{name}", first=first, last=last)
-        tell(Fact(What.MISSED, self.model, self.using, self.pk, self.fence, self.holder, reason))
+    def emit_missed(self, channel: str, name: str, first: int, last: int) -> None:
+        reason = sentence_for("messages_missed", name=f"{channel}/{name}", first=first, last=last)
+        emit(RowEvent(EventKind.MISSED, self.model, self.using, self.pk, self.fence, self.holder, reason))
 
 
 class SubscriptionSource:
     """The ``waiting.request.Source`` of the one row of a subscription.
 
     Attributes:
-        broadcast: the channel's row, as it is added if there is none.
+        channel_row: the channel's row, as it is added if there is none.
         name: of the subscription; random if that is not durable.
     """
 
     model = Subscription
 
-    def __init__(self, using: str, broadcast: Broadcast, name: str | None, start: From, ttl: float) -> None:
-        self.using, self.broadcast, self._start = using, broadcast, start
+    def __init__(self, using: str, channel_row: ChannelRow, name: str | None, start: From, ttl: float) -> None:
+        self.using, self.channel_row, self._start = using, channel_row, start
         self.is_durable, self.name = name is not None, name or default_holder()
         self._ttl, self._pk = ttl, 0
-        self._was_taken = False
+        self._has_begun = False
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """The name; "" if it is random."""
         return self.name if self.is_durable else ""
 
-    def find(self) -> None:
+    def ensure_row(self) -> None:
         """Add the row if there is none. Raises ClaimInTransaction, LeaseLost, DatabaseUnavailable."""
         refuse_open_transaction(connections[self.using], self.request(0.0))
-        with answer_timeout():
-            retrying(connections[self.using], self._find)
+        with statement_timeout():
+            retrying(connections[self.using], self._ensure_row)
 
     def begin(self, lease: SubscriptionLease) -> Subscription | None:
         """Store where hints reach this process; return the row, with its channel. Raises LeaseLost.
@@ -101,51 +103,51 @@ class SubscriptionSource:
         if row is None:
             lease.ensure_held()
             raise LeaseLost(f"{lease} is lost: its row was deleted")
-        self._was_taken = True
+        self._has_begun = True
         return row
 
     def leave(self, lease: SubscriptionLease) -> None:
         """Release it; if it is not durable, remove its row."""
-        lease.give_back_or_expire()
+        lease.release_or_log()
         if not self.is_durable:
             rows = Subscription.objects.using(self.using).filter(pk=lease.pk, is_durable=False)
             retrying(connections[self.using], partial(rows._raw_delete, self.using))
 
-    def _find(self) -> None:
+    def _ensure_row(self) -> None:
         rows = Subscription.objects.using(self.using)
-        found = rows.filter(channel_id=self.broadcast.name, name=self.name).values_list("pk", flat=True)
+        found = rows.filter(channel_id=self.channel_row.name, name=self.name).values_list("pk", flat=True)
         pk = found.first()
-        if pk is None and self.is_durable and self._was_taken:
-            raise LeaseLost(f"subscription {self.name!r} of channel {self.broadcast.name!r} was removed")
+        if pk is None and self.is_durable and self._has_begun:
+            raise LeaseLost(f"subscription {self.name!r} of channel {self.channel_row.name!r} was removed")
         tries = 0
         while pk is None and tries < TRIES:
             pk, tries = self._add(rows) or found.first(), tries + 1
         if pk is None:
-            raise LeaseLost(f"channel {self.broadcast.name!r} is being removed")
+            raise LeaseLost(f"channel {self.channel_row.name!r} is being removed")
         self._pk = int(pk)
 
     def _add(self, rows: QuerySet[Subscription]) -> int | None:
         """Add the row while the channel is locked; None: the channel was removed, or another process was first."""
-        make(self.using, self.broadcast)
-        channel = Broadcast.objects.using(self.using).filter(pk=self.broadcast.name).select_for_update()
+        ensure_channel(self.using, self.channel_row)
+        channel = ChannelRow.objects.using(self.using).filter(pk=self.channel_row.name).select_for_update()
         try:
             with transaction.atomic(using=self.using):
                 last = channel.values_list("last", flat=True).first()
                 if last is None:  # or the row would outlive the channel
                     return None
-                named = {"channel_id": self.broadcast.name, "name": self.name}
-                row = rows.create(**named, is_durable=self.is_durable, cursor=self._before_start(last))
+                named = {"channel_id": self.channel_row.name, "name": self.name}
+                row = rows.create(**named, is_durable=self.is_durable, cursor=self._first_cursor(last))
                 return int(row.pk)
         except IntegrityError:
             return None
 
-    def _before_start(self, last: int) -> int:
-        start, messages = self._start, BroadcastMessage.objects.using(self.using)
+    def _first_cursor(self, last: int) -> int:
+        start, messages = self._start, MessageRow.objects.using(self.using)
         if isinstance(start, int):
             return start - 1
         if start == "now":
             return last
-        wanted = messages.filter(channel_id=self.broadcast.name)
+        wanted = messages.filter(channel_id=self.channel_row.name)
         if isinstance(start, datetime.datetime):
             at = in_columns(start, connections[self.using])
             wanted = wanted.filter(published_at__gte=at).order_by("published_at", "number")
@@ -168,16 +170,16 @@ class SubscriptionSource:
         return SubscriptionLease(self.model, using, grant, request.terms)
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        retrying(connection, self._find)
+        retrying(connection, self._ensure_row)
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        why = f": {trouble}" if trouble else self._who_reads()
-        where = f"subscription {self.name!r} of channel {self.broadcast.name!r}"
+        why = f": {trouble}" if trouble else self._reader_text()
+        where = f"subscription {self.name!r} of channel {self.channel_row.name!r}"
         return AcquireTimeout(f"{where} did not come free{request.within}{why}")
 
-    def _who_reads(self) -> str:
+    def _reader_text(self) -> str:
         rows = Subscription.objects.using(self.using).filter(pk=self._pk, busy_before__gt=DbNow())
-        with contextlib.suppress(DatabaseUnavailable), answer_timeout(A_LITTLE):
+        with contextlib.suppress(DatabaseUnavailable), statement_timeout(TIMEOUT_GRACE):
             if holder := retrying(connections[self.using], rows.values_list("holder", flat=True).first):
                 return f": {holder} reads it"
         return ""

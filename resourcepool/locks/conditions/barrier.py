@@ -6,31 +6,31 @@ from django.db import IntegrityError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.dialect import DbLater, brief_transaction
+from resourcepool.database.timeouts import statement_timeout
+from resourcepool.dialect import DbLater, short_transaction
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks.conditions import notifications
-from resourcepool.locks.conditions.notifications import Notified, NotifiedLine, use
+from resourcepool.locks.conditions.notifications import NotificationLeases, NotificationSource, consume
 from resourcepool.locks.models import MAX_NAME, Notification
 from resourcepool.threads.async_threads import for_asyncio
-from resourcepool.waiting.lease import abandon
+from resourcepool.waiting.lease import release_quietly
 from resourcepool.waiting.request import refuse_open_transaction
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 PREFIX = "barrier:"  # of the line's name: a condition of the same name has another one
-STANDS = 100 * 365 * 86_400.0  # seconds
+BARRIER_TTL = 100 * 365 * 86_400.0  # seconds
 
 
-class _Gone(Exception):
+class _BarrierRemoved(Exception):
     """There is no barrier (any more)."""
 
 
-class Barrier(NotifiedLine):
+class Barrier(NotificationSource):
     """A barrier known by its name. It outlives the process that created it, until it is removed.
 
         barrier = Barrier("import done")
@@ -59,7 +59,7 @@ class Barrier(NotifiedLine):
         connection, holder = self._connection, default_holder().replace("/", " ")
 
         def send() -> bool:
-            row = Notification(pk=self._pk, name=self.name, busy_before=DbLater(STANDS), holder=holder)
+            row = Notification(pk=self._pk, name=self.name, busy_before=DbLater(BARRIER_TTL), holder=holder)
             try:
                 with transaction.atomic(using=connection.alias):
                     verbs.rows_of(connection, Notification).bulk_create([row])
@@ -83,11 +83,11 @@ class Barrier(NotifiedLine):
         connection, fence = self._connection, list[int]()
 
         def send() -> bool:
-            with brief_transaction(connection):
+            with short_transaction(connection):
                 fence[:] = row.select_for_update().values_list("fence", flat=True)
                 if fence:  # together: if this process dies in between, no waiter is left behind
                     row._raw_delete(connection.alias)
-                    notifications.notify(connection, self.name, notifications.EVERYBODY)
+                    notifications.notify(connection, self.name, notifications.ALL_WAITERS)
             return bool(fence)
 
         def settle() -> bool:
@@ -104,49 +104,49 @@ class Barrier(NotifiedLine):
             ClaimInTransaction: a transaction is open.
             DatabaseUnavailable: there is no place in line. Later outages are waited out.
         """
-        return run_sync(self._waited, timeout)
+        return run_sync(self._run_wait, timeout)
 
     async def await_(self, timeout: object = None) -> bool:
         """``wait`` for asyncio; waiting occupies no thread."""
-        return await self._waited(ASYNC, timeout)
+        return await self._run_wait(ASYNC, timeout)
 
     acreate = for_asyncio(create)
     aremove = for_asyncio(remove)
 
-    async def _waited(self, mode: Mode, timeout: object) -> bool:
+    async def _run_wait(self, mode: Mode, timeout: object) -> bool:
         until = monotonic() + self._wait(True, timeout)
         try:
             now = seen = await mode.call(self._first_fence)
             while now == seen:
-                place = self._place(max(0.0, until - monotonic()))
-                notified = await mode.acquire(self, place, once_in_line=partial(self._see, fence=seen))
+                place = self._wait_request(max(0.0, until - monotonic()))
+                notified = await mode.acquire(self, place, on_enqueued=partial(self._see, fence=seen))
                 await mode.call(self._use, notified)
                 now = await mode.call(self._fence)  # a waiter may wake up without a notification
         except AcquireTimeout:
             return False
-        except _Gone:
+        except _BarrierRemoved:
             return True
         return True
 
-    def _use(self, notified: Notified) -> None:
+    def _use(self, notified: NotificationLeases) -> None:
         """Use the notification. If it is the barrier's own row, an operator freed that: then all go on."""
         own = [lease for lease in notified if lease.pk == self._pk]
         try:
             for lease in own:
                 self._remove(self._row(self._connection).filter(fence=lease.fence))
-                lease.was_released()
+                lease.mark_released()
         except BaseException:
-            abandon(own)  # it passes to the next in line, which does the same
+            release_quietly(own)  # it passes to the next in line, which does the same
             raise
-        use([lease for lease in notified if lease not in own])
+        consume([lease for lease in notified if lease not in own])
 
     async def _see(self, mode: Mode, fence: int) -> None:
         if await mode.call(self._fence) != fence:
-            raise _Gone
+            raise _BarrierRemoved
 
     def _first_fence(self) -> int:
         """``_fence``; raises ClaimInTransaction also if there is no barrier."""
-        refuse_open_transaction(self._connection, self._place(0.0))
+        refuse_open_transaction(self._connection, self._wait_request(0.0))
         return self._fence()
 
     def _fence(self) -> int:
@@ -157,13 +157,13 @@ class Barrier(NotifiedLine):
         connection = self._connection
 
         def look() -> int | None:
-            with brief_transaction(connection):
+            with short_transaction(connection):
                 return self._row(connection).select_for_update().values_list("fence", flat=True).first()
 
-        with answer_timeout():
+        with statement_timeout():
             fence = retrying(connection, look)
         if fence is None:
-            raise _Gone
+            raise _BarrierRemoved
         return fence
 
     def _row(self, connection: BaseDatabaseWrapper) -> LeaseQuerySet:

@@ -15,10 +15,16 @@ from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.barrier import PREFIX
-from resourcepool.locks.conditions.notifications import EVERYBODY, Notified, NotifiedLine, unused, use
+from resourcepool.locks.conditions.notifications import (
+    ALL_WAITERS,
+    NotificationLeases,
+    NotificationSource,
+    consume,
+    pass_on_unconsumed,
+)
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.lock import Lock
-from resourcepool.waiting.lease import abandon
+from resourcepool.waiting.lease import release_quietly
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 Result = TypeVar("Result")
@@ -26,7 +32,7 @@ Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 
-class Condition(NotifiedLine):
+class Condition(NotificationSource):
     """A condition of a lock; a lock may have several.
 
         not_empty = Condition(Lock("orders"))
@@ -75,11 +81,11 @@ class Condition(NotifiedLine):
             ClaimInTransaction: a transaction is open.
             DatabaseUnavailable: there is no place in line; the lock is still held. Later outages are waited out.
         """
-        return run_sync(self._waited, self._wait(True, timeout))
+        return run_sync(self._run_wait, self._wait(True, timeout))
 
     async def await_(self, timeout: object = None) -> bool:
         """``wait`` for asyncio; waiting occupies no thread. A cancelled task acquires the lock again, too."""
-        return await self._waited(ASYNC, self._wait(True, timeout))
+        return await self._run_wait(ASYNC, self._wait(True, timeout))
 
     def wait_for(self, predicate: Callable[[], Result], timeout: object = None) -> Result:
         """Wait until ``predicate()``, called with the lock held, is true; return its result. Raises as ``wait``."""
@@ -87,7 +93,7 @@ class Condition(NotifiedLine):
         options.plain_function("predicate", predicate, allowed)
         until = monotonic() + self._wait(True, timeout)
         while not (result := predicate()) and (left := until - monotonic()) > 0:
-            run_sync(self._waited, left)
+            run_sync(self._run_wait, left)
         return result
 
     async def await_for(
@@ -98,7 +104,7 @@ class Condition(NotifiedLine):
             raise BadOption("predicate", predicate, "a function or a coroutine function")
         until = monotonic() + self._wait(True, timeout)
         while not (result := await _answer(predicate)) and (left := until - monotonic()) > 0:
-            await self._waited(ASYNC, left)
+            await self._run_wait(ASYNC, left)
         return result
 
     def notify(self, n: int = 1) -> int:
@@ -111,19 +117,19 @@ class Condition(NotifiedLine):
             NotHeld, LeaseLost: the caller does not hold the lock, or has lost it.
             DatabaseUnavailable: it is unknown whether they were notified.
         """
-        return run_sync(self._notified, n)
+        return run_sync(self._run_notify, n)
 
     def notify_all(self) -> int:
         """Wake all current waiters; see ``notify``."""
-        return self.notify(EVERYBODY)
+        return self.notify(ALL_WAITERS)
 
     async def anotify(self, n: int = 1) -> int:
         """``notify`` for asyncio."""
-        return await self._notified(ASYNC, n)
+        return await self._run_notify(ASYNC, n)
 
     async def anotify_all(self) -> int:
         """``notify_all`` for asyncio."""
-        return await self.anotify(EVERYBODY)
+        return await self.anotify(ALL_WAITERS)
 
     def __enter__(self) -> Hold:
         return self.lock.__enter__()
@@ -137,17 +143,17 @@ class Condition(NotifiedLine):
     async def __aexit__(self, *raised: Any) -> None:
         await self.lock.__aexit__(*raised)
 
-    async def _notified(self, mode: Mode, n: int) -> int:
-        self.lock.held_to("notify")
-        return await mode.call(self._notify, options.whole("n", n, least=0, most=EVERYBODY))
+    async def _run_notify(self, mode: Mode, n: int) -> int:
+        self.lock.require_hold("notify")
+        return await mode.call(self._notify, options.whole("n", n, least=0, most=ALL_WAITERS))
 
     def _notify(self, count: int) -> int:
         return notifications.notify(self._connection, self.name, count)
 
-    async def _waited(self, mode: Mode, seconds: float) -> bool:
-        hold, is_away = self.lock.held_to("wait"), False
-        again = partial(self.lock.take_back_awaiting, hold, hold.leases)
-        notified: Notified | None = None
+    async def _run_wait(self, mode: Mode, seconds: float) -> bool:
+        hold, is_away = self.lock.require_hold("wait"), False
+        again = partial(self.lock.acquire_again_async, hold, hold.leases)
+        notified: NotificationLeases | None = None
 
         async def release(mode: Mode) -> None:
             nonlocal is_away
@@ -160,22 +166,22 @@ class Condition(NotifiedLine):
 
         try:
             with contextlib.suppress(AcquireTimeout):
-                notified = await mode.acquire(self, self._place(seconds), once_in_line=release)
+                notified = await mode.acquire(self, self._wait_request(seconds), on_enqueued=release)
             if is_away:
-                await mode.either(partial(self.lock.take_back, hold), again)
+                await mode.either(partial(self.lock.acquire_again, hold), again)
         except BaseException:  # a signal or a cancellation; the next signal ends the second try, too
             try:
                 if is_away:
-                    await mode.either(partial(self.lock.take_back_anyway, hold), again)
+                    await mode.either(partial(self.lock.acquire_again_interrupted, hold), again)
             finally:
-                await mode.call(abandon, notified)
+                await mode.call(release_quietly, notified)
             raise
         # Only now: until it has the lock again, its death passes the notification on. A task does not wait for it:
         # cancelled just then it would not say that it is notified.
         try:
-            mode.soon(use, notified or ())
+            mode.soon(consume, notified or ())
         except BaseException:  # the caller does not learn that it was notified
-            if notified and (removed := unused(notified)):
+            if notified and (removed := pass_on_unconsumed(notified)):
                 self._notify(removed)
             raise
         return notified is not None
@@ -189,6 +195,6 @@ async def _answer(predicate: Callable[[], Result | Awaitable[Result]]) -> Result
 def _give_back(hold: Hold) -> None:
     """Release the lock; if the database does not answer, it expires. Raises LeaseLost."""
     try:
-        hold.leases[0].give_back()
+        hold.leases[0].release_or_expire()
     except DatabaseUnavailable as error:
         logger.warning("a lock is not released before a wait, it expires: %s", error)

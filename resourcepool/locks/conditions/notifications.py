@@ -9,7 +9,7 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.database.retry import Unsettled, retrying, rows_read
+from resourcepool.database.retry import Unsettled, fetch_rows, retrying
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.table import table_of
@@ -17,16 +17,16 @@ from resourcepool.leases.terms import Terms
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import Notification
-from resourcepool.locks.registry import current, holder_of
+from resourcepool.locks.registry import current_owner, new_holder
 from resourcepool.waiting import tickets
 from resourcepool.waiting.models import Ticket, line_name
-from resourcepool.waiting.notices import notify as tell
 from resourcepool.waiting.request import Request
+from resourcepool.waiting.ticket_wakeups import notify as tell
 
 BATCH = 500  # rows in one statement
-EVERYBODY = 2**31
+ALL_WAITERS = 2**31
 
-Notified = Sequence["NotificationLease"]
+NotificationLeases = Sequence["NotificationLease"]
 
 logger = logging.getLogger(__name__)
 
@@ -34,10 +34,10 @@ logger = logging.getLogger(__name__)
 class NotificationLease(LockLease):
     """A notification of this process. Released, it passes to the next in line, unless it was used."""
 
-    is_used = False
+    is_consumed = False
 
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
-        if not self.is_used:
+        if not self.is_consumed:
             return super()._send_release(connection)
         table = table_of(connection, self.model)
         sql = f"DELETE FROM {table.name} WHERE {table.pk} = %s AND {table.fence} = %s"  # noqa: S608 (quoted names)
@@ -45,7 +45,7 @@ class NotificationLease(LockLease):
         return retrying(connection, remove) > 0
 
 
-class NotifiedLine(Named):
+class NotificationSource(Named):
     """The waiters of a condition or barrier: the ``Source`` of their notifications, of which none are ever free."""
 
     model, lease = Notification, NotificationLease
@@ -53,25 +53,25 @@ class NotifiedLine(Named):
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
         """Do nothing: there are no rows until a waiter is notified."""
 
-    def _place(self, seconds: float) -> Request:
-        terms = Terms(self._ttl, holder_of(current()), holder_is_unique=True)
-        return Request(terms, timeout=seconds, selector=self.name, stands_first=True, ends_session=True)
+    def _wait_request(self, seconds: float) -> Request:
+        terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True)
+        return Request(terms, timeout=seconds, selector=self.name, fifo_once=True, ends_session=True)
 
 
-def use(notified: Notified) -> None:
+def consume(notified: NotificationLeases) -> None:
     """Remove notifications that have had their effect; those that cannot be removed pass on."""
     for lease in notified:
-        lease.is_used = True
-        lease.give_back_or_expire()
+        lease.is_consumed = True
+        lease.release_or_log()
 
 
-def unused(notified: Notified) -> int:
-    """Pass on notifications whose ``use`` was interrupted; return how many it had removed."""
+def pass_on_unconsumed(notified: NotificationLeases) -> int:
+    """Pass on notifications whose ``consume`` was interrupted; return how many it had removed."""
     removed = 0
     for lease in notified:
-        lease.is_used = False
+        lease.is_consumed = False
         try:
-            lease.give_back()
+            lease.release_or_expire()
         except LeaseLost:
             removed += 1
         except DatabaseUnavailable as error:
@@ -83,57 +83,61 @@ def notify(connection: BaseDatabaseWrapper, name: str, most: int) -> int:
     """Notify the first ``most`` waiters in the line of ``name``, with the caller's transaction; return how many."""
     if not connection.in_atomic_block:
         anybody = _texts(connection.vendor, connection.alias).anybody
-        if not rows_read(connection, anybody, [line_name(Notification, name), 1]):
+        if not fetch_rows(connection, anybody, [line_name(Notification, name), 1]):
             return 0
     count = 0
     while count < most:
-        one_try = _Try(connection, name, min(most - count, tickets.MOST))
+        one_try = _NotifyTransaction(connection, name, min(most - count, tickets.MAX_TICKETS))
         told = retrying(connection, one_try.send, settle=one_try.settle)
         count += told
-        if told < tickets.MOST:
+        if told < tickets.MAX_TICKETS:
             break
     return count
 
 
 class _Chosen(NamedTuple):
-    """A ticket to notify; ``lasts``, in microseconds, and ``fence`` are those of its notification."""
+    """A ticket to notify; ``grant_us``, in microseconds, and ``fence`` are those of its notification."""
 
     pk: int
     holder: str
-    lasts: int
+    grant_us: int
     address: int
     fence: int
 
 
-class _Texts:
+class _Statements:
     """The SQL for one database."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        speaks, line, row = dialect.of(connection), tickets.of(connection), table_of(connection, Notification)
+        db_dialect, line, row = (
+            dialect.of(connection),
+            tickets.of(connection),
+            table_of(connection, Notification),
+        )
         one, quote = line.column, connection.ops.quote_name
         find = f"FROM {line.name} WHERE {line.waits} {line.order} LIMIT %s"
         self.anybody = f"SELECT 1 {find}"
         # Not SKIP LOCKED: a waiter that is just renewing its ticket must not be passed over.
         lock = " FOR UPDATE" if connection.features.has_select_for_update else ""
-        about = f"{one.id}, {one.holder}, {one.lasts}, {one.address}, {speaks.micros_now}"
+        about = f"{one.id}, {one.holder}, {one.grant_us}, {one.address}, {db_dialect.micros_now}"
         self.choose = f"SELECT {about} {find}{lock}"
         columns = ", ".join([row.pk, quote("name"), row.busy_before, row.fence, row.holder])
         self.add = f"INSERT INTO {row.name} ({columns}) VALUES "  # noqa: S608
-        self.added = f"(%s, %s, {speaks.later}, %s, %s)"
-        until = speaks.indexed_later.replace("%s", one.lasts)
+        self.added = f"(%s, %s, {db_dialect.later}, %s, %s)"
+        until = db_dialect.indexed_later.replace("%s", one.grant_us)
         self.give = (
-            f"UPDATE {line.name} SET {one.is_waiting} = {speaks.false}, {one.fence} = {one.fence} + 1, "  # noqa: S608
+            f"UPDATE {line.name} SET {one.is_waiting} = {db_dialect.false}, {one.fence} = {one.fence} + 1, "  # noqa: S608
             f"{one.busy_before} = {until}, {one.granted} = CASE {one.id}"
         )
         self.to = f" END WHERE {one.id} IN "
 
 
 @lru_cache
-def _texts(vendor: str, alias: str) -> _Texts:
-    return _Texts(connections[alias])
+def _texts(vendor: str, alias: str) -> _Statements:
+    return _Statements(connections[alias])
 
 
-class _Try:
+class _NotifyTransaction:
     """One transaction that notifies: rows and tickets change together, or not at all."""
 
     def __init__(self, connection: BaseDatabaseWrapper, name: str, most: int) -> None:
@@ -143,7 +147,7 @@ class _Try:
 
     def send(self) -> int:
         connection, line = self._connection, line_name(Notification, self._name)
-        with dialect.brief_transaction(connection):
+        with dialect.short_transaction(connection):
             found = dialect.run(connection, self._texts.choose, [line, self._most], dialect.all_rows)
             self._chosen = [_Chosen(*columns) for columns in found]
             for start in range(0, len(self._chosen), BATCH):
@@ -165,7 +169,7 @@ class _Try:
         granted: list[Any] = []
         for one in chosen:
             key = self._key(one.pk)
-            added += [key, self._name, one.lasts, one.fence, one.holder]
+            added += [key, self._name, one.grant_us, one.fence, one.holder]
             granted += [one.pk, tickets.written([(key, one.fence)])]
         rows = ", ".join([self._texts.added] * len(chosen))
         dialect.run(self._connection, self._texts.add + rows, added, dialect.row_count)

@@ -12,17 +12,17 @@ from typing import Any
 from django.db import IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, UpgradeConflict
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Terms
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import RWLockPermit
-from resourcepool.locks.registry import current, holder_of
-from resourcepool.locks.rwlock.permits import UPGRADING, RWPermits
-from resourcepool.locks.rwlock.sides import Reading, Writing
-from resourcepool.waiting.lease import abandon, delivered
+from resourcepool.locks.registry import current_owner, new_holder
+from resourcepool.locks.rwlock.permits import UPGRADE_PRIORITY, RWPermits
+from resourcepool.locks.rwlock.read_write import ReadLock, WriteLock
+from resourcepool.waiting.lease import delivered, release_quietly
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 
@@ -48,13 +48,13 @@ class RWLock(RWPermits):
         fair: serve writers and readers in the order of arrival, not writers first.
     """
 
-    def read(self) -> "Reading":
+    def read(self) -> "ReadLock":
         """Return the lock to read under."""
-        return Reading(self)
+        return ReadLock(self)
 
-    def write(self) -> "Writing":
+    def write(self) -> "WriteLock":
         """Return the lock to write under."""
-        return Writing(self)
+        return WriteLock(self)
 
     def downgrade(self) -> Hold:
         """Go on as a reader: the writer lets other readers in, and no writer in between. Release it as often as before.
@@ -64,11 +64,11 @@ class RWLock(RWPermits):
             LeaseLost: all of it was lost before.
             DatabaseUnavailable: it reads from now on; permits that were not released come free when they expire.
         """
-        return run_sync(self._downgraded)
+        return run_sync(self._run_downgrade)
 
     async def adowngrade(self) -> Hold:
         """``downgrade`` for asyncio."""
-        return await self._downgraded(ASYNC)
+        return await self._run_downgrade(ASYNC)
 
     def upgrade(self, blocking: bool = True, timeout: object = None) -> Hold | None:
         """Go on as the writer, before all waiters, as soon as no other reads; None: not in time. Else as ``acquire``.
@@ -81,32 +81,32 @@ class RWLock(RWPermits):
             LeaseLost: what the reader had is lost.
             DatabaseUnavailable: it reads on.
         """
-        return run_sync(self._upgraded, blocking, timeout)
+        return run_sync(self._run_upgrade, blocking, timeout)
 
     async def aupgrade(self, blocking: bool = True, timeout: object = None) -> Hold | None:
         """``upgrade`` for asyncio."""
-        return await self._upgraded(ASYNC, blocking, timeout)
+        return await self._run_upgrade(ASYNC, blocking, timeout)
 
-    async def _downgraded(self, mode: Mode) -> Hold:
-        hold = self.write().held_to("downgrade")
-        if others := hold.all_but_one():
-            await mode.call(hold.read_on, others)
+    async def _run_downgrade(self, mode: Mode) -> Hold:
+        hold = self.write().require_hold("downgrade")
+        if others := hold.keep_one_lease():
+            await mode.call(hold.continue_reading, others)
         return hold
 
-    async def _upgraded(self, mode: Mode, blocking: bool, timeout: object) -> Hold | None:
-        hold, wait = self.read().held_to("upgrade"), self._wait(blocking, timeout)
+    async def _run_upgrade(self, mode: Mode, blocking: bool, timeout: object) -> Hold | None:
+        hold, wait = self.read().require_hold("upgrade"), self._wait(blocking, timeout)
         if hold.is_writing:
             return hold
         leases: list[Any] = []
         try:
             try:
-                leases = await self.take_every(mode, hold, 0.0, UPGRADING)
+                leases = await self.acquire_all(mode, hold, 0.0, UPGRADE_PRIORITY)
             except AcquireTimeout:
                 if not wait:
                     raise
-                terms = Terms(self._ttl, holder_of(current()), holder_is_unique=True)
-                async with intent(mode, self.name, self.using, terms):
-                    leases = await self.take_every(mode, hold, wait, UPGRADING)
+                terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True)
+                async with upgrade_intent(mode, self.name, self.using, terms):
+                    leases = await self.acquire_all(mode, hold, wait, UPGRADE_PRIORITY)
             # Held all the time: otherwise another may have written meanwhile. The database says so, for what an
             # operator takes away goes to the first in line, which is this reader's own ticket.
             await mode.call(hold.leases[0].renew)
@@ -118,27 +118,27 @@ class RWLock(RWPermits):
             hold.ensure_held()
             return None
         except BaseException:  # even when all were granted already
-            hold.give_up(leases)
+            hold.undo_upgrade(leases)
             if leases:
-                await mode.call(abandon, leases)
+                await mode.call(release_quietly, leases)
             raise
 
 
 @contextlib.asynccontextmanager
-async def intent(mode: Mode, name: str, using: str, terms: Terms) -> AsyncIterator[None]:
+async def upgrade_intent(mode: Mode, name: str, using: str, terms: Terms) -> AsyncIterator[None]:
     """Lease the row that only one reader has, which waits to write. Raises UpgradeConflict if another one has it."""
-    lease = await mode.call(_declare, name, using, terms, undo=LockLease.abandon)
+    lease = await mode.call(_declare, name, using, terms, undo=LockLease.release_quietly)
     try:
         yield
     except BaseException:
-        await mode.call(lease.abandon)
+        await mode.call(lease.release_quietly)
         raise
-    await mode.call(lease.give_back_or_expire)
+    await mode.call(lease.release_or_log)
 
 
 def _declare(name: str, using: str, terms: Terms) -> LockLease:
     connection, key = connections[using], RWLockPermit.intent_of(name)
-    with answer_timeout():
+    with statement_timeout():
         grant = verbs.claim(connection, RWLockPermit, key, terms)
         if grant is None and retrying(connection, partial(_add, connection, key)):
             grant = verbs.claim(connection, RWLockPermit, key, terms)

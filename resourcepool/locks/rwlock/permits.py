@@ -16,26 +16,26 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailab
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant
-from resourcepool.locks.base import Chosen
+from resourcepool.locks.base import LockOptions
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import AbstractPermit, RWLockPermit
-from resourcepool.locks.permits import Permits, say_once
+from resourcepool.locks.permits import Permits, warn_once
 from resourcepool.locks.registry import Key
 from resourcepool.waiting.lease import give_back
 from resourcepool.waiting.request import Request
 from resourcepool.waiting.sync_async import Mode, never
 
 READERS = 10
-MOST_READERS = 100  # a writer takes, and renews, as many rows
-PREFERRED, UPGRADING = -1, -2  # priorities: of writers, and of readers that wait to write
-MOST_COUNTED = 10_000
+MAX_READERS = 100  # a writer takes, and renews, as many rows
+WRITER_PRIORITY, UPGRADE_PRIORITY = -1, -2  # priorities: of writers, and of readers that wait to write
+MAX_NAMES_COUNTED = 10_000
 
 _counted: dict[
     Key, int
 ] = {}  # how many permits names had: only so that the first request is for the right number
 
 
-class Recounted(BadOption):
+class PermitsRecounted(BadOption):
     """Not as many rows as were asked for: ask for ``there``, besides those that the caller has."""
 
     def __init__(self, asked: int, there: int) -> None:
@@ -50,13 +50,13 @@ class RWPermits(Permits):
     kind = "read-write lock"
 
     def __init__(
-        self, name: str, *, readers: int = READERS, fair: bool = False, **chosen: Unpack[Chosen]
+        self, name: str, *, readers: int = READERS, fair: bool = False, **chosen: Unpack[LockOptions]
     ) -> None:
         super().__init__(name, **chosen)
-        self.permits = options.whole("readers", readers, least=1, most=MOST_READERS)
-        self.priority = 0 if options.flag("fair", fair) else PREFERRED
+        self.permits = options.whole("readers", readers, least=1, most=MAX_READERS)
+        self.priority = 0 if options.flag("fair", fair) else WRITER_PRIORITY
 
-    async def take_every(self, mode: Mode, hold: Hold, wait: float, priority: int) -> list[Any]:
+    async def acquire_all(self, mode: Mode, hold: Hold, wait: float, priority: int) -> list[Any]:
         """Return the leases of all permits that ``hold`` has not. Raises AcquireTimeout, also when ``hold`` is lost."""
         until = monotonic() + wait
         stop = partial(_is_lost, hold) if hold.leases else never
@@ -64,8 +64,8 @@ class RWPermits(Permits):
         while True:
             request = self._request(max(0.0, until - monotonic()), hold, count, priority)
             try:
-                return await mode.acquire(Every(self, hold.leases, self._note, wait), request, stop=stop)
-            except Recounted as error:
+                return await mode.acquire(AllPermits(self, hold.leases, self._note, wait), request, stop=stop)
+            except PermitsRecounted as error:
                 if hold.leases and not error.there:
                     return []
                 count = max(1, error.there)
@@ -74,8 +74,8 @@ class RWPermits(Permits):
         if not there:
             return
         if there != self.permits:
-            say_once(f"{self!r} was made for {there} readers, so that holds; not {self.permits}, as here")
-        if len(_counted) >= MOST_COUNTED:
+            warn_once(f"{self!r} was made for {there} readers, so that holds; not {self.permits}, as here")
+        if len(_counted) >= MAX_NAMES_COUNTED:
             _counted.clear()
         _counted[self.key] = there
 
@@ -86,7 +86,7 @@ class RWPermits(Permits):
             is_alone = self._rows(connection).count() == self.permits
             transaction.set_rollback(not is_alone, using=connection.alias)
 
-    def _who_has_it(self) -> str:
+    def _holders_text(self) -> str:
         held = [one.holder for one in self.holders(limit=4)]
         return f": held by {', '.join(held[:3])}{' and others' * (len(held) > 3)}" if held else ""
 
@@ -107,7 +107,7 @@ class Row(NamedTuple):
     is_free: bool
 
 
-class Every:
+class AllPermits:
     """The ``Source`` (``waiting.request``) of all rows of a name; one for each request.
 
     The database says how many there are, never the code. Rows are added only while a name has none, so the number
@@ -158,7 +158,7 @@ class Every:
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
         others = len(self._others(connection) or self._added(connection))
         if others != request.count:
-            raise Recounted(request.count, others)
+            raise PermitsRecounted(request.count, others)
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         return self.lock.timed_out(dataclasses.replace(request, count=1, timeout=self._wait), holder, trouble)
@@ -167,9 +167,9 @@ class Every:
         try:
             others = len(self._others(connections[using]))
         except DatabaseUnavailable:
-            raise Recounted(request.count, request.count) from None  # all go back, and it is tried again
+            raise PermitsRecounted(request.count, request.count) from None  # all go back, and it is tried again
         if others != request.count:
-            raise Recounted(request.count, others)
+            raise PermitsRecounted(request.count, others)
         self._is_confirmed = True
 
     def _others(self, connection: BaseDatabaseWrapper) -> dict[Any, Row]:

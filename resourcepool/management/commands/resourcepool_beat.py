@@ -30,8 +30,8 @@ class Command(OperatorCommand):
         return [flag("--install", _("write them; without it, nothing is changed"))]
 
     def run(self, **options: Any) -> None:
-        found = schedule.found()
-        actions = schedule.plan(schedule.wanted(), found)
+        found = schedule.installed_entries()
+        actions = schedule.plan(schedule.desired_entries(), found)
         if options["install"]:
             schedule.install(actions)
         for action, entry in actions:

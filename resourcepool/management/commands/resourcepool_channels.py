@@ -16,27 +16,27 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import aware
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, MessagesMissed
-from resourcepool.locks.base import wait_of
-from resourcepool.locks.channels import checking
+from resourcepool.locks.base import wait_seconds
+from resourcepool.locks.channels import validation
 from resourcepool.locks.channels.channel import Channel
-from resourcepool.locks.channels.checking import From
 from resourcepool.locks.channels.models import Subscription
-from resourcepool.management.arguments import arg, entered, parsed, yes
-from resourcepool.management.layout import plain
-from resourcepool.management.places import PlacesCommand
-from resourcepool.management.words import Options, Word, act, answers
+from resourcepool.locks.channels.validation import From
+from resourcepool.management.arguments import arg, field_values, parse_json, yes
+from resourcepool.management.layout import one_line
+from resourcepool.management.subcommands import Options, Subcommand, action, field_arguments
+from resourcepool.management.work_commands import NamedRowsCommand
 from resourcepool.operations import Operation
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
-from resourcepool.status.channels import CHANNELS, LISTED
+from resourcepool.status.channels import CHANNELS, MAX_SUBSCRIPTIONS_SHOWN
 
 PAUSE = 0.5  # seconds between two looks for a channel that is not there yet
 ON_CHANNELS = {"prune": PRUNE, "remove": REMOVE_CHANNEL}
 ON_SUBSCRIPTIONS = {"move": MOVE, "forget": REMOVE}
 
 
-class Command(PlacesCommand):
-    places = CHANNELS
-    shows = gettext_lazy("shows all channels, or one with its subscriptions; the default")
+class Command(NamedRowsCommand):
+    reader = CHANNELS
+    show_help = gettext_lazy("shows all channels, or one with its subscriptions; the default")
     about = gettext_lazy(
         "Shows each channel: how many messages are kept, who reads, and which durable subscriptions lag behind;"
         " publishes a message, prints messages as they come, moves cursors, prunes and removes."
@@ -51,36 +51,38 @@ class Command(PlacesCommand):
         "manage.py resourcepool_channels prune config --yes"
     )
 
-    def words(self) -> Iterator[Word]:
-        yield from super().words()
+    def subcommands(self) -> Iterator[Subcommand]:
+        yield from super().subcommands()
         publishes = _("publishes a message; the first one makes the channel")
-        yield act("publish", publishes, self.publish, self.name, arg("payload", _("JSON")))
+        yield action("publish", publishes, self.publish, self.name, arg("payload", _("JSON")))
         start = arg("--from", _("now, start or a number"), dest="start", default="now", metavar="WHERE")
         timeout = arg("--timeout", _("end after so long without a message"), type=float, metavar="SECONDS")
         listens = _("prints messages, one JSON object a line, until Ctrl-C")
-        yield act("listen", listens, self.listen, self.name, start, timeout)
+        yield action("listen", listens, self.listen, self.name, start, timeout)
         for word, one in ON_CHANNELS.items():
-            yield act(word, one.title, partial(self.do_to_channel, one), self.name, yes(), *answers(one))
+            yield action(
+                word, one.title, partial(self.do_to_channel, one), self.name, yes(), *field_arguments(one)
+            )
         which = [self.name, arg("subscription", _("its name")), yes()]
         for word, one in ON_SUBSCRIPTIONS.items():
-            yield act(word, one.title, partial(self.do_to_subscription, one), *which, *answers(one))
+            yield action(word, one.title, partial(self.do_to_subscription, one), *which, *field_arguments(one))
 
     def publish(self, options: Options) -> None:
-        payload = parsed("payload", options["payload"], "JSON (%s)")
+        payload = parse_json("payload", options["payload"], "JSON (%s)")
         channel = Channel(options["channel"])
-        is_new = CHANNELS.called(channel.name) is None
+        is_new = CHANNELS.get(channel.name) is None
         self.stdout.write(_("published as number %d") % channel.publish(payload))
         if is_new:
-            self.note(_("there was no channel %s until now") % plain(channel.name))
+            self.note(_("there was no channel %s until now") % one_line(channel.name))
 
     def listen(self, options: Options) -> None:
-        start, timeout = _start(options["start"]), wait_of("--timeout", options["timeout"])
+        start, timeout = _start(options["start"]), wait_seconds("--timeout", options["timeout"])
         channel = Channel(options["channel"])
         try:
-            if CHANNELS.called(channel.name) is None:
+            if CHANNELS.get(channel.name) is None:
                 told = _("no channel is called %r yet; waiting for its first message; Ctrl-C ends it")
-                self.note(told % plain(channel.name))
-                if not _is_made(channel.name, timeout):
+                self.note(told % one_line(channel.name))
+                if not _wait_for_channel(channel.name, timeout):
                     return
                 start = "start" if start == "now" else start
             with channel.subscribe(from_=start, timeout=options["timeout"]) as messages:
@@ -116,27 +118,27 @@ class Command(PlacesCommand):
         self._confirmed(operation, rows, f"{channel.name}/{name}", options)
 
     def _confirmed(self, operation: Operation, rows: Any, called: str, options: Options) -> None:
-        answered = entered(operation, options)
-        self.ask(f"{operation.title}: {plain(called)}?", yes=options["yes"])
+        answered = field_values(operation, options)
+        self.confirm(f"{operation.title}: {one_line(called)}?", yes=options["yes"])
         self.operate(operation, rows, 1, answered)
 
 
 def _start(text: str) -> From:
     """Return where to begin; raises BadOption."""
     try:
-        return checking.start(int(text[:20]) if text.isdecimal() else text)
+        return validation.start(int(text[:20]) if text.isdecimal() else text)
     except BadOption:
         allowed = Sentence(gettext_noop("now, start, or the number of a message"))
         raise BadOption("--from", text, allowed) from None
 
 
-def _is_made(channel: str, timeout: float) -> bool:
+def _wait_for_channel(channel: str, timeout: float) -> bool:
     """Wait for a channel without making it: its name may be a typing error. False: there was none for so long."""
     until = monotonic() + timeout
     while monotonic() < until:
         sleep(min(PAUSE, max(0.0, until - monotonic())))
         with suppress(DatabaseUnavailable):
-            if CHANNELS.called(channel) is not None:
+            if CHANNELS.get(channel) is not None:
                 return True
     return False
 
@@ -144,5 +146,7 @@ def _is_made(channel: str, timeout: float) -> bool:
 def _known(subscriptions: list[str]) -> Sentence:
     if not subscriptions:
         return Sentence(gettext_noop("a durable subscription; this channel has none"))
-    some = ", ".join(subscriptions[:LISTED]) + (" .." if len(subscriptions) > LISTED else "")
+    some = ", ".join(subscriptions[:MAX_SUBSCRIPTIONS_SHOWN]) + (
+        " .." if len(subscriptions) > MAX_SUBSCRIPTIONS_SHOWN else ""
+    )
     return Sentence(gettext_noop("one of %(names)s"), names=some)

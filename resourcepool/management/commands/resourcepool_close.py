@@ -8,20 +8,28 @@ from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from resourcepool.events import shown as in_words
+from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import Locked
-from resourcepool.management.arguments import Argument, arg, asked, changing, entered, flag, pools
+from resourcepool.management.arguments import (
+    Argument,
+    arg,
+    change_arguments,
+    field_values,
+    flag,
+    operation_arguments,
+    pool_models,
+)
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import more, plain
-from resourcepool.management.status_report import HOLDINGS
+from resourcepool.management.layout import more_rows_note, one_line
+from resourcepool.management.status_report import LEASE_COLUMNS
 from resourcepool.management.tables import table
 from resourcepool.operations import OPERATIONS
-from resourcepool.resources.registry import everything, key
-from resourcepool.status.holders import Holding, counts, holdings, locked, running
-from resourcepool.status.reading import of_each
+from resourcepool.resources.registry import all_resources, parse_key
+from resourcepool.status.holders import ActiveLease, active_leases, lease_counts, leased_rows, locked
+from resourcepool.status.snapshots import read_each
 
-FREE = OPERATIONS["free"]
+REVOKE = OPERATIONS["revoke"]
 Options = dict[str, Any]
 
 
@@ -46,22 +54,22 @@ class Command(OperatorCommand):
             arg("--holder", _("leases of exactly this holder"), default=""),
             arg("--host", _("leases of processes on this host"), default=""),
             flag("--all", _("every running lease; asks first")),
-            *asked([FREE], reason=why),
-            *changing(),
+            *operation_arguments([REVOKE], reason=why),
+            *change_arguments(),
         ]
 
     def run(self, **options: Any) -> None:
-        answered, models = entered(FREE, options), pools(options["pool"])
+        answered, models = field_values(REVOKE, options), pool_models(options["pool"])
         which = _which(models[0], options)
-        found = counts(models, **which)
+        found = lease_counts(models, **which)
         total, most = sum(found.values()), options["limit"]
-        shown = [one for model in found for one in holdings(model, **which, limit=most)][:most]
+        shown = [one for model in found for one in active_leases(model, **which, limit=most)][:most]
         free, gone = _not_held(models[0], which.get("pks", []))
-        stuck = [*chain.from_iterable(of_each(models, lambda model: locked(model, **which)).values())]
+        stuck = [*chain.from_iterable(read_each(models, lambda model: locked(model, **which)).values())]
         if not options["json"]:
             self._tell(shown, total, free, gone, stuck)
         if total and options["all"] and not options["dry_run"]:
-            self.ask(_("Close all %s?") % f"{total:,}", yes=options["yes"])
+            self.confirm(_("Close all %s?") % f"{total:,}", yes=options["yes"])
         closed, refused = (0, None) if options["dry_run"] else _close(found, which, answered)
         data = {"dry_run": options["dry_run"], "found": total, "closed": closed, "leases": shown}
         data |= {"not_held": free, "not_there": gone, "locked": stuck}
@@ -74,10 +82,10 @@ class Command(OperatorCommand):
             raise CommandError(_("nothing to close: no such lease is running"))
 
     def _tell(
-        self, shown: list[Holding], total: int, free: list[str], gone: list[str], stuck: list[Locked]
+        self, shown: list[ActiveLease], total: int, free: list[str], gone: list[str], stuck: list[Locked]
     ) -> None:
         if shown:
-            self.show(shown, [table(shown, HOLDINGS), *more(len(shown), total)])
+            self.show(shown, [table(shown, LEASE_COLUMNS), *more_rows_note(len(shown), total)])
         if free:
             self.note(_("not held by anybody: %s") % ", ".join(free))
         if gone:
@@ -85,14 +93,14 @@ class Command(OperatorCommand):
         if stuck:
             self.note(_("Ran out, but nobody gets them while their rows are locked:"))
         for one in stuck:
-            self.note(plain(in_words(one), 300))
+            self.note(one_line(localized(one), 300))
 
 
 def _which(model: Any, options: Options) -> Options:
     """Return what was asked for; raises CommandError when nothing was, or all and some."""
     some = {name: options[name] for name in ("holder", "host") if options[name]}
     if options["id"]:
-        some["pks"] = [key(model, pk) for pk in options["id"]]
+        some["pks"] = [parse_key(model, pk) for pk in options["id"]]
     if bool(some) == options["all"]:
         raise CommandError(_("say which leases: ids, --holder or --host; or --all and none of these"))
     return some
@@ -102,10 +110,10 @@ def _not_held(model: Any, pks: list[Any]) -> tuple[list[str], list[str]]:
     """Return those of ``pks`` that nobody holds, and those that no resource has."""
     if not pks:
         return [], []
-    held = set(running(model, pks=pks).values_list("pk", flat=True))
-    there = set(everything(model).filter(pk__in=pks).values_list("pk", flat=True))
+    held = set(leased_rows(model, pks=pks).values_list("pk", flat=True))
+    there = set(all_resources(model).filter(pk__in=pks).values_list("pk", flat=True))
     left = [pk for pk in pks if pk not in held]
-    return [plain(pk) for pk in left if pk in there], [plain(pk) for pk in left if pk not in there]
+    return [one_line(pk) for pk in left if pk in there], [one_line(pk) for pk in left if pk not in there]
 
 
 def _close(models: Iterable[Any], which: Options, answered: Options) -> tuple[int, RowLocked | None]:
@@ -113,7 +121,7 @@ def _close(models: Iterable[Any], which: Options, answered: Options) -> tuple[in
     closed, locked = 0, None
     for model in models:
         try:
-            closed += FREE.do(running(model, **which), actor=actor(), **answered)
+            closed += REVOKE.do(leased_rows(model, **which), actor=actor(), **answered)
         except RowLocked as error:
             closed, locked = closed + error.done, error
     return closed, locked

@@ -7,18 +7,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.management.arguments import Argument, arg
-from resourcepool.management.serving import ServingCommand
+from resourcepool.management.long_running import LongRunningCommand
 from resourcepool.taskqueue.consumer import Consumer
 
 
-class Command(ServingCommand):
+class Command(LongRunningCommand):
     about = gettext_lazy(
         "Runs the tasks of a stream in order while this process leads, and stands by while another one does. Start it"
         " on several hosts. It finds handlers in the module task_handlers of each installed app. SIGTERM or Ctrl-C ends"
         " it once the running tasks have ended."
     )
-    example = "manage.py resourcepool_consume oracle\nmanage.py resourcepool_consume oracle --drain-within 120"
-    codes: Any = gettext_lazy(
+    example = "manage.py resourcepool_consume oracle\nmanage.py resourcepool_consume oracle --grace 120"
+    exit_codes: Any = gettext_lazy(
         "Exit codes: 0 stopped; 1 refused; 2 not understood; 75 a running task was cut off: start it again."
     )
 
@@ -27,5 +27,5 @@ class Command(ServingCommand):
 
     def run(self, **options: Any) -> None:
         autodiscover_modules("task_handlers")
-        consumer = Consumer(options["stream"], drain_within=options["drain_within"])
+        consumer = Consumer(options["stream"], grace=options["grace"])
         self.serve(consumer, _("consuming %(stream)s; Ctrl-C or SIGTERM ends it") % {"stream": consumer.stream})

@@ -7,19 +7,19 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import BadOption
 from resourcepool.management.arguments import arg, flag, yes
-from resourcepool.management.places import TasksCommand
-from resourcepool.management.words import Options, Word, act
-from resourcepool.operations.work import DISCARD, FREE, RETRY
+from resourcepool.management.subcommands import Options, Subcommand, action
+from resourcepool.management.work_commands import WorkCommand
+from resourcepool.operations.taskqueue import DISCARD, RETRY, REVOKE
 from resourcepool.status.work.dispensers import DISPENSERS
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import TaskPool
 
 
-class Command(TasksCommand):
-    places, work = DISPENSERS, DispenserTask
-    on_work = (RETRY, DISCARD)
-    shows = gettext_lazy("shows all dispensers, or one; the default")
-    lists = ("tasks", gettext_lazy("lists the tasks of a dispenser, by key"))
+class Command(WorkCommand):
+    reader, work = DISPENSERS, DispenserTask
+    work_operations = (RETRY, DISCARD)
+    show_help = gettext_lazy("shows all dispensers, or one; the default")
+    list_word = ("tasks", gettext_lazy("lists the tasks of a dispenser, by key"))
     about = gettext_lazy(
         "Shows each dispenser: how many tasks are ready, assigned and failed, how many buckets workers have, and why"
         " nothing is handed out; pauses and resumes dispensers, adds, retries and discards tasks, frees buckets."
@@ -36,21 +36,21 @@ class Command(TasksCommand):
         "manage.py resourcepool_dispenser clear reviews"
     )
 
-    def words(self) -> Iterator[Word]:
-        yield from super().words()
+    def subcommands(self) -> Iterator[Subcommand]:
+        yield from super().subcommands()
         buckets = arg("bucket", _("names of buckets, which are those of workers"), nargs="+")
-        yield act(FREE.name, FREE.title, self.free, self.name, buckets)
+        yield action(REVOKE.name, REVOKE.title, self.revoke, self.name, buckets)
         tasks = arg("tasks", _("keys, each with its score"), nargs="+", metavar="KEY SCORE")
         new = flag("--new", _("makes the dispenser if there is none"))
         adds = _("adds tasks, and gives new scores to those that are ready")
-        yield act("add", adds, self.add, self.name, tasks, new)
+        yield action("add", adds, self.add, self.name, tasks, new)
         clears = _("removes all tasks that are ready; what workers have, they keep")
-        yield act("clear", clears, self.clear, self.name, yes())
+        yield action("clear", clears, self.clear, self.name, yes())
 
-    def free(self, options: Options) -> None:
+    def revoke(self, options: Options) -> None:
         name = self.known(options).name
         rows = Bucket.objects.using(self.rows.db).filter(dispenser=name)
-        self.do_to_named(FREE, rows, "name", set(options["bucket"]), {}, name)
+        self.operate_on_named(REVOKE, rows, "name", set(options["bucket"]), {}, name)
 
     def add(self, options: Options) -> None:
         if not options["new"]:
@@ -68,7 +68,7 @@ class Command(TasksCommand):
 
     def clear(self, options: Options) -> None:
         pool = TaskPool(self.known(options).name)
-        self.ask(_("Remove all that are ready (%s)?") % f"{pool.size():,}", yes=options["yes"])
+        self.confirm(_("Remove all that are ready (%s)?") % f"{pool.size():,}", yes=options["yes"])
         self.stdout.write(_("removed: %d") % pool.clear())
 
 

@@ -21,7 +21,7 @@ class Command(OperatorCommand):
         "Examines the databases that leases are kept in: whatever `check` would find, and clock, round trip, commit"
         " time, query plans and left-over tickets. Changes nothing but one ticket of its own, which it removes."
     )
-    codes = gettext_lazy(
+    exit_codes = gettext_lazy(
         "Exit codes: 0 safe, perhaps with advice; 1 leases must not be relied on; 2 it could not examine;"
         " 130 interrupted."
     )

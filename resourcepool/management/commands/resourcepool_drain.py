@@ -9,16 +9,16 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
 from resourcepool.database.clock import monotonic
-from resourcepool.events import shown
-from resourcepool.leases.lock_holders import MOST
-from resourcepool.management.arguments import Argument, arg, asked, changing, flag
+from resourcepool.events import localized
+from resourcepool.leases.lock_holders import MAX_ROWS
+from resourcepool.management.arguments import Argument, arg, change_arguments, flag, operation_arguments
 from resourcepool.management.commands import resourcepool_operate
-from resourcepool.management.layout import plain, rendered
-from resourcepool.management.status_report import HOLDINGS
+from resourcepool.management.layout import one_line, render_text
+from resourcepool.management.status_report import LEASE_COLUMNS
 from resourcepool.management.tables import table
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.resources.state import Status
-from resourcepool.status.holders import holdings, locked
+from resourcepool.status.holders import active_leases, locked
 
 DRAIN, BACK = OPERATIONS["drain"], OPERATIONS["return_to_service"]
 PAUSE = 1.0  # seconds between two looks
@@ -45,10 +45,10 @@ class Command(resourcepool_operate.Command):
         waits = _("wait until none of them is held any more, at most so long")
         return [
             *self.resources(),
-            *asked([DRAIN], reason=why, duration=ends),
+            *operation_arguments([DRAIN], reason=why, duration=ends),
             flag("--back", _("return to service")),
             arg("--wait", waits, type=float, metavar="SECONDS"),
-            *changing(),
+            *change_arguments(),
         ]
 
     def operation(self, options: dict[str, Any]) -> Operation:
@@ -59,10 +59,10 @@ class Command(resourcepool_operate.Command):
             checked.seconds("--wait", options["wait"], most=LONGEST_WAIT)
         return BACK if options["back"] else DRAIN
 
-    def meant(self, operation: Operation, rows: Any, *, by_id: bool) -> Any:
+    def targets(self, operation: Operation, rows: Any, *, by_id: bool) -> Any:
         """Leave reserved and retired resources out, unless they are returned by id."""
-        meant = super().meant(operation, rows, by_id=by_id)
-        return meant if operation is BACK else meant.exclude(status__in=(Status.RESERVED, Status.RETIRED))
+        targets = super().targets(operation, rows, by_id=by_id)
+        return targets if operation is BACK else targets.exclude(status__in=(Status.RESERVED, Status.RETIRED))
 
     def said(self, operation: Operation, count: int, held: int, *, dry_run: bool) -> str:
         texts = {
@@ -94,12 +94,12 @@ class Command(resourcepool_operate.Command):
                 self.note(_("%s still held") % f"{held:,}")
             threading.Event().wait(min(PAUSE, max(0.0, gives_up_at - monotonic())))
         if not held:
-            pks = list(rows.filter(in_service=False).values_list("pk", flat=True)[:MOST])
+            pks = list(rows.filter(in_service=False).values_list("pk", flat=True)[:MAX_ROWS])
             stuck = locked(model, pks=pks) if pks else []  # somebody may still use them
             for one in stuck:
-                self.note(plain(shown(one), 300))
+                self.note(one_line(localized(one), 300))
             return len(stuck)
         pks = list(rows.draining().values_list("pk", flat=True)[:20])
-        listed = table(holdings(model, pks=pks), HOLDINGS)
-        self.note(rendered(self.printer, [listed]))
+        listed = table(active_leases(model, pks=pks), LEASE_COLUMNS)
+        self.note(render_text(self.printer, [listed]))
         return int(held)

@@ -2,13 +2,13 @@
 
 from django.utils.translation import gettext_lazy
 
-from resourcepool.management.places import PlacesCommand
+from resourcepool.management.work_commands import NamedRowsCommand
 from resourcepool.status.elections import ELECTIONS
 
 
-class Command(PlacesCommand):
-    places = ELECTIONS
-    shows = gettext_lazy("shows all elections, or one; the default")
+class Command(NamedRowsCommand):
+    reader = ELECTIONS
+    show_help = gettext_lazy("shows all elections, or one; the default")
     about = gettext_lazy(
         "Shows each election: who leads, for how long, when the term runs out unless renewed, and how many stand by."
     )

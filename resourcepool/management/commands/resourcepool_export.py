@@ -10,18 +10,30 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
-from resourcepool.management import writing
-from resourcepool.management.arguments import Argument, arg, flag, pools, selection, span, wishes, yes
+from resourcepool.management import record_writers
+from resourcepool.management.arguments import (
+    Argument,
+    arg,
+    criteria,
+    flag,
+    pool_models,
+    selection_arguments,
+    span,
+    yes,
+)
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import plain, printable
+from resourcepool.management.layout import one_line, printable
 from resourcepool.models import Proxy
-from resourcepool.resources.registry import chosen
+from resourcepool.resources.registry import select_resources
 from resourcepool.status.export import records
-from resourcepool.status.export.cells import harmless
+from resourcepool.status.export.cells import escape_formulas
 
 logger = logging.getLogger(__name__)
 
-FORMS: dict[str, Callable[..., int]] = {"json": writing.as_json, "lines": writing.as_lines}
+FORMS: dict[str, Callable[..., int]] = {
+    "json": record_writers.write_json,
+    "lines": record_writers.write_json_lines,
+}
 LONGEST = 3_650 * checked.DAY
 
 
@@ -45,7 +57,7 @@ class Command(OperatorCommand):
             arg("pool", _("default: resourcepool.Proxy"), nargs="?", default="resourcepool.Proxy"),
             arg("--format", _("lines: one JSON object a line"), choices=["csv", *FORMS], default="csv"),
             arg("--output", _("a new file instead of standard output"), metavar="FILE"),
-            *selection(),
+            *selection_arguments(),
             flag("--with-secrets", _("for resourcepool_import; asks first")),
             flag("--events", _("the history of the pool")),
             arg("--since", last, type=span, metavar="SPAN"),
@@ -53,16 +65,18 @@ class Command(OperatorCommand):
         ]
 
     def run(self, **options: Any) -> None:
-        (model,), file = pools(options["pool"]), options["output"]
-        named = plain(file, writing.LONGEST)
+        (model,), file = pool_models(options["pool"]), options["output"]
+        named = one_line(file, record_writers.MAX_FILE_NAME)
         _refuse_what_does_not_go_together(model, options)
         if options["with_secrets"]:
-            self.ask(_("Write passwords in plain text to %s?") % named, yes=options["yes"])
+            self.confirm(_("Write passwords in plain text to %s?") % named, yes=options["yes"])
         names, found = _records(model, options)
-        with writing.private_file(file) if file else nullcontext(_Plain(self.stdout)) as out:
+        with record_writers.private_file(file) if file else nullcontext(_Plain(self.stdout)) as out:
             if options["format"] == "csv":
                 # What is to be imported again must stay as it is, and no spreadsheet has any business with passwords.
-                count = writing.as_csv(out, names, found, None if options["with_secrets"] else harmless)
+                count = record_writers.write_csv(
+                    out, names, found, None if options["with_secrets"] else escape_formulas
+                )
             else:
                 count = FORMS[options["format"]](out, names, found)
         if options["with_secrets"]:
@@ -89,11 +103,11 @@ def _records(model: Any, options: dict[str, Any]) -> tuple[list[str], Iterator[r
     if options["events"]:
         since = checked.DAY if options["since"] is None else options["since"]
         since = checked.seconds("--since", since, least=1, most=LONGEST)
-        return records.event_columns(), records.of_events(model, since)
-    rows = chosen(model, (), wishes(model, options["tag"], options["where"]))
+        return records.event_columns(), records.event_records(model, since)
+    rows = select_resources(model, (), criteria(model, options["tag"], options["where"]))
     secret = options["with_secrets"]
-    found = records.for_import(rows) if secret else records.of_resources(rows)
-    return records.columns(model, to_import=secret), found
+    found = records.import_records(rows) if secret else records.resource_records(rows)
+    return records.resource_columns(model, to_import=secret), found
 
 
 def _refuse_what_does_not_go_together(model: Any, options: dict[str, Any]) -> None:

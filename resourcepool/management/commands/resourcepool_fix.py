@@ -12,7 +12,7 @@ class Command(resourcepool_check.Command):
         " a check has put there). What is found bad in a quarantine that no check decided stays there as it is. If"
         " many fail together, the checker is blamed and nothing is changed."
     )
-    codes = gettext_lazy(
+    exit_codes = gettext_lazy(
         "Exit codes: 0 done; 1 refused; 2 the checker seems broken, or not understood; 3 being done elsewhere;"
         " 130 interrupted."
     )
@@ -21,5 +21,5 @@ class Command(resourcepool_check.Command):
         "manage.py resourcepool_fix proxy --dry-run\n"
         "manage.py resourcepool_fix proxy --believe"
     )
-    every_quarantine = True
+    any_quarantine = True
     bad_is_error = False

@@ -9,14 +9,14 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from resourcepool.events import shown
+from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.proxies.formats import COLUMNS
-from resourcepool.proxies.import_plan import Imported
-from resourcepool.proxies.importing import BadLines, import_proxies, listed
-from resourcepool.proxies.reading import COMMITTING
+from resourcepool.proxies.import_file import COMMITTING
+from resourcepool.proxies.import_plan import ImportResult
+from resourcepool.proxies.import_proxies import BadLines, format_bad_lines, import_proxies
 
 
 class Command(OperatorCommand):
@@ -56,11 +56,11 @@ class Command(OperatorCommand):
 
     def run(self, **options: Any) -> None:
         chosen = {name: options[name] for name in ("update", "sync", "skip_bad", "dry_run")}
-        tell = _Progress(self.stderr if options["verbosity"] else None)
+        progress = _Progress(self.stderr if options["verbosity"] else None)
         try:
-            done = import_proxies(options["file"], **chosen, actor=actor(), tell=tell)
+            done = import_proxies(options["file"], **chosen, actor=actor(), progress=progress)
         except KeyboardInterrupt:
-            if tell.is_committing:
+            if progress.is_committing:
                 again = _("all of it was imported, or nothing; import it again: what is there stays as it is")
                 self.interrupted = again
             raise
@@ -72,10 +72,10 @@ class Command(OperatorCommand):
             self.interrupted = _("it was imported")
         self._show(done, **options)
 
-    def _show(self, done: Imported, *, sync: bool, dry_run: bool, **options: Any) -> None:
+    def _show(self, done: ImportResult, *, sync: bool, dry_run: bool, **options: Any) -> None:
         if done.bad:
             told = _("Skipped bad lines: %s") % f"{done.bad_count:,}"
-            self.stderr.write(f"{told}\n{shown(listed(done.bad, done.bad_count))}")
+            self.stderr.write(f"{told}\n{localized(format_bad_lines(done.bad, done.bad_count))}")
         if options["json"]:
             self.stdout.write(json.dumps({"ok": True, "dry_run": dry_run, "total": done.total, **asdict(done)}))
         elif options["verbosity"]:
@@ -109,7 +109,7 @@ class _Progress:
             self._stderr.write(said, style_func=str)
 
 
-def _sentences(done: Imported, *, sync: bool, dry_run: bool) -> list[str]:
+def _sentences(done: ImportResult, *, sync: bool, dry_run: bool) -> list[str]:
     besides = {
         _("Back in service: %s of the changed."): done.returned,
         _("Unchanged though the file says otherwise: %s; --update takes its values."): done.differing,
@@ -123,7 +123,7 @@ def _sentences(done: Imported, *, sync: bool, dry_run: bool) -> list[str]:
     return said
 
 
-def _main_sentence(done: Imported, *, dry_run: bool) -> str:
+def _main_sentence(done: ImportResult, *, dry_run: bool) -> str:
     counts = {name: f"{getattr(done, name):,}" for name in ("total", "new", "changed", "unchanged", "retired")}
     if dry_run:
         text = ngettext(

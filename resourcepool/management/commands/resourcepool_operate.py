@@ -9,9 +9,9 @@ from django.utils.translation import gettext_lazy
 from resourcepool.management import arguments
 from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import more, plain
+from resourcepool.management.layout import more_rows_note, one_line
 from resourcepool.operations import OPERATIONS, Operation
-from resourcepool.resources.registry import chosen, resource_model
+from resourcepool.resources.registry import resource_model, select_resources
 
 
 class Command(OperatorCommand):
@@ -27,40 +27,48 @@ class Command(OperatorCommand):
     def arguments(self) -> list[Argument]:
         titles = "; ".join(f"{name}: {one.title}" for name, one in OPERATIONS.items())
         which = arg("operation", titles.replace("%", "%%"), choices=OPERATIONS, metavar="operation")
-        return [which, *self.resources(), *arguments.asked(OPERATIONS.values()), *arguments.changing()]
+        return [
+            which,
+            *self.resources(),
+            *arguments.operation_arguments(OPERATIONS.values()),
+            *arguments.change_arguments(),
+        ]
 
     def resources(self) -> list[Argument]:
         """Return the arguments that select resources."""
         return [
             arg("pool", _("the pool (app.Model, or Model)")),
             arg("id", _("primary keys of resources"), nargs="*"),
-            *arguments.selection(),
+            *arguments.selection_arguments(),
             flag("--all", _("the whole pool; asks first")),
         ]
 
     def run(self, **options: Any) -> None:
         operation, dry_run = self.operation(options), options["dry_run"]
-        (model,) = arguments.pools(options["pool"])
-        wishes = arguments.wishes(model, options["tag"], options["where"])
-        if bool(options["id"] or wishes) == options["all"]:
+        (model,) = arguments.pool_models(options["pool"])
+        criteria = arguments.criteria(model, options["tag"], options["where"])
+        if bool(options["id"] or criteria) == options["all"]:
             raise CommandError(_("say which resources: ids, --tag or --where; or --all and none of these"))
-        rows, answered = chosen(model, options["id"], wishes), arguments.entered(operation, options)
-        meant = self.meant(operation, rows, by_id=bool(options["id"]))
-        total = meant.count()
-        listed = [{"id": row.pk, "name": str(row)} for row in meant.order_by("pk")[: options["limit"]]]
+        rows, answered = (
+            select_resources(model, options["id"], criteria),
+            arguments.field_values(operation, options),
+        )
+        targets = self.targets(operation, rows, by_id=bool(options["id"]))
+        total = targets.count()
+        listed = [{"id": row.pk, "name": str(row)} for row in targets.order_by("pk")[: options["limit"]]]
         if not options["json"]:
-            lines = [f"{plain(one['id'])}  {plain(one['name'])}" for one in listed]
-            self.show(listed, [*lines, *more(len(lines), total)])
+            lines = [f"{one_line(one['id'])}  {one_line(one['name'])}" for one in listed]
+            self.show(listed, [*lines, *more_rows_note(len(lines), total)])
         if total and options["all"] and not dry_run:
-            self.ask(_("Change all %s?") % f"{total:,}", yes=options["yes"])
-        held = meant.held().count() if operation.later else 0
-        changed = operation.do(meant, actor=actor(), **answered) if total and not dry_run else 0
+            self.confirm(_("Change all %s?") % f"{total:,}", yes=options["yes"])
+        held = targets.held().count() if operation.deferred_message else 0
+        changed = operation.do(targets, actor=actor(), **answered) if total and not dry_run else 0
         if total and not options["json"]:
             count = total if dry_run else changed
             if said := self.said(operation, count, held, dry_run=dry_run):
                 self.stdout.write(said)
         if 0 < changed < total:
-            self.note(operation.otherwise % {"count": total - changed})
+            self.note(operation.skipped_message % {"count": total - changed})
         found = {"dry_run": dry_run, "found": total, "changed": changed}
         found |= self.afterwards(model, rows, options)
         if options["json"]:
@@ -81,16 +89,16 @@ class Command(OperatorCommand):
                 raise CommandError(_("%(option)s does not go together with %(operation)s") % does_not_fit)
         return operation
 
-    def meant(self, operation: Operation, rows: Any, *, by_id: bool) -> Any:
+    def targets(self, operation: Operation, rows: Any, *, by_id: bool) -> Any:
         """Return those of ``rows`` to which it is done."""
-        return operation.meant(rows, by_id=by_id)
+        return operation.targets(rows, by_id=by_id)
 
     def said(self, operation: Operation, count: int, held: int, *, dry_run: bool) -> str:
         """Return what is said of the ``count`` that were changed, of which ``held`` were held."""
         if dry_run:
             return _("Would change %s.") % f"{count:,}"
         held = min(held, count)
-        parts = [(operation.done, count - held), (operation.later, held)]
+        parts = [(operation.done_message, count - held), (operation.deferred_message, held)]
         return "\n".join(str(text % {"count": number}) for text, number in parts if number)
 
     def afterwards(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
@@ -101,4 +109,4 @@ class Command(OperatorCommand):
         """Raise CommandError if nothing was changed."""
         if not found["found"] or not (found["changed"] or found["dry_run"]):
             left = found["found"] or rows.count()
-            raise CommandError(_("nothing to do: %s") % (operation.otherwise % {"count": left}))
+            raise CommandError(_("nothing to do: %s") % (operation.skipped_message % {"count": left}))

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.encryption.rotation import rotate_secrets
-from resourcepool.events import shown
+from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.base import OperatorCommand
 
@@ -26,4 +26,4 @@ class Command(OperatorCommand):
                 self.stdout.write(_("%(pool)s: %(count)s encrypted anew") % {"pool": label, "count": done})
         except ResourcePoolError as error:
             told = _("%s What was rotated before stays rotated; nothing is lost.")
-            raise CommandError(told % shown(error)) from error
+            raise CommandError(told % localized(error)) from error

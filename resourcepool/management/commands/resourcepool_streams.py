@@ -10,28 +10,28 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.database.retry import retrying
-from resourcepool.events import shown
+from resourcepool.events import localized
 from resourcepool.management.arguments import Argument, arg
-from resourcepool.management.layout import plain
-from resourcepool.management.places import TasksCommand
-from resourcepool.management.words import Options, Word, act
-from resourcepool.operations.work import DISCARD, RETRY
-from resourcepool.options import span
+from resourcepool.management.layout import one_line
+from resourcepool.management.subcommands import Options, Subcommand, action
+from resourcepool.management.work_commands import WorkCommand
+from resourcepool.operations.taskqueue import DISCARD, RETRY
+from resourcepool.options import duration_text
 from resourcepool.status.work.streams import STREAMS
 from resourcepool.taskqueue.models import Stream, Task
 
 SETTINGS: dict[str, type] = {
-    **dict.fromkeys(("retries", "most_deaths", "lanes"), int),
+    **dict.fromkeys(("retries", "max_crashes", "lanes"), int),
     **dict.fromkeys(("retry_delay", "term_ttl", "lock_delay", "done_kept"), float),
     "on_failure": str,
 }
 
 
-class Command(TasksCommand):
-    places, work = STREAMS, Task
-    on_work = (RETRY, DISCARD)
-    shows = gettext_lazy("shows all streams, or one; the default")
-    lists = ("tasks", gettext_lazy("lists the tasks of a stream, by key"))
+class Command(WorkCommand):
+    reader, work = STREAMS, Task
+    work_operations = (RETRY, DISCARD)
+    show_help = gettext_lazy("shows all streams, or one; the default")
+    list_word = ("tasks", gettext_lazy("lists the tasks of a stream, by key"))
     about = gettext_lazy(
         "Shows each stream: who leads, how many tasks are left, and why nothing runs; adds, pauses and resumes streams,"
         " retries and discards tasks."
@@ -46,10 +46,10 @@ class Command(TasksCommand):
         "manage.py resourcepool_streams discard oracle req-42 --reason 'no such disk'"
     )
 
-    def words(self) -> Iterator[Word]:
-        yield from super().words()
+    def subcommands(self) -> Iterator[Subcommand]:
+        yield from super().subcommands()
         name = arg("stream", _("the name of a stream"))
-        yield act("add", _("adds a stream"), self.add, name, *map(_setting, SETTINGS))
+        yield action("add", _("adds a stream"), self.add, name, *map(_setting, SETTINGS))
 
     def add(self, options: Options) -> None:
         given = {setting: options[setting] for setting in SETTINGS if options[setting] is not None}
@@ -60,7 +60,7 @@ class Command(TasksCommand):
             said = "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
             raise CommandError(said) from error
         if retrying(connections[rows.db], rows.filter(pk=row.pk).exists):
-            raise CommandError(_("there is a stream %s already; nothing was changed") % plain(row.pk))
+            raise CommandError(_("there is a stream %s already; nothing was changed") % one_line(row.pk))
         row.save(using=rows.db, force_insert=True)
         self.stdout.write(_("added %s") % row)
 
@@ -68,7 +68,7 @@ class Command(TasksCommand):
 def _setting(name: str) -> Argument:
     field: Any = Stream._meta.get_field(name)
     is_span, choices = SETTINGS[name] is float, field.choices or ()
-    default = _("default: %s") % (shown(span(field.default)) if is_span else field.default)
+    default = _("default: %s") % (localized(duration_text(field.default)) if is_span else field.default)
     about = "; ".join([f"{field.help_text} {default}", *(str(label) for _value, label in choices)])
     return arg(
         f"--{name.replace('_', '-')}",

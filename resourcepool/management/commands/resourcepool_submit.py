@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import BadOption
-from resourcepool.management.arguments import Argument, arg, parsed
+from resourcepool.management.arguments import Argument, arg, parse_json
 from resourcepool.management.base import OperatorCommand
 from resourcepool.taskqueue import submit
 
@@ -41,7 +41,7 @@ class Command(OperatorCommand):
         done = submit(
             options["stream"],
             options["type"],
-            parsed("params", options["params"], _("a JSON object (%s)")),
+            parse_json("params", options["params"], _("a JSON object (%s)")),
             key=options["key"],
             lane=options["lane"],
             task_time=_moment(options["task_time"]),

@@ -7,14 +7,14 @@ from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext as _
 
 from resourcepool import options as checked
-from resourcepool.events import shown
+from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs import PRUNE, STATISTICS, SWEEP
 from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import printable
 from resourcepool.sweeps import sweep as sweeps
-from resourcepool.threads.naps import pause
+from resourcepool.threads.interruptible_sleep import interruptible_sleep
 
 JOBS = ((SWEEP, sweeps.sweep), (STATISTICS, sweeps.refresh_statistics), (PRUNE, sweeps.prune))
 
@@ -43,14 +43,14 @@ class Command(OperatorCommand):
                 try:
                     self._sweep()
                 except (ResourcePoolError, DatabaseError, InterfaceError) as error:
-                    self.stderr.write(printable(shown(error)))
-                pause(seconds)
+                    self.stderr.write(printable(localized(error)))
+                interruptible_sleep(seconds)
         except KeyboardInterrupt:  # the way to end it
             self.stdout.write(_("stopped"))
 
     def _sweep(self) -> None:
         for name, job in JOBS:
             done = job()
-            result = _("being done elsewhere") if done is None else shown(done)
+            result = _("being done elsewhere") if done is None else localized(done)
             self.stdout.write(f"{gettext(name)}: {result}")
         self.stdout.flush()

@@ -7,13 +7,13 @@ from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from resourcepool.management.arguments import Argument, arg, flag, labels_given
-from resourcepool.management.serving import ServingCommand
-from resourcepool.taskqueue.timers import handling
+from resourcepool.management.arguments import Argument, arg, flag, parse_labels
+from resourcepool.management.long_running import LongRunningCommand
+from resourcepool.taskqueue.timers import handlers
 from resourcepool.taskqueue.timers.runner import LATE_RATE, THREADS, TimerRunner
 
 
-class Command(ServingCommand):
+class Command(LongRunningCommand):
     about = gettext_lazy(
         "Handles the timers that are due. Start it on several hosts: each timer is handled by one of them, and by"
         " another one if that dies. It finds handlers in the modules timer_handlers and task_handlers of each installed"
@@ -24,7 +24,7 @@ class Command(ServingCommand):
         "manage.py resourcepool_timers\n"
         "manage.py resourcepool_timers --threads 16 --label zone=eu --label canary=yes --node-version 2.10"
     )
-    codes: Any = gettext_lazy(
+    exit_codes: Any = gettext_lazy(
         "Exit codes: 0 stopped; 1 refused; 2 not understood; 75 a running handler was cut off: start it again."
     )
 
@@ -44,12 +44,12 @@ class Command(ServingCommand):
         ]
 
     def run(self, **options: Any) -> None:
-        handling.discover()
+        handlers.discover()
         runner = TimerRunner(
             threads=options["threads"],
-            labels=labels_given(options["label"]) if options["label"] else None,
+            labels=parse_labels(options["label"]) if options["label"] else None,
             version=options["node_version"],
-            drain_within=options["drain_within"],
+            grace=options["grace"],
             late_rate=options["late_rate"],
             by=_by_celery() if options["celery"] else None,
         )

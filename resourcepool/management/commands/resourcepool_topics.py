@@ -2,17 +2,17 @@
 
 from django.utils.translation import gettext_lazy
 
-from resourcepool.management.places import TasksCommand
-from resourcepool.operations.work import CANCEL, DISCARD, FIRE, RETRY
+from resourcepool.management.work_commands import WorkCommand
+from resourcepool.operations.taskqueue import CANCEL, DISCARD, FIRE, RETRY
 from resourcepool.status.work.timers import TOPICS
 from resourcepool.taskqueue.timers.models import Timer
 
 
-class Command(TasksCommand):
-    places, work = TOPICS, Timer
-    on_work = (FIRE, CANCEL, RETRY, DISCARD)
-    shows = gettext_lazy("shows all topics, or one; the default")
-    lists = ("timers", gettext_lazy("lists the timers of a topic, by name"))
+class Command(WorkCommand):
+    reader, work = TOPICS, Timer
+    work_operations = (FIRE, CANCEL, RETRY, DISCARD)
+    show_help = gettext_lazy("shows all topics, or one; the default")
+    list_word = ("timers", gettext_lazy("lists the timers of a topic, by name"))
     about = gettext_lazy(
         "Shows each topic of timers: how many are pending, due and late, which nodes are there, and why nothing fires;"
         " pauses and resumes topics; fires, cancels, retries and discards timers."

@@ -11,20 +11,20 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import BadOption
 from resourcepool.management import why_report as report
-from resourcepool.management.arguments import Argument, arg, flag, limited, pools
+from resourcepool.management.arguments import Argument, arg, flag, limit_argument, pool_models
 from resourcepool.management.base import OperatorCommand
-from resourcepool.management.layout import plain
-from resourcepool.management.locks_report import OF_HOLDER, in_full
-from resourcepool.management.queues_report import TASK_TYPES
+from resourcepool.management.layout import one_line
+from resourcepool.management.locks_report import HELD_BY_PROCESS, full_report
+from resourcepool.management.queues_report import QUEUE_GROUPS
 from resourcepool.management.tables import table
-from resourcepool.management.work_report import places_as_text
+from resourcepool.management.work_report import statuses_as_text
 from resourcepool.status import why
 from resourcepool.status.channels import CHANNELS
 from resourcepool.status.elections import ELECTIONS
+from resourcepool.status.locks.held_by_process import held_by, processes
 from resourcepool.status.locks.kinds import LockKind
-from resourcepool.status.locks.names import lock_named
-from resourcepool.status.locks.of_holder import held_by, processes
-from resourcepool.status.queues.task_types import task_types
+from resourcepool.status.locks.lock_status import lock_named
+from resourcepool.status.queues.queue_groups import queue_groups
 from resourcepool.status.search import Matches, find, without_password
 from resourcepool.status.work.dispensers import DISPENSERS
 from resourcepool.status.work.streams import STREAMS
@@ -39,7 +39,7 @@ class Command(OperatorCommand):
         " handed out; of a holder what it has, and why it waits: its place in line, what it wants, who is in front."
         " A resource is known by id, name or address, a holder by name, host or host/pid; part of it will do. Of a"
         " stream of tasks, a dispenser, a topic of timers or a channel, known by its whole name, it says why nothing"
-        " runs, is handed out or is read; of an election who leads; of a task type how many queues have no server; of a"
+        " runs, is handed out or is read; of an election who leads; of a queue group how many queues have no server; of a"
         " lock, a semaphore, a read-write lock or a condition who has it and who waits."
     )
     example = (
@@ -54,7 +54,7 @@ class Command(OperatorCommand):
     )
 
     what = gettext_lazy(
-        "a resource, a holder, a stream, a dispenser, a topic, a channel, an election, a task type or a lock"
+        "a resource, a holder, a stream, a dispenser, a topic, a channel, an election, a queue group or a lock"
     )
 
     def arguments(self) -> list[Argument]:
@@ -67,7 +67,7 @@ class Command(OperatorCommand):
             arg("what", self.what),
             arg("--pool", _("the same as the first word"), dest="in_pool", metavar="POOL"),
             flag("--json", _("print one JSON object")),
-            limited(10),
+            limit_argument(10),
         ]
 
     def run(self, **options: Any) -> None:
@@ -77,22 +77,22 @@ class Command(OperatorCommand):
         if label in [*LockKind, *PLACES]:
             if not self._is_name(name, label):
                 text = _("no %(kind)s is called %(name)s")
-                raise CommandError(text % {"kind": label, "name": plain(name)})
+                raise CommandError(text % {"kind": label, "name": one_line(name)})
             return
         models = _pools(label)
         found = _found(what, models, options["limit"], by_key=label is not None)
-        said = plain(without_password(what), 120)
+        said = one_line(without_password(what), 120)
         if not found.resources and not found.holders:
             if label is None and (self._is_name(name) or self._holds_locks(name)):
                 return
             with suppress(BadOption):
-                pools(name)
+                pool_models(name)
                 text = _(
                     "%(name)r is a pool, not one of its resources; see manage.py resourcepool_status %(name)s"
                 )
                 raise CommandError(text % {"name": said})
             text = _(
-                "no resource, running lease, place in line, stream, dispenser, topic, channel, election, task type or"
+                "no resource, running lease, place in line, stream, dispenser, topic, channel, election, queue group or"
                 " lock is called %r"
             )
             raise CommandError(text % said)
@@ -113,14 +113,14 @@ class Command(OperatorCommand):
     def _is_name(self, name: str, kind: str = "") -> bool:
         """Show all that has this name, or the one of this kind; tell whether there is any."""
         asked = [PLACES[kind]] if kind in PLACES else [] if kind else PLACES.values()
-        data: dict[str, Any] = {places.word: one for places in asked if (one := places.called(name))}
-        parts = [part for word in data for part in ("", *places_as_text(PLACES[word].model, [data[word]]))]
-        if not kind and name.isprintable() and (found := task_types([name])):
-            data["task_type"] = found[0]
-            text = _("All of it: manage.py resourcepool_queues show %s") % shlex.quote(plain(name))
-            parts += ["", table(found, TASK_TYPES), text]
+        data: dict[str, Any] = {places.word: one for places in asked if (one := places.get(name))}
+        parts = [part for word in data for part in ("", *statuses_as_text(PLACES[word].model, [data[word]]))]
+        if not kind and name.isprintable() and (found := queue_groups([name])):
+            data["queue_group"] = found[0]
+            text = _("All of it: manage.py resourcepool_queues show %s") % shlex.quote(one_line(name))
+            parts += ["", table(found, QUEUE_GROUPS), text]
         if kind not in PLACES and (locks := lock_named(name, kind)):
-            in_data, lines = in_full(locks)
+            in_data, lines = full_report(locks)
             data |= in_data
             parts += ["", *lines]
         if data:
@@ -130,14 +130,14 @@ class Command(OperatorCommand):
     def _holds_locks(self, holder: str) -> bool:
         """Show what the processes hold that may be meant by this; tell whether they hold anything."""
         if found := held_by(processes(holder)):
-            self.show({"holds": found}, [table(found, OF_HOLDER)])
+            self.show({"holds": found}, [table(found, HELD_BY_PROCESS)])
         return bool(found)
 
 
 def _pools(label: str | None) -> list[Any]:
     """Return the models to search; raises BadOption, which names the kinds of what is no pool, too."""
     try:
-        return pools(label)
+        return pool_models(label)
     except BadOption as error:
         raise BadOption(error.name, label, ", ".join([error.allowed, *LockKind, *PLACES])) from None
 

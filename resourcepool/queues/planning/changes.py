@@ -8,25 +8,25 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from resourcepool.events import Sentence, say
+from resourcepool.events import Sentence, sentence_for
 from resourcepool.queues.models import Move
 from resourcepool.queues.planning.assignment import Member, QueueInput, Strategy
 from resourcepool.queues.planning.strategies import with_room
 
-What = Move.What
+Action = Move.Action
 
 # The longest time, in seconds, from a request's UPDATE to its COMMIT: the database server ends a session that is idle
 # for longer (``dialect/transactions.py``).
-COMMITS_WITHIN = 10.0
+MAX_COMMIT_DELAY = 10.0
 
 
-def takeover_after(drain_within: float, ttl: float) -> float:
+def takeover_after(handover_timeout: float, ttl: float) -> float:
     """Return for how many seconds after a request a living owner keeps its queue.
 
     It is long enough that an owner which has not seen the request has stopped by itself: it trusts a look for ``ttl``
     seconds, and the look may have been just before the request became visible.
     """
-    return max(drain_within, ttl + COMMITS_WITHIN)
+    return max(handover_timeout, ttl + MAX_COMMIT_DELAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,33 +76,33 @@ class Change:
     """One step of one queue; ``to`` is None when nobody gets it."""
 
     queue: QueueSnapshot
-    what: Move.What
+    what: Move.Action
     to: int | None
     reason: Sentence
 
     @property
     def changes_owner(self) -> bool:
         """Whether it changes the owner, and so the fence."""
-        return self.what in (What.ASSIGNED, What.HANDED_OVER, What.TAKEN_OVER, What.FREED)
+        return self.what in (Action.ASSIGNED, Action.HANDED_OVER, Action.TAKEN_OVER, Action.UNASSIGNED)
 
     @property
     def leaves_owner(self) -> bool:
         """Whether it takes the queue from its owner."""
-        return self.changes_owner or self.what is What.REMOVED
+        return self.changes_owner or self.what is Action.REMOVED
 
 
 def plan(
     queues: Sequence[QueueSnapshot],
     servers: Sequence[ServerSnapshot],
     strategy: Strategy,
-    drain_within: float,
+    handover_timeout: float,
     *,
     leaving: Collection[int] = (),
 ) -> list[Change]:
     """Return the changes that bring the queues where ``strategy`` wants them; [] when there is nothing to do.
 
     Args:
-        queues: all of the task type, in order; ``servers``: all its servers, in the order of their registration.
+        queues: all of the queue group, in order; ``servers``: all its servers, in the order of their registration.
         drain_within: seconds for which a living owner may keep a queue that was asked for.
         leaving: keys of servers without any work left, which leave.
     """
@@ -114,7 +114,7 @@ def plan(
     inputs = [_input(queue, staying, able) for queue in wanted]
     counts = Counter(one.server for one in inputs)
     targets, overflow = with_room(strategy, inputs, [_member(server, counts) for server in sharing])
-    steps = _Steps(by_pk, staying, leaving, counts, overflow, drain_within)
+    steps = _Steps(by_pk, staying, leaving, counts, overflow, handover_timeout)
     found = []
     for queue in queues:
         target = None if queue.is_retiring else targets[queue.pk]
@@ -124,26 +124,26 @@ def plan(
 
 
 def hand_over(
-    queues: Sequence[QueueSnapshot], servers: Sequence[ServerSnapshot], doubtful: Collection[int]
+    queues: Sequence[QueueSnapshot], servers: Sequence[ServerSnapshot], in_doubt: Collection[int]
 ) -> list[Change]:
     """Return the changes for queues on which their owner has no work in hand (R1.5).
 
     The server that asked gets the queue, if it lives. Otherwise the owner keeps it, unless nobody was to get it (the
-    owner lacks its labels), or it is ``doubtful``: an earlier release got no reply, so its fence is uncertain.
+    owner lacks its labels), or it is ``in_doubt``: an earlier release got no reply, so its fence is uncertain.
     """
     takers = {server.member.pk: server.member for server in servers if server.gets_queues}
-    found, is_finished = [], say("work_finished")
+    found, is_finished = [], sentence_for("work_finished")
     for queue in queues:
         if queue.is_retiring:
-            found.append(Change(queue, What.REMOVED, None, is_finished))
+            found.append(Change(queue, Action.REMOVED, None, is_finished))
         elif queue.req in takers:
-            found.append(Change(queue, What.HANDED_OVER, queue.req, is_finished))
-        elif queue.pk in doubtful:
-            found.append(Change(queue, What.FREED, None, say("given_up")))
+            found.append(Change(queue, Action.HANDED_OVER, queue.req, is_finished))
+        elif queue.pk in in_doubt:
+            found.append(Change(queue, Action.UNASSIGNED, None, sentence_for("given_up")))
         elif queue.req is None and queue.asked_ago is not None:
-            found.append(Change(queue, What.FREED, None, is_finished))
+            found.append(Change(queue, Action.UNASSIGNED, None, is_finished))
         elif queue.req is not None:
-            found.append(Change(queue, What.CANCELLED, None, say("asker_gone")))
+            found.append(Change(queue, Action.CANCELLED, None, sentence_for("requester_gone")))
     return found
 
 
@@ -174,58 +174,60 @@ class _Steps:
     leaving: Collection[int]
     counts: Counter[int | None]
     overflow: Collection[int]
-    drain_within: float
+    handover_timeout: float
 
-    def next(self, queue: QueueSnapshot, target: int | None) -> tuple[Move.What, Sentence] | None:
+    def next(self, queue: QueueSnapshot, target: int | None) -> tuple[Move.Action, Sentence] | None:
         """Return what to do with ``queue``, and why; None: nothing."""
         owner = self.servers[queue.cur or 0] if queue.cur in self.staying else None
         if owner is None:
             if queue.is_retiring:
-                return What.REMOVED, say("being_removed")
+                return Action.REMOVED, sentence_for("being_removed")
             if target is None and queue.cur is None:
                 return None
-            return What.FREED if target is None else What.ASSIGNED, self._why_free(queue)
+            return Action.UNASSIGNED if target is None else Action.ASSIGNED, self._why_free(queue)
         is_asked = queue.req is not None or queue.asked_ago is not None
         # It stays where it is, also if no other server may have it.
         if target == queue.cur or not (target is not None or queue.is_retiring or _lacking(queue, owner)):
-            return (What.CANCELLED, say("keeps", server=str(owner.member))) if is_asked else None
+            return (Action.CANCELLED, sentence_for("keeps", server=str(owner.member))) if is_asked else None
         if self._is_overdue(queue, owner):
             if queue.is_retiring:
-                return What.REMOVED, say("being_removed")
-            taken = What.FREED if target is None else What.TAKEN_OVER
-            return taken, say("work_not_finished", server=str(owner.member))
+                return Action.REMOVED, sentence_for("being_removed")
+            taken = Action.UNASSIGNED if target is None else Action.TAKEN_OVER
+            return taken, sentence_for("work_not_finished", server=str(owner.member))
         if queue.is_retiring or (is_asked and queue.req == target):
             return None
-        return What.REQUESTED, self._why_asked(queue, owner, target)
+        return Action.REQUESTED, self._why_asked(queue, owner, target)
 
     def _is_overdue(self, queue: QueueSnapshot, owner: ServerSnapshot) -> bool:
-        return queue.asked_ago is not None and queue.asked_ago >= takeover_after(self.drain_within, owner.ttl)
+        return queue.asked_ago is not None and queue.asked_ago >= takeover_after(
+            self.handover_timeout, owner.ttl
+        )
 
     def _why_free(self, queue: QueueSnapshot) -> Sentence:
         if queue.cur is None:
-            return self._why_not_pinned(queue) or say("had_nobody")
+            return self._why_not_pinned(queue) or sentence_for("had_no_owner")
         server = self.servers.get(queue.cur)
         if queue.cur in self.leaving:
-            return say("left", server=str(server.member) if server else "a server that is gone")
+            return sentence_for("left", server=str(server.member) if server else "a server that is gone")
         if server is None:
-            return say("server_gone")
-        return say("judged_dead", server=str(server.member), seconds=server.ttl)
+            return sentence_for("server_gone")
+        return sentence_for("presumed_dead", server=str(server.member), seconds=server.ttl)
 
     def _why_asked(self, queue: QueueSnapshot, owner: ServerSnapshot, target: int | None) -> Sentence:
         if owner.is_draining and target is not None:
-            return say("draining", server=str(owner.member))
+            return sentence_for("draining", server=str(owner.member))
         if missing := _lacking(queue, owner):
             labels = ", ".join(f"{key}={value}" for key, value in sorted(missing))
-            return say("lacks", server=str(owner.member), labels=labels)
+            return sentence_for("lacks", server=str(owner.member), labels=labels)
         taker = self.servers[target or 0].member
         if queue.pin and queue.pin == taker.name:
-            return say("pinned", server=queue.pin)
+            return sentence_for("pinned", server=queue.pin)
         if no_room := self._why_not_pinned(queue):
             return no_room
         counts = {"count": self.counts[queue.cur], "count_taker": self.counts[target]}
-        return say("evens_out", giver=str(owner.member), taker=str(taker), **counts)
+        return sentence_for("evens_out", giver=str(owner.member), taker=str(taker), **counts)
 
     def _why_not_pinned(self, queue: QueueSnapshot) -> Sentence | None:
         gets_queues = (server.member.name for server in self.servers.values() if server.gets_queues)
         is_full = queue.pk in self.overflow and queue.pin in gets_queues
-        return say("no_room", server=queue.pin) if is_full else None
+        return sentence_for("no_room", server=queue.pin) if is_full else None

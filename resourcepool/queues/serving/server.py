@@ -11,10 +11,10 @@ from typing import Self
 from django.db import connections, router
 
 from resourcepool import options
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.background import own_connections
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import statement_timeout
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.exceptions import (
     BadOption,
@@ -23,25 +23,25 @@ from resourcepool.exceptions import (
     LeaseLost,
     LeaseReleased,
 )
-from resourcepool.labels import host_name, labels_of, listed
-from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT, TaskType
-from resourcepool.queues.queries import find_task_type
-from resourcepool.queues.serving.held import Hand, HeldQueue, refuse_event_loop
+from resourcepool.labels import host_name, join_names, labels_of
+from resourcepool.queues.models import MAX_NAME, MAX_WEIGHT, QueueGroup
+from resourcepool.queues.queries import find_queue_group
+from resourcepool.queues.serving.held_queue import HeldQueue, WorkSlot, refuse_event_loop
 from resourcepool.queues.serving.membership import Membership
-from resourcepool.queues.serving.registration import Application
-from resourcepool.queues.serving.snapshot import counts_for
+from resourcepool.queues.serving.registration import ServerConfig
+from resourcepool.queues.serving.snapshot import seconds_until_dead
 from resourcepool.threads.daemon import Daemon
 
 logger = logging.getLogger(__name__)
 
 PAUSE_AFTER_FAILURE = 0.5  # seconds
-LEAVES_WITHIN = 10.0  # seconds for which `close` waits for the server to sign off
-STOPS_WITHIN = 0.2  # seconds within which a waiting loop notices ``stop``
-MOST_LIMIT = 1_000_000
+LEAVE_TIMEOUT = 10.0  # seconds for which `close` waits for the server to sign off
+STOP_POLL = 0.2  # seconds within which a waiting loop notices ``stop``
+MAX_LIMIT = 1_000_000
 
 
 class QueueServer:
-    """This process as a server of a task type, which gets its share of the queues.
+    """This process as a server of a queue group, which gets its share of the queues.
 
     Example::
 
@@ -61,7 +61,7 @@ class QueueServer:
 
     def __init__(
         self,
-        task_type: str,
+        queue_group: str,
         *,
         name: str | None = None,
         weight: int = 1,
@@ -79,14 +79,14 @@ class QueueServer:
         Raises:
             BadOption: one of them is not allowed.
         """
-        self.task_type = options.text("task_type", task_type, most=MAX_NAME)
-        self._application = Application(
+        self.queue_group = options.text("queue_group", queue_group, most=MAX_NAME)
+        self._config = ServerConfig(
             options.text("name", host_name() if name is None else name, most=MAX_NAME),
-            options.whole("weight", weight, least=1, most=MOST_WEIGHT),
+            options.whole("weight", weight, least=1, most=MAX_WEIGHT),
             labels_of(labels),
-            None if limit is None else options.whole("limit", limit, least=1, most=MOST_LIMIT),
+            None if limit is None else options.whole("limit", limit, least=1, most=MAX_LIMIT),
         )
-        self._using, self._pid = router.db_for_write(TaskType), os.getpid()
+        self._using, self._pid = router.db_for_write(QueueGroup), os.getpid()
         self._membership: Membership | None = None
         self._wakeup = Wakeup()
         self._is_stopping = self._is_over = False
@@ -96,7 +96,7 @@ class QueueServer:
     @property
     def name(self) -> str:
         """Its name for people; the number tells servers of one name apart, and changes when it registers again."""
-        return self._application.name if self._membership is None else str(self._membership)
+        return self._config.name if self._membership is None else str(self._membership)
 
     @property
     def stopping(self) -> bool:
@@ -117,7 +117,7 @@ class QueueServer:
         """Register, and keep it alive in the background from now on.
 
         Raises:
-            BadOption: there is no such task type (names the existing ones), or it has no queues, or this server has
+            BadOption: there is no such queue group (names the existing ones), or it has no queues, or this server has
                 been closed, or this thread runs an event loop (asyncio).
             ClaimInTransaction, DatabaseUnavailable, NotMigrated: it is not registered.
         """
@@ -125,9 +125,9 @@ class QueueServer:
         if self._is_over:
             raise BadOption("server", self.name, "a new QueueServer: this one has been closed")
         if self._membership is None:
-            self._register(self._application)
+            self._register(self._config)
             try:
-                self._thread.see_to()
+                self._thread.ensure_started()
             except BaseException as error:
                 # After an interruption there may be a thread, which then ends.
                 self._is_over = not isinstance(error, RuntimeError)
@@ -150,15 +150,15 @@ class QueueServer:
         if self._is_over:  # closed by another thread
             return
         membership = self._known
-        membership.consumer.stirs(monotonic(), is_loop=True)
+        membership.activity.touch(monotonic(), is_loop=True)
         has_begun, waits = False, membership.heartbeat
         for queue in sorted(membership.held, key=lambda queue: (queue.pk <= self._latest, queue.pk)):
-            if membership.is_resting:
+            if membership.is_suspended:
                 break
             if (skipped_for := queue.skipped_until - monotonic()) > 0:
                 waits = min(waits, skipped_for)
                 continue
-            hand = Hand(is_loop=True)
+            hand = WorkSlot(is_loop=True)
             try:
                 if membership.begin(queue, hand):
                     self._latest, has_begun = queue.pk, True
@@ -173,10 +173,10 @@ class QueueServer:
         refuse_event_loop()
         if self._is_over:  # closed by another thread
             return
-        news, until = self._known.news, monotonic() + timeout
-        with news:
+        changed, until = self._known.changed, monotonic() + timeout
+        with changed:
             while not self.stopping and (left := until - monotonic()) > 0:
-                if news.wait(min(left, STOPS_WITHIN)):
+                if changed.wait(min(left, STOP_POLL)):
                     return
 
     def stop(self) -> None:
@@ -197,7 +197,7 @@ class QueueServer:
         """Wait for the work in hand, hand all queues over, and leave.
 
         Args:
-            timeout: seconds to wait for work in hand; None: ``drain_within`` of the task type. Work that goes on after
+            timeout: seconds to wait for work in hand; None: ``handover_timeout`` of the queue group. Work that goes on after
                 that loses its queue.
         """
         membership = self._membership
@@ -210,10 +210,10 @@ class QueueServer:
                 self._await_work(membership, timeout)
         finally:
             self._is_over = True
-            self._wakeup.ring()
-            self._thread.join(LEAVES_WITHIN)
+            self._wakeup.wake()
+            self._thread.join(LEAVE_TIMEOUT)
             if (left := self._membership) is not None:
-                left.lease.let_go()
+                left.lease.stop_renewing()
                 logger.warning("server %s has not signed off; the others will judge it dead", left)
 
     def __enter__(self) -> Self:
@@ -223,7 +223,7 @@ class QueueServer:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.task_type} {self.name}>"
+        return f"<{type(self).__name__} {self.queue_group} {self.name}>"
 
     @property
     def _known(self) -> Membership:
@@ -236,15 +236,15 @@ class QueueServer:
             raise BadOption("server", self.name, because=allowed)
         return self._membership
 
-    def _register(self, application: Application, after: Membership | None = None) -> Membership:
+    def _register(self, config: ServerConfig, after: Membership | None = None) -> Membership:
         # The session may have been lost since it was last used, and a plain read would leave it so for ever.
-        read = partial(find_task_type, self.task_type, self._using)
-        with answer_timeout():
-            task_type = retrying(connections[self._using], read)
-        found = Membership(self._using, task_type, application, self._wakeup.bring_forward, after)
+        read = partial(find_queue_group, self.queue_group, self._using)
+        with statement_timeout():
+            queue_group = retrying(connections[self._using], read)
+        found = Membership(self._using, queue_group, config, self._wakeup.bring_forward, after)
         self._membership = found
         found.is_stopping = self.stopping  # read last: ``stop`` may have been called meanwhile
-        logger.info("server %s is registered for %s", found, self.task_type)
+        logger.info("server %s is registered for %s", found, self.queue_group)
         return found
 
     def _watch(self) -> None:
@@ -278,26 +278,26 @@ class QueueServer:
             if self.stopping:  # nothing is left to hand over
                 return monotonic() + membership.heartbeat
             # Not while its old row counts as alive: the others would share with one server too many.
-            if seconds := counts_for(self._using, membership.lease.pk):
+            if seconds := seconds_until_dead(self._using, membership.lease.pk):
                 return monotonic() + seconds
-            lost, membership = membership, self._register(membership.next_application(), membership)
+            lost, membership = membership, self._register(membership.next_config(), membership)
             logger.warning("server %s was judged dead, or may have been; it goes on as %s", lost, membership)
         return membership.turn()
 
     def _await_work(self, membership: Membership, timeout: float | None) -> None:
-        within = membership.task_type.drain_within if timeout is None else timeout
-        in_hand = listed([queue.queue_id for queue in membership.in_hand])
+        within = membership.queue_group.handover_timeout if timeout is None else timeout
+        in_hand = join_names([queue.queue_id for queue in membership.in_hand])
         logger.info("server %s waits %g s at most for the work in hand: %s", membership, within, in_hand)
-        self._wakeup.ring()  # queues that are not in hand are handed over at once
-        with membership.news:
-            if not membership.news.wait_for(lambda: not membership.in_hand, within):
+        self._wakeup.wake()  # queues that are not in hand are handed over at once
+        with membership.changed:
+            if not membership.changed.wait_for(lambda: not membership.in_hand, within):
                 logger.warning("server %s leaves with work in hand, after %g s", membership, within)
 
     def _leave(self) -> None:
         membership, self._membership = self._membership, None
-        if membership is None or membership.lease.was_given_back:
+        if membership is None or membership.lease.is_released:
             return
         try:
             membership.leave()  # also when it counts as lost here: if its row is there, nobody may be left to judge it
-        except (DatabaseUnavailable, TaskType.DoesNotExist) as error:
+        except (DatabaseUnavailable, QueueGroup.DoesNotExist) as error:
             logger.warning("server %s could not sign off; the others will judge it dead: %s", membership, error)

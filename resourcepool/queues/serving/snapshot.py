@@ -11,7 +11,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
 from resourcepool.leases.terms import margin
-from resourcepool.queues.models import Queue, Server, TaskType
+from resourcepool.queues.models import Queue, QueueGroup, Server
 from resourcepool.queues.planning.changes import QueueSnapshot, takeover_after
 from resourcepool.queues.queries import COLUMNS, of_server, snapshot_of
 
@@ -19,8 +19,8 @@ LONG = 2 / 3  # of a server's ttl, in which it renews itself at least three time
 
 
 @dataclass(frozen=True, slots=True)
-class TaskTypeSnapshot:
-    """The state of a task type; durations in seconds. ``sent_at``: this process's clock before the query was sent.
+class QueueGroupSnapshot:
+    """The state of a queue group; durations in seconds. ``sent_at``: this process's clock before the query was sent.
 
     ``plan_in``: time until a plan is due; infinity: only after another change. ``due_in``: the same for a server that
     judges none dead.
@@ -31,31 +31,31 @@ class TaskTypeSnapshot:
     is_paused: bool
     heartbeat_every: float
     reload_every: float
-    drain_within: float
+    handover_timeout: float
     plan_in: float
     due_in: float
 
-    def soonest_look(self, ttl: float) -> float:
+    def earliest_check(self, ttl: float) -> float:
         """Return the earliest next look of a server of this ``ttl``, by this process's clock."""
         return self.sent_at + min(self.reload_every, ttl / 3)
 
-    def kept_until(self, queue: QueueSnapshot, ttl: float) -> float:
+    def reliable_until(self, queue: QueueSnapshot, ttl: float) -> float:
         """Return until when the owner, of this ``ttl``, may rely on ``queue``; infinity: it is not asked for."""
         if queue.asked_ago is None:
             return math.inf
-        return self.sent_at + takeover_after(self.drain_within, ttl) - queue.asked_ago - margin(ttl)
+        return self.sent_at + takeover_after(self.handover_timeout, ttl) - queue.asked_ago - margin(ttl)
 
 
-def look(using: str, task_type: int) -> TaskTypeSnapshot:
+def read_snapshot(using: str, queue_group: int) -> QueueGroupSnapshot:
     """Look once.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
-        TaskType.DoesNotExist: it was deleted.
+        QueueGroup.DoesNotExist: it was deleted.
     """
     rows = (
-        TaskType.objects.using(using)
-        .filter(pk=task_type)
+        QueueGroup.objects.using(using)
+        .filter(pk=queue_group)
         .annotate(
             micros_of_rest=MicrosUntil("rests_until"),
             next_dead=MicrosUntil(Subquery(_least(Server, "busy_before"))),
@@ -68,17 +68,17 @@ def look(using: str, task_type: int) -> TaskTypeSnapshot:
     dead = math.inf if found.next_dead is None else found.next_dead / 1_000_000
     late = math.inf
     if found.first_asked is not None:
-        late = found.first_asked / 1_000_000 + takeover_after(found.drain_within, found.judge_dead_after)
+        late = found.first_asked / 1_000_000 + takeover_after(found.handover_timeout, found.judge_dead_after)
     due_in = max(rest, 0.0 if found.is_assignment_due else late)
-    return TaskTypeSnapshot(
+    return QueueGroupSnapshot(
         *(sent_at, found.generation, found.is_paused),
-        *(found.heartbeat_every, found.reload_every, found.drain_within),
+        *(found.heartbeat_every, found.reload_every, found.handover_timeout),
         plan_in=min(due_in, max(rest, dead)),
         due_in=due_in,
     )
 
 
-def counts_for(using: str, server: int) -> float:
+def seconds_until_dead(using: str, server: int) -> float:
     """Return in how many seconds a server is judged dead, unless it renews; 0: it already is."""
     rows = Server.objects.using(using).alive().filter(pk=server).with_ages()
     left: int | None = retrying(connections[using], rows.values_list("micros_left", flat=True).first)
@@ -86,18 +86,18 @@ def counts_for(using: str, server: int) -> float:
 
 
 def _least(rows: Any, moment: str) -> Any:
-    rows = getattr(rows, "objects", rows).filter(task_type=OuterRef("pk")).order_by()
-    return rows.values("task_type").annotate(least=Min(moment)).values("least")
+    rows = getattr(rows, "objects", rows).filter(queue_group=OuterRef("pk")).order_by()
+    return rows.values("queue_group").annotate(least=Min(moment)).values("least")
 
 
-def load(using: str, task_type: int, server: int) -> list[tuple[QueueSnapshot, str]]:
+def read_own_queues(using: str, queue_group: int, server: int) -> list[tuple[QueueSnapshot, str]]:
     """Return the queues that ``server`` has or has asked for, each with its parameter; one statement."""
-    rows = Queue.objects.using(using).filter(of_server(server), task_type=task_type).order_by("pk")
+    rows = Queue.objects.using(using).filter(of_server(server), queue_group=queue_group).order_by("pk")
     found = rows.annotate(asked=MicrosUntil("requested_at")).values_list("parameter", *COLUMNS, "asked")
     return retrying(connections[using], lambda: [(snapshot_of(*row), parameter) for parameter, *row in found])
 
 
-class Absence:
+class OutageTracker:
     """Whether an outage was so long that this server should judge none dead: others may have been away, too.
 
     It spares them for one ``ttl`` after an outage that it has noticed, and not again before it could judge once: after
@@ -105,37 +105,37 @@ class Absence:
     network of one server keeps no queue from the others. Times: see ``database.clock``.
     """
 
-    def __init__(self, now: float, ttl: float, after: "Absence | None" = None) -> None:
+    def __init__(self, now: float, ttl: float, after: "OutageTracker | None" = None) -> None:
         """Begin at ``now``; ``after``: of this server's last run, which was away until now."""
         self._ttl, self._heard_at = ttl, now
-        self._may_spare, self.spares_until = True, -math.inf
+        self._may_spare, self.sparing_until = True, -math.inf
         if after is not None:
-            self._may_spare, self.spares_until = after._may_spare, after.spares_until
+            self._may_spare, self.sparing_until = after._may_spare, after.sparing_until
             if self._may_spare:
                 self._spare(now)
 
-    def goes_on(self, now: float) -> None:
+    def note_contact(self, now: float) -> None:
         """Note an answer of the database, or that this server was busy until now."""
         self._heard_at = now
 
-    def has_answered(self, now: float) -> None:
+    def note_answer(self, now: float) -> None:
         """Note an answer of the database after this server was idle."""
         if self._may_spare and self._is_long(now):
             self._spare(now)
-        elif now >= self.spares_until:
+        elif now >= self.sparing_until:
             self._may_spare = True  # dead servers are judged now
-        self.goes_on(now)
+        self.note_contact(now)
 
-    def spares(self, now: float) -> bool:
+    def is_sparing(self, now: float) -> bool:
         """Whether no server is to be judged dead now."""
-        return now < self.spares_until or (self._may_spare and self._is_long(now))
+        return now < self.sparing_until or (self._may_spare and self._is_long(now))
 
-    def plan_in(self, seen: TaskTypeSnapshot) -> float:
+    def plan_in(self, seen: QueueGroupSnapshot) -> float:
         """Return in how many seconds from this look a plan by this server is due."""
-        return min(seen.due_in, max(seen.plan_in, self.spares_until - seen.sent_at))
+        return min(seen.due_in, max(seen.plan_in, self.sparing_until - seen.sent_at))
 
     def _spare(self, now: float) -> None:
-        self._may_spare, self.spares_until = False, now + self._ttl
+        self._may_spare, self.sparing_until = False, now + self._ttl
 
     def _is_long(self, now: float) -> bool:
         return now - self._heard_at > self._ttl * LONG

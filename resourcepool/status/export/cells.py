@@ -9,7 +9,7 @@ _NUMBER = re.compile(r"[+-][0-9]+(\.[0-9]+)?")  # such as a phone number, which 
 _SPLITS = re.compile(r"([;\t\r\n])")  # inside quotes, too, if they are not where the spreadsheet expects them
 
 
-def harmless(value: Any) -> Any:
+def escape_formulas(value: Any) -> Any:
     """Return text that a spreadsheet would take for a formula with a ' before it, and other values unchanged.
 
     Spreadsheets may also split at semicolons and tabs: a formula after one gets a ', too.

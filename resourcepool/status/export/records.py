@@ -9,12 +9,12 @@ from django.db.models import Max, Min
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.encryption.field import EncryptedTextField
-from resourcepool.encryption.rotation import naming
+from resourcepool.encryption.rotation import with_row
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.history.models import Event
 from resourcepool.proxies.formats import COLUMNS
 from resourcepool.resources.models import AbstractResource
-from resourcepool.resources.state import standing_of
+from resourcepool.resources.state import state_details
 
 CHUNK = 1_000
 STATE = "state"
@@ -23,22 +23,22 @@ SHARED = {field.name for field in AbstractResource._meta.fields}
 Record = dict[str, Any]
 
 
-def of_resources(rows: Any) -> Iterator[Record]:
+def resource_records(rows: Any) -> Iterator[Record]:
     """Yield the ``columns`` of each resource, without secrets, ordered by primary key.
 
     Ended states are left out: a quarantine that has ended gives no reason.
 
     Not promised: a consistent snapshot. Each thousand is read separately.
     """
-    stored = [name for name in columns(rows.model, to_import=False) if name != STATE]
+    stored = [name for name in resource_columns(rows.model, to_import=False) if name != STATE]
     for row in _in_chunks(rows.annotate(db_now=DbNow())):
         record = {name: getattr(row, name) for name in stored}
-        now = standing_of(row, row.db_now)
+        now = state_details(row, row.db_now)
         current = {"status": now.status, "reason": now.reason, "until": now.until}
         yield {**record, **current, STATE: now.state.value}
 
 
-def for_import(rows: Any) -> Iterator[Record]:
+def import_records(rows: Any) -> Iterator[Record]:
     """Yield each proxy in the form that ``resourcepool_import`` reads, including the password.
 
     Raises:
@@ -48,12 +48,12 @@ def for_import(rows: Any) -> Iterator[Record]:
         try:
             record = {name: getattr(row, name) for name in COLUMNS}
         except SecretUnreadable as error:
-            raise naming(row, error) from None
+            raise with_row(row, error) from None
         # A browser sends CRLF; the import expects LF.
         yield {**record, "notes": row.notes.replace("\r\n", "\n").replace("\r", "\n")}
 
 
-def of_events(model: Any, seconds: float) -> Iterator[Record]:
+def event_records(model: Any, seconds: float) -> Iterator[Record]:
     """Yield the events of this pool in the last so many seconds, in the order in which they were written."""
     connection = connections[router.db_for_read(Event)]
     events = Event.objects.using(connection.alias).filter(pool=model._meta.label_lower).since(seconds)
@@ -80,8 +80,8 @@ def _read(connection: Any, rows: Any) -> list[Any]:
     return retrying(connection, lambda: list(rows.all()[:CHUNK]))
 
 
-def columns(model: Any, *, to_import: bool) -> list[str]:
-    """Return the names of the columns that ``of_resources``, or ``for_import``, yields."""
+def resource_columns(model: Any, *, to_import: bool) -> list[str]:
+    """Return the names of the columns that ``resource_records``, or ``import_records``, yields."""
     if to_import:
         return list(COLUMNS)
     fields = [field for field in model._meta.concrete_fields if not isinstance(field, EncryptedTextField)]
@@ -91,5 +91,5 @@ def columns(model: Any, *, to_import: bool) -> list[str]:
 
 
 def event_columns() -> list[str]:
-    """Return the names of the columns that ``of_events`` yields."""
+    """Return the names of the columns that ``event_records`` yields."""
     return [field.attname for field in Event._meta.concrete_fields]

@@ -7,15 +7,15 @@ from typing import ClassVar, NamedTuple
 from django.db.models import Case, CharField, Count, F, Value, When
 from django.utils.translation import gettext as _
 
-from resourcepool.locks.registry import owner_in
+from resourcepool.locks.registry import parse_holder
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, waiting
-from resourcepool.status.locks.knots import Claim, Knot, Name, Owner, knots
-from resourcepool.status.locks.names import HELD
-from resourcepool.status.reading import Since, fetched
+from resourcepool.status.locks.lock_status import HELD
+from resourcepool.status.locks.wait_graph import Claim, Name, Owner, WaitCycle, wait_cycles
+from resourcepool.status.snapshots import Since, fetch_all
 
-MOST_WAITERS = 10_000  # that are looked at
-MOST_HOLDERS = 10_000  # of the names of one kind
-MOST_CYCLES = 20
+MAX_WAITERS_READ = 10_000  # that are looked at
+MAX_HOLDERS_READ = 10_000  # of the names of one kind
+MAX_CYCLES = 20
 KINDS = (LockKind.LOCK, LockKind.SEMAPHORE, LockKind.RWLOCK)  # a condition is not held: anybody may notify
 
 
@@ -85,7 +85,7 @@ class Cycle:
 
 
 def cycles() -> list[Cycle]:
-    """Return the circles at this moment, the certain ones first, up to ``MOST_CYCLES``: four statements at most.
+    """Return the circles at this moment, the certain ones first, up to ``MAX_CYCLES``: four statements at most.
 
     An owner is a thread, or a task of asyncio; it is named in one circle at most. A circle that ends while it is read
     may be told of nevertheless; it has not lasted long.
@@ -105,10 +105,13 @@ def cycles() -> list[Cycle]:
             else:
                 held.append(Claim(_owner(holder), name, count))
     places = {(wait.claim.owner, wait.claim.name): wait for wait in waits}
-    return [_cycle(knot, places) for knot in knots([wait.claim for wait in waits], held, free)[:MOST_CYCLES]]
+    return [
+        _cycle(wait_cycle, places)
+        for wait_cycle in wait_cycles([wait.claim for wait in waits], held, free)[:MAX_CYCLES]
+    ]
 
 
-def who(holder: str) -> str:
+def short_holder(holder: str) -> str:
     """Return a holder for people: host, process and thread, without the numbers that make it unique."""
     return holder.rpartition("/")[0] or holder
 
@@ -116,7 +119,7 @@ def who(holder: str) -> str:
 def _waits() -> Iterator[Wait]:
     rows = waiting(KINDS).order_by("pool", "priority", "pk")
     columns = rows.values_list("pool", "holder", "count", Since("asked_at"))
-    for line, holder, count, waited in fetched(columns[:MOST_WAITERS]):
+    for line, holder, count, waited in fetch_all(columns[:MAX_WAITERS_READ]):
         yield Wait(holder, Claim(_owner(holder), kind_and_name(line), count), waited)
 
 
@@ -127,24 +130,24 @@ def _held(kind: LockKind, names: Collection[str]) -> Iterator[tuple[Name, int, s
         rows = rows.filter(in_service=True)
     by = Case(When(HELD, then=F("holder")), default=Value(""), output_field=CharField())
     counted = rows.annotate(by=by).values_list("name", "by").order_by("name", "by").annotate(count=Count("pk"))
-    found = fetched(counted[: MOST_HOLDERS + 1]) if names else []
-    cut = found[-1][0] if len(found) > MOST_HOLDERS else None
+    found = fetch_all(counted[: MAX_HOLDERS_READ + 1]) if names else []
+    cut = found[-1][0] if len(found) > MAX_HOLDERS_READ else None
     for name, holder, count in found:
         if name != cut:
             yield (kind, name), count, holder
 
 
 def _owner(holder: str) -> Owner:
-    incarnation, number = owner_in(holder)
+    incarnation, number = parse_holder(holder)
     return (incarnation, number) if number else ("", holder)
 
 
-def _cycle(knot: Knot, places: Mapping[tuple[Owner, Name], Wait]) -> Cycle:
+def _cycle(wait_cycle: WaitCycle, places: Mapping[tuple[Owner, Name], Wait]) -> Cycle:
     links = []
-    for number, (owner, (kind, waits_for)) in enumerate(zip(knot.owners, knot.names, strict=True)):
-        wait, (held_kind, holds) = places[owner, (kind, waits_for)], knot.names[number - 1]
+    for number, (owner, (kind, waits_for)) in enumerate(zip(wait_cycle.owners, wait_cycle.names, strict=True)):
+        wait, (held_kind, holds) = places[owner, (kind, waits_for)], wait_cycle.names[number - 1]
         told = (
-            who(wait.holder),
+            short_holder(wait.holder),
             wait.holder,
             LockKind(kind),
             waits_for,
@@ -153,4 +156,4 @@ def _cycle(knot: Knot, places: Mapping[tuple[Owner, Name], Wait]) -> Cycle:
             holds,
         )
         links.append(Link(*told))
-    return Cycle(tuple(links), knot.is_certain)
+    return Cycle(tuple(links), wait_cycle.is_certain)

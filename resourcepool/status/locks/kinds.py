@@ -11,8 +11,9 @@ from django.db.models.functions import Substr
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.locks.conditions.barrier import PREFIX
-from resourcepool.locks.models import AbstractPermit, Mutex, Notification, RWLockPermit, SemaphorePermit
-from resourcepool.status.alarm import lock_called
+from resourcepool.locks.models import AbstractPermit, Notification, RWLockPermit, SemaphorePermit
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.status.alarm import lock_label
 from resourcepool.waiting.models import Ticket, pool_name
 
 ALLOWED = "one of %(names)s"
@@ -44,13 +45,13 @@ class LockKind(StrEnum):
 
     def called(self, name: str) -> str:
         """Return the name with its kind, for people."""
-        return lock_called(self.value, name)
+        return lock_label(self.value, name)
 
     def stored(self, name: str) -> str:
         """Return the name as rows have it."""
         return f"{PREFIX}{name}" if self is LockKind.BARRIER else name
 
-    def line(self, name: str) -> str:
+    def ticket_pool(self, name: str) -> str:
         """Return the name of the line of its waiters."""
         return f"{self.prefix}{name}"
 
@@ -83,7 +84,7 @@ class LockKind(StrEnum):
 
 
 MODELS: dict[LockKind, Any] = {
-    LockKind.LOCK: Mutex,
+    LockKind.LOCK: LockRow,
     LockKind.SEMAPHORE: SemaphorePermit,
     LockKind.RWLOCK: RWLockPermit,
     LockKind.CONDITION: Notification,
@@ -96,7 +97,7 @@ def using() -> str:
 
     Not a replica, from which other readings may come: it is behind, and would show deadlocks that are over.
     """
-    return router.db_for_write(Mutex)
+    return router.db_for_write(LockRow)
 
 
 def waiting(kinds: Collection[LockKind]) -> QuerySet[Any]:

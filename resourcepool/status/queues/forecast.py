@@ -6,22 +6,22 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from resourcepool.events import say
-from resourcepool.queues.changing import preview
+from resourcepool.events import sentence_for
+from resourcepool.queues.administration import preview
 from resourcepool.queues.models import Move
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
-from resourcepool.status.queues.problems import PossibleOwner, why_no_other, why_nobody
+from resourcepool.status.queues.problems import PossibleOwner, why_no_other, why_no_owner
 
 FIRST = 5  # queues that are named
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class ForecastMove:
     """One queue that would move; "" is nobody."""
 
     queue_id: str
-    what: Move.What
+    what: Move.Action
     from_server: str
     to_server: str
     reason: str
@@ -37,7 +37,7 @@ class QueueCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Unowned:
+class UnownedQueues:
     """How many queues nobody would get for one reason, and the first of them."""
 
     why: str
@@ -52,15 +52,15 @@ class Forecast:
     ``staying``: the queues that would stay with draining servers.
     """
 
-    changes: Sequence[Foreseen]
+    changes: Sequence[ForecastMove]
     shares: Sequence[QueueCounts]
     queues: int
-    unowned: Sequence[Unowned] = ()
-    staying: Sequence[Unowned] = ()
+    unowned: Sequence[UnownedQueues] = ()
+    staying: Sequence[UnownedQueues] = ()
 
 
 def forecast(
-    task_type: str,
+    queue_group: str,
     *,
     without: Sequence[str] = (),
     joining: Sequence[Member] = (),
@@ -69,7 +69,7 @@ def forecast(
 ) -> Forecast:
     """Return the changes if these servers left, joined or drained; see ``preview`` for arguments and errors."""
     changes, workers, queues = preview(
-        task_type, without=without, joining=joining, draining=draining, removing=removing
+        queue_group, without=without, joining=joining, draining=draining, removing=removing
     )
     names = {worker.member.pk: name_of(worker.member) for worker in workers}
     foreseen = [
@@ -83,14 +83,14 @@ def forecast(
 
 def unowned(
     queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[ServerSnapshot]
-) -> list[Unowned]:
+) -> list[UnownedQueues]:
     """Return the queues that nobody gets, by reason, the most frequent reason first."""
     return _without_another(queues, changes, staying, {None})
 
 
 def kept(
     queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[ServerSnapshot]
-) -> list[Unowned]:
+) -> list[UnownedQueues]:
     """Return the queues that stay with draining servers, and why no other server gets them."""
     there = list(staying)
     return _without_another(queues, changes, there, {one.member.pk for one in there if one.is_draining})
@@ -101,7 +101,7 @@ def _without_another(
     changes: Iterable[Change],
     staying: Iterable[ServerSnapshot],
     ends_at: Collection[int | None],
-) -> list[Unowned]:
+) -> list[UnownedQueues]:
     steps = {change.queue.pk: change for change in changes}
     wanted = [queue for queue in queues if not queue.is_retiring]
     ends = {queue.pk: _ends_at(queue, steps.get(queue.pk)) for queue in wanted}
@@ -113,10 +113,10 @@ def _without_another(
         if (end := ends[queue.pk]) in ends_at:
             kind = end, queue.pin, *sorted(queue.labels.items())
             others = [one for pk, one in candidates.items() if pk != end]
-            explain = why_nobody if end is None else why_no_other
+            explain = why_no_owner if end is None else why_no_other
             why = whys.get(kind) or whys.setdefault(kind, explain(queue.labels, others, queue.pin))
             found.setdefault(why, []).append(queue.queue_id)
-    listed = [Unowned(why, len(ids), ids[:FIRST]) for why, ids in found.items()]
+    listed = [UnownedQueues(why, len(ids), ids[:FIRST]) for why, ids in found.items()]
     return sorted(listed, key=lambda one: -one.count)
 
 
@@ -124,9 +124,9 @@ def _asked_back(
     queues: Iterable[QueueSnapshot], changes: Iterable[Change], removing: Collection[str]
 ) -> list[Change]:
     """Return the requests to living servers for the queues that are removed."""
-    gone, what = {change.queue.pk for change in changes}, Move.What.REQUESTED
+    gone, what = {change.queue.pk for change in changes}, Move.Action.REQUESTED
     asked = [queue for queue in queues if queue.queue_id in removing and queue.pk not in gone]
-    return [Change(queue, what, None, say("being_removed")) for queue in asked]
+    return [Change(queue, what, None, sentence_for("being_removed")) for queue in asked]
 
 
 def _possible_owner(worker: ServerSnapshot, has: int) -> PossibleOwner:
@@ -148,7 +148,7 @@ def shares(
     for queue in queues:
         before[queue.cur] += 1
         step = steps.get(queue.pk)
-        if not (queue.is_retiring or (step and step.what is Move.What.REMOVED)):
+        if not (queue.is_retiring or (step and step.what is Move.Action.REMOVED)):
             after[_ends_at(queue, step)] += 1
     known = {worker.member.pk: name_of(worker.member) for worker in workers}
     found = [QueueCounts(name, before.pop(pk, 0), after.pop(pk, 0)) for pk, name in known.items()]
@@ -164,10 +164,10 @@ def name_of(member: Member) -> str:
 def _ends_at(queue: QueueSnapshot, step: Change | None) -> int | None:
     if step is None:
         return queue.req or (queue.cur if queue.asked_ago is None else None)
-    return queue.cur if step.what is Move.What.CANCELLED else step.to
+    return queue.cur if step.what is Move.Action.CANCELLED else step.to
 
 
-def _foreseen(change: Change, names: Mapping[int, str], joining: Iterable[Member]) -> Foreseen:
+def _foreseen(change: Change, names: Mapping[int, str], joining: Iterable[Member]) -> ForecastMove:
     reason = change.reason.replaced({str(member): name_of(member) for member in joining})
     ends = (names.get(change.queue.cur or 0, ""), names.get(change.to or 0, ""))
-    return Foreseen(change.queue.queue_id, change.what, *ends, reason)
+    return ForecastMove(change.queue.queue_id, change.what, *ends, reason)

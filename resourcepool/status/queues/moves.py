@@ -7,22 +7,22 @@ from django.db.models import BigIntegerField, Count, Func, Max, Min, Subquery
 
 from resourcepool.queues.models import Move
 from resourcepool.queues.queries import using_of_queues
-from resourcepool.status.reading import Since, fetched
+from resourcepool.status.snapshots import Since, fetch_all
 
-NEWEST = 10_000  # moves that are read: a plan for the largest possible task type
-MOST_GROUPS = 1_000
-COLUMNS = ("task_type", "generation", "queue_id", "what", "from_server", "to_server", "fence", "reason")
-ALIKE = ("task_type", "generation", "what", "from_server", "to_server", "reason")
+NEWEST = 10_000  # moves that are read: a plan for the largest possible queue group
+MAX_GROUPS = 1_000
+COLUMNS = ("queue_group", "generation", "queue_id", "what", "from_server", "to_server", "fence", "reason")
+ALIKE = ("queue_group", "generation", "what", "from_server", "to_server", "reason")
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MoveRecord:
     """One move of one queue, ``ago`` seconds ago; "" is nobody."""
 
-    task_type: str
+    queue_group: str
     generation: int
     queue_id: str
-    what: Move.What
+    what: Move.Action
     from_server: str
     to_server: str
     fence: int
@@ -43,28 +43,30 @@ class MoveGroup:
     ago: float
 
 
-def moves(task_type: str | None = None, *, of: Collection[int] | None = None, limit: int = 20) -> list[Moved]:
-    """Return the latest moves, the last one first: of one task type, of these queues of it (keys), or of all."""
+def moves(
+    queue_group: str | None = None, *, of: Collection[int] | None = None, limit: int = 20
+) -> list[MoveRecord]:
+    """Return the latest moves, the last one first: of one queue group, of these queues of it (keys), or of all."""
     rows = Move.objects.using(using_of_queues())
-    if task_type is None:
+    if queue_group is None:
         rows = rows.order_by("-pk")
     else:
-        rows = rows.filter(task_type=task_type).order_by("-generation", "-queue_pk")
+        rows = rows.filter(queue_group=queue_group).order_by("-generation", "-queue_pk")
     if of is not None:
         rows = rows.filter(queue_pk__in=of)
-    found = fetched(rows.values(*COLUMNS, ago=Since("at"))[:limit])
-    return [Moved(**{**row, "what": Move.What(row["what"])}) for row in found]
+    found = fetch_all(rows.values(*COLUMNS, ago=Since("at"))[:limit])
+    return [MoveRecord(**{**row, "what": Move.Action(row["what"])}) for row in found]
 
 
 def latest_moves() -> dict[str, list[MoveGroup]]:
-    """Return {name of a task type: its latest moves in groups, the latest first}, from ``NEWEST`` moves; one query."""
+    """Return {name of a queue group: its latest moves in groups, the latest first}, from ``NEWEST`` moves; one query."""
     rows = Move.objects.using(using_of_queues())
     # Not Max(), for which Django would group; not the first by key, for which MariaDB would read the whole table.
     first = rows.order_by().values(first=Func("pk", function="MAX", output_field=BigIntegerField()) - NEWEST)
     groups = rows.filter(pk__gt=Subquery(first)).order_by().values(*ALIKE)
     counted = groups.annotate(last=Max("pk"), count=Count("pk"), one=Min("queue_id"), ago=Since(Max("at")))
-    columns = ("task_type", "what", "from_server", "to_server", "reason", "count", "one", "ago")
+    columns = ("queue_group", "what", "from_server", "to_server", "reason", "count", "one", "ago")
     found: dict[str, list[MoveGroup]] = {}
-    for name, *group in fetched(counted.order_by("-last").values_list(*columns)[:MOST_GROUPS]):
+    for name, *group in fetch_all(counted.order_by("-last").values_list(*columns)[:MAX_GROUPS]):
         found.setdefault(name, []).append(MoveGroup(*group))
     return found

@@ -8,16 +8,16 @@ from django.db.models import Count, Exists, Min, OuterRef, Q, Subquery
 from django.utils.translation import gettext as _
 
 from resourcepool.dialect import DbLater
-from resourcepool.labels import printable, spelled
+from resourcepool.labels import format_labels, printable
 from resourcepool.queues.models import Move, Queue
-from resourcepool.status.reading import fetched
+from resourcepool.status.snapshots import fetch_all
 
-MOST_RESTLESS = 10_000
+MAX_FLAPPING = 10_000
 NEWEST = 50_000  # moves; if there are more within ten minutes, these still show the fault
 LATELY = 600.0  # seconds
-RESTS = 3  # recent changes of owner per queue that are normal
+NORMAL_CHANGES = 3  # recent changes of owner per queue that are normal
 
-DEPARTURES = (Move.What.ASSIGNED, Move.What.HANDED_OVER, Move.What.TAKEN_OVER, Move.What.FREED)
+DEPARTURES = (Move.Action.ASSIGNED, Move.Action.HANDED_OVER, Move.Action.TAKEN_OVER, Move.Action.UNASSIGNED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class PossibleOwner:
     name: str = ""
 
 
-def why_nobody(labels: Mapping[str, str], candidates: Iterable[PossibleOwner], pin: str = "") -> str:
+def why_no_owner(labels: Mapping[str, str], candidates: Iterable[PossibleOwner], pin: str = "") -> str:
     """Return why none of these may have a queue that requires ``labels`` and is pinned to the name ``pin``."""
     there = list(candidates)
     if not there:
@@ -49,8 +49,8 @@ def why_nobody(labels: Mapping[str, str], candidates: Iterable[PossibleOwner], p
 
 
 def why_no_other(labels: Mapping[str, str], others: Collection[PossibleOwner], pin: str) -> str:
-    """Return why none of the ``others`` gets a queue that has an owner; see ``why_nobody``."""
-    return why_nobody(labels, others, pin) if others else _("no other server is up")
+    """Return why none of the ``others`` gets a queue that has an owner; see ``why_no_owner``."""
+    return why_no_owner(labels, others, pin) if others else _("no other server is up")
 
 
 def _lacks(labels: Mapping[str, str], there: Collection[PossibleOwner]) -> str:
@@ -58,12 +58,12 @@ def _lacks(labels: Mapping[str, str], there: Collection[PossibleOwner]) -> str:
         key: value for key, value in labels.items() if all(one.labels.get(key) != value for one in there)
     }
     text = _("no living server has %s") if nowhere else _("no living server has all of %s")
-    return text % printable(spelled(nowhere or labels))
+    return text % printable(format_labels(nowhere or labels))
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """How many queues stay with draining servers of a task type; one of them, its server, and why no other takes it."""
+    """How many queues stay with draining servers of a queue group; one of them, its server, and why no other takes it."""
 
     count: int
     server: str
@@ -72,20 +72,20 @@ class Stuck:
 
 
 def stuck_of(using: str, alive: Mapping[int, Iterable[Any]]) -> dict[int, Stuck]:
-    """Return {task type: queues that stay with its draining servers}; two statements, and only if there are any.
+    """Return {queue group: queues that stay with its draining servers}; two statements, and only if there are any.
 
     Args:
-        alive: {primary key of a task type: the ``ServerStatus`` of its living servers}.
+        alive: {primary key of a queue group: the ``ServerStatus`` of its living servers}.
     """
     stuck = {pk: {one.pk: one for one in servers if one.stays} for pk, servers in alive.items()}
     drained = [pk for servers in stuck.values() for pk in servers]
     if not drained:
         return {}
     theirs = Queue.objects.using(using).filter(cur_server__in=drained, requested_at=None).order_by()
-    firsts = fetched(theirs.values("task_type").annotate(first=Min("pk")).values_list("first", flat=True))
-    rows = theirs.filter(pk__in=firsts).values_list("task_type", "cur_server", "queue_id", "labels", "pin")
+    firsts = fetch_all(theirs.values("queue_group").annotate(first=Min("pk")).values_list("first", flat=True))
+    rows = theirs.filter(pk__in=firsts).values_list("queue_group", "cur_server", "queue_id", "labels", "pin")
     found = {}
-    for pk, owner, queue_id, labels, pin in fetched(rows):
+    for pk, owner, queue_id, labels, pin in fetch_all(rows):
         why = why_no_other(labels, [one.as_possible_owner for one in alive[pk] if one.pk != owner], pin)
         count = sum(one.stays for one in stuck[pk].values())
         found[pk] = Stuck(count, str(stuck[pk][owner]), queue_id, why)
@@ -93,7 +93,7 @@ def stuck_of(using: str, alive: Mapping[int, Iterable[Any]]) -> dict[int, Stuck]
 
 
 @dataclass(frozen=True, slots=True)
-class Restless:
+class Flapping:
     """Queues that changed their server too often lately: how many, and the worst of them."""
 
     queues: int
@@ -101,8 +101,8 @@ class Restless:
     changes: int
 
 
-def restless_of(using: str) -> dict[str, Restless]:
-    """Return {task type: its queues that changed their server too often lately}, by its ``NEWEST`` moves.
+def flapping_of(using: str) -> dict[str, Flapping]:
+    """Return {queue group: its queues that changed their server too often lately}, by its ``NEWEST`` moves.
 
     Moves from a server that left in an orderly way are not counted.
     """
@@ -111,10 +111,10 @@ def restless_of(using: str) -> dict[str, Restless]:
     is_there = Exists(Queue.objects.using(using).filter(pk=OuterRef("queue_pk")))
     left = Q(from_server="") | Q(reason__code="left")
     departures = moves.filter(~left, is_there, what__in=DEPARTURES)
-    counted = departures.order_by().values_list("task_type", "queue_id").annotate(changes=Count("pk"))
-    worst_first = counted.filter(changes__gt=RESTS).order_by("-changes", "queue_id")[:MOST_RESTLESS]
-    found: dict[str, Restless] = {}
-    for name, queue_id, changes in fetched(worst_first):
-        worst = found.get(name, Restless(0, queue_id, changes))
-        found[name] = Restless(worst.queues + 1, worst.worst, worst.changes)
+    counted = departures.order_by().values_list("queue_group", "queue_id").annotate(changes=Count("pk"))
+    worst_first = counted.filter(changes__gt=NORMAL_CHANGES).order_by("-changes", "queue_id")[:MAX_FLAPPING]
+    found: dict[str, Flapping] = {}
+    for name, queue_id, changes in fetch_all(worst_first):
+        worst = found.get(name, Flapping(0, queue_id, changes))
+        found[name] = Flapping(worst.queues + 1, worst.worst, worst.changes)
     return found

@@ -1,4 +1,4 @@
-"""The queues of a task type: in detail, or all at once as cells of a map."""
+"""The queues of a queue group: in detail, or all at once as cells of a map."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Any
 from django.db.models import F
 from django.utils.translation import gettext as _
 
-from resourcepool.labels import listed, printable
-from resourcepool.queues.ids import MOST_AT_ONCE, known
+from resourcepool.labels import join_names, printable
+from resourcepool.queues.ids import MAX_QUEUES_AT_ONCE, known
 from resourcepool.queues.models import Queue
 from resourcepool.queues.queries import using_of_queues
-from resourcepool.status.queues.problems import PossibleOwner, why_nobody
-from resourcepool.status.queues.task_types import TaskTypeStatus, task_type
-from resourcepool.status.reading import Since, fetched
+from resourcepool.status.queues.problems import PossibleOwner, why_no_owner
+from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group
+from resourcepool.status.snapshots import Since, fetch_all
 
 COLUMNS = ("pk", "queue_id", "parameter", "fence", "pin", "labels", "is_retiring")
 
@@ -69,55 +69,55 @@ class QueueCell:
 
 
 def queues_of(
-    task_type: TaskTypeStatus, *, only: Collection[str] | None = None, limit: int = 500
+    queue_group: QueueGroupStatus, *, only: Collection[str] | None = None, limit: int = 500
 ) -> list[QueueStatus]:
     """Return the first queues, in the order in which they were added; ``only``: with these ids. One statement."""
-    rows = Queue.objects.using(using_of_queues()).filter(task_type=task_type.pk).order_by("pk")
+    rows = Queue.objects.using(using_of_queues()).filter(queue_group=queue_group.pk).order_by("pk")
     if only is not None:
         rows = rows.filter(queue_id__in=only)
     servers = {"owner_pk": F("cur_server"), "requester_pk": F("req_server")}
     spans = {"asked_for": Since("requested_at"), "had_for": Since("since")}
-    names = {one.pk: str(one) for one in task_type.servers}
-    alive = {one.pk: one.as_possible_owner for one in task_type.alive}
-    found = fetched(rows.values(*COLUMNS, **servers, **spans)[:limit])
+    names = {one.pk: str(one) for one in queue_group.servers}
+    alive = {one.pk: one.as_possible_owner for one in queue_group.alive}
+    found = fetch_all(rows.values(*COLUMNS, **servers, **spans)[:limit])
     return [_status(names, alive, since=row.pop("had_for"), **row) for row in found]
 
 
-def queues_named(task_type: TaskTypeStatus, queue_ids: Sequence[str]) -> list[QueueStatus]:
+def queues_named(queue_group: QueueGroupStatus, queue_ids: Sequence[str]) -> list[QueueStatus]:
     """Return these queues; raises BadOption, which names missing ones."""
-    found = queues_of(task_type, only=queue_ids, limit=MOST_AT_ONCE)
-    known(task_type.name, queue_ids, {queue.queue_id: queue.pk for queue in found})
+    found = queues_of(queue_group, only=queue_ids, limit=MAX_QUEUES_AT_ONCE)
+    known(queue_group.name, queue_ids, {queue.queue_id: queue.pk for queue in found})
     return found
 
 
-def cells(task_types: Collection[int]) -> dict[int, list[QueueCell]]:
-    """Return {key of the task type: its queues in the order in which they were added}, in one query.
+def cells(queue_groups: Collection[int]) -> dict[int, list[QueueCell]]:
+    """Return {key of the queue group: its queues in the order in which they were added}, in one query.
 
-    It reads every row: use it only for small task types.
+    It reads every row: use it only for small queue groups.
     """
-    found: dict[int, list[QueueCell]] = {pk: [] for pk in task_types}
+    found: dict[int, list[QueueCell]] = {pk: [] for pk in queue_groups}
     if not found:
         return found
-    rows = Queue.objects.using(using_of_queues()).filter(task_type__in=found).order_by("pk")
-    columns = ("task_type", "pk", "queue_id", "cur_server", "req_server")
+    rows = Queue.objects.using(using_of_queues()).filter(queue_group__in=found).order_by("pk")
+    columns = ("queue_group", "pk", "queue_id", "cur_server", "req_server")
     moments = (Since("since"), Since("requested_at"))
-    for of, *cell in fetched(rows.values_list(*columns, *moments, "pin", "is_retiring")):
+    for of, *cell in fetch_all(rows.values_list(*columns, *moments, "pin", "is_retiring")):
         found[of].append(QueueCell(*cell))
     return found
 
 
-def no_such_server(name: str, server: str) -> str:
+def missing_server_hint(name: str, server: str) -> str:
     """Return a hint that there is no server of that name now; "": there is one. A pin may be for a future server.
 
     Args:
-        name: of the task type.
+        name: of the queue group.
         server: the name its queues are pinned to; "": none.
     """
-    there = sorted({one.name for one in task_type(name).alive})
+    there = sorted({one.name for one in queue_group(name).alive})
     if not server or server in there:
         return ""
     text = _("No server is called %(server)s now (there are: %(there)s).")
-    return text % {"server": printable(server), "there": listed(there) or _("none")}
+    return text % {"server": printable(server), "there": join_names(there) or _("none")}
 
 
 def _status(names: Mapping[int, str], alive: Mapping[int, PossibleOwner], **row: Any) -> QueueStatus:
@@ -127,7 +127,7 @@ def _status(names: Mapping[int, str], alive: Mapping[int, PossibleOwner], **row:
         owner=_name(row["owner_pk"], names),
         is_owned=is_owned,
         requester=_name(row["requester_pk"], names),
-        why_unowned="" if is_owned else why_nobody(row["labels"], alive.values(), row["pin"]),
+        why_unowned="" if is_owned else why_no_owner(row["labels"], alive.values(), row["pin"]),
     )
 
 

@@ -10,21 +10,21 @@ from django.db.models import Case, When
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from resourcepool.database.tallies import least, tallies
+from resourcepool.database.group_counts import count_and_min, count_groups
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
-from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, Kind
-from resourcepool.status.reading import Since, ago, duration
-from resourcepool.status.work.places import RECENT, Explained, Places
+from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind
+from resourcepool.status.snapshots import Since, ago, duration
+from resourcepool.status.work.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
-MOST_COUNTED = 10_000  # tasks, or buckets; counting more would take too long
+MAX_COUNTED = 10_000  # tasks, or buckets; counting more would take too long
 State = DispenserTask.State
 
 
 @dataclass(frozen=True, slots=True)
-class DispenserStatus(Explained):
-    """The state of one dispenser; times in seconds; counts go up to ``MOST_COUNTED``.
+class DispenserStatus(ReasonsMixin):
+    """The state of one dispenser; times in seconds; counts go up to ``MAX_COUNTED``.
 
     Attributes:
         depth: tasks that are ready to be handed out. ``oldest``: the age of the oldest of the next ones; None: none.
@@ -49,7 +49,7 @@ class DispenserStatus(Explained):
     rebuilt: float | None
 
     def reasons(self) -> Iterator[str]:
-        """See ``Explained``."""
+        """See ``ReasonsMixin``."""
         if self.is_paused:
             yield _("it is paused")
         if self.depth:
@@ -70,12 +70,12 @@ class DispenserStatus(Explained):
             )
             yield text % {"count": self.failed}
 
-    def discreet(self) -> "DispenserStatus":
+    def redacted(self) -> "DispenserStatus":
         """Return it: it names no task."""
         return self
 
 
-def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[Alarm]:
+def dispenser_alarms(found: Sequence[DispenserStatus], oldest: float) -> Iterator[Alarm]:
     """Yield the alarms of these dispensers.
 
     Args:
@@ -90,7 +90,7 @@ def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[A
                 "%(count)d tasks have failed. Retry or discard them.",
                 one.failed,
             )
-            yield Alarm(Kind.FAILED_TASKS, about, text % {"count": one.failed})
+            yield Alarm(AlarmKind.FAILED_TASKS, about, text % {"count": one.failed})
         if one.is_paused:
             continue
         if one.oldest is None:
@@ -98,19 +98,21 @@ def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[A
             quiet = one.quiet or 0.0
             if one.assigned and one.expired and not one.live and quiet > oldest:
                 text = _("nothing has been handed out for %(age)s (%(because)s).")
-                yield Alarm(Kind.LATE_TASKS, about, text % {"age": duration(quiet), "because": one.because})
+                yield Alarm(
+                    AlarmKind.LATE_TASKS, about, text % {"age": duration(quiet), "because": one.explanation}
+                )
             continue
         idle = one.oldest if one.quiet is None else min(one.oldest, one.quiet)
         if idle > oldest:
             text = _("nothing has been handed out for %(age)s; ready: %(count)d.")
-            if one.because:
+            if one.explanation:
                 text = _("nothing has been handed out for %(age)s (%(because)s); ready: %(count)d.")
-            told = {"age": duration(idle), "count": one.depth, "because": one.because}
-            yield Alarm(Kind.LATE_TASKS, about, text % told)
+            told = {"age": duration(idle), "count": one.depth, "because": one.explanation}
+            yield Alarm(AlarmKind.LATE_TASKS, about, text % told)
 
 
 def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[DispenserStatus]:
-    def of_each(found: Any, column: str, most: int = MOST_COUNTED) -> list[Any]:
+    def of_each(found: Any, column: str, most: int = MAX_COUNTED) -> list[Any]:
         return [found.filter(dispenser_id=row.pk).values_list(column)[:most] for row in rows]
 
     tasks, buckets = DispenserTask.objects.using(connection.alias), Bucket.objects.using(connection.alias)
@@ -121,10 +123,10 @@ def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[DispenserSta
     recent = done.filter(finished_at__gt=DbLater(-RECENT))
     are_live = buckets.annotate(is_live=Case(When(busy_before__gt=DbNow(), then=1), default=0))
     n = len(rows)
-    waiting = least(connection, of_each(ready, "micros"), "micros")
-    held = tallies(connection, of_each(are_live, "is_live"), "is_live")
-    since = least(connection, [*of_each(assigned, "micros"), *of_each(last, "micros", 1)], "micros")
-    ended = tallies(connection, [*of_each(failed, "state"), *of_each(recent, "state")], "state")
+    waiting = count_and_min(connection, of_each(ready, "micros"), "micros")
+    held = count_groups(connection, of_each(are_live, "is_live"), "is_live")
+    since = count_and_min(connection, [*of_each(assigned, "micros"), *of_each(last, "micros", 1)], "micros")
+    ended = count_groups(connection, [*of_each(failed, "state"), *of_each(recent, "state")], "state")
     by_row = zip(rows, waiting, held, since[:n], since[n:], ended[:n], ended[n:], strict=True)
     return [_status(*one) for one in by_row]
 
@@ -154,7 +156,7 @@ def _status(
     )
 
 
-DISPENSERS = Places(
+DISPENSERS = StatusReader(
     Dispenser,
     lambda rows: rows.annotate(rebuilt=Since("rebuilt_at")),
     _read,

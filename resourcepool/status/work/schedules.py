@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext as _
 
-from resourcepool.status.reading import exactly
+from resourcepool.status.snapshots import exact_duration
 from resourcepool.taskqueue.timers.occurrences import Cron, Every, read
 
 
@@ -13,5 +13,5 @@ def recurrence(text: str) -> str:
     except (ValueError, LookupError, TypeError):  # written past validation
         return text
     if isinstance(schedule, Every):
-        return _("every %s") % exactly(schedule.seconds)
+        return _("every %s") % exact_duration(schedule.seconds)
     return f"{schedule.fields} ({schedule.tz})" if isinstance(schedule, Cron) else ""

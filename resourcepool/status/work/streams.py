@@ -10,16 +10,16 @@ from django.db.models import Count, OuterRef, Subquery
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from resourcepool.database.tallies import tallies
+from resourcepool.database.group_counts import count_groups
 from resourcepool.elections.models import selector
-from resourcepool.events import shown
-from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, Kind
-from resourcepool.status.reading import Since, Until, duration
-from resourcepool.status.work.places import Explained, Places, ended
+from resourcepool.events import localized
+from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind
+from resourcepool.status.snapshots import Since, Until, duration
+from resourcepool.status.work.status_reader import ReasonsMixin, StatusReader, finished_states
 from resourcepool.taskqueue.models import Stream, StreamQuerySet, Task
 from resourcepool.waiting.models import Ticket
 
-MOST_COUNTED = 10_000  # tasks; more would keep the database busy for too long
+MAX_COUNTED = 10_000  # tasks; more would keep the database busy for too long
 State = Task.State
 
 
@@ -43,8 +43,8 @@ class FirstTask:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamStatus(Explained):
-    """The state of one stream; times in seconds; counts go up to ``MOST_COUNTED``.
+class StreamStatus(ReasonsMixin):
+    """The state of one stream; times in seconds; counts go up to ``MAX_COUNTED``.
 
     Attributes:
         leader: who runs its tasks; "": nobody. ``since``: for how long; None: nobody, or the term is new.
@@ -71,7 +71,7 @@ class StreamStatus(Explained):
     wrong: str = ""
 
     def reasons(self) -> Iterator[str]:
-        """See ``Explained``."""
+        """See ``ReasonsMixin``."""
         first = self.first
         if self.wrong:
             yield _("its settings are wrong: %s") % self.wrong
@@ -81,7 +81,7 @@ class StreamStatus(Explained):
             yield _("no consumer leads it; start one: `manage.py resourcepool_consume %s`") % self.name
         if self.is_paused:
             yield _("it is paused")
-        told = {"key": first.key, "outcome": shown(first.outcome), "time": duration(first.waits)}
+        told = {"key": first.key, "outcome": localized(first.outcome), "time": duration(first.waits)}
         if self.is_blocked:
             text = _("task %(key)s blocks it: %(outcome)s. Retry or discard it")
             yield (text if first.key else _("blocked by a task")) % told
@@ -100,13 +100,13 @@ class StreamStatus(Explained):
         """Whether its first task prevents all others from running."""
         return self.first is not None and self.first.state == State.BLOCKED and self.lanes == 1
 
-    def discreet(self) -> "StreamStatus":
+    def redacted(self) -> "StreamStatus":
         """Return it without key, type and error of the task, for users who may not see tasks."""
         first = self.first and replace(self.first, key="", type="", outcome="")
         return replace(self, first=first)
 
 
-def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
+def stream_alarms(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
     """Yield the alarms of these streams; ``oldest``: the age in seconds from which the first task is late."""
     for one in found:
         about = ABOUT_STREAMS % one.name
@@ -116,28 +116,30 @@ def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
                 "%(count)d tasks failed for good and wait for an operator: retry or discard them.",
                 one.dead,
             )
-            yield Alarm(Kind.DEAD_TASKS, about, text % {"count": one.dead})
+            yield Alarm(AlarmKind.DEAD_TASKS, about, text % {"count": one.dead})
         if one.blocked and one.leader and not one.is_paused and not one.is_blocked:
             text = ngettext(
                 "%(count)d task blocks its lane: retry or discard it.",
                 "%(count)d tasks block their lanes: retry or discard them.",
                 one.blocked,
             )
-            yield Alarm(Kind.BLOCKED, about, text % {"count": one.blocked})
+            yield Alarm(AlarmKind.BLOCKED, about, text % {"count": one.blocked})
         if one.first is None or one.is_paused:
             continue
         if not one.leader or one.is_blocked:
-            yield Alarm(Kind.BLOCKED if one.leader else Kind.NO_CONSUMER, about, _("%s.") % one.because)
+            yield Alarm(
+                AlarmKind.BLOCKED if one.leader else AlarmKind.NO_CONSUMER, about, _("%s.") % one.explanation
+            )
         elif one.first.age > oldest:
             told = {"key": one.first.key, "age": duration(one.first.age), "count": one.depth}
             text = _("its first task, %(key)s, is %(age)s old; unfinished: %(count)d.")
             if not one.first.key:
                 text = _("its first task is %(age)s old; unfinished: %(count)d.")
-            yield Alarm(Kind.LATE_TASKS, about, f"{text % told} {one.because}".rstrip())
+            yield Alarm(AlarmKind.LATE_TASKS, about, f"{text % told} {one.explanation}".rstrip())
 
 
 def _annotated(rows: Any) -> Any:
-    first = Task.objects.in_line().filter(stream_id=OuterRef("pk")).values("pk")[:1]
+    first = Task.objects.unfinished_in_order().filter(stream_id=OuterRef("pk")).values("pk")[:1]
     return rows.annotate(first=Subquery(first), left=Until("busy_before"), led=Since("elected_at"))
 
 
@@ -147,9 +149,11 @@ def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[StreamStatus
     line = Ticket.objects.using(connection.alias).for_rows_of(Stream).waiting()
     waiting = dict(line.order_by().values_list("selector").annotate(Count("pk")))
     of_each = [tasks.filter(stream_id=row.pk) for row in rows]
-    states = [some.in_line().values_list("state")[:MOST_COUNTED] for some in of_each]
-    unfinished = tallies(connection, states, "state")
-    finished = tallies(connection, [ended(some)[:MOST_COUNTED] for some in of_each], "state", "is_recent")
+    states = [some.unfinished_in_order().values_list("state")[:MAX_COUNTED] for some in of_each]
+    unfinished = count_groups(connection, states, "state")
+    finished = count_groups(
+        connection, [finished_states(some)[:MAX_COUNTED] for some in of_each], "state", "is_recent"
+    )
     return [
         _status(row, firsts.get(row.pk), waiting.get(selector(row.pk), 0), *counts)
         for row, *counts in zip(rows, unfinished, finished, strict=True)
@@ -191,7 +195,7 @@ def _firsts(tasks: Any) -> dict[str, FirstTask]:
     }
 
 
-STREAMS = Places(
+STREAMS = StatusReader(
     Stream,
     _annotated,
     _read,

@@ -10,20 +10,20 @@ from django.db.models import Case, OuterRef, Q, Subquery, When
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from resourcepool.database.tallies import tallies, tallies_since
+from resourcepool.database.group_counts import count_groups, count_groups_since
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
-from resourcepool.labels import spelled
-from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, Kind
-from resourcepool.status.reading import Until, ago, duration
-from resourcepool.status.work.places import RECENT, Explained, Places, ended
+from resourcepool.labels import format_labels
+from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind
+from resourcepool.status.snapshots import Until, ago, duration
+from resourcepool.status.work.status_reader import RECENT, ReasonsMixin, StatusReader, finished_states
 from resourcepool.taskqueue.abstract import PausableQuerySet
-from resourcepool.taskqueue.timers.claiming import HANDED_FOR
-from resourcepool.taskqueue.timers.gate import CANARY, order
+from resourcepool.taskqueue.timers.claims import RESEND_AFTER
 from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
+from resourcepool.taskqueue.timers.rules import CANARY, version_key
 
 MOST_NODES = 1_000
-MOST_COUNTED = 10_000  # timers; counting more would take too long
-NAMED = 5  # nodes in a reason
+MAX_COUNTED = 10_000  # timers; counting more would take too long
+MAX_NAMES = 5  # nodes in a reason
 BY_INDEX = (NullInOrder("finished_at"), "busy_before")
 COLUMNS = ("state", "is_due", "has_fired", "is_handed")
 State = Timer.State
@@ -47,8 +47,8 @@ class FirstTimer:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicStatus(Explained):
-    """The state of one topic; times in seconds; counts go up to ``MOST_COUNTED``.
+class TopicStatus(ReasonsMixin):
+    """The state of one topic; times in seconds; counts go up to ``MAX_COUNTED``.
 
     Attributes:
         pending: unfinished timers that nobody handles. ``due``: how many of them may begin now.
@@ -74,9 +74,9 @@ class TopicStatus(Explained):
     nodes: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
     handed: int
-    untaken: float
+    unclaimed: float
 
-    ALSO = ("late", "next_in", "because")
+    ALSO = ("late", "next_in", "explanation")
 
     @property
     def late(self) -> float:
@@ -89,34 +89,34 @@ class TopicStatus(Explained):
         return self.first.due_in if self.first and self.first.due_in > 0 and not self.first.is_handed else None
 
     def reasons(self) -> Iterator[str]:
-        """See ``Explained``."""
+        """See ``ReasonsMixin``."""
         if self.first is None:
             return
         if self.is_paused:
             yield _("it is paused")
-        if self.untaken > HANDED_FOR:
-            yield self.said_of_untaken
+        if self.unclaimed > RESEND_AFTER:
+            yield self.unclaimed_text
         if self.nodes:
             return
         if self.refused:
-            some = "; ".join(f"{name}: {why}" for name, why in self.refused[:NAMED])
-            more = " .." if len(self.refused) > NAMED else ""
+            some = "; ".join(f"{name}: {why}" for name, why in self.refused[:MAX_NAMES])
+            more = " .." if len(self.refused) > MAX_NAMES else ""
             yield _("no live node handles it (%s)") % f"{some}{more}"
         else:
             yield _("no live node handles it; start one: `manage.py resourcepool_timers`")
 
     @property
-    def said_of_untaken(self) -> str:
+    def unclaimed_text(self) -> str:
         """The sentence for timers that are handed over and not taken."""
-        told = {"count": self.handed, "time": duration(self.untaken)}
+        told = {"count": self.handed, "time": duration(self.unclaimed)}
         return _("no Celery worker takes what is handed over (%(count)d, the first for %(time)s)") % told
 
-    def discreet(self) -> "TopicStatus":
+    def redacted(self) -> "TopicStatus":
         """Return it without name and error of the timer, for users who may not see timers."""
         return replace(self, first=self.first and replace(self.first, name="", outcome=""))
 
 
-def of_timers(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
+def timer_alarms(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
     """Yield the alarms of these topics; ``late``: for how many seconds a timer may be due."""
     for one in found:
         about = ABOUT_TIMERS % one.name
@@ -126,21 +126,21 @@ def of_timers(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
                 "%(count)d timers failed for good and wait for an operator: retry or discard them.",
                 one.dead,
             )
-            yield Alarm(Kind.DEAD_TIMERS, about, text % {"count": one.dead})
+            yield Alarm(AlarmKind.DEAD_TIMERS, about, text % {"count": one.dead})
         if one.is_paused or one.first is None:
             continue
-        if one.untaken > late:
-            yield Alarm(Kind.UNTAKEN_TIMERS, about, _("%s.") % one.said_of_untaken)
+        if one.unclaimed > late:
+            yield Alarm(AlarmKind.UNCLAIMED_TIMERS, about, _("%s.") % one.unclaimed_text)
         if not one.due:
             continue
         if not one.nodes:
-            yield Alarm(Kind.NO_NODE, about, _("%s.") % one.because)
+            yield Alarm(AlarmKind.NO_NODE, about, _("%s.") % one.explanation)
         elif one.late > late:
             told = {"name": one.first.name, "late": duration(one.late), "count": one.due}
             text = _("timer %(name)s is %(late)s late; due: %(count)d.")
             if not one.first.name:
                 text = _("the first timer is %(late)s late; due: %(count)d.")
-            yield Alarm(Kind.LATE_TIMERS, about, text % told)
+            yield Alarm(AlarmKind.LATE_TIMERS, about, text % told)
 
 
 def _annotated(rows: Any) -> Any:
@@ -153,8 +153,12 @@ def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[TopicStatus]
     timers = Timer.objects.using(connection.alias)
     firsts = _firsts(timers.filter(pk__in=[row.first for row in rows if row.first is not None]))
     of_each = [timers.filter(topic_id=row.pk) for row in rows]
-    unfinished = tallies_since(connection, [_unfinished(some) for some in of_each], *COLUMNS, since="since")
-    finished = tallies(connection, [ended(some)[:MOST_COUNTED] for some in of_each], "state", "is_recent")
+    unfinished = count_groups_since(
+        connection, [_unfinished(some) for some in of_each], *COLUMNS, since="since"
+    )
+    finished = count_groups(
+        connection, [finished_states(some)[:MAX_COUNTED] for some in of_each], "state", "is_recent"
+    )
     live = TimerNode.objects.using(connection.alias).filter(busy_before__gt=DbNow())
     nodes = list(live.order_by("pk")[:MOST_NODES])
     return [
@@ -171,7 +175,7 @@ def _unfinished(timers: Any) -> Any:
         is_handed=_as_number(Q(state=State.PENDING) & ~Q(holder="")),
         since=MicrosUntil("started_at"),
     )
-    return noted.order_by(*BY_INDEX).values_list(*COLUMNS, "since")[:MOST_COUNTED]
+    return noted.order_by(*BY_INDEX).values_list(*COLUMNS, "since")[:MAX_COUNTED]
 
 
 def _as_number(condition: Q) -> Case:
@@ -193,9 +197,11 @@ def _status(
     unfinished: dict[tuple[Any, ...], tuple[int, Any]],
     finished: Counter[Any],
 ) -> TopicStatus:
-    able = tuple(node.name for node in nodes if row.name in node.topics and not refusal(row, node))
+    able = tuple(node.name for node in nodes if row.name in node.topics and not refusal_reason(row, node))
     others = (
-        [] if able else sorted(((node.name, refusal(row, node)) for node in nodes), key=lambda one: not one[1])
+        []
+        if able
+        else sorted(((node.name, refusal_reason(row, node)) for node in nodes), key=lambda one: not one[1])
     )
     numbers, waits = Counter[str](), [0.0]
     for (state, is_due, has_fired, is_handed), (count, since) in unfinished.items():
@@ -215,23 +221,25 @@ def _status(
         done=finished[State.DONE, 1] + numbers["fired"],
         failed=finished[State.DEAD, 1],
         nodes=able,
-        refused=tuple((name, why or _("has no handler for it")) for name, why in others[: NAMED + 1]),
+        refused=tuple((name, why or _("has no handler for it")) for name, why in others[: MAX_NAMES + 1]),
         handed=numbers["handed"],
-        untaken=max(waits),
+        unclaimed=max(waits),
     )
 
 
-def refusal(topic: Any, node: Any) -> str:
+def refusal_reason(topic: Any, node: Any) -> str:
     """Return why this node may not handle timers of this topic, in words; "": it may."""
     if CANARY in node.labels and not topic.on_canary:
         return _("a canary node, which this topic does not allow")
     if lacking := {key: value for key, value in topic.requires.items() if node.labels.get(key) != value}:
-        return _("lacks %s") % spelled(lacking)
-    if topic.least_version and not (node.version and order(node.version) >= order(topic.least_version)):
+        return _("lacks %s") % format_labels(lacking)
+    if topic.least_version and not (
+        node.version and version_key(node.version) >= version_key(topic.least_version)
+    ):
         told = {"version": node.version or "-", "least": topic.least_version}
         return _("its version is %(version)s, and the topic needs %(least)s") % told
     return ""
 
 
-TOPICS = Places(Topic, _annotated, _read, {"paused": PausableQuerySet.paused})
+TOPICS = StatusReader(Topic, _annotated, _read, {"paused": PausableQuerySet.paused})
 topics = TOPICS.named

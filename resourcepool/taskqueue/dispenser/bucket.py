@@ -13,10 +13,10 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue import checking
-from resourcepool.taskqueue.dispenser import buckets, given, statements
+from resourcepool.taskqueue import validators
+from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
-from resourcepool.taskqueue.dispenser.putting import chunks, known, put
+from resourcepool.taskqueue.dispenser.rebuild import chunks, put, read_known
 
 Rows = list[statements.Row]
 
@@ -45,14 +45,14 @@ class TaskBucket:
         Args:
             exp: how long it lasts after each ``add`` and ``pop``: seconds or a timedelta, up to a day.
             factory: makes of the text of a key what callers get, such as int.
-            holder: its worker, for people to read; the name, if not given.
+            holder: its worker, for people to read; the name, if not validation.
         """
-        self.name, self._pool = checking.name("name", name), checking.name("pool", pool)
+        self.name, self._pool = validators.name("name", name), validators.name("pool", pool)
         self._ttl = options.seconds("exp", exp, least=0.1)
-        self._factory, self._holder = given.factory(factory), checking.name("holder", holder or name)
-        self._using: str = buckets.database()
+        self._factory, self._holder = validation.factory(factory), validators.name("holder", holder or name)
+        self._using: str = bucket_lifecycle.database()
 
-    def add(self, tasks: Iterable[Any]) -> list[given.Assigned]:
+    def add(self, tasks: Iterable[Any]) -> list[validation.Assigned]:
         """Put these keys into the bucket, whether in the pool or new; return them, except what other workers have.
 
         Keys that ``factory`` refuses are failed, as by ``TaskDispenser.assign_tasks``.
@@ -65,14 +65,14 @@ class TaskBucket:
             BadOption: a key is not allowed.
             ClaimInTransaction: a transaction is open, whose rollback would undo it.
         """
-        wanted, connection = given.wanted(tasks), connections[self._using]
-        buckets.refuse_open_transaction(connection)
+        wanted, connection = validation.keys_and_scores(tasks), connections[self._using]
+        bucket_lifecycle.refuse_open_transaction(connection)
         got: Rows = []
         for chunk in chunks(wanted):
             got += self._add(chunk)
         in_order = sorted(got, key=lambda row: (row.score, row.pk))
-        told, refused = given.assigned(in_order, self._factory)
-        buckets.fail_unreadable(self._using, refused)
+        told, refused = validation.assigned_tasks(in_order, self._factory)
+        bucket_lifecycle.fail_unreadable(self._using, refused)
         return told
 
     def _add(self, wanted: dict[str, float]) -> Rows:
@@ -81,7 +81,7 @@ class TaskBucket:
         def put_and_take(bucket: int) -> Rows | None:
             if not statements.touch(connection, bucket, self._ttl):
                 return None
-            there = known(connection, self._pool, wanted)
+            there = read_known(connection, self._pool, wanted)
             gone = {key: wanted[key] for key in wanted if key not in there or there[key].finished_at}
             if gone:
                 put(connection, self._pool, gone, there=there)
@@ -94,12 +94,14 @@ class TaskBucket:
             found = locked.values_list("pk", "key", "fence", "score")
             if ready := [statements.Row(*row) for row in found]:
                 statements.take(connection, bucket, ready)
-            return [row for row in statements.held(connection, bucket) if row.key in wanted]
+            return [row for row in statements.tasks_in_bucket(connection, bucket) if row.key in wanted]
 
-        def send(_: statements.Seen, bucket: int) -> Rows | None:
-            return buckets.in_transaction(self._using, partial(put_and_take, bucket))
+        def send(_: statements.DispenserSnapshot, bucket: int) -> Rows | None:
+            return bucket_lifecycle.in_transaction(self._using, partial(put_and_take, bucket))
 
-        return buckets.in_bucket(self._using, self._pool, self.name, self._holder, self._ttl, send)[1]
+        return bucket_lifecycle.write_to_bucket(
+            self._using, self._pool, self.name, self._holder, self._ttl, send
+        )[1]
 
     def expire(self, t: float | timedelta) -> bool:
         """Have it expire in ``t`` (seconds or a timedelta, up to a day); False: it has expired, or there is none."""
@@ -112,7 +114,7 @@ class TaskBucket:
     def clear(self) -> int:
         """Return its tasks to the pool; returns how many it had. (The document's loses them.)"""
         bucket = self._live()
-        return 0 if bucket is None else buckets.emptied(self._using, bucket)
+        return 0 if bucket is None else bucket_lifecycle.empty_bucket(self._using, bucket)
 
     def pop(self, *, reverse: bool = False) -> Any:
         """Take its first task (``reverse``: its last one) out for good, and extend it; None: it is empty, or expired.
@@ -127,27 +129,27 @@ class TaskBucket:
         def send() -> Any:
             if not statements.touch(connection, bucket, self._ttl):
                 return None
-            rows = statements.held(connection, bucket)
+            rows = statements.tasks_in_bucket(connection, bucket)
             for row in reversed(rows) if reverse else rows:
-                made, refused = given.read([row], self._factory)
-                buckets.fail_unreadable(self._using, refused)
+                made, refused = validation.apply_factory([row], self._factory)
+                bucket_lifecycle.fail_unreadable(self._using, refused)
                 # By its fence: tasks_done locks only the task.
                 if made and statements.retire(connection, {row.pk: row.fence}, "assigned"):
                     return made[0][1]
             return None
 
-        return buckets.in_transaction(self._using, send)
+        return bucket_lifecycle.in_transaction(self._using, send)
 
     def peek_all(self) -> list[Any]:
         """Return its keys in order, except what ``factory`` refuses; [] if it has expired or does not exist."""
         bucket, connection = self._live(), connections[self._using]
         if bucket is None:
             return []
-        rows = retrying(connection, partial(statements.held, connection, bucket))
-        return [one for _, one in given.read(rows, self._factory)[0]]
+        rows = retrying(connection, partial(statements.tasks_in_bucket, connection, bucket))
+        return [one for _, one in validation.apply_factory(rows, self._factory)[0]]
 
     def _live(self) -> int | None:
-        return buckets.of(self._using, self._pool, self.name, is_live=True)
+        return bucket_lifecycle.find_bucket(self._using, self._pool, self.name, is_live=True)
 
 
 class TaskRouter:
@@ -166,19 +168,19 @@ class TaskRouter:
             prefix: makes a bucket's name of a worker's, where it has ``{}``.
             exp: how long a bucket lasts without an ``add``: seconds or a timedelta, up to a day.
         """
-        self._key, self._prefix = checking.name("key", key), prefix
-        self._ttl, self._using = options.seconds("exp", exp, least=0.1), buckets.database()
+        self._key, self._prefix = validators.name("key", key), prefix
+        self._ttl, self._using = options.seconds("exp", exp, least=0.1), bucket_lifecycle.database()
         if self.make_task_name("one") == self.make_task_name("another"):
             raise self._bad_prefix()
 
     def make_task_name(self, val: str) -> str:
         """Return the name of the bucket of this worker; raises BadOption."""
-        worker = checking.name("val", val)
+        worker = validators.name("val", val)
         try:
             name = self._prefix.format(worker)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise self._bad_prefix() from None
-        return checking.name("prefix", name)
+        return validators.name("prefix", name)
 
     def add(self, name: str, task_name: str | None = None) -> str:
         """Make a bucket for this worker, unless it has one; returns the bucket's name.
@@ -187,13 +189,13 @@ class TaskRouter:
             BadOption: a name is not allowed.
             ClaimInTransaction: a transaction is open, whose rollback would undo it.
         """
-        worker = checking.name("name", name)
-        bucket = self.make_task_name(worker) if task_name is None else checking.name("task_name", task_name)
-        buckets.refuse_open_transaction(connections[self._using])
+        worker = validators.name("name", name)
+        bucket = self.make_task_name(worker) if task_name is None else validators.name("task_name", task_name)
+        bucket_lifecycle.refuse_open_transaction(connections[self._using])
         known = self.get(worker)
         if known is not None:
             return known
-        seen = buckets.opened(self._using, self._key, bucket, worker, self._ttl)
+        seen = bucket_lifecycle.open_bucket(self._using, self._key, bucket, worker, self._ttl)
         rows = Bucket.objects.using(self._using).filter(pk=seen.bucket).values_list("holder", flat=True)
         if retrying(connections[self._using], rows.first) not in (None, worker):
             allowed = _("a name that the bucket of no other worker has")
@@ -202,14 +204,14 @@ class TaskRouter:
 
     def get(self, name: str) -> str | None:
         """Return the name of this worker's bucket; None: it has no live one."""
-        worker = checking.name("name", name)
+        worker = validators.name("name", name)
         rows = self._live().filter(holder=worker).order_by("pk").values_list("name", "holder")
         found = retrying(connections[self._using], lambda: list(rows.all()))
         # In the eyes of MySQL "Ann" and "ann" are one.
         return next((bucket for bucket, holder in found if holder == worker), None)
 
     def buckets(self) -> list[str]:
-        """Return the names of all live buckets."""
+        """Return the names of all live bucket_lifecycle."""
         rows = self._live().order_by("pk").values_list("name", flat=True)
         return retrying(connections[self._using], lambda: list(rows.all()))
 
@@ -218,7 +220,7 @@ class TaskRouter:
         rows = Bucket.objects.using(self._using).filter(dispenser_id=self._key).values_list("pk", flat=True)
         connection, returned = connections[self._using], 0
         for pk in retrying(connection, lambda: list(rows)):
-            returned += buckets.emptied(self._using, pk, is_removed=True)
+            returned += bucket_lifecycle.empty_bucket(self._using, pk, is_removed=True)
         return returned
 
     def _bad_prefix(self) -> BadOption:

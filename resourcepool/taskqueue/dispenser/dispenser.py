@@ -10,16 +10,16 @@ from typing import Any
 from django.db import connections
 
 from resourcepool import options
-from resourcepool.database.open_transaction import limit_silence
+from resourcepool.database.open_transaction import set_idle_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, for_project
-from resourcepool.taskqueue import checking
-from resourcepool.taskqueue.dispenser import buckets, given, statements
+from resourcepool.taskqueue import validators
+from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.bucket import TaskBucket
-from resourcepool.taskqueue.dispenser.given import Assigned
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
-from resourcepool.taskqueue.dispenser.pool import MOST, TaskPool
-from resourcepool.taskqueue.dispenser.putting import Rebuilt, chunks, clock, rebuild
+from resourcepool.taskqueue.dispenser.pool import MAX_BUCKET_TASKS, TaskPool
+from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, chunks, clock, rebuild
+from resourcepool.taskqueue.dispenser.validation import Assigned
 
 SHORTEST = 0.1  # seconds that a bucket lasts
 
@@ -54,7 +54,7 @@ class TaskDispenser:
             bucket_ttl: seconds or a timedelta, from 0.1 s to a day.
             factory: makes of the text of a key what callers get, which is a key itself, such as int.
         """
-        self.name = checking.name("name", name)
+        self.name = validators.name("name", name)
         self.pool = TaskPool(name, factory=factory)
         self._ttl = options.seconds("bucket_ttl", bucket_ttl, least=SHORTEST)
         self._using = self.pool.using
@@ -62,7 +62,7 @@ class TaskDispenser:
     @staticmethod
     def now() -> datetime.datetime:
         """Return the database's clock, for ``as_of`` of ``recreate_task_pool``; without USE_TZ as one of TIME_ZONE."""
-        return for_project(clock(connections[buckets.database()]))
+        return for_project(clock(connections[bucket_lifecycle.database()]))
 
     def add(self, task: str | int, priority: float) -> bool:
         """Add a task; see ``TaskPool.add_many``."""
@@ -100,7 +100,7 @@ class TaskDispenser:
             BadOption: a value is not allowed; nothing was changed.
             DatabaseUnavailable: it was done, or nothing was; call it again.
         """
-        return rebuild(self._using, self.name, given.scores(mapping), as_of)
+        return rebuild(self._using, self.name, validation.scores(mapping), as_of)
 
     def assign_tasks(self, limit: int, worker: str) -> list[Assigned]:
         """Have this worker hold exactly ``limit`` tasks, if there are; return them, lowest score first.
@@ -119,18 +119,18 @@ class TaskDispenser:
             ClaimInTransaction: a transaction is open, whose rollback would undo it.
             DatabaseUnavailable: it may have been done; call it again.
         """
-        most = options.whole("limit", limit, least=0, most=MOST)
-        name = checking.name("worker", worker)
+        most = options.whole("limit", limit, least=0, most=MAX_BUCKET_TASKS)
+        name = validators.name("worker", worker)
         while True:
-            rows = buckets.fill(self._using, self.name, name, name, most, self._ttl)
-            told, refused = given.assigned(rows, self.pool.factory)
+            rows = bucket_lifecycle.fill(self._using, self.name, name, name, most, self._ttl)
+            told, refused = validation.assigned_tasks(rows, self.pool.factory)
             if not refused:
                 return told
-            buckets.fail_unreadable(self._using, refused)
+            bucket_lifecycle.fail_unreadable(self._using, refused)
 
     def check_tasks(self, worker: str, tasks: Iterable[Any]) -> bool:
         """Whether the worker's bucket is live and holds exactly these keys; of assigned tasks, under their fences."""
-        fences, name = given.keys(tasks, self.pool.factory), checking.name("worker", worker)
+        fences, name = validation.keys(tasks, self.pool.factory), validators.name("worker", worker)
         rows = Bucket.objects.using(self._using).filter(
             dispenser_id=self.name, name=name, busy_before__gt=DbNow()
         )
@@ -154,9 +154,9 @@ class TaskDispenser:
             BadOption: a value is not allowed, such as keys without fences.
             DatabaseUnavailable: some may be done; call it again.
         """
-        fences, name = given.fences(tasks, self.pool.factory), checking.name("worker", worker)
+        fences, name = validation.fences(tasks, self.pool.factory), validators.name("worker", worker)
         named = {key: self._named(key) for key in fences}  # an error of the factory comes before any end
-        limit_silence(connections[self._using], self._ttl)
+        set_idle_timeout(connections[self._using], self._ttl)
         told: dict[Any, Done] = {}
         for part in chunks(fences):
             told.update(retrying(connections[self._using], partial(self._finish, name, part)))
@@ -164,8 +164,8 @@ class TaskDispenser:
 
     def _named(self, key: str) -> Any:
         try:
-            return given.same_key(self.pool.factory, key)
-        except given.REFUSALS:
+            return validation.same_key(self.pool.factory, key)
+        except validation.REFUSALS:
             return key
 
     def _finish(self, worker: str, fences: dict[str, int]) -> dict[str, Done]:
@@ -187,17 +187,17 @@ class TaskDispenser:
         Args:
             tasks: as for ``tasks_done``.
         """
-        name, connection = checking.name("worker", worker), connections[self._using]
+        name, connection = validators.name("worker", worker), connections[self._using]
         if tasks is None:
-            bucket = buckets.of(self._using, self.name, name)
-            return 0 if bucket is None else buckets.emptied(self._using, bucket)
+            bucket = bucket_lifecycle.find_bucket(self._using, self.name, name)
+            return 0 if bucket is None else bucket_lifecycle.empty_bucket(self._using, bucket)
         give = partial(statements.give_back_by_key, connection, self.name, name)
-        parts = chunks(given.fences(tasks, self.pool.factory))
-        return sum(buckets.in_transaction(self._using, partial(give, part)) for part in parts)
+        parts = chunks(validation.fences(tasks, self.pool.factory))
+        return sum(bucket_lifecycle.in_transaction(self._using, partial(give, part)) for part in parts)
 
     def touch(self, worker: str) -> bool:
         """Have the worker's bucket expire ``bucket_ttl`` from now; False: it has expired, or there is none."""
         return self._bucket(worker).expire(self._ttl)
 
     def _bucket(self, worker: str) -> TaskBucket:
-        return TaskBucket(checking.name("worker", worker), self._ttl, pool=self.name)
+        return TaskBucket(validators.name("worker", worker), self._ttl, pool=self.name)

@@ -12,10 +12,16 @@ from resourcepool.database.columns import check_finite, seconds, whole
 from resourcepool.database.retry import Unsettled
 from resourcepool.dialect import DbNow, FenceField, KeyField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
-from resourcepool.leases.short_transactions import briefly
+from resourcepool.leases.short_transactions import run_short_transaction
 from resourcepool.options import DAY
-from resourcepool.signals import Fact, What, tell
-from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuerySet, WorkQuerySet, changed
+from resourcepool.signals import EventKind, RowEvent, emit
+from resourcepool.taskqueue.abstract import (
+    BARE_KEY,
+    AbstractWork,
+    PausableQuerySet,
+    WorkQuerySet,
+    update_and_record,
+)
 from resourcepool.text import CharField
 
 MAX_KEY = 200
@@ -24,7 +30,7 @@ MAX_KEY = 200
 class Dispenser(models.Model):
     """A pool of tasks, lowest score first. Made when it is first used."""
 
-    acts_are_told: ClassVar[bool] = True
+    records_operations: ClassVar[bool] = True
     none_yet = gettext_noop("an existing dispenser; it is made when it is first used")
 
     name = KeyField(_("name"), max_length=MAX_KEY, primary_key=True, validators=[MinLengthValidator(1)])
@@ -64,7 +70,7 @@ class Dispenser(models.Model):
 
 
 class BucketQuerySet(LeaseQuerySet):
-    def free(self, actor: str = "") -> int:
+    def revoke(self, actor: str = "") -> int:
         """Return their tasks to the pool under new fences, and end them; returns how many buckets there were.
 
         A worker that goes on with its tasks is told that they are stale; it gets a new bucket when it asks for more.
@@ -82,7 +88,7 @@ def _freed(using: str, pk: Any, dispenser: str, worker: str, actor: str) -> int:
     bucket = Bucket.objects.using(using).filter(pk=pk)
 
     def freed() -> int:
-        tell(Fact(What.FREED, Dispenser, using, dispenser, holder=worker, actor=actor))
+        emit(RowEvent(EventKind.REVOKED, Dispenser, using, dispenser, holder=worker, actor=actor))
         return 1
 
     def settle() -> int:
@@ -100,7 +106,7 @@ def _freed(using: str, pk: Any, dispenser: str, worker: str, actor: str) -> int:
         bucket._raw_delete(using)
         return freed()
 
-    return briefly(using, once, settle=settle, rows=(Bucket, [pk]))
+    return run_short_transaction(using, once, settle=settle, rows=(Bucket, [pk]))
 
 
 class Bucket(AbstractLease):
@@ -109,7 +115,7 @@ class Bucket(AbstractLease):
     It is deleted when it has expired and its tasks are back in the pool.
     """
 
-    is_told: ClassVar[bool] = False
+    emits_events: ClassVar[bool] = False
 
     dispenser = models.ForeignKey(
         Dispenser, models.PROTECT, related_name="buckets", verbose_name=_("dispenser"), **BARE_KEY
@@ -136,7 +142,9 @@ class DispenserTaskQuerySet(WorkQuerySet):
     def fail(self, outcome: str) -> int:
         """Take tasks out of buckets and pool, for an operator to look at; return how many."""
         failed = {"state": DispenserTask.State.FAILED, "bucket": None, "finished_at": DbNow()}
-        return changed(self, What.FAILED, "", outcome, fence=F("fence") + 1, outcome=outcome, **failed)
+        return update_and_record(
+            self, EventKind.FAILED, "", outcome, fence=F("fence") + 1, outcome=outcome, **failed
+        )
 
 
 class DispenserTask(AbstractWork):
@@ -153,7 +161,7 @@ class DispenserTask(AbstractWork):
     ready_state = State.READY
     failed_states = (State.FAILED, State.DISCARDED)
     discardable_states = (State.READY, State.FAILED)
-    as_if_not_failed: ClassVar[dict[str, Any]] = {"expirations": 0}
+    reset_counts: ClassVar[dict[str, Any]] = {"expirations": 0}
 
     dispenser = models.ForeignKey(
         Dispenser, models.PROTECT, related_name="tasks", verbose_name=_("dispenser"), **BARE_KEY
@@ -190,5 +198,5 @@ class DispenserTask(AbstractWork):
         ]
 
     @classmethod
-    def nobodys(cls) -> dict[str, Any]:
+    def unassigned_values(cls) -> dict[str, Any]:
         return {"bucket": None}

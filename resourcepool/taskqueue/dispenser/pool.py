@@ -8,13 +8,13 @@ from django.db import connections
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.taskqueue import checking
-from resourcepool.taskqueue.dispenser import buckets, given, statements
+from resourcepool.taskqueue import validators
+from resourcepool.taskqueue.bulk_insert import BATCH
+from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.models import DispenserTask
-from resourcepool.taskqueue.dispenser.putting import chunks, put
-from resourcepool.taskqueue.table import BATCH
+from resourcepool.taskqueue.dispenser.rebuild import chunks, put
 
-MOST = 10_000  # tasks in a bucket
+MAX_BUCKET_TASKS = 10_000  # tasks in a bucket
 
 
 class TaskPool:
@@ -32,13 +32,13 @@ class TaskPool:
         Args:
             factory: makes of the text of a key what callers get, such as int.
         """
-        self.key = checking.name("key", key)
-        self.using = buckets.database()
-        self.factory = given.factory(factory)
+        self.key = validators.name("key", key)
+        self.using = bucket_lifecycle.database()
+        self.factory = validation.factory(factory)
 
     def add(self, task: str | int, priority: float) -> bool:
         """Add a task; returns whether it is new. See ``add_many``."""
-        return bool(self._add({given.key(task, "task"): given.score(priority)}))
+        return bool(self._add({validation.key(task, "task"): validation.score(priority)}))
 
     def add_many(self, mapping: Mapping[Any, float]) -> int:
         """Add these, {key: score}, 1,000 in a transaction, or all in the caller's; returns how many are new.
@@ -50,13 +50,14 @@ class TaskPool:
             BadOption: a key or a score is not allowed; nothing was added.
             DatabaseUnavailable: some may have been added; it can be repeated.
         """
-        return self._add(given.scores(mapping))
+        return self._add(validation.scores(mapping))
 
     def _add(self, scores: Mapping[str, float]) -> int:
-        buckets.make_dispenser(self.using, self.key)
+        bucket_lifecycle.make_dispenser(self.using, self.key)
         put_chunk = partial(put, connections[self.using], self.key)
         return sum(
-            buckets.in_transaction(self.using, partial(put_chunk, chunk)).added for chunk in chunks(scores)
+            bucket_lifecycle.in_transaction(self.using, partial(put_chunk, chunk)).added
+            for chunk in chunks(scores)
         )
 
     def clear(self) -> int:
@@ -64,11 +65,13 @@ class TaskPool:
         connection, removed = connections[self.using], 0
         after: tuple[float, int] | None = None
         while True:
-            look = partial(statements.waiting, connection, self.key, BATCH, after)
+            look = partial(statements.first_ready, connection, self.key, BATCH, after)
             if not (found := retrying(connection, look)):
                 return removed
             fences = {row.pk: row.fence for row in found}
-            removed += buckets.in_transaction(self.using, partial(statements.retire, connection, fences))
+            removed += bucket_lifecycle.in_transaction(
+                self.using, partial(statements.retire, connection, fences)
+            )
             # A transaction may see for ever what others have taken since it began.
             after = (found[-1].score, found[-1].pk + 1)
 
@@ -84,35 +87,35 @@ class TaskPool:
             BadOption: ``size`` is not from 0 to 10,000.
             DatabaseUnavailable: some may have been taken.
         """
-        connection, most = connections[self.using], options.whole("size", size, least=0, most=MOST)
+        connection, most = connections[self.using], options.whole("size", size, least=0, most=MAX_BUCKET_TASKS)
 
         def send() -> list[Any]:
             got: list[Any] = []
-            while rows := statements.first(connection, self.key, most - len(got)):
-                made, refused = given.read(rows, self.factory)
+            while rows := statements.lock_first_ready(connection, self.key, most - len(got)):
+                made, refused = validation.apply_factory(rows, self.factory)
                 if made:
                     statements.remove(connection, [row for row, _ in made])
                     got += [one for _, one in made]
-                buckets.fail_unreadable(self.using, refused)
+                bucket_lifecycle.fail_unreadable(self.using, refused)
                 if not refused:
                     break
             return got
 
-        return buckets.in_transaction(self.using, send) if most else []
+        return bucket_lifecycle.in_transaction(self.using, send) if most else []
 
     def assign_scored(self, size: int = 20) -> dict[str, float]:
         """Take the first tasks out, as ``assign``; returns {key: score} for ``TaskBucket.add`` or ``add_many``.
 
         The keys are text: ``factory`` is not asked.
         """
-        connection, most = connections[self.using], options.whole("size", size, least=0, most=MOST)
+        connection, most = connections[self.using], options.whole("size", size, least=0, most=MAX_BUCKET_TASKS)
 
         def send() -> dict[str, float]:
-            if rows := statements.first(connection, self.key, most):
+            if rows := statements.lock_first_ready(connection, self.key, most):
                 statements.remove(connection, rows)
             return {row.key: row.score for row in rows}
 
-        return buckets.in_transaction(self.using, send) if most else {}
+        return bucket_lifecycle.in_transaction(self.using, send) if most else {}
 
     def size(self) -> int:
         """Return how many tasks wait."""

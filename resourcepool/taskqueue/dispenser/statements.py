@@ -12,13 +12,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.dialect import micros
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
 ORDER = "resourcepool_dispensed_order"
 
 
-class Seen(NamedTuple):
+class DispenserSnapshot(NamedTuple):
     """A dispenser at a glance.
 
     ``bucket``: the live one of the name that was asked for, if there is one; ``head``: score and primary key of the
@@ -41,14 +41,14 @@ class Row(NamedTuple):
 
 class Texts:
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        quote, speaks = connection.ops.quote_name, dialect.of(connection)
+        quote, db_dialect = connection.ops.quote_name, dialect.of(connection)
         task, bucket, dispenser = (quote(model._meta.db_table) for model in (DispenserTask, Bucket, Dispenser))
-        key, name, now = quote("key"), quote("name"), speaks.indexed_now
+        key, name, now = quote("key"), quote("name"), db_dialect.indexed_now
         skips = connection.features.has_select_for_update_skip_locked
         row = f"SELECT id, {key}, fence, score FROM {task}"
         again = "state = 'ready', bucket_id = NULL, fence = fence + 1"
         ready = "WHERE dispenser_id = %s AND state = 'ready'"
-        by_order = f"{speaks.by_index.format(index=quote(ORDER))} {ready}"
+        by_order = f"{db_dialect.by_index.format(index=quote(ORDER))} {ready}"
         self.look = (
             f"SELECT 'd', most_expirations, CASE WHEN is_paused THEN 1 ELSE 0 END FROM {dispenser} WHERE {name} = %s "
             f"UNION ALL SELECT 'm', id, 0 FROM {bucket} WHERE dispenser_id = %s AND {name} = %s "
@@ -57,7 +57,9 @@ class Texts:
             f"UNION ALL SELECT 'h', id, score FROM "
             f"(SELECT id, score FROM {task}{by_order} ORDER BY score, id LIMIT 1) head"
         )
-        self.touch = f"UPDATE {bucket} SET busy_before = {speaks.later} WHERE id = %s AND busy_before > {now}"
+        self.touch = (
+            f"UPDATE {bucket} SET busy_before = {db_dialect.later} WHERE id = %s AND busy_before > {now}"
+        )
         self.held = f"{row} WHERE bucket_id = %s AND state = 'assigned' ORDER BY score, id"
         self.ready = f"{row} {ready}"
         self.waiting = f"{row}{by_order}{{and_not_before}} ORDER BY score, id LIMIT %s"
@@ -94,14 +96,18 @@ def texts(connection: BaseDatabaseWrapper) -> Texts:
     return _texts[connection.alias]
 
 
-def look(connection: BaseDatabaseWrapper, dispenser: str, bucket: str) -> Seen | None:
+def read_snapshot(connection: BaseDatabaseWrapper, dispenser: str, bucket: str) -> DispenserSnapshot | None:
     """Look at a dispenser and at the bucket of this name; None: there is no such dispenser."""
     params = (dispenser, dispenser, bucket, dispenser, dispenser)
     found = dialect.run(connection, texts(connection).look, params, dialect.all_rows)
     own = next(((most, bool(is_paused)) for kind, most, is_paused in found if kind == "d"), None)
     mine = next((pk for kind, pk, _ in found if kind == "m"), None)
     head = next(((float(score), int(pk)) for kind, pk, score in found if kind == "h"), None)
-    return None if own is None else Seen(*own, mine, head, [pk for kind, pk, _ in found if kind == "x"])
+    return (
+        None
+        if own is None
+        else DispenserSnapshot(*own, mine, head, [pk for kind, pk, _ in found if kind == "x"])
+    )
 
 
 def touch(connection: BaseDatabaseWrapper, bucket: int, ttl: float) -> bool:
@@ -109,7 +115,7 @@ def touch(connection: BaseDatabaseWrapper, bucket: int, ttl: float) -> bool:
     return bool(_count(connection, texts(connection).touch, (micros(ttl), bucket)))
 
 
-def held(connection: BaseDatabaseWrapper, bucket: int) -> list[Row]:
+def tasks_in_bucket(connection: BaseDatabaseWrapper, bucket: int) -> list[Row]:
     """Return what is in a bucket, in order."""
     return _rows(connection, texts(connection).held, (bucket,))
 
@@ -119,7 +125,7 @@ def ready(connection: BaseDatabaseWrapper, dispenser: str) -> list[Row]:
     return _rows(connection, texts(connection).ready, (dispenser,))
 
 
-def first(
+def lock_first_ready(
     connection: BaseDatabaseWrapper, dispenser: str, most: int, head: tuple[float, int] | None = None
 ) -> list[Row]:
     """Lock and return the first tasks in the pool that are not locked.
@@ -132,7 +138,7 @@ def first(
     return _in_order(connection, texts(connection).first, dispenser, most, head)
 
 
-def waiting(
+def first_ready(
     connection: BaseDatabaseWrapper, dispenser: str, most: int, start: tuple[float, int] | None = None
 ) -> list[Row]:
     """Return the first tasks in the pool, without locking them; ``start``: the first that are not before this."""
@@ -188,7 +194,7 @@ def done(connection: BaseDatabaseWrapper, dispenser: str, bucket: str, fences: M
 
 def done_by(worker: str) -> str:
     """Return the outcome of a task that this worker has done."""
-    return say("done_by", name=worker)
+    return sentence_for("done_by", name=worker)
 
 
 def give_back_by_key(

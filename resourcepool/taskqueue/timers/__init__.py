@@ -10,24 +10,24 @@ def expire(timer): ...
 
 from typing import TYPE_CHECKING
 
-from resourcepool.lazy import lazily
+from resourcepool.lazy import lazy_getattr
 
 if TYPE_CHECKING:
-    from resourcepool.taskqueue.timers.handling import on
+    from resourcepool.taskqueue.timers.handlers import on
     from resourcepool.taskqueue.timers.runner import TimerRunner
-    from resourcepool.taskqueue.timers.running import RunningTimer
+    from resourcepool.taskqueue.timers.running_timer import RunningTimer
     from resourcepool.taskqueue.timers.scheduling import Outcome, Scheduled, cancel, reschedule, schedule
 
 WHERE = {
     "Outcome": "scheduling",
-    "RunningTimer": "running",
+    "RunningTimer": "running_timer",
     "Scheduled": "scheduling",
     "TimerRunner": "runner",
     "cancel": "scheduling",
-    "on": "handling",
+    "on": "handlers",
     "reschedule": "scheduling",
     "schedule": "scheduling",
 }
 __all__ = ["Outcome", "RunningTimer", "Scheduled", "TimerRunner", "cancel", "on", "reschedule", "schedule"]
 
-__getattr__ = lazily(__name__, WHERE)
+__getattr__ = lazy_getattr(__name__, WHERE)

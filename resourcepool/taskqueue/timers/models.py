@@ -11,18 +11,24 @@ from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import seconds, whole
 from resourcepool.dialect import DbLater, DbNow, KeyField, in_columns
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
-from resourcepool.signals import What
-from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuerySet, WorkQuerySet, changed
+from resourcepool.signals import EventKind
+from resourcepool.taskqueue.abstract import (
+    BARE_KEY,
+    AbstractWork,
+    PausableQuerySet,
+    WorkQuerySet,
+    update_and_record,
+)
 from resourcepool.text import CharField, TextField
 
 MAX_NAME = 200
 MAX_TOPIC = 100
 MAX_SCHEDULE = 300
-LATE = 60.0  # seconds after which a timer is late, and lets punctual ones go first
+LATE_AFTER = 60.0  # seconds after which a timer is late, and lets punctual ones go first
 
 # Also a timer whose handler's process has died.
 _NOBODYS = Q(state="pending") | Q(busy_before__lte=DbNow())
@@ -31,7 +37,7 @@ _NOBODYS = Q(state="pending") | Q(busy_before__lte=DbNow())
 class Topic(models.Model):
     """A kind of timers: which nodes may handle them, and what happens to failures. Added when first used."""
 
-    acts_are_told: ClassVar[bool] = True
+    records_operations: ClassVar[bool] = True
     none_yet = gettext_noop("a topic; there is none yet: the first timer makes it")
 
     name = KeyField(_("name"), max_length=MAX_TOPIC, primary_key=True, validators=[MinLengthValidator(1)])
@@ -62,7 +68,7 @@ class Topic(models.Model):
     retry_delay = seconds(
         _("retry delay (s)"), 10.0, _("The time before the first retry; twice as long before each further one.")
     )
-    most_deaths = whole(
+    max_crashes = whole(
         _("deaths until failed"),
         3,
         _("A timer whose process has died this many times has failed for good."),
@@ -102,7 +108,7 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
 
     def late(self) -> Self:
         """Timers that should have begun a minute ago."""
-        return self.unfinished().filter(busy_before__lt=DbLater(-LATE))
+        return self.unfinished().filter(busy_before__lt=DbLater(-LATE_AFTER))
 
     def handed(self) -> Self:
         """Timers that were handed over to another process and not taken yet."""
@@ -119,22 +125,22 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
         """Make waiting timers due at once; return how many."""
         is_ahead = When(due_at__gt=DbNow(), then=DbNow())
         due_at = Case(is_ahead, default=F("due_at"))
-        waiting = (self.waiting(), What.FIRED, actor, "")
-        return changed(*waiting, due_at=due_at, busy_before=DbNow(), fence=F("fence") + 1)
+        waiting = (self.waiting(), EventKind.FIRED, actor, "")
+        return update_and_record(*waiting, due_at=due_at, busy_before=DbNow(), fence=F("fence") + 1)
 
     def cancel(self, actor: str = "") -> int:
         """Keep timers from firing, and running recurring ones from firing again; return how many."""
         self._for_write = True  # or ``db`` would be a replica
-        told = (What.CANCELLED, actor, "")
+        told = (EventKind.CANCELLED, actor, "")
         running, waiting = self.unfinished().exclude(_NOBODYS), self.unfinished().filter(_NOBODYS)
         with transaction.atomic(using=self.db):
-            return changed(running.exclude(schedule=""), *told, schedule="") + changed(
+            return update_and_record(running.exclude(schedule=""), *told, schedule="") + update_and_record(
                 *(waiting, *told),
                 state=Timer.State.CANCELLED,
                 fence=F("fence") + 1,
                 finished_at=DbNow(),
-                outcome=say("cancelled", name=actor or "?"),
-                **Timer.nobodys(),
+                outcome=sentence_for("cancelled", name=actor or "?"),
+                **Timer.unassigned_values(),
             )
 
 
@@ -145,7 +151,7 @@ class Timer(AbstractLease, AbstractWork):
     timers of dead processes.
     """
 
-    is_told: ClassVar[bool] = False
+    emits_events: ClassVar[bool] = False
 
     class State(models.TextChoices):
         PENDING = "pending", _("pending")
@@ -164,13 +170,13 @@ class Timer(AbstractLease, AbstractWork):
         NONE = "", _("none yet")
         CLEAN = "clean", _("clean")
         EXPIRED = "expired", _("expired")
-        REVOKED = "revoked", _("revoked")
+        RELEASED = "released", _("released")
 
     named_by = ("topic_id", "name")
     ready_state = State.PENDING
     failed_states = (State.DEAD, State.DISCARDED)
     discardable_states = (State.PENDING, State.DEAD)
-    as_if_not_failed: ClassVar[dict[str, Any]] = {"failures": 0, "deaths": 0}
+    reset_counts: ClassVar[dict[str, Any]] = {"failures": 0, "crashes": 0}
 
     topic = models.ForeignKey(Topic, models.PROTECT, related_name="timers", verbose_name=_("topic"), **BARE_KEY)
     name = KeyField(_("name"), max_length=MAX_NAME)
@@ -187,7 +193,7 @@ class Timer(AbstractLease, AbstractWork):
     state = CharField(_("state"), max_length=10, choices=State.choices, default=State.PENDING, editable=False)
     attempts = models.PositiveIntegerField(_("attempts"), default=0, editable=False)
     failures = models.PositiveIntegerField(_("failures"), default=0, editable=False)
-    deaths = models.PositiveIntegerField(_("process deaths"), default=0, editable=False)
+    crashes = models.PositiveIntegerField(_("process deaths"), default=0, editable=False)
     previous_end = CharField(
         _("previous end"),
         max_length=10,
@@ -212,13 +218,13 @@ class Timer(AbstractLease, AbstractWork):
         ]
 
     @classmethod
-    def nobodys(cls) -> dict[str, Any]:
+    def unassigned_values(cls) -> dict[str, Any]:
         return {"busy_before": DbNow(), "holder": ""}
 
     @classmethod
-    def anew(cls, using: str, due_at: datetime.datetime) -> dict[str, Any]:
+    def restart_values(cls, using: str, due_at: datetime.datetime) -> dict[str, Any]:
         """Return the column values of a timer that waits for this moment and was never tried."""
-        counts, moment = {"attempts": 0, "failures": 0, "deaths": 0}, in_columns(due_at, connections[using])
+        counts, moment = {"attempts": 0, "failures": 0, "crashes": 0}, in_columns(due_at, connections[using])
         waits = {"due_at": moment, "busy_before": moment, "holder": "", "finished_at": None, "outcome": ""}
         return {"state": cls.State.PENDING, **waits, **counts, "previous_end": cls.End.NONE}
 
@@ -226,7 +232,7 @@ class Timer(AbstractLease, AbstractWork):
 class TimerNode(AbstractLease):
     """A process that handles timers: alive until ``busy_before``."""
 
-    is_told: ClassVar[bool] = False
+    emits_events: ClassVar[bool] = False
 
     name = KeyField(_("name"), max_length=MAX_NAME, primary_key=True)
     labels = models.JSONField(_("labels"), default=dict, blank=True, validators=[check_labels])

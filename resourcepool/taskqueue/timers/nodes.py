@@ -16,7 +16,7 @@ from resourcepool.taskqueue.timers.models import TimerNode
 
 TTL = 15.0  # seconds
 LONG_GONE = 3_600.0  # seconds
-MOST_TOLD = 2  # nodes, of one timer
+MAX_NOTIFIED = 2  # nodes, of one timer
 KNOWN_FOR = 1.0  # seconds for which the nodes that were read are told
 
 
@@ -54,9 +54,9 @@ class Node:
 _seen: dict[str, tuple[float, list[tuple[int, list[str]]]]] = {}
 
 
-def tell_after_commit(using: str, topic: str) -> None:
+def notify_after_commit(using: str, topic: str) -> None:
     """Have some nodes that handle this topic look, once what the caller has written counts."""
-    if hints.are_on():
+    if hints.is_enabled():
         hints.after_commit(using, _tell, using, topic)
 
 
@@ -67,5 +67,5 @@ def _tell(using: str, topic: str) -> None:
         nodes = list(alive.values_list("address", "topics"))
         _seen[using] = monotonic(), nodes
     able = [address for address, topics in nodes if topic in topics]
-    for address in random.sample(able, min(MOST_TOLD, len(able))):
+    for address in random.sample(able, min(MAX_NOTIFIED, len(able))):
         hints.send(address)

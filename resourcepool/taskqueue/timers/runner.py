@@ -8,18 +8,18 @@ from django.db import connections, router
 
 from resourcepool import hints, options
 from resourcepool.conf import setting
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
-from resourcepool.taskqueue.timers.batches import Batches, Handing, HandOver
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.taskqueue.timers.nodes import Node
-from resourcepool.taskqueue.turning import DRAIN_WITHIN, PAUSE_AFTER_FAILURE, Runner, end_process
+from resourcepool.taskqueue.timers.timer_worker import HandOver, TimerDispatcher, TimerWorker
+from resourcepool.taskqueue.worker_loop import GRACE, PAUSE_AFTER_FAILURE, Runner, exit_process
 
 logger = logging.getLogger(__name__)
 
-THREADS, MOST_THREADS = 4, 256
+THREADS, MAX_THREADS = 4, 256
 LATE_RATE = 100.0  # timers a second
 MAX_VERSION = 50
 
@@ -44,10 +44,10 @@ class TimerRunner(Runner):
         threads: int = THREADS,
         labels: Mapping[str, str] | None = None,
         version: str | None = None,
-        drain_within: object = DRAIN_WITHIN,
+        grace: object = GRACE,
         late_rate: object = LATE_RATE,
         by: HandOver | None = None,
-        die: Callable[[str], Never] = end_process,
+        exit_process: Callable[[str], Never] = exit_process,
     ) -> None:
         """Describe it; ``run`` runs it.
 
@@ -65,17 +65,17 @@ class TimerRunner(Runner):
         Raises:
             BadOption: a value is not allowed.
         """
-        self.threads = options.whole("threads", threads, least=1, most=MOST_THREADS)
+        self.threads = options.whole("threads", threads, least=1, most=MAX_THREADS)
         self.labels = node_labels() if labels is None else labels_of(labels)
         self.version = node_version() if version is None else _version("version", version)
-        super().__init__(drain_within, die)
+        super().__init__(grace, exit_process)
         self._late_rate = options.rate("late_rate", late_rate, least=1.0, most=100_000.0)
         self._by = by
 
     def look_up(self) -> None:
         """See whether the tables can be read. Raises DatabaseUnavailable, NotMigrated."""
         using = router.db_for_write(Timer)
-        with answer_timeout():
+        with statement_timeout():
             retrying(connections[using], Timer.objects.using(using).exists)
 
     def run(self) -> None:
@@ -86,11 +86,11 @@ class TimerRunner(Runner):
         """
         using = router.db_for_write(Timer)
         refuse_transaction(using)
-        hints.listen(self._wakeup.ring)
+        hints.listen(self._wakeup.wake)
         node = Node(using, self.labels, self.version)
         while not self._is_stopping:
             told = (using, node, self.threads, self._late_rate, self._wakeup)
-            batches = Batches(*told) if self._by is None else Handing(*told, self._by)
+            batches = TimerWorker(*told) if self._by is None else TimerDispatcher(*told, self._by)
             try:
                 self._serve("timers", batches)
             except DatabaseUnavailable as error:  # at its start

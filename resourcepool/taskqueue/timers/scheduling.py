@@ -16,7 +16,7 @@ from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns, read_clock
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable
-from resourcepool.taskqueue import checking
+from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.timers import nodes, occurrences
 from resourcepool.taskqueue.timers.models import MAX_TOPIC, Timer, Topic
 
@@ -26,7 +26,7 @@ MOST_AHEAD = 36_500 * options.DAY  # seconds
 SOON = datetime.timedelta(seconds=1.5)  # nodes look by themselves before that
 LOOKS = 5  # tries at a row that others change at the same time
 LOOKED_AT = ("pk", "topic_id", "fence", "state", "finished_at", "schedule", "scheduled_at")
-NAMED = 5  # topics in an error
+MAX_NAMES = 5  # topics in an error
 
 
 class Scheduled(NamedTuple):
@@ -103,10 +103,10 @@ def schedule(
         DatabaseUnavailable: it is unknown whether it was set; call it again.
     """
     when = _when(after, at, every, cron, tz, start)
-    name, topic = checking.name("name", name), checking.name("topic", topic, most=MAX_TOPIC)
+    name, topic = validators.name("name", name), validators.name("topic", topic, most=MAX_TOPIC)
     mode = options.one_of("if_exists", if_exists, IF_EXISTS)
     values = {
-        "payload": checking.json_object("payload", {} if payload is None else payload),
+        "payload": validators.json_object("payload", {} if payload is None else payload),
         "catch_up": options.one_of("catch_up", catch_up, Timer.CatchUp.values),
         "schedule": "" if when.schedule is None else when.schedule.text(),
     }
@@ -119,9 +119,17 @@ def schedule(
         now = _now(using, topic)
         due_at = when.due_at(now)
         is_soon = due_at - now < SOON
-        anew = {**Timer.anew(using, due_at), "scheduled_at": in_columns(now, connections[using])}
+        restart_values = {
+            **Timer.restart_values(using, due_at),
+            "scheduled_at": in_columns(now, connections[using]),
+        }
         return _put(
-            using, Scheduled(name, topic, for_project(due_at), True), {**values, **anew}, mode, now, tried
+            using,
+            Scheduled(name, topic, for_project(due_at), True),
+            {**values, **restart_values},
+            mode,
+            now,
+            tried,
         )
 
     def settle() -> Scheduled:
@@ -131,7 +139,7 @@ def schedule(
 
     made = retrying(connections[using], send, settle=settle)
     if is_soon:
-        nodes.tell_after_commit(using, topic)
+        nodes.notify_after_commit(using, topic)
     return made
 
 
@@ -151,7 +159,7 @@ def cancel(name: str, *, topic: str | None = None) -> Outcome:
         BadOption: several topics have one of this name.
         DatabaseUnavailable: it is unknown whether it was cancelled; call it again.
     """
-    ended = {"state": State.CANCELLED, "finished_at": DbNow(), **Timer.nobodys()}
+    ended = {"state": State.CANCELLED, "finished_at": DbNow(), **Timer.unassigned_values()}
     return _change(name, topic, Outcome.CANCELLED, lambda _using, _now: ended)
 
 
@@ -177,8 +185,8 @@ def reschedule(
     kept = {} if when.schedule is None else {"schedule": when.schedule.text()}
 
     def changes(using: str, now: datetime.datetime) -> dict[str, Any]:
-        anew = Timer.anew(using, when.due_at(now))
-        return {**anew, **kept, "scheduled_at": in_columns(now, connections[using])}
+        restart_values = Timer.restart_values(using, when.due_at(now))
+        return {**restart_values, **kept, "scheduled_at": in_columns(now, connections[using])}
 
     return _change(name, topic, Outcome.RESCHEDULED, changes)
 
@@ -195,10 +203,10 @@ def _when(after: object, at: object, every: object, cron: object, tz: object, st
     if cron is not None:
         return _When(None, None, occurrences.cron(cron, tz))
     if every is not None:
-        first = None if start is None else aware(checking.moment("start", start))
+        first = None if start is None else aware(validators.moment("start", start))
         return _When(None, first, occurrences.every(every))
     if at is not None:
-        return _When(None, aware(checking.moment("at", at)), None)
+        return _When(None, aware(validators.moment("at", at)), None)
     return _When(options.seconds("after", after, most=MOST_AHEAD), None, None)
 
 
@@ -262,9 +270,9 @@ def _put(
 
 def _change(name: str, topic: str | None, done: Outcome, changes: _Changes) -> Outcome:
     using = router.db_for_write(Timer)
-    rows = Timer.objects.using(using).filter(name=checking.name("name", name))
+    rows = Timer.objects.using(using).filter(name=validators.name("name", name))
     if topic is not None:
-        rows = rows.filter(topic_id=checking.name("topic", topic, most=MAX_TOPIC))
+        rows = rows.filter(topic_id=validators.name("topic", topic, most=MAX_TOPIC))
     return retrying(connections[using], partial(_change_once, rows, done, changes, set()))
 
 
@@ -281,7 +289,7 @@ def _change_once(rows: Any, done: Outcome, changes: _Changes, tried: set[datetim
     is_cancel = done is Outcome.CANCELLED
     for _look in range(LOOKS):
         columns = rows.values(*LOOKED_AT, now=DbNow())
-        found = list(columns[: NAMED + 1])
+        found = list(columns[: MAX_NAMES + 1])
         if not found:
             return Outcome.UNKNOWN
         row = _only_one(found)
@@ -293,13 +301,13 @@ def _change_once(rows: Any, done: Outcome, changes: _Changes, tried: set[datetim
             return done if is_same and is_cancel else Outcome.FIRED
         mine = rows.filter(pk=row["pk"], fence=row["fence"]).unfinished()
         # A timer whose handler's process has died can be cancelled: it would fire again.
-        nobodys = mine.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
+        unassigned_values = mine.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
         values = changes(rows.db, now)
         if "scheduled_at" in values:
             tried.add(now)
-        if nobodys.update(**values, fence=F("fence") + 1):
+        if unassigned_values.update(**values, fence=F("fence") + 1):
             if "due_at" in values and from_columns(values["due_at"], connections[rows.db]) - now < SOON:
-                nodes.tell_after_commit(rows.db, row["topic_id"])
+                nodes.notify_after_commit(rows.db, row["topic_id"])
             return done
         fires_again = is_cancel and row["schedule"]
         if row["state"] == State.RUNNING and (not fires_again or mine.update(schedule="")):

@@ -9,17 +9,17 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.translation import override
 
 from resourcepool.admin import records
-from resourcepool.admin.operated import told
+from resourcepool.admin.operations_mixin import refusal_text
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, NotMigrated
 from resourcepool.models import Move, Queue, Server
 from resourcepool.queues import ids
 from tests.admin.conftest import text
-from tests.admin.queues.scene import LIST, server, task_type
+from tests.admin.queues.scene import LIST, queue_group, server
 
 pytestmark = pytest.mark.django_db
 
-QUEUES, SERVERS, MOVES, TASK_TYPES = (LIST.format(kind) for kind in ("queue", "server", "move", "tasktype"))
+QUEUES, SERVERS, MOVES, QUEUE_GROUPS = (LIST.format(kind) for kind in ("queue", "server", "move", "queuegroup"))
 
 
 def found(client: Client, address: str) -> list[Any]:
@@ -31,28 +31,28 @@ def found(client: Client, address: str) -> list[Any]:
 @pytest.fixture
 def scene(db: None) -> None:
     """``orders``: A has q0 (dead: q1), B has asked for q2, nobody has q3; ``mails`` has one queue."""
-    orders = task_type()
+    orders = queue_group()
     first, dead, second = (server(orders, name) for name in ("A", "dead", "B"))
     Server.objects.filter(pk=dead.pk).update(busy_before=DbLater(-5))
-    rows = Queue.objects.filter(task_type=orders)
+    rows = Queue.objects.filter(queue_group=orders)
     rows.update(cur_server=first, req_server=None, requested_at=None)
     rows.filter(queue_id="q1").update(cur_server=dead)
     rows.filter(queue_id="q2").update(req_server=second, requested_at=DbLater(-30))
     rows.filter(queue_id="q3").update(cur_server=None, pin="nobody")
-    task_type("mails", 1)
+    queue_group("mails", 1)
 
 
 FOUND = [
-    ("?task_type=orders", ["q0", "q1", "q2", "q3"]),
-    ("?task_type=mails", ["q0"]),
-    ("?task_type=none", []),
-    ("?task_type=%00", []),
-    ("?standing=ownerless", ["q1", "q3", "q0"]),
-    ("?standing=ownerless&task_type=orders", ["q1", "q3"]),
-    ("?standing=asked", ["q2"]),
-    ("?standing=pinned", ["q3"]),
-    ("?standing=retiring", []),
-    ("?standing=nonsense&task_type=mails", ["q0"]),
+    ("?queue_group=orders", ["q0", "q1", "q2", "q3"]),
+    ("?queue_group=mails", ["q0"]),
+    ("?queue_group=none", []),
+    ("?queue_group=%00", []),
+    ("?status=unowned", ["q1", "q3", "q0"]),
+    ("?status=unowned&queue_group=orders", ["q1", "q3"]),
+    ("?status=asked", ["q2"]),
+    ("?status=pinned", ["q3"]),
+    ("?status=retiring", []),
+    ("?status=nonsense&queue_group=mails", ["q0"]),
     ("?q=q2", ["q2"]),
     ("?q=dea", ["q1"]),
     ("?q=nobody", ["q3"]),
@@ -75,7 +75,7 @@ def test_a_queue_says_who_has_it_and_who_has_asked(viewer: Client, scene: None) 
 
 
 def test_an_owner_whose_row_is_gone_is_no_error(viewer: Client) -> None:
-    task_type(queues=1)
+    queue_group(queues=1)
     Queue.objects.update(cur_server=987, req_server=988, requested_at=DbNow(), fence=3)
     assert "#987" in text(viewer.get(QUEUES))
     assert "#987" in text(viewer.get(f"{QUEUES}{Queue.objects.get().pk}/change/"))
@@ -97,11 +97,11 @@ def test_a_server_says_how_it_is(viewer: Client, scene: None) -> None:
 
 
 def test_moves_are_told_newest_first_with_their_reasons(viewer: Client, scene: None) -> None:
-    page = text(viewer.get(f"{MOVES}?task_type=orders"))
+    page = text(viewer.get(f"{MOVES}?queue_group=orders"))
     assert page.index("evens out") < page.index("nobody had it")
     assert {row.what for row in found(viewer, f"{MOVES}?what=requested")} == {"requested"}
     assert {row.queue_id for row in found(viewer, f"{MOVES}?q=q1")} == {"q1"}
-    assert found(viewer, f"{MOVES}?task_type=mails") == []
+    assert found(viewer, f"{MOVES}?queue_group=mails") == []
 
 
 def test_filters_look_at_the_newest_moves(viewer: Client, scene: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,13 +109,13 @@ def test_filters_look_at_the_newest_moves(viewer: Client, scene: None, monkeypat
     assert len(found(viewer, MOVES)) == 2
 
 
-@pytest.mark.parametrize("address", [QUEUES, SERVERS, MOVES, LIST.format("tasktype")])
+@pytest.mark.parametrize("address", [QUEUES, SERVERS, MOVES, LIST.format("queuegroup")])
 def test_a_list_takes_at_most_ten_queries_whatever_there_is(viewer: Client, address: str) -> None:
     for number in range(3):
-        orders = task_type(f"orders{number}", 40)
+        orders = queue_group(f"orders{number}", 40)
         for name in "ABCD":
             server(orders, name)
-    for query in ("", "?q=q", "?p=2") if address != LIST.format("tasktype") else ("", "?q=o"):
+    for query in ("", "?q=q", "?p=2") if address != LIST.format("queuegroup") else ("", "?q=o"):
         viewer.get(address + query)
         with CaptureQueriesContext(connection) as queries:
             text(viewer.get(address + query))
@@ -123,12 +123,12 @@ def test_a_list_takes_at_most_ten_queries_whatever_there_is(viewer: Client, addr
 
 
 def add(client: Client, **entered: Any) -> Any:
-    form = {"task_type": "orders", "queues": "a\nb\n", "parameter": "", "labels": "", **entered}
+    form = {"queue_group": "orders", "queues": "a\nb\n", "parameter": "", "labels": "", **entered}
     return client.post(f"{QUEUES}add/", form, follow=True)
 
 
 def test_queues_are_added_one_a_line_and_shared_at_once(administrator: Client) -> None:
-    orders = task_type(queues=0)
+    orders = queue_group(queues=0)
     server(orders, "A")
     answer = add(administrator, queues="x1\r\n\r\n x2 \r\n", parameter="p", labels='{"zone": "eu"}')
     assert "2 queues were added." in text(answer)
@@ -139,7 +139,7 @@ def test_queues_are_added_one_a_line_and_shared_at_once(administrator: Client) -
 
 
 def test_a_range_is_written_out_as_the_command_does(administrator: Client) -> None:
-    task_type(queues=0)
+    queue_group(queues=0)
     assert "5 queues were added." in text(add(administrator, queues="08..10\nx\neu-7..7"))
     assert list(Queue.objects.order_by("pk").values_list("queue_id", flat=True)) == [
         "08",
@@ -151,10 +151,10 @@ def test_a_range_is_written_out_as_the_command_does(administrator: Client) -> No
     assert "0..63 are 64 queues" in text(administrator.get(f"{QUEUES}add/"))
 
 
-def test_the_form_names_the_task_type_that_is_asked_for_and_needs_no_labels(administrator: Client) -> None:
-    task_type("mails", 0)
-    task_type("orders", 0)
-    page = text(administrator.get(f"{QUEUES}add/?task_type=orders"))
+def test_the_form_names_the_queue_group_that_is_asked_for_and_needs_no_labels(administrator: Client) -> None:
+    queue_group("mails", 0)
+    queue_group("orders", 0)
+    page = text(administrator.get(f"{QUEUES}add/?queue_group=orders"))
     assert '<option value="orders" selected>' in page
     assert "null" not in page
 
@@ -169,7 +169,7 @@ WRONG = [
     ({"queues": "\x1b[31m"}, "1 to 100 printable characters"),
     ({"labels": "[1]"}, "Labels are an object"),
     ({"labels": "{"}, "Enter a valid JSON"),
-    ({"task_type": "none"}, "Select a valid choice"),
+    ({"queue_group": "none"}, "Select a valid choice"),
     ({"parameter": "x" * 2_001}, "at most 2000 characters"),
 ]
 
@@ -178,23 +178,23 @@ WRONG = [
 def test_what_cannot_be_added_is_refused_and_nothing_is_added(
     administrator: Client, entered: dict[str, str], said: str
 ) -> None:
-    task_type(queues=2)
+    queue_group(queues=2)
     assert said in text(add(administrator, **entered))
     assert Queue.objects.count() == 2
 
 
 def test_a_refusal_is_told_in_the_readers_language() -> None:
     with override("zh-hans"):
-        refused = told(BadOption("queue", ["q0", "q1"], "orders has them already"))
+        refused = refusal_text(BadOption("queue", ["q0", "q1"], "orders has them already"))
     assert "“q0, q1”" in refused
     assert "orders" in refused
     assert "allowed" not in refused
-    assert told(NotMigrated("run `manage.py migrate`")) == "run `manage.py migrate`"
+    assert refusal_text(NotMigrated("run `manage.py migrate`")) == "run `manage.py migrate`"
 
 
 def test_more_queues_than_at_once_are_refused(administrator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ids, "MOST_AT_ONCE", 1)
-    task_type(queues=0)
+    monkeypatch.setattr(ids, "MAX_QUEUES_AT_ONCE", 1)
+    queue_group(queues=0)
     assert "at most 1 at once" in text(add(administrator))
 
 
@@ -212,21 +212,21 @@ def test_nobody_edits_a_server_a_queue_or_a_move(scene: None) -> None:
 
 def test_a_server_whose_work_hangs_is_marked(viewer: Client, scene: None) -> None:
     marked = '<span class="resourcepool-state quarantined">hangs</span>'
-    Server.objects.update(stirred_at=DbNow())
+    Server.objects.update(last_activity_at=DbNow())
     assert marked not in text(viewer.get(SERVERS))
-    Server.objects.filter(name="A").update(stirred_at=DbLater(-3_600))
+    Server.objects.filter(name="A").update(last_activity_at=DbLater(-3_600))
     assert text(viewer.get(SERVERS)).count(marked) == 1
     assert marked in text(viewer.get(f"{SERVERS}{Server.objects.get(name='A').pk}/change/"))
 
 
-def test_only_a_task_type_with_queues_and_servers_is_called_at_work(viewer: Client) -> None:
-    orders = task_type(queues=0)
+def test_only_a_queue_group_with_queues_and_servers_is_called_at_work(viewer: Client) -> None:
+    orders = queue_group(queues=0)
     state = '<span class="resourcepool-state {}">{}</span>'
-    assert state.format("draining", "nothing to do") in text(viewer.get(TASK_TYPES))
-    Queue.objects.create(task_type=orders, queue_id="q")
-    assert state.format("quarantined", "no server") in text(viewer.get(TASK_TYPES))
+    assert state.format("draining", "nothing to do") in text(viewer.get(QUEUE_GROUPS))
+    Queue.objects.create(queue_group=orders, queue_id="q")
+    assert state.format("quarantined", "no server") in text(viewer.get(QUEUE_GROUPS))
     server(orders, "A")
-    assert state.format("free", "at work") in text(viewer.get(TASK_TYPES))
+    assert state.format("free", "at work") in text(viewer.get(QUEUE_GROUPS))
     orders.is_paused = True
     orders.save()
-    assert state.format("draining", "paused") in text(viewer.get(TASK_TYPES))
+    assert state.format("draining", "paused") in text(viewer.get(QUEUE_GROUPS))

@@ -1,4 +1,4 @@
-"""What operators do to task types, servers and queues goes through a plan: nothing is taken from under a server."""
+"""What operators do to queue groups, servers and queues goes through a plan: nothing is taken from under a server."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ from django.contrib.admin.models import LogEntry
 from django.db import OperationalError
 from django.test import Client
 
-from resourcepool.admin import operated
-from resourcepool.admin.queues import operating
+from resourcepool.admin import operations_mixin
+from resourcepool.admin.queues import admin_mixin
 from resourcepool.dialect import DbLater
-from resourcepool.models import Queue, Server, TaskType
-from resourcepool.queues import changing
+from resourcepool.models import Queue, QueueGroup, Server
+from resourcepool.queues import administration
 from tests.admin.conftest import sign_in, text
-from tests.admin.queues.scene import LIST, asked, owners, server, task_type
+from tests.admin.queues.scene import LIST, asked, owners, queue_group, server
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,7 @@ def queues(*ids: str) -> list[Queue]:
 
 
 def test_nothing_happens_before_it_is_confirmed(operator: Client) -> None:
-    orders = task_type()
+    orders = queue_group()
     server(orders, "A")
     for action, row in (("pause", orders), ("drain", Server.objects.get()), ("unpin", queues("q1")[0])):
         answer = operator.post(
@@ -44,7 +44,7 @@ def test_nothing_happens_before_it_is_confirmed(operator: Client) -> None:
 
 
 def test_pause_and_resume_are_told_to_the_servers(operator: Client) -> None:
-    orders = task_type()
+    orders = queue_group()
     do(operator, "pause", [orders])
     orders.refresh_from_db()
     assert orders.is_paused
@@ -56,7 +56,7 @@ def test_pause_and_resume_are_told_to_the_servers(operator: Client) -> None:
 
 
 def test_a_drained_server_is_asked_for_all_it_has(operator: Client) -> None:
-    orders = task_type()
+    orders = queue_group()
     first = server(orders, "A")
     server(orders, "B")
     do(operator, "drain", [first])
@@ -67,16 +67,16 @@ def test_a_drained_server_is_asked_for_all_it_has(operator: Client) -> None:
 
 
 def test_several_are_drained_in_one_plan(operator: Client) -> None:
-    orders = task_type()
+    orders = queue_group()
     first, second = server(orders, "A"), server(orders, "A")
-    before = TaskType.objects.get().generation
+    before = QueueGroup.objects.get().generation
     assert f"2 are draining: {first}, {second}." in text(do(operator, "drain", [first, second]))
     assert set(Server.objects.values_list("state", flat=True)) == {"draining"}
-    assert TaskType.objects.get().generation == before + 1
+    assert QueueGroup.objects.get().generation == before + 1
 
 
 def test_a_drain_that_leaves_queues_where_they_are_says_so(operator: Client) -> None:
-    orders = task_type()
+    orders = queue_group()
     first = server(orders, "A")
     said = text(do(operator, "drain", [first]))
     assert f"1 is draining: {first}." in said
@@ -90,7 +90,7 @@ def test_a_drain_that_leaves_queues_where_they_are_says_so(operator: Client) -> 
 
 
 def test_a_queue_is_pinned_to_the_server_that_is_named(operator: Client) -> None:
-    orders = task_type()
+    orders = queue_group()
     server(orders, "A")
     server(orders, "B")
     do(operator, "pin", queues("q0", "q1", "q2"), server="B")
@@ -102,7 +102,7 @@ def test_a_queue_is_pinned_to_the_server_that_is_named(operator: Client) -> None
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31m", "x" * 101])
 def test_a_name_that_no_server_can_have_is_refused(operator: Client, name: str) -> None:
-    task_type()
+    queue_group()
     (row,) = queues("q0")
     form = {"action": "pin", "_selected_action": [row.pk], "confirmed": "yes", "server": name}
     assert "errorlist" in text(operator.post(LIST.format("queue"), form))
@@ -111,7 +111,7 @@ def test_a_name_that_no_server_can_have_is_refused(operator: Client, name: str) 
 
 
 def test_what_is_removed_goes_when_its_server_has_finished(administrator: Client) -> None:
-    orders = task_type()
+    orders = queue_group()
     do(administrator, "remove", queues("q0"))
     assert not queues("q0")
     server(orders, "A")
@@ -121,7 +121,7 @@ def test_what_is_removed_goes_when_its_server_has_finished(administrator: Client
 
 
 def test_the_page_to_delete_a_queue_removes_it_the_same_way(administrator: Client) -> None:
-    orders = task_type()
+    orders = queue_group()
     server(orders, "A")
     (row,) = queues("q1")
     address = f"{LIST.format('queue')}{row.pk}/delete/"
@@ -135,13 +135,13 @@ def test_the_page_to_delete_a_queue_removes_it_the_same_way(administrator: Clien
 
 
 def test_no_list_offers_to_delete_at_once(administrator: Client) -> None:
-    server(task_type(), "A")
+    server(queue_group(), "A")
     for kind in ("queue", "server", "move"):
         assert "delete_selected" not in text(administrator.get(LIST.format(kind)))
 
 
 def test_who_did_it_is_written_down(operator: Client) -> None:
-    orders = task_type()
+    orders = queue_group()
     do(operator, "pin", queues("q0"), server="B")
     entry = LogEntry.objects.get()
     assert str(entry.user) == "operator"
@@ -150,9 +150,9 @@ def test_who_did_it_is_written_down(operator: Client) -> None:
     assert orders.assigned_by == "operator"
 
 
-def test_queues_of_several_task_types_are_changed_each_in_its_own(operator: Client) -> None:
-    task_type("a", 1)
-    task_type("b", 1)
+def test_queues_of_several_queue_groups_are_changed_each_in_its_own(operator: Client) -> None:
+    queue_group("a", 1)
+    queue_group("b", 1)
     assert "2 were pinned." in text(do(operator, "pin", queues("q0"), server="B"))
     assert {row.pin for row in queues("q0")} == {"B"}
 
@@ -160,16 +160,16 @@ def test_queues_of_several_task_types_are_changed_each_in_its_own(operator: Clie
 def test_what_could_not_be_done_is_said_and_nothing_is_half_done(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task_type("a", 2)
-    task_type("b", 1)
-    pin = changing.pin
+    queue_group("a", 2)
+    queue_group("b", 1)
+    pin = administration.pin
 
     def fail(name: str, *args: Any, **more: Any) -> int:
         if name == "b":
             raise OperationalError("gone")
         return pin(name, *args, **more)
 
-    monkeypatch.setattr(changing, "pin", fail)
+    monkeypatch.setattr(administration, "pin", fail)
     said = text(do(operator, "pin", queues("q0", "q1"), server="B"))
     assert "gone" in said
     assert "1 not done" in said
@@ -177,7 +177,7 @@ def test_what_could_not_be_done_is_said_and_nothing_is_half_done(
 
 
 def test_a_pin_to_whom_nobody_knows_is_done_and_said(operator: Client) -> None:
-    orders = task_type()
+    orders = queue_group()
     server(orders, "A")
     said = text(do(operator, "pin", queues("q0"), server="B"))
     assert "1 was pinned." in said
@@ -186,14 +186,14 @@ def test_a_pin_to_whom_nobody_knows_is_done_and_said(operator: Client) -> None:
 
 
 def test_a_pin_to_one_run_is_refused_also_while_that_is_not_there(operator: Client) -> None:
-    task_type()
+    queue_group()
     said = text(do(operator, "pin", queues("q0"), server="B #3"))
     assert "Its name alone, without the number: B" in said
     assert not Queue.objects.exclude(pin="").exists()
 
 
 def test_a_server_that_has_left_in_between_is_said(operator: Client) -> None:
-    first = server(task_type(), "A")
+    first = server(queue_group(), "A")
     Server.objects.update(busy_before=DbLater(-5))
     said = text(do(operator, "drain", [first]))
     assert "there is no server now" in said
@@ -201,10 +201,10 @@ def test_a_server_that_has_left_in_between_is_said(operator: Client) -> None:
 
 
 def test_more_than_can_be_done_at_once_is_cut(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (operated, operating):
-        monkeypatch.setattr(module, "MOST_AT_ONCE", 3)
-    monkeypatch.setattr(operated, "SHOWN", 2)
-    task_type()
+    for module in (operated, admin_mixin):
+        monkeypatch.setattr(module, "MAX_QUEUES_AT_ONCE", 3)
+    monkeypatch.setattr(operations_mixin, "SHOWN", 2)
+    queue_group()
     every = [row.pk for row in Queue.objects.all()]
     form = {"action": "pin", "_selected_action": every, "server": "B"}
     page = text(operator.post(LIST.format("queue"), form))
@@ -216,12 +216,12 @@ def test_more_than_can_be_done_at_once_is_cut(operator: Client, monkeypatch: pyt
 
 def test_hostile_names_are_text_everywhere(administrator: Client) -> None:
     hostile = "<script>x"
-    orders = task_type(hostile, 0)
-    Queue.objects.create(task_type=orders, queue_id=hostile, labels={}, parameter=hostile, pin=hostile)
+    orders = queue_group(hostile, 0)
+    Queue.objects.create(queue_group=orders, queue_id=hostile, labels={}, parameter=hostile, pin=hostile)
     server(orders, hostile, holder=hostile, labels={hostile: hostile})
     client = sign_in("superuser")
-    for kind in ("tasktype", "server", "queue", "move"):
-        name = "q" if kind == "tasktype" else "task_type"
+    for kind in ("queuegroup", "server", "queue", "move"):
+        name = "q" if kind == "queuegroup" else "queue_group"
         for address in (LIST.format(kind), f"{LIST.format(kind)}?{name}={hostile}"):
             page = text(client.get(address))
             assert hostile not in page
@@ -233,7 +233,7 @@ def test_hostile_names_are_text_everywhere(administrator: Client) -> None:
 
 
 def test_the_page_of_a_row_offers_what_would_change_something(operator: Client) -> None:
-    orders = task_type()
+    orders = queue_group()
     first = server(orders, "A")
     (queue,) = queues("q0")
 
@@ -255,7 +255,7 @@ def test_the_page_of_a_row_offers_what_would_change_something(operator: Client) 
 
 
 def test_a_pin_to_one_run_of_a_server_is_refused_with_the_name_to_use(operator: Client) -> None:
-    first = server(task_type(), "A")
+    first = server(queue_group(), "A")
     (row,) = queues("q0")
     form = {"action": "pin", "_selected_action": [row.pk], "confirmed": "yes", "server": str(first)}
     assert "without the number: A" in text(operator.post(LIST.format("queue"), form))

@@ -6,9 +6,9 @@ import pytest
 from django.contrib import admin
 from django.urls import URLPattern
 
-from resourcepool.models import Move, Queue, Server, TaskType
+from resourcepool.models import Move, Queue, QueueGroup, Server
 from tests.admin.conftest import ROLES, sign_in
-from tests.admin.queues.scene import LIST, server, task_type
+from tests.admin.queues.scene import LIST, queue_group, server
 
 pytestmark = pytest.mark.django_db
 
@@ -20,13 +20,13 @@ NOBODY: set[str] = set()
 
 # Who may open which page.
 PAGES: dict[Any, dict[str, set[str]]] = {
-    TaskType: {"add": ADMINISTRATORS, "delete": ADMINISTRATORS},
+    QueueGroup: {"add": ADMINISTRATORS, "delete": ADMINISTRATORS},
     Queue: {"add": ADMINISTRATORS, "delete": ADMINISTRATORS},
     Server: {"add": NOBODY, "delete": NOBODY},
     Move: {"add": NOBODY, "delete": NOBODY},
 }
 ACTIONS: dict[Any, dict[str, set[str]]] = {
-    TaskType: {"pause": OPERATORS, "resume": OPERATORS, "delete_selected": ADMINISTRATORS},
+    QueueGroup: {"pause": OPERATORS, "resume": OPERATORS, "delete_selected": ADMINISTRATORS},
     Queue: {"pin": OPERATORS, "unpin": OPERATORS, "remove": ADMINISTRATORS},
     Server: {"drain": OPERATORS, "undrain": OPERATORS},
     Move: {},
@@ -35,7 +35,7 @@ ACTIONS: dict[Any, dict[str, set[str]]] = {
 
 @pytest.fixture(autouse=True)
 def _scene(db: None) -> None:
-    server(task_type(), "A")
+    server(queue_group(), "A")
 
 
 def pages_of(model: Any) -> set[str]:
@@ -72,7 +72,7 @@ def test_an_action_is_for_those_who_may(role: str, model: Any) -> None:
         before = list(type(row).objects.values())
         form = {"action": action, "_selected_action": [row.pk], "server": "B"}
         asks = client.post(address, form).content.decode()
-        is_asked = 'name="confirmed"' in asks or "protected" in asks  # it has queues: see test_task_types
+        is_asked = 'name="confirmed"' in asks or "protected" in asks  # it has queues: see test_queue_groups
         assert is_asked is (role in who), action
         if role not in who:
             client.post(address, {**form, "confirmed": "yes", "post": "yes"})
@@ -82,7 +82,7 @@ def test_an_action_is_for_those_who_may(role: str, model: Any) -> None:
 AT_ONCE = {"changelist", "operate", "add", "change", "delete"}
 
 
-@pytest.mark.parametrize("model", [TaskType, Server, Queue])
+@pytest.mark.parametrize("model", [QueueGroup, Server, Queue])
 def test_what_changes_queues_is_seen_at_once_whatever_atomic_requests_says(model: Any) -> None:
     prefix = f"resourcepool_{model._meta.model_name}_"
     urls = [one for one in admin.site._registry[model].urls if isinstance(one, URLPattern)]
@@ -90,7 +90,7 @@ def test_what_changes_queues_is_seen_at_once_whatever_atomic_requests_says(model
     assert without == {prefix + page for page in AT_ONCE}
 
 
-ONE = [(TaskType, "pause"), (TaskType, "resume"), (Server, "drain"), (Server, "undrain"), (Queue, "pin")]
+ONE = [(QueueGroup, "pause"), (QueueGroup, "resume"), (Server, "drain"), (Server, "undrain"), (Queue, "pin")]
 
 
 @pytest.mark.parametrize("role", EVERYBODY)
@@ -116,6 +116,7 @@ def test_who_may_not_remove_does_not_learn_what_there_is(role: str) -> None:
     for pk in (Queue.objects.first().pk, 987, "x"):  # type: ignore[union-attr]
         assert client.post(f"{LIST.format('queue')}{pk}/delete/", {"confirmed": "yes"}).status_code == 403
     assert (
-        client.post(f"{LIST.format('queue')}add/", {"task_type": "orders", "queues": "new"}).status_code == 403
+        client.post(f"{LIST.format('queue')}add/", {"queue_group": "orders", "queues": "new"}).status_code
+        == 403
     )
     assert not Queue.objects.filter(queue_id="new").exists()

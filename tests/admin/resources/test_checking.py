@@ -10,17 +10,17 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.urls import resolve
 
-from resourcepool.events import say
+from resourcepool.events import sentence_for
 from resourcepool.models import Proxy
-from resourcepool.operations import checking
+from resourcepool.operations import check_now
 from resourcepool.resources.state import Status, Verdict
-from resourcepool.signals import Fact, resource_checked, resource_quarantined
+from resourcepool.signals import RowEvent, resource_checked, resource_quarantined
 from tests.admin.conftest import ROLES, lease, sign_in, text
 from tests.app.rows import columns, new, several
 from tests.committed import transactional_db
 from tests.eventually import eventually
-from tests.validity.conftest import scripted
-from tests.validity.scripted import BAD, Scripted
+from tests.health_checks.conftest import scripted
+from tests.health_checks.scripted_checker import BAD, ScriptedChecker
 
 __all__ = ["scripted", "transactional_db"]
 
@@ -39,7 +39,7 @@ def check(role: str, rows: list[Proxy]) -> str:
     return said
 
 
-def test_the_bad_are_put_away_and_the_held_left_alone(scripted: type[Scripted]) -> None:
+def test_the_bad_are_put_away_and_the_held_left_alone(scripted: type[ScriptedChecker]) -> None:
     good, bad, held = several(Proxy, 3)
     lease(held)
     before = columns(held)
@@ -54,15 +54,15 @@ def test_the_bad_are_put_away_and_the_held_left_alone(scripted: type[Scripted]) 
     assert set(logged) == {str(good.pk), str(bad.pk)}
 
 
-def test_one_that_a_check_had_put_away_goes_back(scripted: type[Scripted]) -> None:
+def test_one_that_a_check_had_put_away_goes_back(scripted: type[ScriptedChecker]) -> None:
     row = new(Proxy)
-    Proxy.objects.filter(pk=row.pk).quarantine(say("check", why="slow"), 3_600)
+    Proxy.objects.filter(pk=row.pk).quarantine(sentence_for("check", why="slow"), 3_600)
     assert "1 was checked" in check("operator", [row])
     assert columns(row)["status"] == Status.IN_SERVICE
 
 
 @pytest.mark.parametrize("is_bad", [True, False])
-def test_one_that_an_operator_had_put_away_is_left_alone(scripted: type[Scripted], is_bad: bool) -> None:
+def test_one_that_an_operator_had_put_away_is_left_alone(scripted: type[ScriptedChecker], is_bad: bool) -> None:
     row = new(Proxy)
     Proxy.objects.filter(pk=row.pk).quarantine("vendor has it, ticket 4711", 3_600)
     before = columns(row)
@@ -71,13 +71,13 @@ def test_one_that_an_operator_had_put_away_is_left_alone(scripted: type[Scripted
     assert columns(row) == before
 
 
-def test_the_history_names_the_operator(scripted: type[Scripted]) -> None:
+def test_the_history_names_the_operator(scripted: type[ScriptedChecker]) -> None:
     row = new(Proxy)
     scripted.finds = {row.pk: BAD}
-    heard: list[Fact] = []
+    heard: list[RowEvent] = []
 
-    def note(fact: Fact, **_: Any) -> None:
-        heard.append(fact)
+    def note(event: RowEvent, **_: Any) -> None:
+        heard.append(event)
 
     for signal in (resource_checked, resource_quarantined):
         signal.connect(note, weak=False, dispatch_uid="test")
@@ -86,19 +86,19 @@ def test_the_history_names_the_operator(scripted: type[Scripted]) -> None:
     finally:
         for signal in (resource_checked, resource_quarantined):
             signal.disconnect(dispatch_uid="test")
-    assert [fact.actor for fact in heard] == ["operator", "operator"]
+    assert [event.actor for event in heard] == ["operator", "operator"]
 
 
-def test_no_reason_is_asked_because_what_is_found_is_the_reason(scripted: type[Scripted]) -> None:
+def test_no_reason_is_asked_because_what_is_found_is_the_reason(scripted: type[ScriptedChecker]) -> None:
     page = sign_in("operator").get(f"{LIST}{new(Proxy).pk}/operate/check/").content.decode()
     assert 'id="confirm"' in page
     assert 'name="reason"' not in page
 
 
 def test_what_takes_too_long_is_said_and_nothing_stays_leased(
-    scripted: type[Scripted], monkeypatch: pytest.MonkeyPatch
+    scripted: type[ScriptedChecker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "WITHIN", -1.0)
+    monkeypatch.setattr(check_now, "TIME_LIMIT", -1.0)
     rows = several(Proxy, 3)
     assert "Not everything was checked" in check("operator", rows)
     assert not Proxy.objects.held().exists()
@@ -111,16 +111,16 @@ def test_without_settings_the_list_does_not_offer_it_and_its_page_says_what_to_s
     assert "No action selected." in text(client.post(LIST, chosen, follow=True))
     page = f"{LIST}{row.pk}/operate/check/"
     said = text(client.post(page, {"confirmed": "yes", "reason": ""}, follow=True))
-    assert "nothing says how to check them; see docs/validity.md" in said
+    assert "nothing says how to check them; see docs/health-checks.md" in said
     assert "None is not allowed" not in said
     assert columns(row)["checked_at"] is None
 
 
 def test_a_checker_that_never_comes_back_does_not_keep_the_page(
-    scripted: type[Scripted], monkeypatch: pytest.MonkeyPatch
+    scripted: type[ScriptedChecker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "WITHIN", 1.0)
-    monkeypatch.setattr(checking, "GRACE", 0.0)
+    monkeypatch.setattr(check_now, "TIME_LIMIT", 1.0)
+    monkeypatch.setattr(check_now, "GRACE", 0.0)
     row, answered = new(Proxy), threading.Event()
     scripted.meanwhile = staticmethod(lambda _: answered.wait(600))
     page = check("operator", [row])
@@ -133,7 +133,7 @@ def test_a_checker_that_never_comes_back_does_not_keep_the_page(
 
 
 def test_it_works_where_every_request_is_a_transaction(
-    scripted: type[Scripted], monkeypatch: pytest.MonkeyPatch
+    scripted: type[ScriptedChecker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(connections.settings["default"], "ATOMIC_REQUESTS", True)
     row = new(Proxy)
@@ -144,7 +144,7 @@ def test_it_works_where_every_request_is_a_transaction(
 
 
 @pytest.mark.parametrize("role", ["anonymous", *ROLES, "superuser"])
-def test_only_operators_may(scripted: type[Scripted], role: str) -> None:
+def test_only_operators_may(scripted: type[ScriptedChecker], role: str) -> None:
     row: Any = new(Proxy)
     check(role, [row])
     assert (columns(row)["checked_at"] is not None) is (role in {"operator", "superuser"})

@@ -9,12 +9,12 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from resourcepool.admin import timeline as pages
-from resourcepool.admin.columns import moment
+from resourcepool.admin import activity as pages
+from resourcepool.admin.columns import format_datetime
 from resourcepool.dialect import DbLater
 from resourcepool.models import Event, Proxy
 from resourcepool.operations import OPERATIONS
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 from tests.admin.conftest import event, lease, text
 from tests.app.rows import change, columns, new
 
@@ -30,8 +30,8 @@ def url(row: Proxy, page: str = "change") -> str:
 def test_it_says_what_the_resource_is_doing_and_what_happened(operator: Client, proxy: Proxy) -> None:
     lease(proxy, "crawler <7>")
     event(proxy, ago=120, host="web1", pid=41)
-    event(proxy, What.CHECKED, reason="ok <b>", seconds=0.25, actor="ann")
-    event(new(Proxy), What.LEAKED, reason="of another one")
+    event(proxy, EventKind.CHECKED, reason="ok <b>", seconds=0.25, actor="ann")
+    event(new(Proxy), EventKind.LEAKED, reason="of another one")
     page = text(operator.get(url(proxy)))
     for said in (
         "Held by crawler &lt;7&gt;.",
@@ -42,7 +42,7 @@ def test_it_says_what_the_resource_is_doing_and_what_happened(operator: Client, 
     ):
         assert said in page
     assert "of another one" not in page
-    for name in ("free", "quarantine", "drain", "reserve"):
+    for name in ("revoke", "quarantine", "drain", "reserve"):
         assert f'id="operate-{name}" href="{url(proxy, f"operate/{name}")}"' in page
 
 
@@ -52,12 +52,12 @@ def test_it_says_what_the_resource_is_doing_and_what_happened(operator: Client, 
 def test_of_a_short_lease_one_line_says_from_when_until_when(
     operator: Client, proxy: Proxy, language: str, said: str
 ) -> None:
-    event(proxy, What.HANDED_OVER, seconds=3_600, is_whole=True)
+    event(proxy, EventKind.HANDED_OVER, seconds=3_600, is_whole=True)
     made = Event.objects.get()
     page = text(operator.get(url(proxy, "timeline"), headers={"accept-language": language}))
     assert f"<td>{said}</td>" in page
-    assert f"<td>{moment(made.at)}</td>" in page
-    assert f"<td>{moment(made.at - timedelta(hours=1))}</td>" in page
+    assert f"<td>{format_datetime(made.at)}</td>" in page
+    assert f"<td>{format_datetime(made.at - timedelta(hours=1))}</td>" in page
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_at_most_ten_queries(operator: Client, administrator: Client, proxy: Pro
     for _ in range(60):
         event(proxy)
     for client in (operator, administrator):
-        for page in ("change", "timeline", "operate/free"):
+        for page in ("change", "timeline", "operate/revoke"):
             client.get(url(proxy, page))
             with CaptureQueriesContext(connection) as queries:
                 client.get(url(proxy, page))

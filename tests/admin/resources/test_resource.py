@@ -8,7 +8,7 @@ from django.test import Client, override_settings
 
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
-from resourcepool.signals import What
+from resourcepool.signals import EventKind
 
 LIST = "/admin/resourcepool/proxy/"
 CANARY = "c4nary-s3cret"
@@ -114,7 +114,7 @@ def test_deleting_a_held_one_says_that_it_was_retired(operator: Client, proxy: P
         answer = operator.post(f"{LIST}{proxy.pk}/delete/", {"post": "yes"}, follow=True)
         recorder.flush()
     assert "1 is held: retired instead" in answer.content.decode()
-    assert [event.actor for event in Event.objects.filter(what=What.DRAINED)] == ["operator"]
+    assert [event.actor for event in Event.objects.filter(what=EventKind.DRAINED)] == ["operator"]
     lease.release()
     operator.post(LIST, {"action": "delete_selected", "_selected_action": [proxy.pk], "post": "yes"})
     assert not Proxy.objects.exists()

@@ -3,8 +3,10 @@
 from typing import Any
 
 from resourcepool.locks import Channel
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.subscriber import Subscriber
-from resourcepool.models import Broadcast, BroadcastMessage, Subscription
+from resourcepool.models import Subscription
 
 LONG = 30.0  # seconds that only end what hangs
 
@@ -32,11 +34,9 @@ def durable(name: str = "a") -> Subscription:
 
 def kept(name: str = "c") -> list[int]:
     """Return the numbers of the messages that are there."""
-    return list(
-        BroadcastMessage.objects.filter(channel_id=name).order_by("number").values_list("number", flat=True)
-    )
+    return list(MessageRow.objects.filter(channel_id=name).order_by("number").values_list("number", flat=True))
 
 
-def broadcast(name: str = "c") -> Broadcast:
-    found: Broadcast = Broadcast.objects.get(pk=name)
+def channel_row(name: str = "c") -> ChannelRow:
+    found: ChannelRow = ChannelRow.objects.get(pk=name)
     return found

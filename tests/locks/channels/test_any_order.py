@@ -9,10 +9,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from resourcepool.exceptions import LeaseLost, MessagesMissed
 from resourcepool.locks import Channel
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.subscriber import Subscriber
-from resourcepool.models import Broadcast, BroadcastMessage, Subscription
-from tests.any_order import check
+from resourcepool.models import Subscription
 from tests.app.rows import expire
+from tests.state_machines import check
 
 NAMES = ("a", "b")
 
@@ -110,7 +112,7 @@ class AChannel(RuleBasedStateMachine):
         """The process is killed: another one reads from the cursor that was stored, which may be earlier."""
         reader = self.readers[name]
         if reader.subscriber is not None and (lease := reader.subscriber._position.lease) is not None:
-            lease.let_go()
+            lease.stop_renewing()
             expire(Subscription.objects.get(name=name))
         assert reader.stored < (reader.in_hand or reader.next)
         reader.next = reader.stored + 1
@@ -136,11 +138,11 @@ class AChannel(RuleBasedStateMachine):
     @rule(data=st.data())
     def prune(self, data: st.DataObject) -> None:
         self.removed = data.draw(st.integers(self.removed, len(self.sent)))
-        Broadcast.objects.get().remove_up_to(self.removed)
+        ChannelRow.objects.get().remove_up_to(self.removed)
 
     @invariant()
     def the_messages_are_there_and_no_cursor_is_ahead(self) -> None:
-        numbers = list(BroadcastMessage.objects.order_by("number").values_list("number", flat=True))
+        numbers = list(MessageRow.objects.order_by("number").values_list("number", flat=True))
         assert numbers == list(range(self.removed + 1, len(self.sent) + 1))
         for name in NAMES:
             assert self.readers[name].stored < self.readers[name].next
@@ -153,7 +155,7 @@ class AChannel(RuleBasedStateMachine):
 
 
 def _clear() -> None:
-    for model in (BroadcastMessage, Subscription, Broadcast):
+    for model in (MessageRow, Subscription, ChannelRow):
         model.objects.all()._raw_delete("default")
 
 

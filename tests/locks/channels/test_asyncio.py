@@ -10,8 +10,9 @@ from asgiref.sync import sync_to_async
 
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, MessagesMissed
 from resourcepool.locks import Channel
+from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.position import Position
-from resourcepool.models import BroadcastMessage, Ticket
+from resourcepool.models import Ticket
 from tests.eventually import eventually
 from tests.locks.channels.reading import LONG, durable, filled
 
@@ -71,7 +72,7 @@ def test_a_cancelled_call_takes_no_message_with_it() -> None:
 def test_a_cancelled_call_keeps_what_was_missed_to_be_told() -> None:
     async def main() -> None:
         reader = await Channel("c").asubscribe(from_="start")
-        await sync_to_async(BroadcastMessage.objects.filter(number=1).delete)()
+        await sync_to_async(MessageRow.objects.filter(number=1).delete)()
         reading = asyncio.create_task(reader.aget())
         await asyncio.sleep(0)
         reading.cancel()

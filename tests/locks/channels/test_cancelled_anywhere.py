@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.polling import pollers
+from resourcepool.locks.channels.poller import pollers
 from tests.cancellations import cancelled_at
 from tests.locks.channels.reading import LONG
 from tests.locks.test_cancelled_anywhere import at_each_place, in_line

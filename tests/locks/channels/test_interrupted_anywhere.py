@@ -9,12 +9,13 @@ from resourcepool.exceptions import MessagesMissed
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import position
-from resourcepool.models import Broadcast, BroadcastMessage
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
 from tests.app.rows import expire
+from tests.case_sample import EVERY
 from tests.eventually import eventually
 from tests.interruptions import at_each_line, end
 from tests.locks.channels.reading import durable, filled
-from tests.part import EVERY
 
 
 class Reading:
@@ -27,11 +28,11 @@ class Reading:
     def prepare(self) -> None:
         """Begin anew."""
         self.close()
-        Broadcast.objects.filter(pk="c").remove()
+        ChannelRow.objects.filter(pk="c").remove()
         filled(3)
         reader = self._reader = Channel("c").subscribe(self._name, from_="start")
         self.got[:] = [next(reader).number]
-        BroadcastMessage.objects.filter(number=self._removed).delete()
+        MessageRow.objects.filter(number=self._removed).delete()
 
     def read(self) -> None:
         """Read one more, or note which were missed."""
@@ -78,8 +79,8 @@ def test_who_asks_again_gets_every_message(
 
 def renewed() -> list[Any]:
     """Return what is renewed after a look for leases that nobody can release, which the keeper takes now and then."""
-    keeper._look_for_leaks("default")
-    return keeper.kept()
+    keeper._report_leaks("default")
+    return keeper.leases()
 
 
 def test_who_begins_and_is_interrupted_blocks_no_name() -> None:
@@ -97,7 +98,9 @@ def test_who_begins_and_is_interrupted_blocks_no_name() -> None:
     places = 0
     for place in at_each_line(begin, prepare, since=["_take"], every=EVERY):
         places += 1
-        if keeper.kept():  # only then: a collection at each line takes minutes in a process that ran many tests
+        if (
+            keeper.leases()
+        ):  # only then: a collection at each line takes minutes in a process that ran many tests
             gc.collect()
         assert eventually(lambda: not renewed(), because=lambda place=place: place)
     assert places * EVERY > 100

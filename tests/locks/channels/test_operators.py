@@ -7,12 +7,14 @@ from resourcepool.exceptions import LeaseLost, MessagesMissed
 from resourcepool.history.models import Event
 from resourcepool.history.recorder import recorder
 from resourcepool.locks import Channel
-from resourcepool.models import Broadcast, BroadcastMessage, Subscription
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.models import Subscription
 from resourcepool.signals import subscription_missed
 from resourcepool.sweeps.pruning import prune_channels
 from tests.app.rows import expire
-from tests.history.kept import history  # noqa: F401 (a fixture)
-from tests.locks.channels.reading import all_of, broadcast, durable, filled, kept
+from tests.history.fixtures import history  # noqa: F401 (a fixture)
+from tests.locks.channels.reading import all_of, channel_row, durable, filled, kept
 
 
 def told() -> list[tuple[str, str, str]]:
@@ -23,7 +25,7 @@ def told() -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(("to", "expected"), [("start", [2, 3, 4]), ("now", []), ("3", [3, 4]), ("1", None)])
 def test_a_cursor_is_moved_and_whoever_reads_goes_on_there(to: str, expected: list[int] | None) -> None:
     reader = filled(4).subscribe("a", from_=3)
-    BroadcastMessage.objects.filter(number=1).delete()
+    MessageRow.objects.filter(number=1).delete()
     next(reader)
     fence = durable().fence
     assert Subscription.objects.move(to, actor="alice") == 1
@@ -68,8 +70,8 @@ def test_a_subscription_is_removed_unless_somebody_reads() -> None:
 
 def test_a_channel_is_pruned_and_its_numbers_go_on() -> None:
     channel = filled(3)
-    assert Broadcast.objects.all().prune(actor="alice") == 1
-    assert Broadcast.objects.all().prune(actor="alice") == 0
+    assert ChannelRow.objects.all().prune(actor="alice") == 1
+    assert ChannelRow.objects.all().prune(actor="alice") == 0
     assert (kept(), channel.publish("x")) == ([], 4)
     assert told() == [("discarded", "alice", "c: 3 messages removed")]
 
@@ -78,7 +80,7 @@ def test_a_channel_is_removed_with_all_that_belongs_to_it() -> None:
     filled(1, "other")
     channel = filled(3)
     channel.subscribe("a").close()
-    assert Broadcast.objects.filter(pk="c").remove(actor="alice") == 1
+    assert ChannelRow.objects.filter(pk="c").remove(actor="alice") == 1
     assert not Subscription.objects.exists()
     assert (kept(), kept("other")) == ([], [1])
     assert channel.publish("anew") == 1
@@ -87,9 +89,9 @@ def test_a_channel_is_removed_with_all_that_belongs_to_it() -> None:
 
 def test_what_a_durable_subscription_missed_is_in_the_history() -> None:
     heard: list[object] = []
-    subscription_missed.connect(lambda fact, **_: heard.append(fact.reason), weak=False, dispatch_uid="test")
+    subscription_missed.connect(lambda event, **_: heard.append(event.reason), weak=False, dispatch_uid="test")
     reader = filled(3).subscribe("a", from_="start")
-    Broadcast.objects.all().prune()
+    ChannelRow.objects.all().prune()
     with pytest.raises(MessagesMissed):
         next(reader)
     subscription_missed.disconnect(dispatch_uid="test")
@@ -101,14 +103,14 @@ def test_what_a_durable_subscription_missed_is_in_the_history() -> None:
 
 def test_old_messages_the_oldest_of_too_many_and_dead_listeners_are_pruned() -> None:
     filled(10, kept_count=4)
-    assert (broadcast().kept_count, broadcast().kept) == (4, 7 * 86_400)
+    assert (channel_row().kept_count, channel_row().kept) == (4, 7 * 86_400)
     Channel("c").subscribe("a").close()
     dead = Channel("c").subscribe()
     assert prune_channels() == 6
     assert kept() == [7, 8, 9, 10]
     expire(Subscription.objects.get(is_durable=False))
     Subscription.objects.filter(is_durable=False).update(busy_before=DbLater(-100))
-    BroadcastMessage.objects.filter(number__lt=9).update(published_at=DbLater(-8 * 86_400))
+    MessageRow.objects.filter(number__lt=9).update(published_at=DbLater(-8 * 86_400))
     assert prune_channels() == 3
     assert kept() == [9, 10]
     assert [one.name for one in Subscription.objects.all()] == ["a"]

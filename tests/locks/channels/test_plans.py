@@ -11,30 +11,32 @@ from django.utils import timezone
 
 from resourcepool.dialect.inspection import inspector
 from resourcepool.locks import Channel
-from resourcepool.locks.channels import polling
-from resourcepool.locks.channels.polling import Poller, pollers
-from resourcepool.locks.channels.publishing import Publication
-from resourcepool.models import Broadcast, BroadcastMessage, Subscription
+from resourcepool.locks.channels import poller
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.poller import Poller, pollers
+from resourcepool.locks.channels.publication import Publication
+from resourcepool.models import Subscription
 from resourcepool.safety.plans import judge_plan
 from resourcepool.status.channels import channels
 from resourcepool.sweeps.pruning import prune_channels
 from tests.locks.channels.reading import all_of, kept
-from tests.locks.channels.reading import broadcast as channel
+from tests.locks.channels.reading import channel_row as channel
 
 CHANNELS, EACH, SUBSCRIPTIONS = 10, 200, 40
-TABLES = {model._meta.db_table for model in (Broadcast, BroadcastMessage, Subscription)}
+TABLES = {model._meta.db_table for model in (ChannelRow, MessageRow, Subscription)}
 SUBSCRIBERS = Subscription._meta.db_table
-MESSAGES = BroadcastMessage._meta.db_table
+MESSAGES = MessageRow._meta.db_table
 MOMENT = timezone.now() + datetime.timedelta(days=1)
 
 
 @pytest.fixture(autouse=True)
 def _many() -> None:
-    Broadcast.objects.bulk_create(
-        Broadcast(name=f"c{number}", last=EACH, made=number + 1) for number in range(CHANNELS)
+    ChannelRow.objects.bulk_create(
+        ChannelRow(name=f"c{number}", last=EACH, made=number + 1) for number in range(CHANNELS)
     )
-    BroadcastMessage.objects.bulk_create(
-        BroadcastMessage(channel_id=f"c{of}", number=number, payload="1", publisher="x")
+    MessageRow.objects.bulk_create(
+        MessageRow(channel_id=f"c{of}", number=number, payload="1", publisher="x")
         for of in range(CHANNELS)
         for number in range(1, EACH + 1)
     )
@@ -64,8 +66,8 @@ def sent(send: Callable[[], object]) -> list[tuple[str, Any]]:
 
 
 def publish() -> None:
-    Publication("default", Channel("c3")._broadcast, "1", 1_000).send()
-    again = Publication("default", Channel("c3")._broadcast, "1", 1_000)
+    Publication("default", Channel("c3")._channel_row, "1", 1_000).send()
+    again = Publication("default", Channel("c3")._channel_row, "1", 1_000)
     again.send()
     again.send()
 
@@ -87,7 +89,7 @@ def begin_elsewhere() -> None:
 
 SENDS: dict[str, Callable[[], object]] = {
     "look": lambda: Poller("default")._read({"c3"}),
-    "tell": lambda: pollers._tell("default", "c3"),
+    "tell": lambda: pollers._notify("default", "c3"),
     "read": read,
     "read on": read_on,
     "begin": begin_elsewhere,
@@ -99,8 +101,8 @@ SENDS: dict[str, Callable[[], object]] = {
 
 
 def test_it_reads_a_few_rows_by_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    hints = SimpleNamespace(are_on=lambda: True, send=int, address=lambda: 1, listen=id)
-    monkeypatch.setattr(polling, "hints", hints)
+    hints = SimpleNamespace(is_enabled=lambda: True, send=int, address=lambda: 1, listen=id)
+    monkeypatch.setattr(poller, "hints", hints)
     for name, send in SENDS.items():
         found = sent(send)
         assert found, name
@@ -114,7 +116,7 @@ def test_it_reads_a_few_rows_by_index(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_old_is_found_by_index() -> None:
     """The looks of the pruning at the messages of each channel; it reads all channels and subscribers for that."""
-    Broadcast.objects.update(kept_count=EACH - 20)
+    ChannelRow.objects.update(kept_count=EACH - 20)
     looks_at_messages = [(sql, params) for sql, params in sent(prune_channels) if MESSAGES in sql]
     assert looks_at_messages
     for sql, params in looks_at_messages:

@@ -12,7 +12,7 @@ from resourcepool import hints
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import LeaseFromAnotherProcess
 from resourcepool.locks import Channel
-from resourcepool.locks.channels import polling
+from resourcepool.locks.channels import poller
 from resourcepool.models import Subscription
 from tests.app.rows import expire
 from tests.eventually import eventually
@@ -95,9 +95,9 @@ def test_a_fork_neither_reads_nor_ends_the_subscription_of_its_parent(name: str 
 
 def test_the_processes_that_listen_are_told_after_the_commit(monkeypatch: Any) -> None:
     told: list[int] = []
-    fakes = {"are_on": lambda: True, "send": told.append, "address": lambda: 1, "listen": id}
-    monkeypatch.setattr(polling, "hints", SimpleNamespace(**{**vars(hints), **fakes}))
-    monkeypatch.setattr(polling.pollers, "_told", {})
+    fakes = {"is_enabled": lambda: True, "send": told.append, "address": lambda: 1, "listen": id}
+    monkeypatch.setattr(poller, "hints", SimpleNamespace(**{**vars(hints), **fakes}))
+    monkeypatch.setattr(poller.pollers, "_addresses", {})
     filled(0)
     for address, seconds in ((1, 60), (5, 60), (6, -60), (0, 60), (5, 60)):
         row = {"channel_id": "c", "address": address, "busy_before": DbLater(seconds)}

@@ -9,11 +9,11 @@ from django.db import OperationalError, connection, transaction
 
 from resourcepool.exceptions import BadOption, ChannelFull
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.publishing import Publication
-from resourcepool.models import Broadcast
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.publication import Publication
 from tests.app.models import Team
 from tests.eventually import at_once
-from tests.locks.channels.reading import all_of, broadcast, filled, kept
+from tests.locks.channels.reading import all_of, channel_row, filled, kept
 from tests.spawned import Spawner
 
 
@@ -102,12 +102,12 @@ def test_a_channel_is_full_when_a_durable_subscription_has_too_much_to_read() ->
             with pytest.raises(ChannelFull):
                 channel.publish(4)
             Channel("other").publish("goes on")
-    assert broadcast().last == 3
+    assert channel_row().last == 3
 
 
 def test_a_lost_commit_is_not_published_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """The COMMIT arrives and its reply does not: sent again, the message is found."""
-    publication = Publication("default", Channel("c")._broadcast, ['"x"'], None)
+    publication = Publication("default", Channel("c")._channel_row, ['"x"'], None)
     assert publication.send() == 1
     Channel("c").publish("another one's")
     assert publication.send() == 1
@@ -128,7 +128,7 @@ def test_a_lost_commit_is_not_published_twice(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_number_that_a_lost_try_had_may_be_another_ones_by_now() -> None:
     """The first try was rolled back, and somebody else published under that number: it is sent again."""
-    publication = Publication("default", Channel("c")._broadcast, ['"mine"'], None)
+    publication = Publication("default", Channel("c")._channel_row, ['"mine"'], None)
     publication._number = Channel("c").publish("another one's")
     assert publication.send() == 2
     assert kept() == [1, 2]
@@ -137,7 +137,7 @@ def test_a_number_that_a_lost_try_had_may_be_another_ones_by_now() -> None:
 def test_many_that_make_the_channel_at_once_make_one() -> None:
     numbers = at_once(8, lambda number: Channel("c").publish(number))
     assert sorted(numbers) == list(range(1, 9))
-    assert Broadcast.objects.count() == 1
+    assert ChannelRow.objects.count() == 1
 
 
 def wait_until_told() -> None:

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from resourcepool.database.batches import LENGTH, batches
 from resourcepool.exceptions import BadOption, ChannelFull
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.publishing import BATCH, Publication
+from resourcepool.locks.channels.publication import BATCH, Publication
 from resourcepool.models import Stream
 from resourcepool.taskqueue import NewTask, submit_many
 from tests.eventually import at_once
-from tests.locks.channels.reading import all_of, broadcast, durable, filled, kept
+from tests.locks.channels.reading import all_of, channel_row, durable, filled, kept
 
 
 def test_they_have_one_range_of_numbers_and_come_in_their_order() -> None:
@@ -82,11 +82,11 @@ def test_so_many_as_still_fit_are_taken_and_more_are_refused_together() -> None:
         assert all_of(reader) == [1, 2, 3]
     with pytest.raises(BadOption, match=r"payloads='4 messages' .* at most 3 messages at once"):
         channel.publish_many([1, 2, 3, 4])
-    assert (broadcast().last, durable().cursor) == (3, 3)
+    assert (channel_row().last, durable().cursor) == (3, 3)
 
 
 def test_a_lost_commit_is_not_published_twice() -> None:
-    publication = Publication("default", Channel("c")._broadcast, ["1", "2", "3"], None)
+    publication = Publication("default", Channel("c")._channel_row, ["1", "2", "3"], None)
     assert publication.send() == 3
     Channel("c").publish("another one's")
     assert publication.send() == 3

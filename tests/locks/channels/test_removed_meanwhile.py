@@ -3,29 +3,31 @@
 import pytest
 from django.db import transaction
 
-from resourcepool.database.answers import answer_timeout
+from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import subscription
-from resourcepool.models import Broadcast, BroadcastMessage, Subscription
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.models import Subscription
 from tests.aliases import alias
 from tests.eventually import InBackground
 from tests.locking import locked
-from tests.locks.channels.reading import broadcast, filled
-from tests.queues.test_reassigning import repeatable_read
+from tests.locks.channels.reading import channel_row, filled
+from tests.queues.test_planning_transactions import repeatable_read
 
 
 def remove_made(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     """Have somebody remove the channel just after it was made, so many times."""
-    make, left = subscription.make, [None] * times
+    ensure_channel, left = subscription.ensure_channel, [None] * times
 
-    def made(using: str, channel: Broadcast) -> None:
-        make(using, channel)
+    def made(using: str, channel: ChannelRow) -> None:
+        ensure_channel(using, channel)
         if left:
             left.pop()
-            Broadcast.objects.filter(pk=channel.name).remove()
+            ChannelRow.objects.filter(pk=channel.name).remove()
 
-    monkeypatch.setattr(subscription, "make", made)
+    monkeypatch.setattr(subscription, "ensure_channel", made)
 
 
 @pytest.mark.parametrize("name", [None, "a"])
@@ -46,7 +48,7 @@ def test_who_cannot_begin_is_told_why_and_leaves_nothing(monkeypatch: pytest.Mon
 @pytest.mark.only("mysql", "postgresql")
 def test_who_begins_waits_for_who_removes() -> None:
     filled(1)
-    with locked(broadcast()), answer_timeout(1), pytest.raises(DatabaseUnavailable):
+    with locked(channel_row()), statement_timeout(1), pytest.raises(DatabaseUnavailable):
         Channel("c").subscribe("a")
     assert not Subscription.objects.exists()
 
@@ -54,10 +56,10 @@ def test_who_begins_waits_for_who_removes() -> None:
 @pytest.mark.only("mysql")  # PostgreSQL refuses what was changed since the transaction began
 def test_removing_messages_ends_in_a_transaction_that_sees_what_others_have_removed_since() -> None:
     filled(2)
-    remove = lambda: BroadcastMessage.objects.all()._raw_delete("default")  # noqa: E731
+    remove = lambda: MessageRow.objects.all()._raw_delete("default")  # noqa: E731
     strange = alias("strange", leased=False, OPTIONS={"isolation_level": repeatable_read()})
     with strange as using, transaction.atomic(using=using):
-        channel = Broadcast.objects.using(using).get()
-        assert BroadcastMessage.objects.using(using).count() == 2  # its moment
+        channel = ChannelRow.objects.using(using).get()
+        assert MessageRow.objects.using(using).count() == 2  # its moment
         InBackground(remove).result(30)
         assert not channel.remove_up_to(channel.last)

@@ -17,11 +17,13 @@ from resourcepool.exceptions import (
 )
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import position
-from resourcepool.locks.channels.polling import Poller, Waiting, pollers
-from resourcepool.models import Broadcast, BroadcastMessage, Subscription
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.poller import Poller, WaitingSubscriber, pollers
+from resourcepool.models import Subscription
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
-from tests.locks.channels.reading import LONG, all_of, broadcast, durable, filled, kept
+from tests.locks.channels.reading import LONG, all_of, channel_row, durable, filled, kept
 
 
 def test_a_subscriber_gets_what_is_published_after_it_has_begun_and_in_that_order() -> None:
@@ -61,7 +63,7 @@ def test_it_begins_at_a_moment() -> None:
     filled(3)
     for number in (1, 2, 3):
         at = timezone.now() - datetime.timedelta(hours=3 - number)
-        BroadcastMessage.objects.filter(number=number).update(published_at=at)
+        MessageRow.objects.filter(number=number).update(published_at=at)
     moment = timezone.now() - datetime.timedelta(minutes=90)
     assert all_of(Channel("c").subscribe(from_=moment)) == [2, 3]
     assert all_of(Channel("c").subscribe(from_=timezone.now() + datetime.timedelta(hours=1))) == []
@@ -81,7 +83,7 @@ def test_it_begins_nowhere_else(from_: Any) -> None:
 def test_what_was_removed_before_it_was_read_is_said_and_reading_goes_on_after_it(name: str | None) -> None:
     channel = filled(6)
     reader = channel.subscribe(name, from_=2)
-    BroadcastMessage.objects.filter(number__lte=4).delete()
+    MessageRow.objects.filter(number__lte=4).delete()
     who = "subscription 'a'" if name else "a subscriber without a name"
     with pytest.raises(
         MessagesMissed, match=rf"channel 'c': messages 2 to 4 \(3\) were removed before {who}"
@@ -89,10 +91,10 @@ def test_what_was_removed_before_it_was_read_is_said_and_reading_goes_on_after_i
         next(reader)
     assert (missed.value.first, missed.value.last, missed.value.count) == (2, 4, 3)
     assert all_of(reader) == [5, 6]
-    BroadcastMessage.objects.all().delete()
+    MessageRow.objects.all().delete()
     channel.publish(7)
     channel.publish(8)
-    BroadcastMessage.objects.all().delete()
+    MessageRow.objects.all().delete()
     with pytest.raises(MessagesMissed, match="messages 7 to 8 "):
         reader.get(timeout=5)
     assert reader.get(timeout=0) is None
@@ -102,7 +104,7 @@ def test_what_was_removed_before_it_was_read_is_said_and_reading_goes_on_after_i
 
 def test_a_gap_in_the_middle_is_said_too(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = filled(6).subscribe(from_="start")
-    BroadcastMessage.objects.filter(number__in=(3, 4)).delete()
+    MessageRow.objects.filter(number__in=(3, 4)).delete()
     assert [next(reader).payload, next(reader).payload] == [1, 2]
     with pytest.raises(MessagesMissed, match="3 to 4"):
         next(reader)
@@ -112,7 +114,7 @@ def test_a_gap_in_the_middle_is_said_too(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_channel_that_was_removed_and_made_again_is_read_from_its_first_message() -> None:
     channel = filled(5)
     reader, named = channel.subscribe(), channel.subscribe("a")
-    Broadcast.objects.all().remove()
+    ChannelRow.objects.all().remove()
     filled(2)
     assert reader.get(timeout=LONG).payload == 1
     assert all_of(reader) == [2]
@@ -134,8 +136,8 @@ def test_it_waits_for_what_is_published_by_others_and_by_its_own_process() -> No
     waiting = InBackground(lambda: next(reader).payload)
     eventually(lambda: pollers.on("default")._waiting)
     with transaction.atomic():
-        Broadcast.objects.update(last=2)
-        BroadcastMessage.objects.create(channel_id="c", number=2, payload='"b"')
+        ChannelRow.objects.update(last=2)
+        MessageRow.objects.create(channel_id="c", number=2, payload='"b"')
     assert waiting.result() == "b"
 
 
@@ -167,7 +169,7 @@ def test_all_subscribers_of_a_process_look_with_one_statement(statements: list[S
 
 
 def find(statements: list[Statement]) -> list[Statement]:
-    return [one for one in statements if "broadcast" in one.sql.lower() and "IN (" in one.sql]
+    return [one for one in statements if "channel" in one.sql.lower() and "IN (" in one.sql]
 
 
 def test_nothing_is_read_inside_a_transaction() -> None:
@@ -202,13 +204,13 @@ def test_names_of_channels_are_told_apart() -> None:
     filled(1, "C")
     assert all_of(Channel("C").subscribe("a", from_="start")) == [1]
     assert all_of(Channel("c").subscribe("a", from_="start")) == [1, 2]
-    assert (kept("c"), kept("C"), broadcast("c").last) == ([1, 2], [1], 2)
+    assert (kept("c"), kept("C"), channel_row("c").last) == ([1, 2], [1], 2)
 
 
 def test_what_was_published_and_removed_while_it_did_not_look_is_missed_too() -> None:
     reader = Channel("c").subscribe()
     filled(4)
-    broadcast().remove_up_to(4)
+    channel_row().remove_up_to(4)
     with pytest.raises(MessagesMissed, match="messages 1 to 4 "):
         reader.get(timeout=0)
     assert reader.get(timeout=0) is None
@@ -217,9 +219,9 @@ def test_what_was_published_and_removed_while_it_did_not_look_is_missed_too() ->
 def test_one_that_was_made_again_is_told_at_the_next_look_though_its_numbers_are_lower() -> None:
     filled(5)
     told: list[int] = []
-    bell = SimpleNamespace(is_orphaned=False, ring=lambda: told.append(1))
-    look, one = Poller("default"), Waiting("c", 9, 1, bell)
+    bell = SimpleNamespace(is_orphaned=False, wake=lambda: told.append(1))
+    look, one = Poller("default"), WaitingSubscriber("c", 9, 1, bell)
     look._waiting[one] = None
     look._turn()
     assert told == [1]
-    assert (one.last, one.made) == (5, broadcast().made)
+    assert (one.last, one.made) == (5, channel_row().made)

@@ -13,8 +13,9 @@ from resourcepool.exceptions import (
 )
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Channel
+from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.subscription import SubscriptionLease, SubscriptionSource
-from resourcepool.models import Broadcast, Subscription
+from resourcepool.models import Subscription
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground
 from tests.locks.channels.reading import LONG, all_of, durable, filled
@@ -47,7 +48,7 @@ def test_what_a_signal_raises_when_the_name_is_given_up_reaches_the_caller(
     monkeypatch.setattr(SubscriptionLease, "_send_release", interrupted)
     with pytest.raises(TimeoutError, match="alarm"):
         reader.close()
-    assert keeper.kept() == []
+    assert keeper.leases() == []
 
 
 def test_a_frozen_subscriber_that_wakes_cannot_move_the_cursor() -> None:
@@ -99,8 +100,8 @@ def test_a_subscriber_that_nobody_has_any_more_is_not_renewed(caplog: pytest.Log
             assert message.payload == 1
             break
         del message
-        keeper._look_for_leaks("default")
-    assert keeper.kept() == []
+        keeper._report_leaks("default")
+    assert keeper.leases() == []
     assert not caplog.records
 
 
@@ -109,8 +110,8 @@ def test_neither_a_message_nor_a_traceback_keeps_a_subscription(caplog: pytest.L
         for message in filled(1).subscribe("a", from_="start"):
             print(1 / (message.payload - 1))
     assert error.tb.tb_frame.f_locals["message"] is message
-    keeper._look_for_leaks("default")
-    assert keeper.kept() == []
+    keeper._report_leaks("default")
+    assert keeper.leases() == []
     with pytest.raises(LeaseLost, match="message 1 is not done: the subscription that it came by was dropped"):
         message.done()
     assert not caplog.records
@@ -124,7 +125,7 @@ def test_a_name_comes_free_though_the_cursor_cannot_be_stored(monkeypatch: pytes
     assert [next(reader).payload, next(reader).payload] == [1, 2]
     monkeypatch.setattr(SubscriptionLease, "store", fail)
     reader.close()
-    assert keeper.kept() == []
+    assert keeper.leases() == []
     monkeypatch.undo()
     with Channel("c").subscribe("a", timeout=0) as other:
         assert all_of(other) == [1, 2]
@@ -139,7 +140,7 @@ def test_one_that_is_interrupted_at_the_end_is_not_renewed(monkeypatch: pytest.M
     monkeypatch.setattr(SubscriptionLease, "store", interrupt)
     with pytest.raises(KeyboardInterrupt):
         reader.close()
-    assert keeper.kept() == []
+    assert keeper.leases() == []
 
 
 def test_a_message_of_an_earlier_turn_is_not_done_in_a_later_one() -> None:
@@ -160,7 +161,7 @@ def test_a_message_of_an_earlier_turn_is_not_done_in_a_later_one() -> None:
 def test_a_message_of_a_channel_that_was_removed_passes_over_none_of_the_new_one() -> None:
     reader = filled(2).subscribe(from_="start")
     old = [next(reader), next(reader)][1]
-    Broadcast.objects.all().remove()
+    ChannelRow.objects.all().remove()
     filled(2)
     assert reader.get(timeout=0).number == 1
     with pytest.raises(LeaseLost, match="the channel was removed"):

@@ -11,7 +11,8 @@ from django.urls import path
 
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.locks import Channel, Condition, Lock, Semaphore
-from resourcepool.models import BroadcastMessage, Mutex
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.models import Lock as LockRow
 from tests.locks.channels.reading import LONG, kept
 
 
@@ -20,7 +21,7 @@ def publish(request: HttpRequest) -> HttpResponse:
     Channel("c").publish("from a view")
     if "fail" in request.GET:
         raise ZeroDivisionError
-    return HttpResponse(str(BroadcastMessage.objects.count()))
+    return HttpResponse(str(MessageRow.objects.count()))
 
 
 def take(request: HttpRequest) -> HttpResponse:
@@ -78,7 +79,7 @@ def test_what_a_view_publishes_counts_with_its_commit(client: Client) -> None:
 def test_a_view_with_a_transaction_takes_no_lock_and_leaves_nothing(client: Client) -> None:
     with pytest.raises(ClaimInTransaction, match="ATOMIC_REQUESTS"):
         client.get("/take")
-    assert not Mutex.objects.held().exists()
+    assert not LockRow.objects.held().exists()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -90,4 +91,4 @@ def test_nor_does_it_wait_or_read(client: Client, way: str) -> None:
 
 def test_one_without_does_all_of_it(client: Client) -> None:
     assert [client.get("/all").content for _ in range(2)] == [b"guarded", b"guarded"]
-    assert not Mutex.objects.held().exists()
+    assert not LockRow.objects.held().exists()

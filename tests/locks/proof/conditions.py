@@ -13,7 +13,7 @@ from resourcepool.locks import Condition, Lock
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import NotificationLease
 from resourcepool.locks.hold import LockLease
-from resourcepool.locks.registry import current, held_by
+from resourcepool.locks.registry import current_owner, holds_of
 from resourcepool.models import Notification
 from resourcepool.waiting import handover
 from resourcepool.waiting.request import Request
@@ -29,8 +29,8 @@ class _Noted(NotificationLease):
     condition: "NotedCondition"
 
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
-        hold = held_by(current()).get(self.condition.lock.key)
-        if self.is_used and hold is not None and not hold.leases[0].was_given_back:
+        hold = holds_of(current_owner()).get(self.condition.lock.key)
+        if self.is_consumed and hold is not None and not hold.leases[0].is_released:
             self.condition.log.tell("taken", pk=_ticket(self.pk), fence=self.fence)
         return super()._send_release(connection)
 
@@ -53,16 +53,18 @@ class NotedCondition(Condition):
         handle.condition = self
         return handle
 
-    async def _waited(self, mode: Mode, seconds: float) -> bool:
+    async def _run_wait(self, mode: Mode, seconds: float) -> bool:
         began = time.monotonic()
-        is_notified = await super()._waited(mode, seconds)
+        is_notified = await super()._run_wait(mode, seconds)
         until = began + seconds  # it stood in line so long at least, unless it was notified
         self.log.tell("woken" if is_notified else "late", since=began, text=f"{until:.6f} {self.name}")
         return is_notified
 
     def _notify(self, count: int) -> int:
         began = time.monotonic()
-        self.lock.held_to("notify")  # when it began: who stood in line by then had released the lock before
+        self.lock.require_hold(
+            "notify"
+        )  # when it began: who stood in line by then had released the lock before
         told = super()._notify(count)
         self.log.tell("told", since=began, fence=told, text=self.name)
         return told
@@ -70,7 +72,7 @@ class NotedCondition(Condition):
 
 def note_notifications(log: Log) -> None:
     """Have this process note whom it has notified, and what was removed because nobody was in line for it any more."""
-    tell, release = notifications.tell, handover._if_nobody_waits
+    tell, release = notifications.tell, handover._if_no_waiters
 
     def notified(using: str, ticket: int, address: int) -> None:
         log.tell("notified", pk=ticket)
@@ -85,7 +87,7 @@ def note_notifications(log: Log) -> None:
                 log.tell("given_back", pk=_ticket(pk))
         return is_over
 
-    notifications.tell, handover._if_nobody_waits = notified, given_back
+    notifications.tell, handover._if_no_waiters = notified, given_back
 
 
 def _ticket(key: str) -> int:

@@ -26,10 +26,10 @@ CASES: dict[Mutation, tuple[str, ...]] = {
         "conditions: in line before the lock is free",
         "waiting/acquire.py",
         "            waiter = _begin(connection, source, request)\n        if not",
-        "            if request.stands_first:\n"
-        "                once_in_line()\n"
-        "                once_in_line = lambda: __import__('time').sleep(0.05)  # as on a slow machine\n"
-        "                once_in_line()\n"
+        "            if request.fifo_once:\n"
+        "                on_enqueued()\n"
+        "                on_enqueued = lambda: __import__('time').sleep(0.05)  # as on a slow machine\n"
+        "                on_enqueued()\n"
         "            waiter = _begin(connection, source, request)\n        if not",
     ): (MISSED,),
     KNOWN_TO_TESTS["conditions: a notification is used up"]: (LOST,),
@@ -37,14 +37,14 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "conditions: it is used up only once the lock is taken back",
         "locks/conditions/condition.py",
-        "notified = await mode.acquire(self, self._place(seconds), once_in_line=release)",
-        "notified = await mode.acquire(self, self._place(seconds), once_in_line=release)\n"
-        "                use(notified)",
+        "notified = await mode.acquire(self, self._wait_request(seconds), on_enqueued=release)",
+        "notified = await mode.acquire(self, self._wait_request(seconds), on_enqueued=release)\n"
+        "                consume(notified)",
     ): (LOST,),
     Mutation(
         "conditions: what a dead waiter was given passes on",
-        "waiting/line.py",
+        "waiting/waiter_loop.py",
         "for selector in {waiter.request.selector for waiter in mine}:",
-        "for selector in {waiter.request.selector for waiter in mine if not waiter.request.stands_first}:",
+        "for selector in {waiter.request.selector for waiter in mine if not waiter.request.fifo_once}:",
     ): (LOST,),
 }

@@ -6,7 +6,7 @@ import pytest
 
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import (
-    COMMITS_WITHIN,
+    MAX_COMMIT_DELAY,
     Change,
     QueueSnapshot,
     ServerSnapshot,
@@ -49,7 +49,7 @@ asked, late = {"asked_ago": 1.0}, {"asked_ago": DRAIN}
         ("nobody is there", queue(), [], None),
         ("it is where it should be", queue(cur=A), [ALIVE], None),
         ("its owner is dead", queue(cur=A), [DEAD, OTHER], ("assigned", B)),
-        ("its owner is dead and nobody else lives", queue(cur=A), [DEAD], ("freed", None)),
+        ("its owner is dead and nobody else lives", queue(cur=A), [DEAD], ("unassigned", None)),
         ("its owner's row is gone", queue(cur=A), [OTHER], ("assigned", B)),
         ("its owner drains", queue(cur=A), [DRAINING, OTHER], ("requested", B)),
         ("its owner drains, and nobody else is there", queue(cur=A), [DRAINING], None),
@@ -75,7 +75,7 @@ asked, late = {"asked_ago": 1.0}, {"asked_ago": DRAIN}
             [ALIVE, OTHER],
             ("requested", None),
         ),
-        ("all lack them, and its owner is late", queue(cur=A, **EU, **late), [ALIVE], ("freed", None)),
+        ("all lack them, and its owner is late", queue(cur=A, **EU, **late), [ALIVE], ("unassigned", None)),
         ("all lack them, and its owner drains", queue(cur=A, **EU), [DRAINING, OTHER], ("requested", None)),
         ("asked back, and somebody has them now", queue(cur=A, **EU, **asked), [ALIVE, EU_B], ("requested", B)),
         ("asked back, and its owner may have it again", queue(cur=A, **asked), [ALIVE], ("cancelled", A)),
@@ -106,8 +106,8 @@ def test_what_is_asked_for_by_one_that_drains_stays() -> None:
         (60.0, TTL, [("taken_over", 1, B)]),
         (60.0, 90.0, []),
         (90.0, 90.0, []),  # its last look may have been right before the request's commit
-        (90.0 + COMMITS_WITHIN - 0.1, 90.0, []),
-        (90.0 + COMMITS_WITHIN, 90.0, [("taken_over", 1, B)]),
+        (90.0 + MAX_COMMIT_DELAY - 0.1, 90.0, []),
+        (90.0 + MAX_COMMIT_DELAY, 90.0, [("taken_over", 1, B)]),
     ],
 )
 def test_nobody_takes_over_before_the_owner_would_have_stopped_by_itself(
@@ -134,24 +134,24 @@ def test_where_everything_is_in_place_nothing_changes(strategy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "workers", "is_doubtful", "expected"),
+    ("one", "workers", "is_in_doubt", "expected"),
     [
         (queue(cur=A, req=B), [ALIVE, worker(B)], False, [("handed_over", B)]),
         (queue(cur=A, req=B), [ALIVE, worker(B, is_alive=False)], False, [("cancelled", None)]),
         (queue(cur=A, req=B), [ALIVE, worker(B, is_draining=True)], False, [("cancelled", None)]),
         (queue(cur=A, req=B), [ALIVE], False, [("cancelled", None)]),
         (queue(cur=A), [ALIVE], False, []),
-        (queue(cur=A, **EU, **asked), [ALIVE], False, [("freed", None)]),
-        (queue(cur=A), [ALIVE], True, [("freed", None)]),
-        (queue(cur=A, req=B), [ALIVE], True, [("freed", None)]),
+        (queue(cur=A, **EU, **asked), [ALIVE], False, [("unassigned", None)]),
+        (queue(cur=A), [ALIVE], True, [("unassigned", None)]),
+        (queue(cur=A, req=B), [ALIVE], True, [("unassigned", None)]),
         (queue(cur=A, req=B), [ALIVE, worker(B)], True, [("handed_over", B)]),
         (queue(cur=A, is_retiring=True), [ALIVE], False, [("removed", None)]),
     ],
 )
 def test_what_becomes_of_a_queue_whose_owner_has_done_its_work(
-    one: QueueSnapshot, workers: list[ServerSnapshot], is_doubtful: bool, expected: list[tuple[str, int | None]]
+    one: QueueSnapshot, workers: list[ServerSnapshot], is_in_doubt: bool, expected: list[tuple[str, int | None]]
 ) -> None:
-    found = hand_over([one], workers, [one.pk] if is_doubtful else [])
+    found = hand_over([one], workers, [one.pk] if is_in_doubt else [])
     assert [(str(change.what), change.to) for change in found] == expected
 
 

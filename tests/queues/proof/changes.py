@@ -11,9 +11,9 @@ from django.db import connection
 
 from tests.chaos.story import Span
 from tests.concurrency.evidence import Log
-from tests.queues.proof.crew import Crew, QueueWire
+from tests.queues.proof.database_state import last_move, moved_since, standing
 from tests.queues.proof.evidence import Change
-from tests.queues.proof.look import last_move, moved_since, standing
+from tests.queues.proof.processes import Crew, QueueWire
 from tests.queues.proof.terms import HEARTBEAT, JUDGE_DEAD, UNWORKED
 from tests.servers import Server
 

@@ -18,18 +18,22 @@ CUT_OFF, UNWORKED, NEEDLESS = (
     "more moves than needed",
 )
 
-MEMBERSHIP, MOVING, PLANNING = "queues/serving/membership.py", "queues/moving.py", "queues/planning/changes.py"
+MEMBERSHIP, MOVING, PLANNING = (
+    "queues/serving/membership.py",
+    "queues/reassignment.py",
+    "queues/planning/changes.py",
+)
 CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "a hand-over waits for the work in hand",
         MEMBERSHIP,
-        "(queue.is_asked_for or queue.is_doubtful) and not queue.is_in_hand",
-        "(queue.is_asked_for or queue.is_doubtful)",
+        "(queue.is_asked_for or queue.is_in_doubt) and not queue.is_in_hand",
+        "(queue.is_asked_for or queue.is_in_doubt)",
     ): (CUT_OFF, OVERLAP),
     Mutation(
         "nothing is taken over before its owner would stop",
         PLANNING,
-        " and queue.asked_ago >= takeover_after(self.drain_within, owner.ttl)",
+        " and queue.asked_ago >= takeover_after(self.handover_timeout, owner.ttl)",
         "",
     ): (CUT_OFF, OVERLAP),
     Mutation(

@@ -19,7 +19,7 @@ from tests.servers import SERVERS, Server
 
 if TYPE_CHECKING:
     from tests.queues.proof.changes import Changes
-    from tests.queues.proof.crew import QueueWire
+    from tests.queues.proof.processes import QueueWire
 
 SERVERS_AT_FIRST = 6
 STORM = 10.0  # seconds
@@ -48,8 +48,8 @@ def _on(url: str, server: Server | None, plan: Plan, folder: Path) -> Findings:
     django.setup()
     # Only now is it known on which database Django works.
     from tests.queues.proof.changes import Changes, Watch
-    from tests.queues.proof.crew import Crew
-    from tests.queues.proof.look import left_behind, make_tables, writes
+    from tests.queues.proof.database_state import left_behind, make_tables, writes
+    from tests.queues.proof.processes import Crew
 
     make_tables()
     path = folder / "evidence"
@@ -90,7 +90,7 @@ def _throw(changes: "Changes", plan: Plan, log: Log) -> None:
 
 @contextlib.contextmanager
 def _wire(server: Server | None, plan: Plan, path: Path) -> Iterator[tuple["QueueWire | None", str]]:
-    from tests.queues.proof.crew import QueueWire
+    from tests.queues.proof.processes import QueueWire
 
     if server is None:
         yield None, os.environ["DATABASE_URL"]

@@ -13,7 +13,7 @@ from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.queues import QueueServer
 from tests.chaos.writing import write
 from tests.concurrency.evidence import Log
-from tests.queues.proof.terms import TASK_TYPE
+from tests.queues.proof.terms import QUEUE_GROUP
 
 SHORT, LONG = (0.002, 0.012), (0.2, 0.4)  # seconds of one piece of work
 LONG_ONES, GUARDED = 0.02, 0.1  # shares of them
@@ -32,7 +32,7 @@ class Worker:
         self.seen: set[tuple[int, int]] = set()
 
     def work(self) -> None:
-        server = QueueServer(TASK_TYPE, name=f"server {self.number}")
+        server = QueueServer(QUEUE_GROUP, name=f"server {self.number}")
         for number in (signal.SIGTERM, signal.SIGUSR2):
             signal.signal(number, lambda number, _: self.end(server, number))
         threads = 0

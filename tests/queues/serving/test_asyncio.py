@@ -9,7 +9,7 @@ import pytest
 from resourcepool.exceptions import BadOption
 from resourcepool.queues import QueueServer
 from tests.queues.conftest import Serve
-from tests.queues.crew import NAME, has, made
+from tests.queues.members import NAME, has, made
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 

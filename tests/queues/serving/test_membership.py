@@ -7,16 +7,16 @@ from django.db import transaction
 
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost, RowLocked
-from resourcepool.leases.short_transactions import locked_row
-from resourcepool.models import Queue, Server, TaskType
-from resourcepool.queues import changing, moving
+from resourcepool.leases.short_transactions import locked_row_error
+from resourcepool.models import Queue, QueueGroup, Server
+from resourcepool.queues import administration, reassignment
 from resourcepool.queues.serving import registration
-from resourcepool.queues.serving.held import Hand
+from resourcepool.queues.serving.held_queue import WorkSlot
 from resourcepool.queues.serving.membership import Membership
 from tests.app.rows import columns
 from tests.committed import Clock, Statement
-from tests.concurrency.wire import Wire
-from tests.queues.crew import (
+from tests.concurrency.connection_cutter import Wire
+from tests.queues.members import (
     COMMIT,
     NAME,
     TTL,
@@ -71,14 +71,14 @@ class TestRegistering:
 
     def test_waits_for_others_that_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
         made(2)
-        reassign, tries = moving.reassign, iter([True, True, False])
+        reassign, tries = reassignment.reassign, iter([True, True, False])
 
-        def plan_in_turn(*arguments: Any, **more: Any) -> moving.Outcome:
+        def plan_in_turn(*arguments: Any, **more: Any) -> reassignment.Outcome:
             if next(tries):
-                raise locked_row("default")
+                raise locked_row_error("default")
             return reassign(*arguments, **more)
 
-        monkeypatch.setattr(moving, "reassign", plan_in_turn)
+        monkeypatch.setattr(reassignment, "reassign", plan_in_turn)
         joined("A")
         assert table() == "A A"
 
@@ -86,10 +86,10 @@ class TestRegistering:
         made(2)
 
         def plan_never(*_: Any, **__: Any) -> None:
-            raise locked_row("default")
+            raise locked_row_error("default")
 
-        monkeypatch.setattr(moving, "reassign", plan_never)
-        monkeypatch.setattr(registration, "REGISTERS_WITHIN", 0.05)
+        monkeypatch.setattr(reassignment, "reassign", plan_never)
+        monkeypatch.setattr(registration, "REGISTER_TIMEOUT", 0.05)
         with pytest.raises(RowLocked):
             joined("A")
         assert Server.objects.count() == 0
@@ -118,10 +118,10 @@ class TestATurn:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         made(1)
-        changing.pause(NAME)
+        administration.pause(NAME)
         a, begun = joined("A"), list[bool]()
-        begin = lambda: begun.extend(a.begin(mine, Hand(is_loop=True)) for mine in a.held)  # noqa: E731
-        monkeypatch.setattr(a.news, "notify_all", begin)
+        begin = lambda: begun.extend(a.begin(mine, WorkSlot(is_loop=True)) for mine in a.held)  # noqa: E731
+        monkeypatch.setattr(a.changed, "notify_all", begin)
         a.turn()
         assert begun == [False]
 
@@ -179,7 +179,7 @@ class TestATurn:
         made(1)
         a = joined("A")
         a.turn()
-        changing.add_queues(NAME, ["x", "y"], parameter="p")
+        administration.add_queues(NAME, ["x", "y"], parameter="p")
         a.turn()
         assert {each: one.parameter for each, one in handles(a).items()} == {"1": "", "x": "p", "y": "p"}
 
@@ -188,10 +188,10 @@ class TestATurn:
         a = joined("A")
         a.turn()
         with handles(a)["1"].working():
-            changing.remove_queues(NAME, ["1"])
+            administration.remove_queues(NAME, ["1"])
             a.turn()
             assert sorted(Queue.objects.values_list("queue_id", flat=True)) == ["1", "2"]
-            assert not a.begin(handles(a)["1"], Hand(is_loop=True))
+            assert not a.begin(handles(a)["1"], WorkSlot(is_loop=True))
         a.turn()
         assert list(Queue.objects.values_list("queue_id", flat=True)) == ["2"]
         assert list(handles(a)) == ["2"]
@@ -200,10 +200,10 @@ class TestATurn:
         a, mine = one()
         with pytest.raises(LeaseLost), mine.working():
             mine.end(LeaseLost("a test says so"))
-            changing.add_queues(NAME, ["x"])
+            administration.add_queues(NAME, ["x"])
             a.turn()
             assert list(handles(a)) == ["x"]
-        changing.add_queues(NAME, ["y"])
+        administration.add_queues(NAME, ["y"])
         a.turn()
         again = handles(a)["1"]
         assert again is not mine
@@ -212,7 +212,9 @@ class TestATurn:
     def test_comes_in_time_for_its_own_interval_though_the_operator_has_set_longer_ones(self) -> None:
         made(1)
         a = joined("A")
-        TaskType.objects.update(heartbeat_every=100, reload_every=90, judge_dead_after=300, drain_within=400)
+        QueueGroup.objects.update(
+            heartbeat_every=100, reload_every=90, judge_dead_after=300, handover_timeout=400
+        )
         assert a.turn() - monotonic() <= TTL / 3
 
     def test_comes_soon_while_it_waits_for_what_it_has_asked_for_but_not_for_ever(
@@ -225,15 +227,15 @@ class TestATurn:
         process_clock.advance(3 * 4.0 + 0.1)
         assert wait_of(b) == pytest.approx(4.0, abs=0.5)
 
-    def test_of_a_task_type_that_is_gone_says_so(self) -> None:
+    def test_of_a_queue_group_that_is_gone_says_so(self) -> None:
         made(
-            1, heartbeat_every=100, reload_every=90, judge_dead_after=300, drain_within=400
+            1, heartbeat_every=100, reload_every=90, judge_dead_after=300, handover_timeout=400
         )  # no renewal is due
         a = joined("A")
         Queue.objects.all().delete()
         Server.objects.all().delete()
-        TaskType.objects.all().delete()
-        with pytest.raises(TaskType.DoesNotExist):
+        QueueGroup.objects.all().delete()
+        with pytest.raises(QueueGroup.DoesNotExist):
             a.turn()
 
     def test_ends_the_handle_of_what_was_taken_over_and_came_back_since_the_last(self) -> None:
@@ -242,10 +244,10 @@ class TestATurn:
         a.turn()
         mine = handles(a)["1"]
         b = stranger("B")
-        changing.drain(NAME, "A")
+        administration.drain(NAME, "A")
         asked_ago("1", 31)
         replan(if_due=True)
-        changing.undrain(NAME, "A")
+        administration.undrain(NAME, "A")
         left(b)
         assert table() == "A"
         a.turn()
@@ -262,8 +264,8 @@ def wait_of(member: Membership) -> float:
 
 def test_labels_limits_pins_and_weights_hold_through_the_database() -> None:
     made(12)
-    changing.add_queues(NAME, ["eu-1", "eu-2"], labels={"zone": "eu"})
-    changing.pin(NAME, ["1"], "small")
+    administration.add_queues(NAME, ["eu-1", "eu-2"], labels={"zone": "eu"})
+    administration.pin(NAME, ["1"], "small")
     stranger("eu", labels={"zone": "eu"})
     stranger("small", limit=2)
     stranger("big", weight=3)

@@ -10,13 +10,13 @@ import pytest
 from django.db import transaction
 
 from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseFromAnotherProcess, LeaseLost
-from resourcepool.models import Server, TaskType
-from resourcepool.queues import QueueServer, changing
+from resourcepool.models import QueueGroup, Server
+from resourcepool.queues import QueueServer, administration
 from tests.aliases import alias
 from tests.committed import Statement
 from tests.eventually import eventually
 from tests.queues.conftest import Serve
-from tests.queues.crew import (
+from tests.queues.members import (
     NAME,
     asked_ago,
     has,
@@ -48,13 +48,13 @@ class TestDescribing:
         with pytest.raises(BadOption, match=next(iter(wrong))):
             QueueServer(NAME, **wrong)
 
-    def test_of_an_unknown_task_type_names_those_that_exist(self) -> None:
+    def test_of_an_unknown_queue_group_names_those_that_exist(self) -> None:
         made(1, name="orders")
         made(1, name="mails")
         with pytest.raises(BadOption, match=r"one of mails, orders; `manage.py resourcepool_queues add"):
             QueueServer("order").start()
 
-    def test_of_an_unknown_task_type_says_so_when_there_is_none(self) -> None:
+    def test_of_an_unknown_queue_group_says_so_when_there_is_none(self) -> None:
         with pytest.raises(BadOption, match="there is none yet"):
             QueueServer("orders").start()
 
@@ -69,7 +69,7 @@ class TestRegistering:
         with pytest.raises(ClaimInTransaction), transaction.atomic():
             QueueServer(NAME).start()
 
-    def test_goes_to_the_database_of_the_task_types_wherever_leases_are_routed(self, serve: Serve) -> None:
+    def test_goes_to_the_database_of_the_queue_groups_wherever_leases_are_routed(self, serve: Serve) -> None:
         made(2)
         with alias("elsewhere"):
             server = serve()
@@ -111,7 +111,7 @@ class TestSharing:
         loop = server.queues()
         first, second = next(loop), server.held[1]
         stranger("B")
-        changing.drain(NAME, "A")
+        administration.drain(NAME, "A")
         eventually(second.lost.is_set)
         eventually(lambda: first.is_asked_for)
         assert table() == "A>B B"
@@ -125,7 +125,7 @@ class TestSharing:
         has(server, 1)
         with pytest.raises(LeaseLost), server.held[0].working() as work:
             stranger("B")
-            changing.drain(NAME, "A")
+            administration.drain(NAME, "A")
             asked_ago("1", 31)
             replan(if_due=True)
             eventually(work.lost.is_set)
@@ -145,7 +145,7 @@ def test_an_idle_server_costs_two_statements_a_heartbeat_and_writes_only_its_hea
     has(server, 50)
     stranger("B")
     eventually(lambda: ">" not in table(), 20)
-    generation = TaskType.objects.get().generation
+    generation = QueueGroup.objects.get().generation
     settled: Any = server._membership
     eventually(lambda: settled._generation == generation)
     began = time.monotonic()

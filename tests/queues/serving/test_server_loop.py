@@ -12,11 +12,11 @@ import pytest
 
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import BadOption
-from resourcepool.queues import changing
+from resourcepool.queues import administration
 from resourcepool.queues.serving import server as serving
 from tests.eventually import eventually, in_threads
 from tests.queues.conftest import Serve
-from tests.queues.crew import (
+from tests.queues.members import (
     NAME,
     TTL,
     has,
@@ -78,7 +78,7 @@ class TestTheLoop:
         server = serve("A")
         has(server, 4)
         assert [next(server.queues()).queue_id for _ in range(2)] == ["1", "2"]
-        changing.remove_queues(NAME, ["2"])
+        administration.remove_queues(NAME, ["2"])
         has(server, 3)
         assert [each.queue_id for each in server.queues()] == ["3", "4", "1"]
 
@@ -106,15 +106,15 @@ class TestTheLoop:
         stranger("B")
         with contextlib.ExitStack() as stack:
             if why == "it is paused":
-                changing.pause(NAME)
+                administration.pause(NAME)
                 eventually(lambda: mine.should_stop)
             elif why == "it has none":
-                changing.drain(NAME, "A")
+                administration.drain(NAME, "A")
                 eventually(mine.lost.is_set)
             else:
                 stack.enter_context(mine.working())
             if why == "all is asked for":
-                changing.drain(NAME, "A")
+                administration.drain(NAME, "A")
                 eventually(lambda: mine.is_asked_for)
             waits: list[float] = []
             monkeypatch.setattr(server, "wait", waits.append)
@@ -164,10 +164,10 @@ class TestTheLoop:
         server = serve("A")
         has(server, 1)
         server.held[0].skip_for(3_600)
-        changing.drain(NAME, "A")
+        administration.drain(NAME, "A")
         other = stranger("B")
         eventually(lambda: table() == "B")
-        changing.undrain(NAME, "A")
+        administration.undrain(NAME, "A")
         left(other)
         has(server, 1)
         assert len(list(server.queues())) == 1
@@ -183,8 +183,8 @@ class TestTheLoop:
     def test_goes_on_after_a_pause(self, serve: Serve) -> None:
         made(1)
         server = serve("A")
-        changing.pause(NAME)
+        administration.pause(NAME)
         eventually(lambda: server.held and server.held[0].should_stop)
         assert not list(server.queues())
-        changing.resume(NAME)
+        administration.resume(NAME)
         assert eventually(lambda: list(server.queues()))

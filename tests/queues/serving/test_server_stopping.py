@@ -15,7 +15,7 @@ from resourcepool.queues import QueueServer
 from resourcepool.threads.daemon import Daemon
 from tests.eventually import InBackground, eventually
 from tests.queues.conftest import Serve
-from tests.queues.crew import (
+from tests.queues.members import (
     NAME,
     asked_ago,
     dies,
@@ -86,7 +86,7 @@ class TestStopping:
         made(2)
         server = serve("A")
         has(server, 2)
-        (lease,) = keeper.kept()
+        (lease,) = keeper.leases()
         server.stop()  # otherwise it would register again
         lease.lose("a test lets it stand still")
         server.close()
@@ -137,7 +137,7 @@ class TestStopping:
         server = serve("A")
         has(server, 2)
         before = set(Server.objects.values_list("pk", flat=True))
-        shutdown.release_everything(keeper.not_given_back())
+        shutdown.release_everything(keeper.unreleased())
         eventually(lambda: not server._thread.is_alive, 20)
         # In the middle of a turn it still signs off; a new one would be another row.
         assert set(Server.objects.values_list("pk", flat=True)) <= before
@@ -198,14 +198,14 @@ def test_a_server_whose_thread_cannot_start_is_none_and_may_be_started_again(
 ) -> None:
     made(2)
     with monkeypatch.context() as broken:
-        see_to = Daemon.see_to
+        ensure_started = Daemon.ensure_started
 
         def fail(daemon: Daemon) -> None:
             if daemon._name == "queues":
                 raise RuntimeError("can't start new thread")
-            see_to(daemon)
+            ensure_started(daemon)
 
-        broken.setattr(Daemon, "see_to", fail)
+        broken.setattr(Daemon, "ensure_started", fail)
         server = QueueServer(NAME, name="A")
         with pytest.raises(RuntimeError):
             server.start()

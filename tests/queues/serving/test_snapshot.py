@@ -5,17 +5,17 @@ import math
 import pytest
 
 from resourcepool.dialect import DbLater
-from resourcepool.models import Server, TaskType
-from resourcepool.queues.planning.changes import COMMITS_WITHIN
-from resourcepool.queues.serving.snapshot import TaskTypeSnapshot, load, look
+from resourcepool.models import QueueGroup, Server
+from resourcepool.queues.planning.changes import MAX_COMMIT_DELAY
+from resourcepool.queues.serving.snapshot import QueueGroupSnapshot, read_own_queues, read_snapshot
 from tests.committed import Statement
-from tests.queues.crew import TTL, asked_ago, dies, kind, left, made, queue, stranger
+from tests.queues.members import TTL, asked_ago, dies, kind, left, made, queue, stranger
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
 
-def seen() -> TaskTypeSnapshot:
-    return look("default", kind().pk)
+def seen() -> QueueGroupSnapshot:
+    return read_snapshot("default", kind().pk)
 
 
 def test_without_servers_no_plan_will_be_due() -> None:
@@ -35,7 +35,7 @@ def test_a_plan_is_due_when_the_next_server_would_be_judged_dead() -> None:
 
 
 def test_a_plan_is_due_when_the_longest_asked_is_late() -> None:
-    made(4, drain_within=40)
+    made(4, handover_timeout=40)
     stranger("A")
     stranger("B")
     assert 30 < seen().plan_in <= 40
@@ -44,19 +44,19 @@ def test_a_plan_is_due_when_the_longest_asked_is_late() -> None:
 
 
 def test_a_late_one_is_not_due_before_its_owner_would_have_stopped_by_itself() -> None:
-    made(2, drain_within=TTL)
+    made(2, handover_timeout=TTL)
     stranger("A")
     stranger("B")
-    assert TTL < seen().plan_in <= TTL + COMMITS_WITHIN
+    assert TTL < seen().plan_in <= TTL + MAX_COMMIT_DELAY
 
 
 def test_a_plan_is_due_at_once_when_somebody_has_noted_so() -> None:
     made(1)
-    TaskType.objects.update(is_assignment_due=True)
+    QueueGroup.objects.update(is_assignment_due=True)
     assert seen().plan_in == 0
 
 
-def test_other_task_types_do_not_matter() -> None:
+def test_other_queue_groups_do_not_matter() -> None:
     made(1)
     made(1, name="other")
     dies(stranger("A", of="other"))
@@ -65,10 +65,12 @@ def test_other_task_types_do_not_matter() -> None:
 
 def test_settings_and_the_generation_are_seen_as_they_are_now() -> None:
     made(1)
-    TaskType.objects.update(is_paused=True, heartbeat_every=3, reload_every=1, drain_within=9, generation=7)
+    QueueGroup.objects.update(
+        is_paused=True, heartbeat_every=3, reload_every=1, handover_timeout=9, generation=7
+    )
     found = seen()
     assert (found.is_paused, found.heartbeat_every, found.reload_every) == (True, 3, 1)
-    assert (found.drain_within, found.generation) == (9, 7)
+    assert (found.handover_timeout, found.generation) == (9, 7)
 
 
 def test_it_takes_one_statement_however_many_there_are(statements: list[Statement]) -> None:
@@ -77,14 +79,14 @@ def test_it_takes_one_statement_however_many_there_are(statements: list[Statemen
     for name in "ABC":
         stranger(name)
     statements.clear()
-    look("default", pk)
+    read_snapshot("default", pk)
     assert len(statements) == 1
 
 
 def test_one_that_is_gone_is_told() -> None:
     pk = made(1).pk
-    with pytest.raises(TaskType.DoesNotExist):
-        look("default", pk + 1)
+    with pytest.raises(QueueGroup.DoesNotExist):
+        read_snapshot("default", pk + 1)
 
 
 def test_a_server_loads_what_it_has_and_what_it_has_asked_for(statements: list[Statement]) -> None:
@@ -93,8 +95,8 @@ def test_a_server_loads_what_it_has_and_what_it_has_asked_for(statements: list[S
     b = stranger("B")
     pk = kind().pk
     statements.clear()
-    assert [one.queue_id for one, _ in load("default", pk, a.pk)] == ["1", "2", "3", "4"]
+    assert [one.queue_id for one, _ in read_own_queues("default", pk, a.pk)] == ["1", "2", "3", "4"]
     assert len(statements) == 1
-    assert {(one.cur, one.req) for one, _ in load("default", pk, b.pk)} == {(a.pk, b.pk)}
+    assert {(one.cur, one.req) for one, _ in read_own_queues("default", pk, b.pk)} == {(a.pk, b.pk)}
     left(b)
-    assert load("default", pk, b.pk) == []
+    assert read_own_queues("default", pk, b.pk) == []

@@ -7,7 +7,8 @@ import pytest
 from django.db.models import Model
 
 from resourcepool.dialect import DbLater
-from resourcepool.models import Mutex, Notification, RWLockPermit, SemaphorePermit, Ticket
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import Notification, RWLockPermit, SemaphorePermit, Ticket
 
 Rows = Callable[..., Any]
 A, B, C = (f"web-1/4711/worker-{number}/00c0ffee.{number}@{number}" for number in (1, 2, 3))
@@ -15,7 +16,7 @@ KINDS: dict[str, Any] = {"semaphore": SemaphorePermit, "rwlock": RWLockPermit, "
 
 
 def lock(name: str, holder: str = "", fence: int = 7) -> Any:
-    return Mutex.objects.create(name=name, fence=fence, **held_by(holder))
+    return LockRow.objects.create(name=name, fence=fence, **held_by(holder))
 
 
 def permits(kind: str, name: str, holders: list[str], *, out: int = 0) -> None:
@@ -50,7 +51,7 @@ def later(holder: str) -> str:
 def waits(kind: str, name: str, holder: str, *, waited: float = 40, count: int = 1, **more: Any) -> Any:
     """Let the thread of ``holder`` wait with another request."""
     asked_at = DbLater(-waited - 0.1)  # SQLite rounds to milliseconds
-    model: type[Model] = {"lock": Mutex, **KINDS}[kind]
+    model: type[Model] = {"lock": LockRow, **KINDS}[kind]
     fields = {"selector": name, "count": count, "holder": later(holder), "asked_at": asked_at, **more}
     return Ticket.objects.create(pool=f"{model._meta.label_lower}:{name}", busy_before=DbLater(600), **fields)
 

@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.models import SemaphorePermit, Ticket
-from resourcepool.status.locks.cycles import cycles, who
-from resourcepool.status.reading import as_data
+from resourcepool.status.locks.cycles import cycles, short_holder
+from resourcepool.status.snapshots import as_data
 from tests.status.locks.conftest import A, B, C, later, lock, permits, waits
 
 pytestmark = pytest.mark.django_db
@@ -135,10 +135,10 @@ def test_names_that_were_cut_off_prove_nothing(monkeypatch: Any) -> None:
     lock("stock", B)
     waits("lock", "stock", A)
     waits("lock", "orders", B)
-    monkeypatch.setattr("resourcepool.status.locks.cycles.MOST_HOLDERS", 1)
+    monkeypatch.setattr("resourcepool.status.locks.cycles.MAX_HOLDERS_READ", 1)
     assert cycles() == []
 
 
 def test_a_name_without_a_number_is_shown_as_it_is() -> None:
-    assert who("nobody") == "nobody"
-    assert who(A) == "web-1/4711/worker-1"
+    assert short_holder("nobody") == "nobody"
+    assert short_holder(A) == "web-1/4711/worker-1"

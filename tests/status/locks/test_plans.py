@@ -7,9 +7,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from resourcepool.models import Mutex, SemaphorePermit, Ticket
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import SemaphorePermit, Ticket
 from resourcepool.status.locks.cycles import cycles
-from resourcepool.status.locks.names import lock_named, locks
+from resourcepool.status.locks.lock_status import lock_named, locks
 from tests.status.locks.conftest import A, B, lock, permits, waits
 
 pytestmark = [pytest.mark.django_db, pytest.mark.only("mysql")]
@@ -19,7 +20,7 @@ SMALL = 300
 
 @pytest.fixture(autouse=True)
 def _many_unused() -> None:
-    Mutex.objects.bulk_create(Mutex(name=f"unused {number}") for number in range(MANY))
+    LockRow.objects.bulk_create(LockRow(name=f"unused {number}") for number in range(MANY))
     rows = (SemaphorePermit(key=f"unused {n // 3}#{n % 3}", name=f"unused {n // 3}") for n in range(MANY))
     SemaphorePermit.objects.bulk_create(rows)
     for number in range(20):
@@ -33,7 +34,7 @@ def _many_unused() -> None:
     waits("lock", "next", A)
     waits("lock", "busy", B)
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE TABLE resourcepool_mutex, resourcepool_semaphorepermit, resourcepool_ticket")
+        cursor.execute("ANALYZE TABLE resourcepool_lock, resourcepool_semaphorepermit, resourcepool_ticket")
 
 
 def looks_at(sql: str) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from resourcepool.locks import Lock, registry
 from resourcepool.status.locks.cycles import cycles
-from resourcepool.status.locks.names import lock_named
+from resourcepool.status.locks.lock_status import lock_named
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.eventually import InBackground, eventually
 

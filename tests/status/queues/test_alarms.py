@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.events import say
-from resourcepool.models import Move, Queue, Server, TaskType
+from resourcepool.events import sentence_for
+from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import QueueServer
-from resourcepool.status.alarms import Kind, alarms
-from resourcepool.status.queues.alarms import of_queues
-from resourcepool.status.queues.problems import Restless, Stuck
-from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
+from resourcepool.status.alarms import AlarmKind, alarms
+from resourcepool.status.queues.alarms import queue_alarms
+from resourcepool.status.queues.problems import Flapping, Stuck
+from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
 from tests.eventually import eventually
 
 SETTINGS: dict[str, Any] = {
@@ -21,7 +21,7 @@ SETTINGS: dict[str, Any] = {
     "heartbeat_every": 1.0,
     "judge_dead_after": 6.0,
     "reload_every": 0.2,
-    "drain_within": 60.0,
+    "handover_timeout": 60.0,
     "is_paused": False,
     "generation": 7,
     "assigned": 1.0,
@@ -36,8 +36,8 @@ def server(pk: int = 1, **more: Any) -> ServerStatus:
     return ServerStatus(**{"pk": pk, "name": "web", **stands, **spans, **more})
 
 
-def stands(*servers: ServerStatus, name: str = "orders", queues: int = 64, **more: Any) -> TaskTypeStatus:
-    return TaskTypeStatus(pk=1, name=name, **{**SETTINGS, "queues": queues, "servers": servers, **more})
+def stands(*servers: ServerStatus, name: str = "orders", queues: int = 64, **more: Any) -> QueueGroupStatus:
+    return QueueGroupStatus(pk=1, name=name, **{**SETTINGS, "queues": queues, "servers": servers, **more})
 
 
 @pytest.mark.parametrize(
@@ -46,35 +46,35 @@ def stands(*servers: ServerStatus, name: str = "orders", queues: int = 64, **mor
         (stands(server()), []),
         (stands(), []),
         (stands(server(idle=10.0)), []),
-        (stands(server(idle=10.1)), [Kind.IDLE_SERVER]),
+        (stands(server(idle=10.1)), [AlarmKind.IDLE_SERVER]),
         (stands(server(idle=99, state="draining")), []),
         (stands(server(idle=99, expires_in=-1)), []),
         (stands(server(), server(2), queues=2), []),
-        (stands(server(), server(2), queues=2, retiring=1), [Kind.TOO_MANY_SERVERS]),
+        (stands(server(), server(2), queues=2, retiring=1), [AlarmKind.TOO_MANY_SERVERS]),
         (stands(server(), server(2, state="draining"), queues=1), []),
         (stands(server(asked_for=3, longest_asked=61.9)), []),
-        (stands(server(asked_for=3, longest_asked=62.1)), [Kind.DRAIN_OVERDUE]),
+        (stands(server(asked_for=3, longest_asked=62.1)), [AlarmKind.DRAIN_OVERDUE]),
         (stands(server(asked_for=3, longest_asked=111, ttl=100)), []),
-        (stands(server(asked_for=3, longest_asked=113, ttl=100)), [Kind.DRAIN_OVERDUE]),
-        (stands(server(queues=3, stirred=9.9)), []),
-        (stands(server(queues=3, stirred=10.1)), [Kind.STALLED]),
-        (stands(server(queues=3, stirred=59.9, in_hand=1)), []),
-        (stands(server(queues=3, stirred=60.1, in_hand=1)), [Kind.STALLED]),
-        (stands(server(queues=3, stirred=60.1, in_hand=1), heartbeat_every=7), []),
-        (stands(server(queues=3, stirred=None)), []),
-        (stands(server(queues=0, stirred=99)), []),
-        (stands(server(queues=3, stirred=99, expires_in=-1)), []),
-        (stands(server(queues=3, stirred=99), is_paused=True), []),
+        (stands(server(asked_for=3, longest_asked=113, ttl=100)), [AlarmKind.DRAIN_OVERDUE]),
+        (stands(server(queues=3, last_activity=9.9)), []),
+        (stands(server(queues=3, last_activity=10.1)), [AlarmKind.STALLED]),
+        (stands(server(queues=3, last_activity=59.9, in_hand=1)), []),
+        (stands(server(queues=3, last_activity=60.1, in_hand=1)), [AlarmKind.STALLED]),
+        (stands(server(queues=3, last_activity=60.1, in_hand=1), heartbeat_every=7), []),
+        (stands(server(queues=3, last_activity=None)), []),
+        (stands(server(queues=0, last_activity=99)), []),
+        (stands(server(queues=3, last_activity=99, expires_in=-1)), []),
+        (stands(server(queues=3, last_activity=99), is_paused=True), []),
         (stands(unowned=64, unowned_for=7.9), []),
-        (stands(unowned=64, unowned_for=8.1), [Kind.UNOWNED]),
-        (stands(server(), unowned=1, unowned_for=8.1), [Kind.UNOWNED]),
-        (stands(unowned=64, unowned_for=8.1, was_served=False), [Kind.UNOWNED]),
-        (stands(server(), restless=Restless(3, "17", 9)), [Kind.FLAPPING]),
-        (stands(server(state="draining"), stuck=Stuck(3, "web #1", "7", "-")), [Kind.DRAIN_STUCK]),
+        (stands(unowned=64, unowned_for=8.1), [AlarmKind.UNOWNED]),
+        (stands(server(), unowned=1, unowned_for=8.1), [AlarmKind.UNOWNED]),
+        (stands(unowned=64, unowned_for=8.1, was_served=False), [AlarmKind.UNOWNED]),
+        (stands(server(), flapping=Flapping(3, "17", 9)), [AlarmKind.FLAPPING]),
+        (stands(server(state="draining"), stuck=Stuck(3, "web #1", "7", "-")), [AlarmKind.DRAIN_STUCK]),
     ],
 )
-def test_a_task_type_is_in_trouble_when(status: TaskTypeStatus, expected: list[Kind]) -> None:
-    assert [alarm.kind for alarm in of_queues([status])] == expected
+def test_a_queue_group_is_in_trouble_when(status: QueueGroupStatus, expected: list[AlarmKind]) -> None:
+    assert [alarm.kind for alarm in queue_alarms([status])] == expected
 
 
 @pytest.mark.parametrize(
@@ -99,14 +99,14 @@ def test_a_task_type_is_in_trouble_when(status: TaskTypeStatus, expected: list[K
             ),
         ),
         (
-            stands(server(17, queues=4, stirred=45), server(18, queues=4, stirred=20)),
+            stands(server(17, queues=4, last_activity=45), server(18, queues=4, last_activity=20)),
             (
                 "queues: orders: server web #17 has 4 queues, but nothing in it has asked for work for 45 s: what works"
                 " on them has ended, or hangs. Its heartbeat goes on, so nobody takes over; restart it."
             ),
         ),
         (
-            stands(server(17, queues=4, stirred=95, in_hand=1)),
+            stands(server(17, queues=4, last_activity=95, in_hand=1)),
             (
                 "queues: orders: server web #17 has begun no work for 95 s, and has 1 queue in hand (allowed: 60 s):"
                 " its work hangs, or takes too long at a time. Its heartbeat goes on, so nobody takes over; restart it."
@@ -133,7 +133,7 @@ def test_a_task_type_is_in_trouble_when(status: TaskTypeStatus, expected: list[K
             ),
         ),
         (
-            stands(restless=Restless(1, "17", 9), name="big orders"),
+            stands(flapping=Flapping(1, "17", 9), name="big orders"),
             (
                 "queues: big orders: 1 queue changed its server more than 3 times within 10 minutes: queue 17"
                 " (9 times). Servers die, restart, or are drained again and again; `manage.py resourcepool_queues show"
@@ -142,27 +142,27 @@ def test_a_task_type_is_in_trouble_when(status: TaskTypeStatus, expected: list[K
         ),
     ],
 )
-def test_it_says_what_to_do_next(status: TaskTypeStatus, text: str) -> None:
-    assert [str(alarm) for alarm in of_queues([status])] == [text]
+def test_it_says_what_to_do_next(status: QueueGroupStatus, text: str) -> None:
+    assert [str(alarm) for alarm in queue_alarms([status])] == [text]
 
 
 def test_names_do_not_speak_to_the_terminal() -> None:
-    (alarm,) = of_queues([stands(server(idle=99, name="\x1b[31mred"), name="\x1b]0;owned\x07")])
+    (alarm,) = queue_alarms([stands(server(idle=99, name="\x1b[31mred"), name="\x1b]0;owned\x07")])
     assert str(alarm).isprintable()
 
 
 def test_queues_without_a_server_are_severe() -> None:
-    (alarm,) = of_queues([stands(unowned=64, unowned_for=30)])
+    (alarm,) = queue_alarms([stands(unowned=64, unowned_for=30)])
     assert alarm.is_severe
 
 
-def found() -> dict[Kind, str]:
+def found() -> dict[AlarmKind, str]:
     return {alarm.kind: alarm.text for alarm in alarms() if alarm.pool == "queues: orders"}
 
 
-def orders(queues: int = 3, **settings: Any) -> TaskType:
-    made = TaskType.objects.create(name="orders", **settings)
-    Queue.objects.bulk_create([Queue(task_type=made, queue_id=str(number)) for number in range(queues)])
+def orders(queues: int = 3, **settings: Any) -> QueueGroup:
+    made = QueueGroup.objects.create(name="orders", **settings)
+    Queue.objects.bulk_create([Queue(queue_group=made, queue_id=str(number)) for number in range(queues)])
     return made
 
 
@@ -170,61 +170,61 @@ class TestOfThisDatabase:
     def test_queues_that_never_had_a_server(self) -> None:
         made = orders()
         assert found() == {}  # added just now
-        Queue.objects.filter(task_type=made).update(since=DbLater(-30))
-        assert found()[Kind.UNOWNED].startswith("nobody works on its 3 queues: no server is up")
+        Queue.objects.filter(queue_group=made).update(since=DbLater(-30))
+        assert found()[AlarmKind.UNOWNED].startswith("nobody works on its 3 queues: no server is up")
 
     def test_queues_whose_server_left_long_ago(self) -> None:
         made = orders()
-        Queue.objects.filter(task_type=made).update(fence=2, since=DbLater(-30))
-        moved("1", Move.What.FREED, fence=2, at=DbLater(-30))
-        assert list(found()) == [Kind.UNOWNED]
+        Queue.objects.filter(queue_group=made).update(fence=2, since=DbLater(-30))
+        moved("1", Move.Action.UNASSIGNED, fence=2, at=DbLater(-30))
+        assert list(found()) == [AlarmKind.UNOWNED]
 
     def test_queues_whose_server_died_and_that_nobody_took(self) -> None:
         made = orders()
         dead = Server.objects.create(
-            task_type=made, name="A", ttl=6, busy_before=DbLater(-3), registered_at=DbLater(-99)
+            queue_group=made, name="A", ttl=6, busy_before=DbLater(-3), registered_at=DbLater(-99)
         )
-        Queue.objects.filter(task_type=made).update(cur_server=dead, fence=1, since=DbLater(-99))
+        Queue.objects.filter(queue_group=made).update(cur_server=dead, fence=1, since=DbLater(-99))
         said = (
             r"nobody works on its 3 queues: no server is up \(without an owner for up to (\d+) s\); start one"
         )
-        told = re.match(said, found()[Kind.UNOWNED])
+        told = re.match(said, found()[AlarmKind.UNOWNED])
         assert told
         assert int(told[1]) >= 9
 
     def test_queues_that_nobody_there_may_have(self) -> None:
         made = orders()
         Server.objects.create(
-            task_type=made, name="A", ttl=60, busy_before=DbLater(60), registered_at=DbLater(-99)
+            queue_group=made, name="A", ttl=60, busy_before=DbLater(60), registered_at=DbLater(-99)
         )
-        Queue.objects.filter(task_type=made).update(labels={"zone": "mars"}, since=DbNow())
+        Queue.objects.filter(queue_group=made).update(labels={"zone": "mars"}, since=DbNow())
         assert found() == {}  # added just now
-        Queue.objects.filter(task_type=made).update(since=DbLater(-30))
-        assert "Such as queue 0: no living server has zone=mars." in found()[Kind.UNOWNED]
+        Queue.objects.filter(queue_group=made).update(since=DbLater(-30))
+        assert "Such as queue 0: no living server has zone=mars." in found()[AlarmKind.UNOWNED]
 
     def test_a_server_that_does_not_give_up_in_time_what_it_was_asked_for(self) -> None:
         made = orders()
         lease = {"busy_before": DbLater(60), "registered_at": DbLater(-99)}
-        slow = Server.objects.create(task_type=made, name="A", ttl=60, **lease)
-        other = Server.objects.create(task_type=made, name="B", ttl=60, **lease)
+        slow = Server.objects.create(queue_group=made, name="A", ttl=60, **lease)
+        other = Server.objects.create(queue_group=made, name="B", ttl=60, **lease)
         asked = {"cur_server": slow, "req_server": other, "fence": 1, "since": DbLater(-99)}
-        Queue.objects.filter(task_type=made).update(**asked, requested_at=DbLater(-20))
+        Queue.objects.filter(queue_group=made).update(**asked, requested_at=DbLater(-20))
         assert found() == {}
-        Queue.objects.filter(task_type=made).update(requested_at=DbLater(-95))
+        Queue.objects.filter(queue_group=made).update(requested_at=DbLater(-95))
         said = rf"server A #{slow.pk} was to give up 3 queues, asked for up to \d+ s ago \(allowed: 70 s\)"
-        assert re.match(said, found()[Kind.DRAIN_OVERDUE])
+        assert re.match(said, found()[AlarmKind.DRAIN_OVERDUE])
 
     def test_a_queue_that_changed_its_server_four_times_in_ten_minutes(self) -> None:
         orders()
-        moved("1", Move.What.ASSIGNED, fence=1, from_server="")  # its first server
+        moved("1", Move.Action.ASSIGNED, fence=1, from_server="")  # its first server
         for fence in (2, 3, 4):
-            moved("1", Move.What.HANDED_OVER, fence)
-        moved("2", Move.What.REQUESTED, 9)
+            moved("1", Move.Action.HANDED_OVER, fence)
+        moved("2", Move.Action.REQUESTED, 9)
         for fence in range(2, 9):
-            moved("2", Move.What.TAKEN_OVER, fence, at=DbLater(-601))
+            moved("2", Move.Action.TAKEN_OVER, fence, at=DbLater(-601))
         assert found() == {}
-        moved("1", Move.What.TAKEN_OVER, fence=5)
-        assert found()[Kind.FLAPPING].startswith(
+        moved("1", Move.Action.TAKEN_OVER, fence=5)
+        assert found()[AlarmKind.FLAPPING].startswith(
             "1 queue changed its server more than 3 times within 10 minutes: queue 1 (4 times)."
         )
         Queue.objects.filter(queue_id="1").delete()
@@ -233,22 +233,27 @@ class TestOfThisDatabase:
     def test_what_a_server_gave_up_because_it_left_is_no_restlessness(self) -> None:
         orders(2)
         for fence in range(1, 9):
-            moved("1", Move.What.FREED, fence, reason=say("left", server="A #1"))
-        assert Kind.FLAPPING not in found()
+            moved("1", Move.Action.UNASSIGNED, fence, reason=sentence_for("left", server="A #1"))
+        assert AlarmKind.FLAPPING not in found()
         for fence in range(1, 5):
-            moved("0", Move.What.FREED, fence, reason=say("judged_dead", server="A #1", seconds=6))
-        assert "queue 0 (4 times)" in found()[Kind.FLAPPING]
+            moved(
+                "0",
+                Move.Action.UNASSIGNED,
+                fence,
+                reason=sentence_for("presumed_dead", server="A #1", seconds=6),
+            )
+        assert "queue 0 (4 times)" in found()[AlarmKind.FLAPPING]
 
 
-def moved(queue_id: str, what: Move.What, fence: int, **more: Any) -> None:
+def moved(queue_id: str, what: Move.Action, fence: int, **more: Any) -> None:
     more = {"at": DbLater(-1), "from_server": "A #1", **more}
-    about = {"task_type": "orders", "queue_pk": Queue.objects.get(queue_id=queue_id).pk, "queue_id": queue_id}
+    about = {"queue_group": "orders", "queue_pk": Queue.objects.get(queue_id=queue_id).pk, "queue_id": queue_id}
     Move.objects.create(**about, generation=fence, what=what, fence=fence, **more)
 
 
 @pytest.fixture
 def two_servers_for_one_queue() -> Iterator[list[QueueServer]]:
-    orders(1, heartbeat_every=0.1, judge_dead_after=30, drain_within=60, reload_every=0.02)
+    orders(1, heartbeat_every=0.1, judge_dead_after=30, handover_timeout=60, reload_every=0.02)
     servers = [QueueServer("orders", name="A").start(), QueueServer("orders", name="B").start()]
     yield servers
     for one in servers:
@@ -280,19 +285,19 @@ def test_a_server_without_a_queue_is_noticed_after_ten_heartbeats_and_not_by_the
 
     def is_told() -> str | None:
         ask()
-        return found().get(Kind.IDLE_SERVER)
+        return found().get(AlarmKind.IDLE_SERVER)
 
     told = eventually(is_told)
     assert told.startswith(f"1 server has had no queue for more than 10 heartbeats: {idle.name}, for ")
     for _ in range(100):
         ask()
     assert not any(fired)
-    assert Kind.TOO_MANY_SERVERS in found()
+    assert AlarmKind.TOO_MANY_SERVERS in found()
 
 
 def test_it_is_over_when_the_server_gets_a_queue(two_servers_for_one_queue: list[QueueServer]) -> None:
     busy, idle = two_servers_for_one_queue
-    eventually(lambda: Kind.IDLE_SERVER in found())
+    eventually(lambda: AlarmKind.IDLE_SERVER in found())
     busy.close()
     eventually(lambda: len(idle.held) == 1)
-    assert Kind.IDLE_SERVER not in found()
+    assert AlarmKind.IDLE_SERVER not in found()

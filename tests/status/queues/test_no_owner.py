@@ -4,8 +4,8 @@ import pytest
 
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import QueueSnapshot, ServerSnapshot
-from resourcepool.status.queues.forecast import Unowned, kept, unowned
-from resourcepool.status.queues.problems import PossibleOwner, why_nobody
+from resourcepool.status.queues.forecast import UnownedQueues, kept, unowned
+from resourcepool.status.queues.problems import PossibleOwner, why_no_owner
 
 EU, MARS = {"zone": "eu"}, {"zone": "mars"}
 BOTH = {"zone": "eu", "disk": "ssd"}
@@ -38,7 +38,7 @@ BOTH = {"zone": "eu", "disk": "ssd"}
 def test_nobody_gets_a_queue_because(
     labels: dict[str, str], candidates: list[PossibleOwner], said: str
 ) -> None:
-    assert why_nobody(labels, candidates) == said
+    assert why_no_owner(labels, candidates) == said
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_nobody_gets_a_queue_because(
     ],
 )
 def test_a_pin_is_named_where_there_is_a_server_for_it(candidates: list[PossibleOwner], said: str) -> None:
-    assert why_nobody({}, candidates, "A") == said
+    assert why_no_owner({}, candidates, "A") == said
 
 
 def test_labels_do_not_speak_to_the_terminal() -> None:
-    assert why_nobody({"\x1b[31m": "\x07"}, [PossibleOwner({})]).isprintable()
+    assert why_no_owner({"\x1b[31m": "\x07"}, [PossibleOwner({})]).isprintable()
 
 
 def test_queues_that_nobody_would_get_are_told_by_reason() -> None:
@@ -73,9 +73,9 @@ def test_queues_that_nobody_would_get_are_told_by_reason() -> None:
     queues += [QueueSnapshot(13, "pinned", pin="A")]
     staying = [ServerSnapshot(Member(1, "A", limit=1))]
     assert unowned(queues, [], staying) == [
-        Unowned("no living server has zone=mars", 8, ["q1", "q2", "q3", "q4", "q5"]),
-        Unowned("every server that may have it has as many queues as its limit allows", 1, ["full"]),
-        Unowned(
+        UnownedQueues("no living server has zone=mars", 8, ["q1", "q2", "q3", "q4", "q5"]),
+        UnownedQueues("every server that may have it has as many queues as its limit allows", 1, ["full"]),
+        UnownedQueues(
             "pinned to A, which has no room; every server that may have it has as many queues as its limit allows",
             1,
             ["pinned"],
@@ -89,6 +89,6 @@ def test_queues_that_stay_with_who_drains_are_told_by_reason() -> None:
     queues = [QueueSnapshot(pk, f"q{pk}", cur=1, labels=EU) for pk in range(1, 4)]
     queues += [QueueSnapshot(4, "asked", cur=1, req=2), QueueSnapshot(5, "elsewhere", cur=2)]
     why = "no living server has zone=eu"
-    assert kept(queues, [], [draining, other]) == [Unowned(why, 3, ["q1", "q2", "q3"])]
-    assert kept(queues[:1], [], [draining]) == [Unowned("no other server is up", 1, ["q1"])]
+    assert kept(queues, [], [draining, other]) == [UnownedQueues(why, 3, ["q1", "q2", "q3"])]
+    assert kept(queues[:1], [], [draining]) == [UnownedQueues("no other server is up", 1, ["q1"])]
     assert kept(queues, [], [other]) == []

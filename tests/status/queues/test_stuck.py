@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from resourcepool.models import TaskType
-from resourcepool.queues import changing
-from resourcepool.status.queues.alarms import drains_in_vain
+from resourcepool.models import QueueGroup
+from resourcepool.queues import administration
+from resourcepool.status.queues.alarms import stuck_drains
 from resourcepool.status.queues.problems import Stuck
-from resourcepool.status.queues.task_types import task_type
+from resourcepool.status.queues.queue_groups import queue_group
 from tests.committed import Statement
-from tests.queues.crew import NAME, dies, made, replan, stranger
+from tests.queues.members import NAME, dies, made, replan, stranger
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
 
 def stuck() -> Stuck | None:
-    return task_type(NAME).stuck
+    return queue_group(NAME).stuck
 
 
 def alone() -> list[Any]:
@@ -24,12 +24,12 @@ def alone() -> list[Any]:
 
 
 def beside_one_without_its_label() -> list[Any]:
-    changing.change_queues(NAME, ["1"], labels={"zone": "eu"})
+    administration.change_queues(NAME, ["1"], labels={"zone": "eu"})
     return [stranger("B")]
 
 
 def beside_one_that_is_full() -> list[Any]:
-    changing.add_queues(NAME, ["x", "y", "z"])
+    administration.add_queues(NAME, ["x", "y", "z"])
     return [stranger("B", limit=1)]
 
 
@@ -55,9 +55,9 @@ def test_what_nobody_else_may_have_stays_and_says_why(beside: Any, count: int, q
     made(2)
     a = stranger("A", labels={"zone": "eu"})
     beside()
-    changing.drain(NAME, "A")
+    administration.drain(NAME, "A")
     assert stuck() == Stuck(count, str(a), queue, why)
-    changing.undrain(NAME, "A")
+    administration.undrain(NAME, "A")
     assert stuck() is None
 
 
@@ -65,9 +65,9 @@ def test_what_others_have_asked_for_and_what_the_dead_have_does_not_count() -> N
     made(2)
     a = stranger("A")
     stranger("B")
-    changing.drain(NAME, "A")
+    administration.drain(NAME, "A")
     assert stuck() is None
-    changing.drain(NAME, "B")
+    administration.drain(NAME, "B")
     assert stuck() == Stuck(2, str(a), "1", "every server that may have it is draining")
     dies(a)
     assert stuck() is None
@@ -76,7 +76,7 @@ def test_what_others_have_asked_for_and_what_the_dead_have_does_not_count() -> N
 def test_a_newcomer_that_may_have_them_ends_it() -> None:
     made(2)
     stranger("A")
-    changing.drain(NAME, "A")
+    administration.drain(NAME, "A")
     assert stuck() is not None
     stranger("B")
     assert stuck() is None
@@ -86,30 +86,30 @@ def test_it_costs_nothing_while_nobody_drains(statements: list[Statement]) -> No
     made(2)
     stranger("A")
     statements.clear()
-    task_type(NAME)
+    queue_group(NAME)
     few = len(statements)
-    changing.drain(NAME, "A")
+    administration.drain(NAME, "A")
     statements.clear()
-    task_type(NAME)
+    queue_group(NAME)
     assert len(statements) == few + 2
 
 
-def test_each_task_type_has_its_own() -> None:
+def test_each_queue_group_has_its_own() -> None:
     made(1)
     made(1, name="other")
     a, b = stranger("A"), stranger("A", of="other")
-    changing.drain(NAME, "A")
-    changing.drain("other", "A")
-    found = {one.name: task_type(one.name).stuck for one in TaskType.objects.all()}
+    administration.drain(NAME, "A")
+    administration.drain("other", "A")
+    found = {one.name: queue_group(one.name).stuck for one in QueueGroup.objects.all()}
     assert {name: one and one.server for name, one in found.items()} == {NAME: str(a), "other": str(b)}
 
 
 def test_the_alarm_says_what_to_do() -> None:
     made(2)
     a = stranger("A")
-    changing.drain(NAME, "A")
+    administration.drain(NAME, "A")
     replan()
-    (alarm,) = drains_in_vain(task_type(NAME))
+    (alarm,) = stuck_drains(queue_group(NAME))
     assert alarm.text == (
         f"2 queues stay with servers that are draining, such as queue 1 with {a}: no other server is up. Start a server"
         " that may have them, or end the drain."

@@ -7,17 +7,17 @@ import pytest
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Bucket, Dispenser, DispenserTask
-from resourcepool.status.alarm import Kind
-from resourcepool.status.work.dispensers import DISPENSERS, dispensers, of_dispensers
-from resourcepool.status.work.places import MOST
-from tests.taskqueue.dispensed import bucket, dispenser, failed, tasks
+from resourcepool.status.alarm import AlarmKind
+from resourcepool.status.work.dispensers import DISPENSERS, dispenser_alarms, dispensers
+from resourcepool.status.work.status_reader import MAX_ROWS
+from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, tasks
 
 pytestmark = pytest.mark.django_db
 
 
-def because() -> str:
+def explanation() -> str:
     (one,) = dispensers()
-    return one.because
+    return one.explanation
 
 
 def test_each_kind_of_task_and_of_bucket_is_counted() -> None:
@@ -33,7 +33,7 @@ def test_each_kind_of_task_and_of_bucket_is_counted() -> None:
     assert (one.depth, one.live, one.expired, one.assigned, one.failed, one.done) == (2, 1, 1, 4, 1, 1)
     assert one.rebuilt is not None
     assert one.rebuilt >= 89
-    assert one.because == ""
+    assert one.explanation == ""
 
 
 def test_the_oldest_is_the_one_that_was_added_first_wherever_it_is_in_the_order() -> None:
@@ -48,35 +48,35 @@ def test_the_oldest_is_the_one_that_was_added_first_wherever_it_is_in_the_order(
 
 def test_why_nothing_is_handed_out_is_said_in_a_sentence() -> None:
     dispenser()
-    assert because() == "it has no unfinished tasks"
+    assert explanation() == "it has no unfinished tasks"
     tasks("a")
-    assert because() == "no worker has a bucket"
+    assert explanation() == "no worker has a bucket"
     made = bucket("alice", "b")
-    assert because() == ""
+    assert explanation() == ""
     DispenserTask.objects.filter(key="a").delete()
-    assert because() == "all tasks are assigned"
+    assert explanation() == "all tasks are assigned"
     type(made).objects.update(busy_before=DbLater(-1))
-    assert because() == "all tasks are assigned; those in expired buckets return when the next worker asks"
+    assert explanation() == "all tasks are assigned; those in expired buckets return when the next worker asks"
     Dispenser.objects.update(is_paused=True)
-    assert because().startswith("it is paused; all tasks are assigned; those in")
+    assert explanation().startswith("it is paused; all tasks are assigned; those in")
 
 
 def test_failed_tasks_are_named_where_nothing_else_is_left() -> None:
     dispenser()
     failed("a")
-    assert because() == "1 task has failed, and is to be retried or discarded"
+    assert explanation() == "1 task has failed, and is to be retried or discarded"
     failed("b")
-    assert because() == "2 tasks have failed, and are to be retried or discarded"
+    assert explanation() == "2 tasks have failed, and are to be retried or discarded"
     bucket("alice", "c")
-    assert because() == "all tasks are assigned; 2 tasks have failed, and are to be retried or discarded"
+    assert explanation() == "all tasks are assigned; 2 tasks have failed, and are to be retried or discarded"
     tasks("d")
-    assert because() == ""
+    assert explanation() == ""
 
 
 def test_an_expired_bucket_without_tasks_does_not_count_as_tasks() -> None:
     dispenser()
     bucket("alice", lasts=-1)
-    assert because() == "it has no unfinished tasks"
+    assert explanation() == "it has no unfinished tasks"
 
 
 def test_an_unknown_dispenser_is_refused_with_those_there_are() -> None:
@@ -85,20 +85,20 @@ def test_an_unknown_dispenser_is_refused_with_those_there_are() -> None:
     dispenser()
     with pytest.raises(BadOption, match="dispenser='unknown' is not allowed: it must be one of reviews"):
         dispensers("unknown")
-    assert DISPENSERS.called("unknown") is None
-    assert DISPENSERS.called("re\0views") is None
+    assert DISPENSERS.get("unknown") is None
+    assert DISPENSERS.get("re\0views") is None
 
 
 def test_many_dispensers_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         assert dispensers() == []
-    for number in range(MOST + 1):
+    for number in range(MAX_ROWS + 1):
         dispenser(f"{number:03d}")
     tasks("a", name="007")
     bucket("alice", "b", "c", name="008")
     with django_assert_num_queries(5):
         found = dispensers()
-    assert len(found) == MOST
+    assert len(found) == MAX_ROWS
     assert [(one.name, one.depth, one.assigned) for one in found if one.depth or one.live] == [
         ("007", 1, 0),
         ("008", 0, 2),
@@ -106,7 +106,7 @@ def test_many_dispensers_are_read_with_as_many_statements_as_one(django_assert_n
 
 
 def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.status.work.dispensers.MOST_COUNTED", 2)
+    monkeypatch.setattr("resourcepool.status.work.dispensers.MAX_COUNTED", 2)
     dispenser()
     tasks("a", "b", "c")
     bucket("alice", "d", "e", "f")
@@ -118,40 +118,40 @@ def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_failed_tasks_are_an_alarm_also_while_it_is_paused() -> None:
     dispenser(is_paused=True)
-    assert list(of_dispensers(dispensers(), 600)) == []
+    assert list(dispenser_alarms(dispensers(), 600)) == []
     failed("a", "b")
-    (alarm,) = of_dispensers(dispensers(), 600)
-    assert alarm.kind is Kind.FAILED_TASKS
+    (alarm,) = dispenser_alarms(dispensers(), 600)
+    assert alarm.kind is AlarmKind.FAILED_TASKS
     assert str(alarm) == "dispenser: reviews: 2 tasks have failed. Retry or discard them."
 
 
 def test_a_task_that_is_ready_for_too_long_is_an_alarm_unless_it_is_paused() -> None:
     dispenser()
     tasks("a", "b")
-    assert list(of_dispensers(dispensers(), 600)) == []
+    assert list(dispenser_alarms(dispensers(), 600)) == []
     DispenserTask.objects.filter(key="a").update(added_at=DbLater(-7_200))
-    (alarm,) = of_dispensers(dispensers(), 600)
-    assert (alarm.kind, alarm.is_severe) == (Kind.LATE_TASKS, True)
+    (alarm,) = dispenser_alarms(dispensers(), 600)
+    assert (alarm.kind, alarm.is_severe) == (AlarmKind.LATE_TASKS, True)
     assert alarm.text == "nothing has been handed out for 2 h (no worker has a bucket); ready: 2."
     Dispenser.objects.update(is_paused=True)
-    assert list(of_dispensers(dispensers(), 600)) == []
+    assert list(dispenser_alarms(dispensers(), 600)) == []
 
 
 def test_tasks_in_expired_buckets_that_nobody_asks_for_are_an_alarm() -> None:
     dispenser()
     bucket("alice", "a", "b", lasts=-1)
-    assert list(of_dispensers(dispensers(), 600)) == []
+    assert list(dispenser_alarms(dispensers(), 600)) == []
     DispenserTask.objects.update(assigned_at=DbLater(-7_200))
-    (alarm,) = of_dispensers(dispensers(), 600)
-    assert alarm.kind is Kind.LATE_TASKS
+    (alarm,) = dispenser_alarms(dispensers(), 600)
+    assert alarm.kind is AlarmKind.LATE_TASKS
     assert alarm.text == (
         "nothing has been handed out for 2 h (all tasks are assigned; those in expired buckets return when the next"
         " worker asks)."
     )
     bucket("bob")
-    assert list(of_dispensers(dispensers(), 600)) == [], "bob takes them back when he asks for more"
+    assert list(dispenser_alarms(dispensers(), 600)) == [], "bob takes them back when he asks for more"
     Bucket.objects.all().delete()
-    assert list(of_dispensers(dispensers(), 600)) == []
+    assert list(dispenser_alarms(dispensers(), 600)) == []
 
 
 def test_a_backlog_is_no_alarm_while_tasks_are_handed_out_or_done() -> None:
@@ -159,15 +159,15 @@ def test_a_backlog_is_no_alarm_while_tasks_are_handed_out_or_done() -> None:
     tasks("a", "b")
     DispenserTask.objects.update(added_at=DbLater(-7_200))
     bucket("alice", "c")
-    assert list(of_dispensers(dispensers(), 600)) == []
+    assert list(dispenser_alarms(dispensers(), 600)) == []
     DispenserTask.objects.filter(key="c").update(assigned_at=DbLater(-3_600))  # its worker is stuck
-    (alarm,) = of_dispensers(dispensers(), 600)
+    (alarm,) = dispenser_alarms(dispensers(), 600)
     assert alarm.text == "nothing has been handed out for 60 min; ready: 2."
     tasks("d", "e", state="done", finished_at=DbLater(-60))
     tasks("f", state="done", finished_at=DbLater(-900))
-    assert list(of_dispensers(dispensers(), 600)) == []
+    assert list(dispenser_alarms(dispensers(), 600)) == []
     DispenserTask.objects.filter(state="done").update(finished_at=DbLater(-660))
-    (alarm,) = of_dispensers(dispensers(), 600)
+    (alarm,) = dispenser_alarms(dispensers(), 600)
     assert "for 11 min" in alarm.text
 
 
@@ -175,11 +175,11 @@ def test_a_task_that_was_just_added_to_an_idle_dispenser_is_no_alarm() -> None:
     dispenser()
     tasks("a", state="done", finished_at=DbLater(-7_200))
     tasks("b")
-    assert list(of_dispensers(dispensers(), 600)) == []
+    assert list(dispenser_alarms(dispensers(), 600)) == []
 
 
 def test_every_dispenser_is_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.status.work.places.MOST", 2)
+    monkeypatch.setattr("resourcepool.status.work.status_reader.MAX_ROWS", 2)
     for name in "cab":
         dispenser(name)
     found, after = DISPENSERS.page()

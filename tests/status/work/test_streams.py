@@ -9,9 +9,9 @@ from django.utils import timezone
 from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task, Ticket
-from resourcepool.status.alarm import Kind
-from resourcepool.status.work.places import MOST
-from resourcepool.status.work.streams import MOST_COUNTED, STREAMS, of_streams, streams
+from resourcepool.status.alarm import AlarmKind
+from resourcepool.status.work.status_reader import MAX_ROWS
+from resourcepool.status.work.streams import MAX_COUNTED, STREAMS, stream_alarms, streams
 from resourcepool.taskqueue import NewTask, submit, submit_many
 from resourcepool.waiting.models import pool_name
 from tests.app.rows import change, granted
@@ -27,7 +27,7 @@ def made(**options: object) -> Stream:
 def test_an_idle_stream_has_nothing_to_explain() -> None:
     made()
     (one,) = streams()
-    assert (one.name, one.leader, one.depth, one.first, one.because) == ("oracle", "", 0, None, "")
+    assert (one.name, one.leader, one.depth, one.first, one.explanation) == ("oracle", "", 0, None, "")
 
 
 def test_tasks_that_nobody_runs_are_explained_by_the_missing_consumer() -> None:
@@ -37,7 +37,7 @@ def test_tasks_that_nobody_runs_are_explained_by_the_missing_consumer() -> None:
     assert one.depth == 1
     assert one.first is not None
     assert (one.first.key, one.first.state, one.first.runs) == ("a", "ready", None)
-    assert one.because == "no consumer leads it; start one: `manage.py resourcepool_consume oracle`"
+    assert one.explanation == "no consumer leads it; start one: `manage.py resourcepool_consume oracle`"
 
 
 def test_a_blocked_stream_names_the_task_and_its_error() -> None:
@@ -46,14 +46,14 @@ def test_a_blocked_stream_names_the_task_and_its_error() -> None:
     Task.objects.filter(key="a").update(state="blocked", outcome="disk full")
     (one,) = streams()
     assert (one.leader, one.blocked, one.depth) == ("web-1", 1, 2)
-    assert one.because == "task a blocks it: disk full. Retry or discard it"
+    assert one.explanation == "task a blocks it: disk full. Retry or discard it"
 
 
 def test_a_blocked_stream_that_nobody_leads_says_both() -> None:
     made(is_paused=True)
     submit("oracle", "note", key="a")
     Task.objects.update(state="blocked", outcome="disk full")
-    assert streams()[0].because == (
+    assert streams()[0].explanation == (
         "no consumer leads it; start one: `manage.py resourcepool_consume oracle`; it is paused;"
         " task a blocks it: disk full. Retry or discard it"
     )
@@ -62,14 +62,14 @@ def test_a_blocked_stream_that_nobody_leads_says_both() -> None:
 def test_a_paused_stream_says_so() -> None:
     granted(made(is_paused=True), "web-1")
     submit("oracle", "note")
-    assert streams()[0].because == "it is paused"
+    assert streams()[0].explanation == "it is paused"
 
 
 def test_a_task_that_waits_for_its_next_try_says_when() -> None:
     granted(made(), "web-1")
     submit("oracle", "note", key="a")
     change(Task.objects.get(), outcome="no answer", busy_before=timezone.now() + datetime.timedelta(hours=2))
-    assert streams()[0].because.startswith("task a will be retried in ")
+    assert streams()[0].explanation.startswith("task a will be retried in ")
 
 
 def test_what_has_finished_is_counted_by_its_outcome() -> None:
@@ -85,7 +85,7 @@ def test_what_has_finished_is_counted_by_its_outcome() -> None:
         Task.objects.filter(key=key).update(state=state, finished_at=at)
     (one,) = streams()
     assert (one.depth, one.done, one.failed, one.dead) == (0, 1, 2, 2)
-    assert MOST_COUNTED > 4
+    assert MAX_COUNTED > 4
 
 
 def test_an_unknown_stream_is_refused_by_name() -> None:
@@ -96,13 +96,13 @@ def test_an_unknown_stream_is_refused_by_name() -> None:
 def test_many_streams_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         assert streams() == []
-    for number in range(MOST):
+    for number in range(MAX_ROWS):
         Stream.objects.create(name=f"{number:03d}")
     submit("007", "note", key="a")
     granted(Stream.objects.get(name="007"), "web-1")
     with django_assert_num_queries(5):
         found = streams()
-    assert len(found) == MOST
+    assert len(found) == MAX_ROWS
     assert [(one.name, one.leader, one.first and one.first.key) for one in found if one.depth] == [
         ("007", "web-1", "a")
     ]
@@ -135,9 +135,9 @@ def test_streams_are_found_by_how_they_stand_and_by_a_part_of_their_name() -> No
         "busy": ["led", "lost", "rested", "stuck"],
         "": ["idle", "led", "lost", "rested", "stuck"],
     }
-    found = {which: [one.name for one in STREAMS.page(standing=which)[0]] for which in expected}
+    found = {which: [one.name for one in STREAMS.page(status=which)[0]] for which in expected}
     assert found == expected
-    assert [one.name for one in STREAMS.page(containing="st", standing="busy")[0]] == [
+    assert [one.name for one in STREAMS.page(containing="st", status="busy")[0]] == [
         "lost",
         "rested",
         "stuck",
@@ -145,7 +145,7 @@ def test_streams_are_found_by_how_they_stand_and_by_a_part_of_their_name() -> No
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"limit": 0}, {"limit": 201}, {"standing": "x"}, {"after": "\0"}, {"containing": "\n"}]
+    "wrong", [{"limit": 0}, {"limit": 201}, {"status": "x"}, {"after": "\0"}, {"containing": "\n"}]
 )
 def test_a_page_of_nonsense_is_refused_in_a_sentence(wrong: dict[str, Any]) -> None:
     with pytest.raises(BadOption, match=next(iter(wrong))):
@@ -167,7 +167,7 @@ def test_each_stream_has_what_is_its_own_and_only_those_that_are_named_are_read(
 
 
 def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.status.work.streams.MOST_COUNTED", 2)
+    monkeypatch.setattr("resourcepool.status.work.streams.MAX_COUNTED", 2)
     made()
     submit_many("oracle", [NewTask("note", key=str(number)) for number in range(6)])
     Task.objects.filter(key__lt="3").update(state="done", finished_at=timezone.now())
@@ -177,10 +177,10 @@ def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_tasks_without_a_consumer_are_an_alarm_that_says_what_to_start() -> None:
     made()
-    assert list(of_streams(streams(), 600)) == []
+    assert list(stream_alarms(streams(), 600)) == []
     submit("oracle", "note", key="a")
-    (alarm,) = of_streams(streams(), 600)
-    assert (alarm.kind, alarm.is_severe) == (Kind.NO_CONSUMER, True)
+    (alarm,) = stream_alarms(streams(), 600)
+    assert (alarm.kind, alarm.is_severe) == (AlarmKind.NO_CONSUMER, True)
     assert str(alarm) == (
         "stream: oracle: no consumer leads it; start one: `manage.py resourcepool_consume oracle`."
     )
@@ -190,22 +190,22 @@ def test_a_task_that_blocks_its_stream_is_an_alarm_and_a_pause_is_none() -> None
     granted(made(), "web-1")
     submit("oracle", "note", key="a")
     Task.objects.update(state="blocked", outcome="disk full")
-    (alarm,) = of_streams(streams(), 600)
+    (alarm,) = stream_alarms(streams(), 600)
     assert (alarm.kind, alarm.text) == (
-        Kind.BLOCKED,
+        AlarmKind.BLOCKED,
         "task a blocks it: disk full. Retry or discard it.",
     )
     Stream.objects.update(is_paused=True)
-    assert list(of_streams(streams(), 600)) == []
+    assert list(stream_alarms(streams(), 600)) == []
 
 
 def test_an_old_first_task_is_an_alarm() -> None:
     granted(made(), "web-1")
     submit("oracle", "note", key="a")
-    assert list(of_streams(streams(), 600)) == []
+    assert list(stream_alarms(streams(), 600)) == []
     Task.objects.update(submitted_at=timezone.now() - datetime.timedelta(hours=1))
-    (alarm,) = of_streams(streams(), 600)
-    assert alarm.kind is Kind.LATE_TASKS
+    (alarm,) = stream_alarms(streams(), 600)
+    assert alarm.kind is AlarmKind.LATE_TASKS
     assert alarm.text == "its first task, a, is 60 min old; unfinished: 1."
 
 
@@ -213,8 +213,8 @@ def test_tasks_that_failed_for_good_are_an_alarm_also_while_nothing_else_is_left
     made(is_paused=True)
     submit_many("oracle", [NewTask("note", key=key) for key in "ab"])
     Task.objects.update(state="dead", finished_at=timezone.now())
-    (alarm,) = of_streams(streams(), 600)
-    assert (alarm.kind, alarm.is_severe, alarm.pool) == (Kind.DEAD_TASKS, False, "stream: oracle")
+    (alarm,) = stream_alarms(streams(), 600)
+    assert (alarm.kind, alarm.is_severe, alarm.pool) == (AlarmKind.DEAD_TASKS, False, "stream: oracle")
     assert alarm.text == "2 tasks failed for good and wait for an operator: retry or discard them."
 
 
@@ -222,5 +222,5 @@ def test_a_task_that_blocks_one_of_several_lanes_is_an_alarm() -> None:
     granted(made(lanes=2), "web-1")
     submit_many("oracle", [NewTask("note", key=key, lane=key) for key in "ab"])
     Task.objects.filter(key="b").update(state="blocked")
-    (alarm,) = of_streams(streams(), 600)
-    assert (alarm.kind, alarm.text) == (Kind.BLOCKED, "1 task blocks its lane: retry or discard it.")
+    (alarm,) = stream_alarms(streams(), 600)
+    assert (alarm.kind, alarm.text) == (AlarmKind.BLOCKED, "1 task blocks its lane: retry or discard it.")

@@ -10,10 +10,10 @@ from django.utils import timezone
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Timer, TimerNode, Topic
-from resourcepool.status.alarm import Kind
-from resourcepool.status.work.places import MOST
-from resourcepool.status.work.timers import TOPICS, of_timers, refusal, topics
-from resourcepool.taskqueue.timers.gate import Rule, may_handle
+from resourcepool.status.alarm import AlarmKind
+from resourcepool.status.work.status_reader import MAX_ROWS
+from resourcepool.status.work.timers import TOPICS, refusal_reason, timer_alarms, topics
+from resourcepool.taskqueue.timers.rules import Rule, may_handle
 from tests.app.rows import change, expire, granted
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +40,14 @@ def node(name: str = "web-1", topics: tuple[str, ...] = ("order.timeout",), **co
 def test_an_idle_topic_has_nothing_to_explain() -> None:
     made()
     (one,) = topics()
-    assert (one.pending, one.due, one.first, one.late, one.next_in, one.because) == (0, 0, None, 0.0, None, "")
+    assert (one.pending, one.due, one.first, one.late, one.next_in, one.explanation) == (
+        0,
+        0,
+        None,
+        0.0,
+        None,
+        "",
+    )
 
 
 def test_a_timer_whose_moment_is_to_come_says_when() -> None:
@@ -50,7 +57,7 @@ def test_a_timer_whose_moment_is_to_come_says_when() -> None:
     timer("next", 3600)
     (one,) = topics("order.timeout")
     assert one.first is not None
-    assert (one.pending, one.due, one.first.name, one.late, one.because) == (2, 0, "next", 0.0, "")
+    assert (one.pending, one.due, one.first.name, one.late, one.explanation) == (2, 0, "next", 0.0, "")
     assert 3500 < (one.next_in or 0) <= 3600
 
 
@@ -101,16 +108,16 @@ def test_without_a_node_that_knows_the_topic_it_says_what_to_start() -> None:
     timer()
     expire(node("dead"))
     (one,) = topics()
-    assert (one.nodes, one.refused, one.because) == ((), (), NOBODY)
+    assert (one.nodes, one.refused, one.explanation) == ((), (), NOBODY)
     node("web-1", topics=("other",))
     (one,) = topics()
-    assert (one.nodes, one.because) == ((), "no live node handles it (web-1: has no handler for it)")
+    assert (one.nodes, one.explanation) == ((), "no live node handles it (web-1: has no handler for it)")
 
 
 def test_a_paused_topic_that_nobody_handles_says_both() -> None:
     made(is_paused=True)
     timer()
-    assert topics()[0].because == f"it is paused; {NOBODY}"
+    assert topics()[0].explanation == f"it is paused; {NOBODY}"
 
 
 def test_nodes_that_may_not_handle_it_are_named_with_the_reason() -> None:
@@ -120,13 +127,13 @@ def test_nodes_that_may_not_handle_it_are_named_with_the_reason() -> None:
     node("web-2", labels={"zone": "us"}, version="2.10")
     node("web-3", labels={"zone": "eu"}, version="2.9")
     (one,) = topics()
-    assert one.because == (
+    assert one.explanation == (
         "no live node handles it (web-1: a canary node, which this topic does not allow; web-2: lacks zone=eu;"
         " web-3: its version is 2.9, and the topic needs 2.10)"
     )
     node("web-4", labels={"zone": "eu"}, version="2.10.1")
     (one,) = topics()
-    assert (one.nodes, one.refused, one.because) == (("web-4",), (), "")
+    assert (one.nodes, one.refused, one.explanation) == (("web-4",), (), "")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +144,7 @@ def test_nodes_that_may_not_handle_it_are_named_with_the_reason() -> None:
     ],
 )
 def test_versions_are_compared_by_their_numbers(least: str, has: str, is_enough: bool) -> None:
-    assert (refusal(Topic(least_version=least), TimerNode(version=has)) == "") is is_enough
+    assert (refusal_reason(Topic(least_version=least), TimerNode(version=has)) == "") is is_enough
 
 
 def test_what_may_not_handle_a_topic_is_what_its_runner_says() -> None:
@@ -148,14 +155,14 @@ def test_what_may_not_handle_a_topic_is_what_its_runner_says() -> None:
         for labels in ({}, {"zone": "eu"}, {"zone": "us"}, {"canary": "", "zone": "eu"}):
             for version in ("", "2.9", "2.10rc1", "2.10", "3"):
                 node = TimerNode(labels=labels, version=version)
-                assert (refusal(topic, node) == "") is may_handle(rule, labels, version), (topic, node)
+                assert (refusal_reason(topic, node) == "") is may_handle(rule, labels, version), (topic, node)
 
 
 def test_a_canary_node_handles_what_is_for_canaries_too() -> None:
     canary = TimerNode(labels={"canary": ""})
-    assert refusal(Topic(on_canary=True), canary) == ""
-    assert refusal(Topic(on_canary=True), TimerNode()) == ""
-    assert refusal(Topic(), canary) != ""
+    assert refusal_reason(Topic(on_canary=True), canary) == ""
+    assert refusal_reason(Topic(on_canary=True), TimerNode()) == ""
+    assert refusal_reason(Topic(), canary) != ""
 
 
 def test_an_unknown_topic_is_refused_by_name() -> None:
@@ -169,13 +176,13 @@ def test_an_unknown_topic_is_refused_by_name() -> None:
 def test_many_topics_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         assert topics() == []
-    for number in range(MOST + 1):
+    for number in range(MAX_ROWS + 1):
         Topic.objects.create(name=f"{number:03d}")
     timer(topic="007")
     node(topics=("007",))
     with django_assert_num_queries(5):
         found = topics()
-    assert len(found) == MOST
+    assert len(found) == MAX_ROWS
     assert [(one.name, one.nodes) for one in found if one.pending] == [("007", ("web-1",))]
 
 
@@ -192,7 +199,7 @@ def test_all_of_them_are_read_page_by_page() -> None:
 
 
 def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.status.work.timers.MOST_COUNTED", 2)
+    monkeypatch.setattr("resourcepool.status.work.timers.MAX_COUNTED", 2)
     made()
     for number in range(3):
         timer(str(number), -1)
@@ -204,10 +211,10 @@ def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> 
 def test_due_timers_without_a_node_are_an_alarm_that_says_what_to_start() -> None:
     made()
     timer("later")
-    assert list(of_timers(topics(), 60)) == []
+    assert list(timer_alarms(topics(), 60)) == []
     timer("due", -1)
-    (alarm,) = of_timers(topics(), 60)
-    assert (alarm.kind, alarm.is_severe) == (Kind.NO_NODE, True)
+    (alarm,) = timer_alarms(topics(), 60)
+    assert (alarm.kind, alarm.is_severe) == (AlarmKind.NO_NODE, True)
     assert str(alarm) == f"timers: order.timeout: {NOBODY}."
 
 
@@ -215,20 +222,20 @@ def test_a_late_timer_is_an_alarm_unless_its_topic_is_paused() -> None:
     made()
     node()
     timer("a", -30)
-    assert list(of_timers(topics(), 60)) == []
+    assert list(timer_alarms(topics(), 60)) == []
     timer("b", -7200)
-    (alarm,) = of_timers(topics(), 60)
-    assert (alarm.kind, alarm.is_severe) == (Kind.LATE_TIMERS, True)
+    (alarm,) = timer_alarms(topics(), 60)
+    assert (alarm.kind, alarm.is_severe) == (AlarmKind.LATE_TIMERS, True)
     assert alarm.text == "timer b is 2 h late; due: 2."
     Topic.objects.update(is_paused=True)
-    assert list(of_timers(topics(), 60)) == []
+    assert list(timer_alarms(topics(), 60)) == []
 
 
 def test_dead_letters_are_an_alarm_also_of_a_paused_topic() -> None:
     made(is_paused=True)
     timer(state="dead", finished_at=timezone.now())
-    (alarm,) = of_timers(topics(), 60)
-    assert (alarm.kind, alarm.is_severe) == (Kind.DEAD_TIMERS, False)
+    (alarm,) = timer_alarms(topics(), 60)
+    assert (alarm.kind, alarm.is_severe) == (AlarmKind.DEAD_TIMERS, False)
     assert alarm.text == "1 timer failed for good and waits for an operator: retry or discard it."
 
 
@@ -243,18 +250,18 @@ def test_what_nobody_takes_after_it_was_handed_over_is_an_alarm_and_a_reason() -
     timer("later")
     handed("a", 30)
     (one,) = topics()
-    assert (one.pending, one.due, one.handed, one.next_in, one.because) == (2, 0, 1, None, "")
-    assert 30 <= one.untaken < 50
-    assert list(of_timers([one], 60)) == []
+    assert (one.pending, one.due, one.handed, one.next_in, one.explanation) == (2, 0, 1, None, "")
+    assert 30 <= one.unclaimed < 50
+    assert list(timer_alarms([one], 60)) == []
     handed("b", 600)
     (one,) = topics()
     said = "no Celery worker takes what is handed over (2, the first for 10 min)"
-    assert one.because == said
-    (alarm,) = of_timers([one.discreet()], 60)
-    assert (alarm.kind, alarm.is_severe, alarm.text) == (Kind.UNTAKEN_TIMERS, True, f"{said}.")
+    assert one.explanation == said
+    (alarm,) = timer_alarms([one.redacted()], 60)
+    assert (alarm.kind, alarm.is_severe, alarm.text) == (AlarmKind.UNCLAIMED_TIMERS, True, f"{said}.")
     Topic.objects.update(is_paused=True)
     (one,) = topics()
-    assert (one.because, list(of_timers([one], 60))) == (f"it is paused; {said}", [])
+    assert (one.explanation, list(timer_alarms([one], 60))) == (f"it is paused; {said}", [])
 
 
 def test_a_recurring_one_that_is_handed_over_has_not_fired() -> None:
@@ -268,4 +275,4 @@ def test_what_runs_or_waits_for_another_try_was_taken() -> None:
     timer("a", 10, failures=1, started_at=timezone.now() - datetime.timedelta(seconds=900))
     handed("b", 900, state="running")
     (one,) = topics()
-    assert (one.handed, one.untaken, one.running, one.first and one.first.is_handed) == (0, 0.0, 1, False)
+    assert (one.handed, one.unclaimed, one.running, one.first and one.first.is_handed) == (0, 0.0, 1, False)

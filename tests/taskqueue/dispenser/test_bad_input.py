@@ -11,7 +11,7 @@ import pytest
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue import TaskBucket, TaskDispenser, TaskPool, TaskRouter
 from tests.app.rows import change
-from tests.taskqueue.dispenser.dispensing import dispenser, letters, states, task
+from tests.taskqueue.dispenser.dispensers import dispenser, letters, states, task
 
 LINES = ["a\0b", "\0", "\ud800", "a\udfffb", "x" * 201, "a\u2028b", "\u200b", bytearray(b"a"), b"a"]
 

@@ -7,7 +7,7 @@ import pytest
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue import Done, TaskBucket, TaskPool, TaskRouter
 from tests.app.rows import lasts
-from tests.taskqueue.dispenser.dispensing import bucket, dispenser, keys, letters, run_out, states, waiting
+from tests.taskqueue.dispenser.dispensers import bucket, dispenser, keys, letters, run_out, states, waiting
 
 
 def of(worker: str = "alice", exp: float = 600, **more: Any) -> TaskBucket:

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError
 
 from resourcepool.models import Bucket, Dispenser, DispenserTask, Stream
-from tests.taskqueue.dispensed import bucket, dispenser, failed, states, tasks
+from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, states, tasks
 from tests.taskqueue.test_commands import said
 
 
@@ -23,7 +23,13 @@ def test_dispensers_are_shown_as_a_table_and_as_json() -> None:
     assert "reviews: no worker has a bucket" in shown
     bucket("alice", "c")
     (one,) = json.loads(run("show", "reviews", "--json"))["dispensers"]
-    assert (one["name"], one["depth"], one["assigned"], one["live"], one["because"]) == ("reviews", 2, 1, 1, "")
+    assert (one["name"], one["depth"], one["assigned"], one["live"], one["explanation"]) == (
+        "reviews",
+        2,
+        1,
+        1,
+        "",
+    )
     with pytest.raises(CommandError, match="are for show"):
         run("--json", "pause", "reviews")
     assert not Dispenser.objects.get().is_paused
@@ -90,10 +96,10 @@ def test_buckets_are_freed_by_the_names_of_their_workers_in_one_dispenser_alone(
     bucket("alice", "a", "b")
     bucket("bob", "c")
     bucket("alice", "d", name="other")
-    assert run("free", "reviews", "alice") == "1 was freed."
+    assert run("revoke", "reviews", "alice") == "1 was freed."
     assert states() == {"a": "ready", "b": "ready", "c": "assigned", "d": "assigned"}
     with pytest.raises(CommandError, match="Not in reviews: alice, carol"):
-        run("free", "reviews", "carol", "alice", "bob")
+        run("revoke", "reviews", "carol", "alice", "bob")
     assert list(Bucket.objects.values_list("dispenser", flat=True)) == ["other"]
 
 
@@ -124,7 +130,7 @@ def test_clearing_removes_what_is_ready_once_somebody_confirms_it() -> None:
     assert states() == {"c": "assigned"}
 
 
-@pytest.mark.parametrize("words", [("show",), ("pause",), ("resume",), ("clear", "--yes"), ("free", "alice")])
+@pytest.mark.parametrize("words", [("show",), ("pause",), ("resume",), ("clear", "--yes"), ("revoke", "alice")])
 def test_who_mistypes_a_dispenser_is_told_which_there_are(words: tuple[str, ...]) -> None:
     with pytest.raises(CommandError, match="it is made when it is first used"):
         run(words[0], "rewievs", *words[1:])
@@ -137,8 +143,12 @@ def test_who_mistypes_a_dispenser_is_told_which_there_are(words: tuple[str, ...]
 def test_why_says_of_a_dispenser_why_nothing_is_handed_out_also_where_a_stream_has_its_name() -> None:
     dispenser()
     assert "reviews: it has no unfinished tasks" in said("resourcepool_why", "reviews")
-    assert json.loads(said("resourcepool_why", "reviews", "--json"))["because"] == "it has no unfinished tasks"
-    with pytest.raises(CommandError, match="dispenser, topic, channel, election, task type or lock is called"):
+    assert (
+        json.loads(said("resourcepool_why", "reviews", "--json"))["explanation"] == "it has no unfinished tasks"
+    )
+    with pytest.raises(
+        CommandError, match="dispenser, topic, channel, election, queue group or lock is called"
+    ):
         said("resourcepool_why", "rewievs")
     Stream.objects.create(name="reviews")
     assert "leader" in (shown := said("resourcepool_why", "reviews"))

@@ -10,10 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.dialect import DbLater
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue import Assigned, Done, TaskDispenser
-from resourcepool.taskqueue.dispenser import buckets
+from resourcepool.taskqueue.dispenser import bucket_lifecycle
 from tests.app.rows import change, lasts
 from tests.eventually import at_once
-from tests.taskqueue.dispenser.dispensing import (
+from tests.taskqueue.dispenser.dispensers import (
     bucket,
     dispenser,
     keys,
@@ -91,14 +91,18 @@ def test_keys_come_back_as_the_factory_makes_them() -> None:
 
 
 def test_what_comes_before_the_first_that_was_seen_is_handed_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    d, look, later = dispenser({"c": 1.5, "d": 1.5}), buckets.opened, iter([("b", 1.0), ("a", 0.5)])
+    d, look, later = (
+        dispenser({"c": 1.5, "d": 1.5}),
+        bucket_lifecycle.open_bucket,
+        iter([("b", 1.0), ("a", 0.5)]),
+    )
 
     def looked(*args: Any) -> Any:
         seen = look(*args)
         d.add(*next(later))
         return seen
 
-    monkeypatch.setattr(buckets, "opened", looked)
+    monkeypatch.setattr(bucket_lifecycle, "open_bucket", looked)
     assert keys(d.assign_tasks(5, "alice")) == "abcd"
 
 

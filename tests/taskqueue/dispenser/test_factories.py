@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from resourcepool.taskqueue import Done, TaskBucket, TaskDispenser, TaskPool
-from tests.taskqueue.dispenser.dispensing import keys, states, task
+from tests.taskqueue.dispenser.dispensers import keys, states, task
 
 GOOD, BAD = "7", ("abc", "x", "1.5")
 REFUSED: dict[str, str] = dict.fromkeys(BAD, "failed")

@@ -5,8 +5,8 @@ from typing import Any
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue import TaskDispenser
 from tests.committed import Statement
-from tests.history.kept import events, history  # noqa: F401 (a fixture)
-from tests.taskqueue.dispensed import bucket, dispenser, states, tasks
+from tests.history.fixtures import events, history  # noqa: F401 (a fixture)
+from tests.taskqueue.dispenser_rows import bucket, dispenser, states, tasks
 
 
 def test_pausing_and_freeing_is_told_with_who_did_it_and_whose_bucket_it_was() -> None:
@@ -14,12 +14,12 @@ def test_pausing_and_freeing_is_told_with_who_did_it_and_whose_bucket_it_was() -
     bucket("alice", "a")
     Dispenser.objects.all().pause("ann")
     Dispenser.objects.all().resume("bob")
-    assert Bucket.objects.all().free("ann") == 1
-    assert Bucket.objects.all().free("ann") == 0
+    assert Bucket.objects.all().revoke("ann") == 1
+    assert Bucket.objects.all().revoke("ann") == 0
     assert events(Dispenser, "holder") == [
         ("paused", "", "ann", ""),
         ("resumed", "", "bob", ""),
-        ("freed", "alice", "ann", ""),
+        ("revoked", "alice", "ann", ""),
     ]
     assert events(Bucket, "holder") == []
 

@@ -10,7 +10,7 @@ from resourcepool.models import DispenserTask
 from resourcepool.taskqueue import Done, TaskDispenser
 from resourcepool.taskqueue.dispenser import statements
 from tests.eventually import InBackground, at_once
-from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, run_out, states, waiting
+from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, run_out, states, waiting
 from tests.taskqueue.dispenser.document import Document, finish
 
 servers = pytest.mark.only("mysql", "postgresql")  # SQLite lets nobody write beside an open transaction
@@ -58,7 +58,7 @@ def test_b_the_document_loses_what_a_process_took_that_died() -> None:
     assert theirs.everywhere() == ["b"]
 
 
-@pytest.mark.parametrize("name", ["touch", "held", "first", "take"])
+@pytest.mark.parametrize("name", ["touch", "tasks_in_bucket", "lock_first_ready", "take"])
 def test_b_what_a_process_was_taking_when_it_died_is_in_the_pool(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -98,7 +98,7 @@ def test_c_a_late_worker_finishes_nothing_that_was_handed_out_again() -> None:
 def test_c_a_bucket_that_expires_while_it_is_filled_is_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     d = dispenser(letters("a"))
     (late,) = d.assign_tasks(1, "alice")
-    after(monkeypatch, "look", lambda: run_out("alice"))
+    after(monkeypatch, "read_snapshot", lambda: run_out("alice"))
     (again,) = d.assign_tasks(1, "alice")
     assert again.fence > late.fence
 
@@ -138,7 +138,7 @@ def test_e_many_assignments_of_one_worker_overfill_nothing() -> None:
 
 
 @servers
-@pytest.mark.parametrize("statement", ["look", "held"])
+@pytest.mark.parametrize("statement", ["read_snapshot", "tasks_in_bucket"])
 def test_e_one_that_comes_in_between_waits_or_is_counted(
     monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
@@ -146,7 +146,7 @@ def test_e_one_that_comes_in_between_waits_or_is_counted(
     d.assign_tasks(1, "alice")
     others = []
     assigning = lambda: TaskDispenser("reviews").assign_tasks(3, "alice")  # noqa: E731
-    if statement == "look":
+    if statement == "read_snapshot":
         after(monkeypatch, statement, assigning)
     else:
         # It waits for the bucket, and goes on after our commit.
@@ -172,7 +172,7 @@ def test_e_what_a_twin_puts_back_in_between_is_told_once_and_under_its_new_fence
         else:
             twin.give_back("alice", before)
 
-    after(monkeypatch, "held", put_back)
+    after(monkeypatch, "tasks_in_bucket", put_back)
     told = d.assign_tasks(4, "alice")
     assert keys(told) == "abcd"
     assert d.check_tasks("alice", told)
@@ -206,7 +206,11 @@ def test_g_the_document_finishes_what_it_has_taken_away_and_loses_it() -> None:
 def test_g_what_is_done_while_a_bucket_is_trimmed_does_not_go_back(monkeypatch: pytest.MonkeyPatch) -> None:
     d = dispenser(letters("abc"))
     told, said = d.assign_tasks(3, "alice"), []
-    after(monkeypatch, "held", lambda: said.append(TaskDispenser("reviews").tasks_done("alice", told[1:])))
+    after(
+        monkeypatch,
+        "tasks_in_bucket",
+        lambda: said.append(TaskDispenser("reviews").tasks_done("alice", told[1:])),
+    )
     d.assign_tasks(1, "alice")
     assert said == [{"b": Done.DONE, "c": Done.DONE}]
     assert states() == {"a": "assigned", "b": "done", "c": "done"}

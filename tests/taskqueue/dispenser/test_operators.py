@@ -2,14 +2,14 @@
 
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue import Done, TaskDispenser
-from tests.taskqueue.dispensed import bucket, dispenser, failed, fence, states, tasks
+from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, fence, states, tasks
 
 
 def test_freeing_a_bucket_returns_its_tasks_under_new_fences_and_no_others() -> None:
     dispenser()
     alice = bucket("alice", "a", "b")
     bucket("bob", "c")
-    assert Bucket.objects.filter(pk=alice.pk).free("ann") == 1
+    assert Bucket.objects.filter(pk=alice.pk).revoke("ann") == 1
     assert states() == {"a": "ready", "b": "ready", "c": "assigned"}
     assert (fence("a"), fence("b"), fence("c")) == (2, 2, 1)
     assert list(Bucket.objects.values_list("name", flat=True)) == ["bob"]
@@ -19,8 +19,8 @@ def test_freeing_a_bucket_returns_its_tasks_under_new_fences_and_no_others() -> 
 def test_freeing_what_has_ended_frees_nothing() -> None:
     dispenser()
     rows = Bucket.objects.filter(pk=bucket("alice", "a").pk)
-    assert rows.free() == 1
-    assert rows.free() == 0
+    assert rows.revoke() == 1
+    assert rows.revoke() == 0
     assert fence("a") == 2
 
 
@@ -28,7 +28,7 @@ def test_a_bucket_is_freed_though_it_has_expired_and_whatever_else_it_had() -> N
     dispenser()
     alice = bucket("alice", "a", lasts=-1)
     tasks("b", state="done", bucket=alice)
-    assert Bucket.objects.all().free() == 1
+    assert Bucket.objects.all().revoke() == 1
     assert states() == {"a": "ready", "b": "done"}
 
 
@@ -64,7 +64,7 @@ def test_a_worker_whose_bucket_was_freed_is_told_so_and_the_next_one_gets_its_ta
     reviews = TaskDispenser("reviews")
     reviews.add_many({"a": 1.0, "b": 2.0})
     lost = reviews.assign_tasks(2, "alice")
-    Bucket.objects.all().free("ann")
+    Bucket.objects.all().revoke("ann")
     assert not reviews.check_tasks("alice", ["a", "b"])
     assert [task.key for task in reviews.assign_tasks(1, "bob")] == ["a"]
     assert set(reviews.tasks_done("alice", lost).values()) == {Done.STALE}

@@ -8,10 +8,10 @@ from django.db import connection
 
 from resourcepool.dialect.inspection import inspector
 from resourcepool.models import Bucket, DispenserTask
-from resourcepool.safety.plans import caught
+from resourcepool.safety.plans import capture_statement
 from resourcepool.taskqueue import TaskDispenser
-from resourcepool.taskqueue.dispenser import buckets, putting, statements
-from tests.taskqueue.dispenser.dispensing import dispenser
+from resourcepool.taskqueue.dispenser import bucket_lifecycle, rebuild, statements
+from tests.taskqueue.dispenser.dispensers import dispenser
 
 MANY, WORKERS = 5_000, 50
 TABLE = DispenserTask._meta.db_table
@@ -28,7 +28,7 @@ def _many() -> None:
     middle = tasks.order_by("pk").values_list("pk", flat=True)[MANY // 2]
     tasks.filter(pk__lt=middle).update(state="done", finished_at=d.now())
     for number in range(WORKERS):
-        buckets.fill("default", "reviews", f"worker {number}", "", 20, 600)
+        bucket_lifecycle.fill("default", "reviews", f"worker {number}", "", 20, 600)
     with connection.cursor() as cursor:
         for table in (TABLE, Bucket._meta.db_table):
             cursor.execute(f"ANALYZE {'TABLE ' if connection.vendor == 'mysql' else ''}{table}")
@@ -38,13 +38,13 @@ def _many() -> None:
 def test_every_statement_finds_its_tasks_by_index() -> None:
     _many()
     pk = Bucket.objects.get(name="worker 3").pk
-    rows = statements.held(connection, pk)
+    rows = statements.tasks_in_bucket(connection, pk)
     fences, by_key = {row.pk: row.fence for row in rows}, {row.key: row.fence for row in rows}
     assert len(rows) == 20
     sends: dict[str, tuple[Callable[[], Any], set[str]]] = {
-        "held": (lambda: statements.held(connection, pk), OF_BUCKET),
-        "first": (lambda: statements.first(connection, "reviews", 20), ORDER),
-        "are there more": (lambda: buckets._are_there_more("default", "reviews"), ORDER),
+        "held": (lambda: statements.tasks_in_bucket(connection, pk), OF_BUCKET),
+        "first": (lambda: statements.lock_first_ready(connection, "reviews", 20), ORDER),
+        "are there more": (lambda: bucket_lifecycle._are_there_more("default", "reviews"), ORDER),
         "clear": (lambda: TaskDispenser("reviews").clear(), ORDER),
         "take": (lambda: statements.take(connection, pk, rows), BY_KEY),
         "remove": (lambda: statements.remove(connection, rows), BY_KEY),
@@ -56,11 +56,11 @@ def test_every_statement_finds_its_tasks_by_index() -> None:
             lambda: statements.give_back_by_key(connection, "reviews", "worker 3", by_key),
             OF_BUCKET | KEYS,
         ),
-        "known": (lambda: putting.known(connection, "reviews", dict.fromkeys(by_key, 1.0)), KEYS),
+        "known": (lambda: rebuild.read_known(connection, "reviews", dict.fromkeys(by_key, 1.0)), KEYS),
         "check": (lambda: TaskDispenser("reviews").check_tasks("worker 3", []), OF_BUCKET),
     }
     found = {}
     for name, (send, _) in sends.items():
-        plan = inspector(connection).explain(*caught(connection, send))
+        plan = inspector(connection).explain(*capture_statement(connection, send))
         found[name] = {step.index for step in plan.steps if step.table == TABLE}
     assert {name: used for name, used in found.items() if not used or not used <= sends[name][1]} == {}

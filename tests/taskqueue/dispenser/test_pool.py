@@ -10,7 +10,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.models import DispenserTask
 from resourcepool.taskqueue import TaskDispenser, TaskPool
 from tests.eventually import at_once
-from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, states, task, waiting
+from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, states, task, waiting
 
 
 def pool(tasks: dict[Any, float] | None = None, **options: Any) -> TaskPool:

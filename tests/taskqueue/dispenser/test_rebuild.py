@@ -10,11 +10,11 @@ from django.db import transaction
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Dispenser, DispenserTask
 from resourcepool.taskqueue import TaskDispenser
-from resourcepool.taskqueue.dispenser import buckets
-from resourcepool.taskqueue.dispenser.putting import Rebuilt
+from resourcepool.taskqueue.dispenser import bucket_lifecycle
+from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
 from tests.app.rows import change
 from tests.eventually import InBackground, at_once
-from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, run_out, states, task, waiting
+from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, run_out, states, task, waiting
 
 SECOND = datetime.timedelta(seconds=1)
 
@@ -136,14 +136,14 @@ def test_rebuilds_and_assignments_at_once_dispense_nothing_twice() -> None:
 def test_an_assignment_waits_for_a_rebuild_that_has_the_whole_pool_locked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    d, waits, fill = dispenser(letters("abc")), threading.Event(), buckets._fill
+    d, waits, fill = dispenser(letters("abc")), threading.Event(), bucket_lifecycle._fill
 
     def noted(*given: Any, after_rebuild: bool) -> Any:
         if after_rebuild:
             waits.set()
         return fill(*given, after_rebuild=after_rebuild)
 
-    monkeypatch.setattr(buckets, "_fill", noted)
+    monkeypatch.setattr(bucket_lifecycle, "_fill", noted)
     with transaction.atomic():
         d.recreate_task_pool({"a": 3, "b": 2, "c": 1})
         assigning = InBackground(lambda: TaskDispenser("reviews").assign_tasks(3, "alice"))
@@ -155,7 +155,7 @@ def test_an_assignment_waits_for_a_rebuild_that_has_the_whole_pool_locked(
 def test_an_assignment_that_has_found_some_tasks_does_not_wait_for_a_rebuild_that_stands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    d, limited, waits = dispenser(letters("abcdef")), buckets.limited, list[int]()
+    d, limited, waits = dispenser(letters("abcdef")), bucket_lifecycle.assignment_transaction, list[int]()
 
     def noted(using: str, *, wait: int = 0) -> Any:
         waits.append(wait)
@@ -164,10 +164,10 @@ def test_an_assignment_that_has_found_some_tasks_does_not_wait_for_a_rebuild_tha
     told = d.assign_tasks(3, "alice")
     with transaction.atomic():
         d.recreate_task_pool(letters("fed"))
-        monkeypatch.setattr(buckets, "limited", noted)
+        monkeypatch.setattr(bucket_lifecycle, "assignment_transaction", noted)
         again = InBackground(lambda: TaskDispenser("reviews").assign_tasks(6, "alice")).result(30)
     assert again == told
-    assert waits == [buckets.WAIT, buckets.SHORT_REBUILD]
+    assert waits == [bucket_lifecycle.WAIT, bucket_lifecycle.SHORT_REBUILD]
 
 
 @pytest.mark.only("mysql", "postgresql")

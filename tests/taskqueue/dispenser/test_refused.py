@@ -8,7 +8,7 @@ from django.db import transaction
 
 from resourcepool.exceptions import BadOption, ClaimInTransaction
 from resourcepool.taskqueue import Done, TaskDispenser
-from tests.taskqueue.dispenser.dispensing import (
+from tests.taskqueue.dispenser.dispensers import (
     dispenser,
     keys,
     letters,

@@ -168,7 +168,7 @@ def _make(plan: Plan) -> None:
     from resourcepool.models import Stream
 
     call_command("migrate", verbosity=0, run_syncdb=True)
-    options = {"retries": 1_000, "retry_delay": 0.05, "most_deaths": 100}
+    options = {"retries": 1_000, "retry_delay": 0.05, "max_crashes": 100}
     Stream.objects.create(name=STREAM, term_ttl=TERM_TTL, lanes=plan.lanes, **options)
     connection.close()
 

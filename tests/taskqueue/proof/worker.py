@@ -27,7 +27,7 @@ class Worker:
 
     def work(self) -> None:
         handler(TYPE)(self.run)
-        consumer = Consumer(STREAM, drain_within=GRACE)
+        consumer = Consumer(STREAM, grace=GRACE)
         signal.signal(signal.SIGTERM, lambda *_: consumer.stop())
         while not consumer._is_stopping:
             try:

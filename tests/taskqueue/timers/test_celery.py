@@ -12,7 +12,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
 from resourcepool.tasks import sweep
-from tests.taskqueue.timers.handled import handling, over, timer
+from tests.taskqueue.timers.runners import handling, over, timer
 
 
 class Broker:

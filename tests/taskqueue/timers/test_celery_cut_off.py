@@ -11,7 +11,7 @@ import pytest
 from resourcepool.taskqueue import timers
 from tests.servers.redis import Redis
 from tests.spawned import Child, Spawner
-from tests.taskqueue.timers.handled import due, over, states, timer, topic
+from tests.taskqueue.timers.runners import due, over, states, timer, topic
 from tests.taskqueue.timers.test_celery_worker import STARTS_WITHIN, redis
 
 __all__ = ["redis"]
@@ -64,40 +64,40 @@ def begun(spawn: Spawner, broker: Redis, most: float | None, *, is_deaf: bool = 
 
 @pytest.mark.parametrize("most", [None, 3_600])
 def test_a_cold_shutdown_gives_it_back(redis: Redis, spawn: Spawner, most: float | None) -> None:
-    topic("slow", most_deaths=1)
+    topic("slow", max_crashes=1)
     worker, _pid = begun(spawn, redis, most)
     worker.send(signal.SIGQUIT)
     worker.wait()
     assert "is given back: its process is told to end" in worker.output
-    assert (timer("a").failures, timer("a").deaths, timer("a").previous_end) == (0, 0, "revoked")
+    assert (timer("a").failures, timer("a").crashes, timer("a").previous_end) == (0, 0, "released")
     second = spawn(work, most, False, CELERY_BROKER_URL=redis.url)
-    second.line("began a 2 revoked", timeout=STARTS_WITHIN)
+    second.line("began a 2 released", timeout=STARTS_WITHIN)
     over(1)
     assert states() == {"a": "done"}
 
 
 def test_a_process_of_the_pool_that_is_told_to_end_gives_it_back(redis: Redis, spawn: Spawner) -> None:
     """As systemd does, which tells all processes of a service."""
-    topic("slow", most_deaths=1)
+    topic("slow", max_crashes=1)
     worker, pid = begun(spawn, redis, None)
     os.kill(pid, signal.SIGTERM)
-    worker.line("began a 2 revoked", timeout=STARTS_WITHIN)
+    worker.line("began a 2 released", timeout=STARTS_WITHIN)
     over(1)
-    assert (states(), timer("a").failures, timer("a").deaths) == ({"a": "done"}, 0, 0)
+    assert (states(), timer("a").failures, timer("a").crashes) == ({"a": "done"}, 0, 0)
 
 
 def test_one_that_takes_longer_than_its_max_runtime_has_failed(redis: Redis, spawn: Spawner) -> None:
-    topic("slow", most_deaths=1)
+    topic("slow", max_crashes=1)
     begun(spawn, redis, 5)
     over(1)
-    assert (states(), timer("a").failures, timer("a").deaths) == ({"a": "dead"}, 1, 0)
+    assert (states(), timer("a").failures, timer("a").crashes) == ({"a": "dead"}, 1, 0)
     assert timer("a").outcome == "it ran longer than its max_runtime of 5 s"
 
 
 def test_and_is_tried_again_if_its_topic_says_so(redis: Redis, spawn: Spawner) -> None:
-    topic("slow", most_deaths=1, retries=1, retry_delay=0)
+    topic("slow", max_crashes=1, retries=1, retry_delay=0)
     worker, _pid = begun(spawn, redis, 5)
-    worker.line("began a 2 revoked", timeout=STARTS_WITHIN)
+    worker.line("began a 2 released", timeout=STARTS_WITHIN)
     over(1)
     assert (states(), timer("a").failures) == ({"a": "done"}, 1)
 
@@ -107,4 +107,4 @@ def test_one_that_cannot_be_interrupted_is_killed_which_is_a_death(redis: Redis,
     worker, _pid = begun(spawn, redis, 5, is_deaf=True)
     worker.line("began a 2 expired", timeout=STARTS_WITHIN)
     over(1)
-    assert (states(), timer("a").failures, timer("a").deaths) == ({"a": "done"}, 0, 1)
+    assert (states(), timer("a").failures, timer("a").crashes) == ({"a": "done"}, 0, 1)

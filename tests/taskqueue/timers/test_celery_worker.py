@@ -17,7 +17,7 @@ from tests.eventually import eventually
 from tests.servers.redis import Redis
 from tests.servers.server import ServerMissing
 from tests.spawned import Child, Spawner
-from tests.taskqueue.timers.handled import WITHIN, due, over, states, timer, topic
+from tests.taskqueue.timers.runners import WITHIN, due, over, states, timer, topic
 
 STARTS_WITHIN = 90  # seconds
 
@@ -87,7 +87,7 @@ def test_a_worker_is_killed_half_way_and_the_next_one_is_told_so(redis: Redis, s
     second = worker_of(spawn, redis)
     second.line("began a 2 expired", timeout=STARTS_WITHIN)
     over(1)
-    assert (timer("a").deaths, states()) == (1, {"a": "done"})
+    assert (timer("a").crashes, states()) == (1, {"a": "done"})
     assert "not here" not in handing.output
     handing.send(signal.SIGTERM)
     assert handing.wait() == 0
@@ -152,7 +152,7 @@ def node_that_dies_after_it_has_sent() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     from resourcepool.taskqueue.handlers import Handler
-    from resourcepool.taskqueue.timers.handling import of_timers
+    from resourcepool.taskqueue.timers.handlers import timer_registry
 
-    of_timers.known["celery"] = Handler(send_and_die, None)
+    timer_registry.known["celery"] = Handler(send_and_die, None)
     call_command("resourcepool_timers", stdout=sys.stdout)

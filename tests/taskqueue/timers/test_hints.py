@@ -17,7 +17,7 @@ from resourcepool.taskqueue.timers import nodes
 def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Have hints on, and forget which nodes were known."""
     addresses: list[int] = []
-    fakes = {"are_on": lambda: True, "send": addresses.append, "address": lambda: 1}
+    fakes = {"is_enabled": lambda: True, "send": addresses.append, "address": lambda: 1}
     monkeypatch.setattr(nodes, "hints", SimpleNamespace(**{**vars(hints), **fakes}))
     monkeypatch.setattr(nodes, "_seen", {})
     return addresses
@@ -90,11 +90,11 @@ def test_with_hints_off_nobody_is_looked_for(
     live(5, "t")
     timers.schedule("a", topic="t", after=0)
     with django_assert_num_queries(0):
-        nodes.tell_after_commit("default", "t")  # known for a second
-    monkeypatch.setattr(nodes.hints, "are_on", lambda: False)
+        nodes.notify_after_commit("default", "t")  # known for a second
+    monkeypatch.setattr(nodes.hints, "is_enabled", lambda: False)
     nodes._seen.clear()
     with django_assert_num_queries(0):
-        nodes.tell_after_commit("default", "t")
+        nodes.notify_after_commit("default", "t")
     assert told == [5, 5]
 
 

@@ -5,8 +5,8 @@ from typing import Any
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
 from tests.eventually import eventually
-from tests.history.kept import events, history  # noqa: F401 (a fixture)
-from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer, topic
+from tests.history.fixtures import events, history  # noqa: F401 (a fixture)
+from tests.taskqueue.timers.runners import WITHIN, due, handling, over, states, timer, topic
 
 
 def fails(_: timers.RunningTimer) -> None:

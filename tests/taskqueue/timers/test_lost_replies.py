@@ -9,10 +9,10 @@ from django.utils import timezone
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.timers import Outcome, claiming
-from tests.concurrency.wire import Wire, wired
-from tests.queues.crew import COMMIT
-from tests.taskqueue.timers.handled import due, states, timer, topic
+from resourcepool.taskqueue.timers import Outcome, claims
+from tests.concurrency.connection_cutter import Wire, wired
+from tests.queues.members import COMMIT
+from tests.taskqueue.timers.runners import due, states, timer, topic
 
 pytestmark = pytest.mark.only("mysql", "postgresql")  # SQLite has no server that could answer
 
@@ -27,9 +27,9 @@ def wire() -> Iterator[Wire]:
 
 def fire() -> None:
     """Handle what is due, as a node does."""
-    rules, found = claiming.rules("default", ["t"]), claiming.look("default", ["t"], 100, 100)
-    claimed, _ = claiming.exchange("default", [], found, rules, "a node")
-    claiming.exchange("default", [claiming.Ended(one, "") for one in claimed], [], rules, "a node")
+    rules, found = claims.read_rules("default", ["t"]), claims.read_due("default", ["t"], 100, 100)
+    claimed, _ = claims.finish_and_claim("default", [], found, rules, "a node")
+    claims.finish_and_claim("default", [claims.AttemptEnd(one, "") for one in claimed], [], rules, "a node")
 
 
 def row() -> dict[str, Any]:

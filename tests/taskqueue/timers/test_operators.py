@@ -83,10 +83,10 @@ def test_what_a_dead_process_has_left_is_cancelled() -> None:
 
 
 def test_a_dead_letter_that_is_retried_is_due_with_all_of_its_retries() -> None:
-    row = timer(state="dead", finished_at=timezone.now(), failures=3, deaths=2)
+    row = timer(state="dead", finished_at=timezone.now(), failures=3, crashes=2)
     assert Timer.objects.all().retry("alice") == 1
     row = now(row)
-    assert (row.state, row.failures, row.deaths, row.finished_at) == ("pending", 0, 0, None)
+    assert (row.state, row.failures, row.crashes, row.finished_at) == ("pending", 0, 0, None)
     assert Timer.objects.due().get() == row
 
 

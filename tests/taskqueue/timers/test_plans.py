@@ -8,10 +8,10 @@ from django.db import connection
 from resourcepool.dialect import DbLater
 from resourcepool.dialect.inspection import inspector
 from resourcepool.models import Timer
-from resourcepool.safety.plans import caught, judge_plan
+from resourcepool.safety.plans import capture_statement, judge_plan
 from resourcepool.status.work.timers import BY_INDEX, TOPICS
-from resourcepool.taskqueue.timers import claiming
-from tests.taskqueue.timers.handled import topic
+from resourcepool.taskqueue.timers import claims
+from tests.taskqueue.timers.runners import topic
 
 MANY = 1_500  # more than are big: see resourcepool/safety/plans.py
 TABLE = Timer._meta.db_table
@@ -30,8 +30,8 @@ def _many() -> None:
 
 
 SENDS: dict[str, Callable[[], object]] = {
-    "a node's look": lambda: claiming.look("default", ["t"], 65, 100),
-    "the first timer of a status": lambda: TOPICS.called("t"),
+    "a node's look": lambda: claims.read_due("default", ["t"], 65, 100),
+    "the first timer of a status": lambda: TOPICS.get("t"),
     "timers that are counted": lambda: list(
         Timer.objects.filter(topic_id="t").unfinished().order_by(*BY_INDEX).values_list("state")[:100]
     ),
@@ -40,7 +40,7 @@ SENDS: dict[str, Callable[[], object]] = {
 
 def test_the_first_unfinished_timers_are_found_by_index_and_nothing_is_sorted() -> None:
     for name, send in SENDS.items():
-        plan = inspector(connection).explain(*caught(connection, send))
+        plan = inspector(connection).explain(*capture_statement(connection, send))
         assert judge_plan(plan, {TABLE}) is None, name
         used = {step.index for step in plan.steps if step.table in (TABLE, "U0")}
         assert used == {"resourcepool_timer_due"}, name

@@ -12,7 +12,7 @@ from resourcepool.models import Timer, TimerNode
 from resourcepool.taskqueue import timers
 from tests.app.rows import expire
 from tests.spawned import Spawner
-from tests.taskqueue.timers.handled import due, over, states, timer, topic
+from tests.taskqueue.timers.runners import due, over, states, timer, topic
 
 # A file of tzdata's for a zone that is always UTC.
 ZONE = b"TZif" + bytes(16) + struct.pack(">6l", 0, 0, 0, 0, 1, 4) + struct.pack(">lbb", 0, 0, 0) + b"UTC\0"
@@ -53,7 +53,7 @@ def test_a_node_that_is_killed_half_way_is_followed_by_another_one(spawn: Spawne
     expire(timer("a"))
     second.line("began a 2 expired")
     over(1)
-    assert (timer("a").deaths, states()) == (1, {"a": "done"})
+    assert (timer("a").crashes, states()) == (1, {"a": "done"})
 
 
 def test_a_timer_of_a_time_zone_that_a_node_lacks_is_left_to_one_that_has_it(
@@ -96,7 +96,7 @@ def test_what_a_node_gives_back_when_it_is_to_stop_goes_to_the_next_one(spawn: S
     first.send(signal.SIGTERM)
     assert first.wait() == 0
     second = spawn(node)
-    second.line("began a 2 revoked")
+    second.line("began a 2 released")
     over(1)
 
 
@@ -106,7 +106,7 @@ def test_a_handler_that_does_not_end_in_time_is_cut_off_and_its_timer_given_back
     first.line("began a")
     first.send(signal.SIGTERM)
     assert first.wait() == 75
-    assert (timer("a").state, timer("a").previous_end, timer("a").deaths) == ("pending", "revoked", 0)
+    assert (timer("a").state, timer("a").previous_end, timer("a").crashes) == ("pending", "released", 0)
 
 
 def stuck_node() -> None:
@@ -117,7 +117,7 @@ def stuck_node() -> None:
         print("began", one.name, flush=True)
         time.sleep(600)
 
-    call_command("resourcepool_timers", "--drain-within", "0.2", stdout=sys.stdout)
+    call_command("resourcepool_timers", "--grace", "0.2", stdout=sys.stdout)
 
 
 def test_a_paused_node_loses_its_timer_and_its_late_end_is_not_written(spawn: Spawner) -> None:
@@ -148,7 +148,7 @@ def test_timers_survive_all_processes(spawn: Spawner) -> None:
 
 
 def test_many_nodes_some_of_which_die_handle_each_timer_to_its_end(spawn: Spawner) -> None:
-    topic("t", ttl=1, most_deaths=100)
+    topic("t", ttl=1, max_crashes=100)
     for number in range(300):
         due(f"n{number}")
     first = spawn(node)
@@ -158,5 +158,7 @@ def test_many_nodes_some_of_which_die_handle_each_timer_to_its_end(spawn: Spawne
     second.kill()
     spawn(node)
     over(300)
-    assert not Timer.objects.exclude(state="done").values_list("name", "state", "outcome", "attempts", "deaths")
-    assert not Timer.objects.filter(deaths=0).exclude(attempts=1).exists()
+    assert not Timer.objects.exclude(state="done").values_list(
+        "name", "state", "outcome", "attempts", "crashes"
+    )
+    assert not Timer.objects.filter(crashes=0).exclude(attempts=1).exists()

@@ -13,8 +13,8 @@ from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.timers import TimerRunner
 from tests.app.rows import change, expire, now
 from tests.eventually import eventually
-from tests.taskqueue.consuming import Gate
-from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer, topic
+from tests.taskqueue.consumers import Gate
+from tests.taskqueue.timers.runners import WITHIN, due, handling, over, states, timer, topic
 
 
 def test_a_handler_gets_what_was_given_and_how_late_it_is(seen: list[Any]) -> None:
@@ -84,17 +84,17 @@ def test_a_timer_whose_handler_died_fires_again_and_is_told_so(seen: list[Any]) 
     with handling():
         over(1)
     assert [(one.attempt, repr(one.previous_end)) for one in seen] == [(2, "'expired'")]
-    assert (timer().deaths, timer().state) == (1, "done")
+    assert (timer().crashes, timer().state) == (1, "done")
 
 
 def test_what_a_process_gave_back_at_its_end_counts_as_no_death(seen: list[Any]) -> None:
-    topic(most_deaths=1)
+    topic(max_crashes=1)
     due()
     change(timer(), state="running", holder="", fence=7, attempts=1, busy_before=DbLater(-1))
     with handling():
         over(1)
-    assert [(one.attempt, repr(one.previous_end)) for one in seen] == [(2, "'revoked'")]
-    assert timer().deaths == 0
+    assert [(one.attempt, repr(one.previous_end)) for one in seen] == [(2, "'released'")]
+    assert timer().crashes == 0
 
 
 def test_one_that_runs_elsewhere_is_left_alone(seen: list[Any]) -> None:
@@ -107,9 +107,9 @@ def test_one_that_runs_elsewhere_is_left_alone(seen: list[Any]) -> None:
 
 
 def test_a_timer_that_kills_its_process_again_and_again_is_set_aside(seen: list[Any]) -> None:
-    topic(most_deaths=2)
+    topic(max_crashes=2)
     due()
-    change(timer(), state="running", holder="dead", deaths=1, attempts=2, busy_before=DbLater(-1))
+    change(timer(), state="running", holder="dead", crashes=1, attempts=2, busy_before=DbLater(-1))
     with handling():
         over(1)
     assert not seen
@@ -136,7 +136,7 @@ def test_one_that_sets_itself_again_in_its_handler_is_not_ended_by_its_end() -> 
 
 
 def test_a_paused_topic_begins_nothing(seen: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.taskqueue.timers.batches.RULES_READ", 0.05)
+    monkeypatch.setattr("resourcepool.taskqueue.timers.timer_worker.RULES_MAX_AGE", 0.05)
     topic(is_paused=True)
     topic("u")
     timers.on("u")(seen.append)
@@ -225,7 +225,7 @@ def test_what_a_dead_process_left_is_nobodys_after_the_ttl_only(seen: list[Any])
         {"labels": {"a": 1}},
         {"version": "x" * 51},
         {"late_rate": 0},
-        {"drain_within": -1},
+        {"grace": -1},
     ],
 )
 def test_what_is_not_allowed_is_refused(options: Any) -> None:

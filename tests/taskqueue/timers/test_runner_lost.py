@@ -11,8 +11,8 @@ from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
 from tests.app.rows import change, expire
 from tests.eventually import eventually
-from tests.taskqueue.consuming import Gate
-from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer, topic
+from tests.taskqueue.consumers import Gate
+from tests.taskqueue.timers.runners import WITHIN, due, handling, over, states, timer, topic
 
 
 def test_a_handler_whose_timer_was_taken_commits_nothing_behind_its_guard() -> None:
@@ -69,7 +69,7 @@ def test_a_handler_that_fails_after_its_lease_ran_out_has_not_failed_but_begins_
     with handling():
         over(1)
     assert ran == [(1, ""), (2, "expired")]
-    assert (timer().state, timer().failures, timer().deaths) == ("done", 0, 1)
+    assert (timer().state, timer().failures, timer().crashes) == ("done", 0, 1)
 
 
 def test_a_handler_that_loses_a_lease_of_its_own_has_failed() -> None:

@@ -9,8 +9,8 @@ from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.timers import Outcome
 from tests.app.rows import now
 from tests.eventually import eventually
-from tests.taskqueue.consuming import Gate
-from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer
+from tests.taskqueue.consumers import Gate
+from tests.taskqueue.timers.runners import WITHIN, due, handling, over, states, timer
 
 
 def test_a_recurring_one_is_due_again_from_its_due_moment(seen: list[Any]) -> None:

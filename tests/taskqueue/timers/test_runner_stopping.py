@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.database import answers
+from resourcepool.database import timeouts
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.models import TimerNode
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.running import GivenBack
-from resourcepool.taskqueue.timers import TimerRunner, batches, claiming, nodes
-from resourcepool.taskqueue.timers.handling import find as handling_of
+from resourcepool.taskqueue.running_task import GivenBack
+from resourcepool.taskqueue.timers import TimerRunner, claims, nodes, timer_worker
+from resourcepool.taskqueue.timers.handlers import find as handling_of
 from tests.eventually import InBackground, eventually
-from tests.taskqueue.consuming import Gate
-from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer, topic
+from tests.taskqueue.consumers import Gate
+from tests.taskqueue.timers.runners import WITHIN, due, handling, over, states, timer, topic
 
 
 def test_a_handler_that_is_to_stop_may_give_its_timer_back() -> None:
@@ -31,7 +31,7 @@ def test_a_handler_that_is_to_stop_may_give_its_timer_back() -> None:
     with handling():
         assert began.wait(WITHIN)
     assert states() == {"a": "pending"}
-    assert (timer().failures, timer().deaths, timer().previous_end) == (0, 0, "revoked")
+    assert (timer().failures, timer().crashes, timer().previous_end) == (0, 0, "released")
 
 
 def test_after_a_stop_nothing_is_begun() -> None:
@@ -49,8 +49,10 @@ def test_after_a_stop_nothing_is_begun() -> None:
 
 def claimed_here() -> timers.RunningTimer:
     due()
-    found = claiming.look("default", ["t"], 1, 0)
-    ((claimed,), _) = claiming.exchange("default", [], found, claiming.rules("default", ["t"]), "this node")
+    found = claims.read_due("default", ["t"], 1, 0)
+    ((claimed,), _) = claims.finish_and_claim(
+        "default", [], found, claims.read_rules("default", ["t"]), "this node"
+    )
     return timers.RunningTimer("default", claimed, handling_of("t"))
 
 
@@ -59,7 +61,7 @@ def test_one_that_waits_for_a_thread_when_its_node_stops_is_given_back_as_it_was
     one.stop()
     assert one.run().is_given_back
     assert (one.has_begun, seen) == (False, [])
-    one.lease.abandon()
+    one.lease.release_quietly()
 
 
 def test_one_whose_lease_runs_out_while_it_waits_for_a_thread_is_given_back_as_it_was(seen: list[Any]) -> None:
@@ -67,8 +69,8 @@ def test_one_whose_lease_runs_out_while_it_waits_for_a_thread_is_given_back_as_i
     one.lease.lose("its process stood still")
     assert one.run().is_given_back
     assert (one.has_begun, seen) == (False, [])
-    claiming.exchange("default", [one.ended(one.run())], [], {}, "this node")
-    assert (timer().state, timer().attempts, timer().deaths) == ("pending", 0, 0)
+    claims.finish_and_claim("default", [one.ended(one.run())], [], {}, "this node")
+    assert (timer().state, timer().attempts, timer().crashes) == ("pending", 0, 0)
 
 
 def test_a_timer_that_runs_for_too_long_has_failed_and_its_process_ends() -> None:
@@ -79,11 +81,11 @@ def test_a_timer_that_runs_for_too_long_has_failed_and_its_process_ends() -> Non
     due("b", topic="u")
     died: list[str] = []
 
-    def die(why: str) -> Any:
+    def exit_process(why: str) -> Any:
         died.append(why)
         raise SystemExit
 
-    running = InBackground(TimerRunner(die=die).run)
+    running = InBackground(TimerRunner(exit_process=exit_process).run)
     over(1)
     with pytest.raises(SystemExit):
         running.result(WITHIN)
@@ -92,7 +94,7 @@ def test_a_timer_that_runs_for_too_long_has_failed_and_its_process_ends() -> Non
     assert died == ["timer t/a ran for more than 0.2 s"]
     assert states() == {"a": "dead", "b": "pending"}
     assert timer().outcome == "it ran longer than its max_runtime of 0.2 s"
-    assert timer("b").previous_end == "revoked"
+    assert timer("b").previous_end == "released"
 
 
 def test_one_that_ran_for_too_long_because_its_process_stood_still_has_not_failed() -> None:
@@ -100,11 +102,11 @@ def test_one_that_ran_for_too_long_because_its_process_stood_still_has_not_faile
     timers.on("t", max_runtime=0.2)(gate)
     due()
 
-    def die(why: str) -> Any:
+    def exit_process(why: str) -> Any:
         died.append(why)
         raise SystemExit
 
-    runner = TimerRunner(die=die)
+    runner = TimerRunner(exit_process=exit_process)
     running = InBackground(runner.run)
     assert gate.began.wait(WITHIN)
     gate.tasks[0].lease.lose("not renewed")
@@ -126,14 +128,14 @@ def test_a_timer_does_not_wait_for_a_slow_handler_while_another_node_has_a_threa
         for number in range(20):  # so quick that several are claimed at once
             due(str(number))
         over(20)
-        monkeypatch.setattr(batches, "WAITS", 0.1)
+        monkeypatch.setattr(timer_worker, "SLOW_AFTER", 0.1)
         with transaction.atomic():
             due("slow", topic="slow", ago=2)
             due("quick")
         assert gate.began.wait(WITHIN)
         with handling(threads=1):
             over(21)
-        assert (timer("quick").state, timer("quick").attempts, timer("quick").deaths) == ("done", 1, 0)
+        assert (timer("quick").state, timer("quick").attempts, timer("quick").crashes) == ("done", 1, 0)
         gate.may_end.set()
         over(22)
     assert len(ran) == 21
@@ -141,10 +143,10 @@ def test_a_timer_does_not_wait_for_a_slow_handler_while_another_node_has_a_threa
 
 def test_a_node_that_ends_does_not_wait_without_end_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float | None] = []
-    monkeypatch.setattr(nodes.Node, "leave", lambda _node: limits.append(answers._mine.watched.limit))
+    monkeypatch.setattr(nodes.Node, "leave", lambda _node: limits.append(timeouts._local.state.limit))
     with handling():
         eventually(TimerNode.objects.exists, WITHIN)  # one that has not begun does not leave
-    assert limits == [answers.LONGEST]
+    assert limits == [timeouts.STATEMENT_TIMEOUT]
 
 
 def test_a_timer_that_was_given_back_before_a_thread_was_free_does_not_begin(seen: list[Any]) -> None:
@@ -152,18 +154,18 @@ def test_a_timer_that_was_given_back_before_a_thread_was_free_does_not_begin(see
     assert one.take_turn()
     assert one.run().is_given_back
     assert (one.has_begun, seen) == (False, [])
-    one.lease.abandon()
+    one.lease.release_quietly()
 
 
 def test_what_was_given_back_is_not_written_again_when_a_thread_comes_to_it(
     monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
 ) -> None:
     one = claimed_here()
-    turns = batches.Batches("default", nodes.Node("default", {}, ""), 1, 1.0, Wakeup())
+    turns = timer_worker.TimerWorker("default", nodes.Node("default", {}, ""), 1, 1.0, Wakeup())
     turns.in_hand[one.claimed.pk] = one
-    monkeypatch.setattr(batches, "WAITS", -1.0)
-    turns.turn(may_begin=False)
+    monkeypatch.setattr(timer_worker, "SLOW_AFTER", -1.0)
+    turns.run_once(may_begin=False)
     assert (timer().state, timer().holder, turns.in_hand) == ("pending", "", {})
     turns._note_end(one, one.run())
     with django_assert_num_queries(0):
-        turns.turn(may_begin=False)
+        turns.run_once(may_begin=False)

@@ -14,7 +14,7 @@ from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.timers import Outcome, scheduling
 from tests.app.rows import change, expire, now
-from tests.concurrency.wire import Interference
+from tests.concurrency.connection_cutter import Interference
 from tests.eventually import InBackground
 from tests.resources.clients import LOST_CONNECTION
 from tests.taskqueue.test_submit import isolation

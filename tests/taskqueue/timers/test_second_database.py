@@ -9,9 +9,9 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.celery_timers import apply_async_at
 from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.timers import handed
+from resourcepool.taskqueue.timers import handover
 from tests.aliases import alias
-from tests.taskqueue.timers.handled import due
+from tests.taskqueue.timers.runners import due
 
 
 class Replica:
@@ -52,7 +52,7 @@ def test_they_are_all_in_the_other_database(runner: timers.TimerRunner) -> None:
     with alias("second"):
         with CaptureQueriesContext(connection) as in_the_default_one:
             live(runner)
-            assert handed.handle(0, 0) is None
+            assert handover.handle(0, 0) is None
         found = dict(Timer.objects.using("second").values_list("name", "state"))
     assert found == {"sent": "cancelled", "each": "cancelled", "last": "done"}
     assert in_the_default_one.captured_queries == []

@@ -7,10 +7,10 @@ from django.utils import timezone, translation
 
 from resourcepool.models import Topic
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.timers import handed
-from tests.taskqueue.consuming import WITHIN, Gate
+from resourcepool.taskqueue.timers import handover
+from tests.taskqueue.consumers import WITHIN, Gate
 from tests.taskqueue.sessions import end, end_all, keep_them, session
-from tests.taskqueue.timers.handled import due, handling, over, states, timer, topic
+from tests.taskqueue.timers.runners import due, handling, over, states, timer, topic
 
 on_servers = pytest.mark.only("mysql", "postgresql")
 
@@ -18,7 +18,7 @@ on_servers = pytest.mark.only("mysql", "postgresql")
 @on_servers
 def test_a_session_that_ends_between_two_timers_makes_no_dead_letter(monkeypatch: pytest.MonkeyPatch) -> None:
     keep_them(monkeypatch, None)
-    topic(retries=0, most_deaths=1)
+    topic(retries=0, max_crashes=1)
     used: list[int] = []
     timers.on("t")(lambda _: used.append(session()))
     with handling(threads=1):
@@ -42,14 +42,14 @@ def loses(attempts: int, ran: list[Any]) -> None:
 
 @on_servers
 def test_what_a_lost_session_broke_begins_again() -> None:
-    topic(retries=0, retry_delay=0, most_deaths=3)
+    topic(retries=0, retry_delay=0, max_crashes=3)
     ran: list[Any] = []
     loses(2, ran)
     due()
     with handling():
         over(1)
     assert ran == [(1, ""), (2, "expired"), (3, "expired")]
-    assert (states(), timer().failures, timer().deaths) == ({"a": "done"}, 0, 2)
+    assert (states(), timer().failures, timer().crashes) == ({"a": "done"}, 0, 2)
 
 
 @on_servers
@@ -74,12 +74,12 @@ def test_a_restart_of_the_server_makes_no_dead_letters_of_what_runs() -> None:
             gate.may_end.set()
         over(4)
     assert states() == dict.fromkeys(gates, "done")
-    assert {(timer(name).failures, timer(name).deaths) for name in gates} == {(0, 1)}
+    assert {(timer(name).failures, timer(name).crashes) for name in gates} == {(0, 1)}
 
 
 @on_servers
 def test_a_timer_that_always_ends_its_session_is_set_aside_with_the_error_of_that() -> None:
-    topic(retries=0, retry_delay=0, most_deaths=3)
+    topic(retries=0, retry_delay=0, max_crashes=3)
     loses(9, [])
     due()
     with handling():
@@ -94,9 +94,9 @@ def test_so_it_is_in_another_process_that_handles_them() -> None:
     ran: list[Any] = []
     loses(1, ran)
     due()
-    handed.handle(timer().pk, timer().fence)
-    assert (states(), timer().failures, timer().deaths) == ({"a": "pending"}, 0, 1)
-    handed.handle(timer().pk, timer().fence)
+    handover.handle(timer().pk, timer().fence)
+    assert (states(), timer().failures, timer().crashes) == ({"a": "pending"}, 0, 1)
+    handover.handle(timer().pk, timer().fence)
     assert (states(), ran) == ({"a": "done"}, [(1, ""), (2, "expired")])
 
 
@@ -108,6 +108,6 @@ def test_language_and_time_zone_of_a_timer_are_not_those_of_its_process() -> Non
 
     due()
     before = translation.get_language(), timezone.get_current_timezone_name()
-    handed.handle(timer().pk, timer().fence)
+    handover.handle(timer().pk, timer().fence)
     assert (translation.get_language(), timezone.get_current_timezone_name()) == before
     assert states() == {"a": "done"}

@@ -9,7 +9,7 @@ from django.utils import timezone
 from resourcepool.dialect import MicrosUntil
 from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
-from tests.taskqueue.timers.handled import handling, over, states
+from tests.taskqueue.timers.runners import handling, over, states
 
 SECOND, MINUTE, HOUR = (datetime.timedelta(seconds=seconds) for seconds in (1, 60, 3_600))
 

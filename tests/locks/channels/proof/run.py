@@ -60,7 +60,7 @@ def _on(server: Server, plan: Plan, folder: Path) -> Findings:
     path = folder / "evidence"
     log = Log(path, who=0)
     call_command("migrate", verbosity=0, run_syncdb=True)
-    from resourcepool.models import BroadcastMessage
+    from resourcepool.locks.channels.models import Message as MessageRow
     from tests.chaos.models import Step
 
     with Workers(log, path, plan.seed, chosen) as fleet:
@@ -70,7 +70,7 @@ def _on(server: Server, plan: Plan, folder: Path) -> Findings:
         fleet.leave()
     kept = [
         Kept(number, *json.loads(payload))
-        for number, payload in BroadcastMessage.objects.order_by("number").values_list("number", "payload")
+        for number, payload in MessageRow.objects.order_by("number").values_list("number", "payload")
     ]
     effects = Step._default_manager.order_by("pk").values_list("mark", "before")
     return examine(log.events(), kept, [Effect(*one) for one in effects])
@@ -119,8 +119,8 @@ def _misfortune(fleet: "Fleet", chance: random.Random) -> None:
 
 def _done() -> tuple[int, int]:
     """Return the number of the newest message, and how many effects there are."""
-    from resourcepool.models import Broadcast
+    from resourcepool.locks.channels.models import Channel as ChannelRow
     from tests.chaos.models import Step
 
-    last = Broadcast.objects.filter(pk=CHANNEL).values_list("last", flat=True).first() or 0
+    last = ChannelRow.objects.filter(pk=CHANNEL).values_list("last", flat=True).first() or 0
     return last, Step._default_manager.count()

@@ -12,7 +12,7 @@ from django.db import DatabaseError, InterfaceError, connection, connections, tr
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.locks import Channel
 from resourcepool.locks.channels.message import Message
-from resourcepool.models import Broadcast
+from resourcepool.locks.channels.models import Channel as ChannelRow
 from tests.chaos.models import Step
 from tests.concurrency.evidence import Log
 from tests.locks.channels.proof.terms import CHANNEL, MESSAGES, NAMES, TTL
@@ -54,7 +54,7 @@ class Worker:
         connections.close_all()
 
     def _publish(self) -> None:
-        found = Broadcast.objects.filter(pk=CHANNEL).values_list("last", flat=True)
+        found = ChannelRow.objects.filter(pk=CHANNEL).values_list("last", flat=True)
         channel, number = Channel(CHANNEL), found.first() or 0
         while not self._is_stopping:
             if number >= MESSAGES:

@@ -16,14 +16,14 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     ): (TWICE, NOBODYS),
     Mutation(
         "what a worker has counts towards its limit",
-        FOLDER + "buckets.py",
-        "rows = statements.held(connection, bucket)",
+        FOLDER + "bucket_lifecycle.py",
+        "rows = statements.tasks_in_bucket(connection, bucket)",
         "rows: list[Row] = []",
     ): (OVER,),
     Mutation(
         "expired buckets are taken back",
-        FOLDER + "buckets.py",
-        "            take_back(using, seen.expired[start : start + TAKEN_BACK], seen.most_expirations)\n",
+        FOLDER + "bucket_lifecycle.py",
+        "            reclaim_expired(using, seen.expired[start : start + TAKEN_BACK], seen.most_expirations)\n",
         "            pass\n",
     ): (LOST, UNEXPECTED),
     Mutation(
@@ -46,7 +46,7 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     ): (SHARED, TWICE, NOBODYS),
     Mutation(
         "what finished after its mapping was begun does not come back",
-        FOLDER + "putting.py",
+        FOLDER + "rebuild.py",
         "bool(as_of and from_columns(finished_at, connection) < as_of)",
         "True",
     ): (LOST, TWICE),

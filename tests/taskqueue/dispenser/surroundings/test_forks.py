@@ -11,7 +11,7 @@ import pytest
 from resourcepool.models import DispenserTask
 from resourcepool.taskqueue import TaskDispenser
 from tests.spawned import Spawner
-from tests.taskqueue.dispenser.dispensing import dispenser, states
+from tests.taskqueue.dispenser.dispensers import dispenser, states
 
 TASKS, CHILDREN = 200, 3
 

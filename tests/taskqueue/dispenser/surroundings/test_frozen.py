@@ -11,10 +11,10 @@ from django.db import Error, transaction
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Bucket
 from resourcepool.taskqueue import TaskBucket, TaskDispenser, TaskPool
-from resourcepool.taskqueue.dispenser import putting, statements
+from resourcepool.taskqueue.dispenser import rebuild, statements
 from tests.eventually import InBackground, eventually
 from tests.spawned import Child, Spawner
-from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, run_out, states
+from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, run_out, states
 
 pytestmark = [pytest.mark.only("mysql", "postgresql")]
 
@@ -44,7 +44,7 @@ def stands_still(call: str, statement: str) -> None:
         return answer
 
     setattr(statements, statement, sent)
-    putting.SILENCE = 2
+    rebuild.IDLE_TIMEOUT = 2
     try:
         print("told:", CALLS[call](TaskDispenser("reviews")))
     except DatabaseUnavailable:
@@ -90,7 +90,7 @@ def gets(worker: str, wanted: str) -> None:
     InBackground(lambda: eventually(assigned, 80)).result(90)
 
 
-@pytest.mark.parametrize("statement", ["touch", "first", "take"])
+@pytest.mark.parametrize("statement", ["touch", "lock_first_ready", "take"])
 def test_what_it_was_being_assigned_goes_to_others_and_it_is_told_so(spawn: Spawner, statement: str) -> None:
     d = dispenser(letters("ab"))
     d.assign_tasks(0, "alice")
@@ -106,7 +106,7 @@ def test_its_bucket_is_another_process_of_its_name_s(spawn: Spawner, has_expired
     d = dispenser(letters("abc"))
     d.assign_tasks(1, "alice")
     if has_expired:
-        child = stopped(spawn, stands_still, "assign", "look")
+        child = stopped(spawn, stands_still, "assign", "read_snapshot")
         run_out("alice")
     else:
         child = stopped(spawn, stands_still, "assign", "take")
@@ -164,7 +164,7 @@ def test_an_operator_that_frees_its_bucket_is_told_or_has_freed_it(spawn: Spawne
     d = dispenser(letters("ab"))
     d.assign_tasks(1, "alice")
     child = stopped(spawn, stands_still, "assign", "take")
-    InBackground(lambda: eventually(lambda: succeeds(lambda: Bucket.objects.free("eve")))).result(90)
+    InBackground(lambda: eventually(lambda: succeeds(lambda: Bucket.objects.revoke("eve")))).result(90)
     assert not Bucket.objects.filter(name="alice").exists()
     gets("bob", "ab")
     child.send(signal.SIGCONT)

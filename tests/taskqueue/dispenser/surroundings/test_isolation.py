@@ -9,11 +9,11 @@ from django.db import OperationalError, connection, connections, transaction
 from django.test import override_settings
 
 from resourcepool.taskqueue import Done, TaskDispenser, TaskPool
-from resourcepool.taskqueue.dispenser.putting import Rebuilt
+from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
 from tests.aliases import alias
 from tests.eventually import InBackground, at_once
-from tests.queues.test_reassigning import repeatable_read
-from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, run_out, states
+from tests.queues.test_planning_transactions import repeatable_read
+from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, run_out, states
 from tests.taskqueue.dispenser.test_dispenser import (  # noqa: F401 (once more, in this isolation)
     test_a_bucket_expires_as_a_whole_and_its_tasks_return_at_once,
     test_a_task_is_done_once_and_saying_so_again_is_the_same,

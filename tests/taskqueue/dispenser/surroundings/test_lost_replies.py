@@ -7,11 +7,11 @@ import pytest
 
 from resourcepool.models import Bucket, DispenserTask, Receipt
 from resourcepool.taskqueue import TaskBucket, TaskDispenser, TaskPool, TaskRouter
-from resourcepool.taskqueue.dispenser.putting import Rebuilt
-from tests.concurrency.wire import Wire, wired
-from tests.history.kept import events, history  # noqa: F401 (a fixture)
-from tests.queues.crew import COMMIT
-from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, run_out, states, waiting
+from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
+from tests.concurrency.connection_cutter import Wire, wired
+from tests.history.fixtures import events, history  # noqa: F401 (a fixture)
+from tests.queues.members import COMMIT
+from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, run_out, states, waiting
 
 pytestmark = pytest.mark.only("mysql", "postgresql")  # SQLite has no reply that could be lost
 
@@ -52,7 +52,7 @@ CALLS: dict[str, tuple[Callable[[TaskDispenser], Any], Any, str]] = {
         Rebuilt(added=1, changed=1, kept=1, retired=2),
         "xba",
     ),
-    "free": (lambda _: Bucket.objects.filter(name="alice").free("eve"), 1, "uvabcd"),
+    "revoke": (lambda _: Bucket.objects.filter(name="alice").revoke("eve"), 1, "uvabcd"),
 }
 
 

@@ -51,7 +51,7 @@ def live(using: str) -> None:
     assert (bucket.pop(), bucket.expire(50), bucket.clear()) == (1, True, 2)
     assert router.get("carol") in router.buckets()
     d.assign_tasks(2, "dave")
-    assert Bucket.objects.filter(name="dave").free("eve") == 1
+    assert Bucket.objects.filter(name="dave").revoke("eve") == 1
     assert DispenserTask.objects.filter(state="ready", score=1).discard("eve", "why") > 0
     assert DispenserTask.objects.retry("eve") > 0
     assert Dispenser.objects.pause("eve") == Dispenser.objects.resume("eve") == 1

@@ -7,9 +7,9 @@ import pytest
 from django.utils import timezone
 
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue.dispenser.putting import Rebuilt
+from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
 from tests.eventually import eventually
-from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, waiting
+from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, waiting
 
 HOUR = datetime.timedelta(hours=1)
 

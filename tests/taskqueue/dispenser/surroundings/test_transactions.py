@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue import Assigned, TaskBucket, TaskDispenser, TaskPool, TaskRouter
-from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, run_out
+from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, run_out
 
 Call = Callable[[TaskDispenser, list[Assigned]], Any]
 REFUSED: dict[str, Call] = {

@@ -75,7 +75,7 @@ def _migrate() -> None:
     from resourcepool.models import Topic
 
     call_command("migrate", verbosity=0, run_syncdb=True)
-    Topic.objects.create(name=TOPIC, ttl=TTL, retries=1_000, retry_delay=0.05, most_deaths=100)
+    Topic.objects.create(name=TOPIC, ttl=TTL, retries=1_000, retry_delay=0.05, max_crashes=100)
 
 
 def _set(plan: Plan) -> None:

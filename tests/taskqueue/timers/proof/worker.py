@@ -24,7 +24,7 @@ class Worker:
 
     def work(self) -> None:
         timers.on(TOPIC)(self.handle)
-        runner = timers.TimerRunner(threads=THREADS, drain_within=GRACE, late_rate=10_000)
+        runner = timers.TimerRunner(threads=THREADS, grace=GRACE, late_rate=10_000)
         signal.signal(signal.SIGTERM, lambda *_: runner.stop())
         while not runner._is_stopping:
             try:

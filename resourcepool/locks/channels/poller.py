@@ -1,0 +1,141 @@
+"""Polls for new messages, with one statement for all waiting subscribers of this process and database.
+
+A waiting subscriber occupies no connection, and under asyncio no thread. It learns at once of what this process
+publishes, by a hint of what others publish, and without hints after at most half a second.
+"""
+
+import logging
+import os
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.db import connections
+
+from resourcepool import hints
+from resourcepool.database.clock import monotonic
+from resourcepool.database.loop import Loop
+from resourcepool.database.retry import retrying
+from resourcepool.database.wakeup import Wakeup
+from resourcepool.dialect import DbNow
+from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Subscription
+
+PAUSES = (0.01, 0.1, 0.5)  # the shortest, in seconds; the share of the time since the last news; the longest
+OUTAGE = 1.0  # seconds between two polls while the database is away
+IDLE = 10.0  # seconds without a waiting subscriber after which the connection is closed
+BATCH = 500  # in a statement
+MAX_HINTS = 1_000  # processes, of one message
+MAX_CACHED_CHANNELS = 10_000  # channels
+ADDRESSES_CACHED_FOR = 1.0  # seconds for which addresses are not read again
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class WaitingSubscriber:
+    """A waiting subscriber; ``last`` and ``made``, of its channel, are brought up to date before its bell rings."""
+
+    channel: str
+    last: int
+    made: int
+    bell: Any = None
+
+
+class Poller:
+    """Polls one database."""
+
+    def __init__(self, using: str) -> None:
+        self._using, self._waiting = using, dict[WaitingSubscriber, None]()
+        self._wakeup = Wakeup()
+        has_work = lambda: bool(self._waiting)  # noqa: E731
+        self._loop = Loop(f"channels-{using}", self._wakeup, self._turn, has_work, idle_timeout=IDLE)
+        self._new_at, self._is_away = monotonic(), False
+
+    def add(self, one: WaitingSubscriber) -> None:
+        """Tell it when there is something new. Raises RuntimeError: no thread can be started."""
+        self._waiting[one] = None
+        if hints.is_enabled():
+            hints.listen(self.now)
+        self._loop.start()
+        self._wakeup.bring_forward(monotonic() + self._pause())
+
+    def remove(self, one: WaitingSubscriber) -> None:
+        self._waiting.pop(one, None)
+
+    def now(self) -> None:
+        if self._waiting:
+            self._wakeup.wake()
+
+    def _turn(self) -> float:
+        for one in list(self._waiting):
+            if one.bell.is_orphaned:
+                self.remove(one)
+        try:
+            found = self._read({one.channel for one in list(self._waiting)})
+        except DatabaseUnavailable as error:
+            if not self._is_away:
+                logger.warning("%s; %d subscribers wait", error, len(self._waiting))
+            self._is_away = True
+            return monotonic() + OUTAGE
+        self._is_away = False
+        for one in list(self._waiting):
+            last, made = found.get(one.channel, (one.last, one.made))
+            if last > one.last or made != one.made:
+                one.last, one.made, self._new_at = last, made, monotonic()
+                self.remove(one)
+                one.bell.wake()
+        return monotonic() + self._pause() if self._waiting else float("inf")
+
+    def _pause(self) -> float:
+        least, share, most = PAUSES
+        return min(max(least, share * (monotonic() - self._new_at)), most)
+
+    def _read(self, names: set[str]) -> dict[str, tuple[int, int]]:
+        found: dict[str, tuple[int, int]] = {}
+        listed = sorted(names)
+        for start in range(0, len(listed), BATCH):
+            rows = ChannelRow.objects.using(self._using).filter(pk__in=listed[start : start + BATCH])
+            read = partial(list[Any], rows.values_list("pk", "last", "made"))
+            found |= {name: news for name, *news in retrying(connections[self._using], read)}
+        return found
+
+
+class Pollers:
+    """The pollers of this process, by database; tells subscribers of what this process publishes."""
+
+    def __init__(self) -> None:
+        self._pollers: dict[str, Poller] = {}
+        self._addresses: dict[tuple[str, str], tuple[float, list[int]]] = {}
+
+    def on(self, using: str) -> Poller:
+        return self._pollers.get(using) or self._pollers.setdefault(using, Poller(using))
+
+    def notify_after_commit(self, using: str, channel: str) -> None:
+        """Have all subscribers of this channel poll after the caller's commit."""
+        hints.after_commit(using, self._notify, using, channel)
+
+    def _notify(self, using: str, channel: str) -> None:
+        if using in self._pollers:
+            self._pollers[using].now()
+        if not hints.is_enabled():
+            return
+        read_at, addresses = self._addresses.get((using, channel), (-ADDRESSES_CACHED_FOR, []))
+        if monotonic() - read_at >= ADDRESSES_CACHED_FOR:
+            readers = Subscription.objects.using(using).filter(channel_id=channel, busy_before__gt=DbNow())
+            others = readers.filter(address__gt=0).exclude(address=hints.address())
+            addresses = list(others.values_list("address", flat=True).distinct()[:MAX_HINTS])
+            if len(self._addresses) >= MAX_CACHED_CHANNELS:
+                self._addresses.clear()
+            self._addresses[using, channel] = monotonic(), addresses
+        for address in addresses:
+            hints.send(address)
+
+
+def _after_fork() -> None:
+    pollers.__init__()  # type: ignore[misc]  # the parent's subscribers and threads are not the child's
+
+
+pollers = Pollers()
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,117 @@
+"""Publishing: two statements in one transaction, the first of which locks the channel until the commit.
+
+So numbers become visible in order and without gaps: a reader that sees number 8 could see 7. Those of an auto-increment
+column, which are taken before the commit, do not.
+"""
+
+import contextlib
+from collections.abc import Sequence
+
+from django.db import IntegrityError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Min
+
+from resourcepool import dialect
+from resourcepool.database.batches import batches
+from resourcepool.exceptions import ChannelFull
+from resourcepool.leases.terms import default_holder
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Message as MessageRow
+from resourcepool.locks.channels.models import Subscription
+
+BATCH = 100  # messages in a statement, at most
+
+
+class _AlreadyPublished(Exception):
+    """An earlier try was committed, but its reply was lost."""
+
+
+class Publication:
+    """Messages to publish together; ``send`` may be repeated.
+
+    Args:
+        channel_row: the row to add if there is no channel of this name.
+        payloads: as JSON, at least one.
+        most: how many messages a durable subscription may have to read; None: any number.
+    """
+
+    def __init__(self, using: str, channel_row: ChannelRow, payloads: Sequence[str], most: int | None) -> None:
+        self._using, self._channel_row, self._payloads, self._most = using, channel_row, payloads, most
+        self._publisher = default_holder()  # unique to this publication
+        self._number: int | None = None
+
+    def send(self) -> int:
+        """Publish them, in the caller's transaction if one is open; return the last number. Raises ChannelFull."""
+        connection = connections[self._using]
+        try:
+            with transaction.atomic(using=self._using):
+                number = self._next_number(connection)
+                if self._number is not None and self._was_published(self._number):
+                    raise _AlreadyPublished  # noqa: TRY301 (it rolls the block back)
+                self._number = number
+                self._refuse_full(number)
+                self._insert(connection, number)
+        except _AlreadyPublished:
+            assert self._number is not None  # noqa: S101 (for the type checker)
+            return self._number
+        return number
+
+    def _next_number(self, connection: BaseDatabaseWrapper) -> int:
+        number = self._take_number(connection)
+        if number is None:
+            ensure_channel(self._using, self._channel_row)
+            number = self._take_number(connection)
+        if number is None:
+            raise ChannelRow.DoesNotExist(f"channel {self._channel_row.name!r} was deleted just now")
+        return number
+
+    def _take_number(self, connection: BaseDatabaseWrapper) -> int | None:
+        db_dialect, quote = dialect.of(connection), connection.ops.quote_name
+        table, last, name = quote(ChannelRow._meta.db_table), quote("last"), quote("name")
+        last_but_one = f"{last} + {len(self._payloads) - 1}"
+        sql = (
+            f"UPDATE {table} SET {last} = {db_dialect.next_fence.format(fence=last_but_one)} WHERE {name} = %s"  # noqa: S608
+            f"{db_dialect.returning.format(fence=last)}"
+        )
+        return dialect.run(connection, sql, [self._channel_row.name], db_dialect.fence_after_update)
+
+    def _was_published(self, number: int) -> bool:
+        messages = MessageRow.objects.using(self._using)
+        wanted = {"channel_id": self._channel_row.name, "number": number, "publisher": self._publisher}
+        return bool(messages.filter(**wanted).exists())
+
+    def _insert(self, connection: BaseDatabaseWrapper, number: int) -> None:
+        quote, meta = connection.ops.quote_name, MessageRow._meta
+        columns = ", ".join(map(quote, ("channel_id", "number", "payload", "publisher", "published_at")))
+        row, first = f"(%s, %s, %s, %s, {dialect.of(connection).indexed_now})", number - len(self._payloads) + 1
+        for some in batches(self._payloads, len, BATCH):
+            sql = f"INSERT INTO {quote(meta.db_table)} ({columns}) VALUES {', '.join([row] * len(some))}"  # noqa: S608
+            given: list[object] = []
+            for place, payload in enumerate(some, first):
+                given += [self._channel_row.name, place, payload, self._publisher]
+            dialect.run(connection, sql, given, dialect.row_count)
+            first += len(some)
+
+    def _refuse_full(self, number: int) -> None:
+        if self._most is None:
+            return
+        # The channel is locked: no message is added between this look and the commit.
+        durable = Subscription.objects.using(self._using).durable().filter(channel_id=self._channel_row.name)
+        least = durable.aggregate(least=Min("cursor"))["least"]
+        if least is None or number - least <= self._most:
+            return
+        behind = durable.filter(cursor__lt=number - self._most).order_by("cursor", "name")
+        last = behind.values_list("name", "cursor")[:3]
+        count = len(self._payloads)
+        who = ", ".join(f"{name!r} has {number - count - cursor} to read" for name, cursor in last)
+        more = f"; {count} more are too many" if count > 1 else ""
+        raise ChannelFull(f"channel {self._channel_row.name!r} is full: most={self._most}, {who}{more}")
+
+
+def ensure_channel(using: str, channel_row: ChannelRow) -> None:
+    """Add the channel's row if there is none."""
+    rows = ChannelRow.objects.using(using)
+    if rows.filter(pk=channel_row.name).exists():
+        return
+    with contextlib.suppress(IntegrityError), transaction.atomic(using=using):  # added meanwhile
+        rows.create(name=channel_row.name, kept=channel_row.kept, kept_count=channel_row.kept_count)

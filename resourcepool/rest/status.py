@@ -1,0 +1,208 @@
+"""How everything stands, page by page: what the dashboard and the commands show, for whoever may view it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from resourcepool import options
+from resourcepool.elections.models import Election as ElectionRow
+from resourcepool.exceptions import BadOption
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.locks.channels.models import Subscription
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.locks.models import Notification, RWLockPermit, SemaphorePermit
+from resourcepool.queues.models import Queue, QueueGroup, Server
+from resourcepool.resources.registry import parse_key, resource_models, select_resources
+from resourcepool.resources.state import State
+from resourcepool.rest.access import has_permission, pool_of, require
+from resourcepool.rest.errors import NotFound, as_not_found
+from resourcepool.rest.view import View
+from resourcepool.status import why
+from resourcepool.status.alarms import alarms
+from resourcepool.status.channels import CHANNELS
+from resourcepool.status.elections import ELECTIONS
+from resourcepool.status.export.records import resource_records
+from resourcepool.status.holders import active_leases, lease_counts
+from resourcepool.status.locks.lock_status import lock_named, locks
+from resourcepool.status.pools import in_state, pools
+from resourcepool.status.queues.queue_groups import queue_group, queue_groups
+from resourcepool.status.queues.queues import queues_of
+from resourcepool.status.snapshots import as_data, fetch_all
+from resourcepool.status.work.dispensers import DISPENSERS
+from resourcepool.status.work.status_reader import StatusReader
+from resourcepool.status.work.streams import STREAMS
+from resourcepool.status.work.timers import TOPICS
+from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
+from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.timers.models import Timer, Topic
+
+MAX_LIMIT = 200  # on a page
+LOCK_MODELS = (LockRow, SemaphorePermit, RWLockPermit, Notification)
+# What is known by name: how it is read, and what one must be able to view for it.
+NAMED_SYSTEMS: Mapping[str, tuple[StatusReader, tuple[Any, ...]]] = {
+    "streams": (STREAMS, (Stream, Task)),
+    "dispensers": (DISPENSERS, (Dispenser, DispenserTask)),
+    "topics": (TOPICS, (Topic, Timer)),
+    "channels": (CHANNELS, (ChannelRow, Subscription)),
+    "elections": (ELECTIONS, (ElectionRow,)),
+}
+
+
+class Pools(View):
+    """``GET pools``: the pools that the caller may view."""
+
+    def get(self, request: Request) -> Response:
+        return Response(
+            {
+                "pools": as_data(
+                    pools([one for one in resource_models() if has_permission(request, "view", one)])
+                )
+            }
+        )
+
+
+class PoolDetail(View):
+    """``GET pools/<pool>``: how one pool stands."""
+
+    def get(self, request: Request, pool: str) -> Response:
+        return Response(as_data(pools([pool_of(request, "view", pool)])[0]))
+
+
+class Resources(View):
+    """``GET pools/<pool>/resources``: by primary key, those ``after`` one; of one ``state``, with all ``tag``."""
+
+    query_parameters = ("after", "limit", "state", "tag")
+
+    def get(self, request: Request, pool: str) -> Response:
+        model, query = pool_of(request, "view", pool), self.parameters
+        limit, tags = limit_of(query), request.query_params.getlist("tag")
+        rows = select_resources(model, criteria={"tags": tags} if tags else {})
+        if "state" in query:
+            rows = rows.filter(in_state(State(options.one_of("state", query["state"], State.values))))
+        if "after" in query:
+            try:
+                rows = rows.filter(pk__gt=parse_key(model, query["after"]))
+            except BadOption as error:
+                raise error.of("after") from None
+        pks = fetch_all(rows.order_by("pk").values_list("pk", flat=True)[: limit + 1])
+        found = resource_records(rows.filter(pk__in=pks[:limit]))
+        return Response({"resources": as_data(list(found)), "after": next_page(pks, limit)})
+
+
+class ResourceDetail(View):
+    """``GET pools/<pool>/resources/<id>``: who has it, since when, and why it is free or not."""
+
+    def get(self, request: Request, pool: str, pk: str) -> Response:
+        model = pool_of(request, "view", pool)
+        try:
+            with as_not_found("id"):
+                row = select_resources(model, [pk]).get()
+            return Response(as_data(why.resource(row)))
+        except model.DoesNotExist:
+            raise NotFound("id", pk, because="it has just been deleted") from None
+
+
+class Leases(View):
+    """``GET pools/<pool>/leases``: the next to expire first; of one ``holder`` or ``host``."""
+
+    query_parameters = ("limit", "holder", "host")
+
+    def get(self, request: Request, pool: str) -> Response:
+        model, query = pool_of(request, "view", pool), self.parameters
+        whose = {name: query[name] for name in ("holder", "host") if name in query}
+        total = lease_counts([model], **whose).get(model, 0)
+        return Response(
+            {"leases": as_data(active_leases(model, **whose, limit=limit_of(query))), "total": total}
+        )
+
+
+class SystemList(View):
+    """``GET streams`` and the like: a page, ``after`` a name, of one ``status``, ``containing`` a text."""
+
+    kind = ""
+
+    query_parameters = ("after", "limit", "status", "containing")
+
+    def get(self, request: Request) -> Response:
+        places, needed = NAMED_SYSTEMS[self.kind]
+        require(request, "view", *needed)
+        page = places.page(**{**self.parameters, "limit": limit_of(self.parameters)})
+        return Response({self.kind: as_data(page.statuses), "after": page.after})
+
+
+class SystemDetail(View):
+    """``GET streams/<name>`` and the like: how one stands, and why nothing happens there."""
+
+    kind = ""
+
+    def get(self, request: Request, name: str) -> Response:
+        places, needed = NAMED_SYSTEMS[self.kind]
+        require(request, "view", *needed)
+        with as_not_found(places.word):
+            found = places.named(name)[0]
+        return Response(as_data(found))
+
+
+class Locks(View):
+    """``GET locks``: locks, semaphores, read-write locks, conditions and barriers, by name, those ``after`` one."""
+
+    query_parameters = ("after", "limit", "kind", "prefix")
+
+    def get(self, request: Request) -> Response:
+        require(request, "view", *LOCK_MODELS)
+        page = locks(**{**self.parameters, "limit": limit_of(self.parameters)})
+        return Response({"locks": as_data(page.locks), "after": page.after})
+
+
+class LockDetail(View):
+    """``GET locks/<name>``: all kinds of this name, with their holders and their lines."""
+
+    query_parameters = ("kind",)
+
+    def get(self, request: Request, name: str) -> Response:
+        require(request, "view", *LOCK_MODELS)
+        return Response({"locks": as_data(lock_named(name, self.parameters.get("kind", "")))})
+
+
+class QueueGroups(View):
+    """``GET queues``: the first 200 queue groups, with their servers."""
+
+    def get(self, request: Request) -> Response:
+        require(request, "view", QueueGroup, Server)
+        return Response({"queue_groups": as_data(queue_groups())})
+
+
+class Queues(View):
+    """``GET queues/<queue group>``: the queue group, and its first queues."""
+
+    query_parameters = ("limit",)
+
+    def get(self, request: Request, name: str) -> Response:
+        require(request, "view", QueueGroup, Server, Queue)
+        limit = limit_of(self.parameters)
+        with as_not_found("queue_group"):
+            found = queue_group(name)
+        return Response({"queue_group": as_data(found), "queues": as_data(queues_of(found, limit=limit))})
+
+
+class Alarms(View):
+    """``GET alarms``: what is wrong now, the worst first; for who may view everything."""
+
+    def get(self, request: Request) -> Response:
+        systems = [model for _places, models in NAMED_SYSTEMS.values() for model in models]
+        require(request, "view", *resource_models(), *systems, *LOCK_MODELS, QueueGroup, Server, Queue)
+        return Response({"alarms": as_data(alarms())})
+
+
+def limit_of(query: Mapping[str, str]) -> int:
+    """Return how many to show; raises BadOption."""
+    text = query.get("limit", str(MAX_LIMIT))
+    is_number = text.isascii() and text.isdecimal() and len(text) < 9
+    return options.whole("limit", int(text) if is_number else text, least=1, most=MAX_LIMIT)
+
+
+def next_page(keys: Sequence[Any], limit: int) -> str:
+    """Return the ``after`` of the next page, given the keys of this one and one more; "": this is the last."""
+    return str(keys[limit - 1]) if len(keys) > limit else ""

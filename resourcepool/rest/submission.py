@@ -1,0 +1,37 @@
+"""Work from programs in any language: tasks for a stream, messages for a channel."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from resourcepool.locks import Channel
+from resourcepool.locks.channels.models import Channel as ChannelRow
+from resourcepool.rest.access import require
+from resourcepool.rest.errors import as_not_found
+from resourcepool.rest.view import ActionView
+from resourcepool.taskqueue import submit
+from resourcepool.taskqueue.models import Stream
+
+
+class Submit(ActionView):
+    """``POST streams/<name>/submit``: a task. With a ``key`` it is safe to repeat: it is still one task."""
+
+    optional_fields, required_fields = ("params", "key", "lane"), ("type",)
+    responses = {201: "", 200: ""}
+
+    def post(self, request: Request, name: str) -> Response:
+        require(request, "submit", Stream)
+        task = self.read_body()
+        with as_not_found("stream"):
+            done = submit(name, **task)
+        return Response({"key": done.key, "is_new": done.is_new}, 201 if done.is_new else 200)
+
+
+class Publish(ActionView):
+    """``POST channels/<name>/publish``: a message; answered with its number."""
+
+    required_fields = ("payload",)
+    responses = {201: ""}
+
+    def post(self, request: Request, name: str) -> Response:
+        require(request, "publish", ChannelRow)
+        return Response({"number": Channel(name).publish(self.read_body()["payload"])}, 201)

@@ -1,0 +1,204 @@
+"""Puts keys into a pool, or makes the pool what a mapping says (document 003, R3.5; its left-over problem, R3.6).
+
+That is a diff in one transaction. The document clears the pool and fills it again: meanwhile it is empty, and a task
+that was assigned or done since the mapping was computed comes back.
+"""
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Q
+from django.utils.translation import gettext_noop as _
+
+from resourcepool import options
+from resourcepool.database.receipts import commit_once
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import (
+    DbNow,
+    aware,
+    for_project,
+    from_columns,
+    in_columns,
+    read_clock,
+)
+from resourcepool.events import Sentence
+from resourcepool.exceptions import BadOption
+from resourcepool.taskqueue import validators
+from resourcepool.taskqueue.bulk_insert import BATCH, insert
+from resourcepool.taskqueue.dispenser import statements
+from resourcepool.taskqueue.dispenser.bucket_lifecycle import make_dispenser
+from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+State = DispenserTask.State
+AT_ONCE = 500  # rows in a statement
+IDLE_TIMEOUT = (
+    60  # whole seconds between two statements until the server ends it; comparing a million keys takes some
+)
+COLUMNS = ("key", "pk", "state", "fence", "score", "finished_at")
+
+
+class Known(NamedTuple):
+    """What there is of a key already."""
+
+    pk: int
+    state: str
+    fence: int
+    score: float
+    finished_at: Any
+
+
+class Put(NamedTuple):
+    """How many keys of each kind there were; ``ignored``: finished or failed."""
+
+    added: int = 0
+    changed: int = 0
+    kept: int = 0
+    assigned: int = 0
+    ignored: int = 0
+
+    def __add__(self, other: Any) -> "Put":
+        return Put(*(one + more for one, more in zip(self, other, strict=True)))
+
+
+def chunks(values: Mapping[Key, Value], size: int = BATCH) -> Iterator[dict[Key, Value]]:
+    """Cut them into pieces, each of which is written at once."""
+    items = iter(values.items())
+    while part := dict(islice(items, size)):
+        yield part
+
+
+def read_known(
+    connection: BaseDatabaseWrapper, dispenser: str, scores: Mapping[str, float]
+) -> dict[str, Known]:
+    """Return what there is of these keys, without locking it."""
+    rows = DispenserTask.objects.using(connection.alias).filter(dispenser_id=dispenser, key__in=list(scores))
+    return {key: Known(*rest) for key, *rest in rows.values_list(*COLUMNS)}
+
+
+def put(
+    connection: BaseDatabaseWrapper,
+    dispenser: str,
+    scores: Mapping[str, float],
+    is_new_work: Callable[[datetime.datetime], bool] = lambda _: True,
+    there: Mapping[str, Known] | None = None,
+) -> Put:
+    """Put a chunk of keys into the pool, inside a transaction.
+
+    Args:
+        is_new_work: whether a key that finished at this moment is new work.
+        there: what ``read_known`` has said of these keys in the same transaction.
+    """
+    if there is None:
+        there = read_known(connection, dispenser, scores)
+    again, rescored, new = {}, {}, []
+    kept = assigned = ignored = 0
+    for key, score in scores.items():
+        one = there.get(key)
+        if one is None:
+            new.append((key, score))
+        elif one.state == State.READY:
+            if one.score == score:
+                kept += 1
+            else:
+                rescored[one.pk] = score
+        elif one.state == State.ASSIGNED:
+            assigned += 1
+        elif one.state != State.FAILED and is_new_work(one.finished_at):
+            again[one.pk] = one.fence
+            new.append((key, score))
+        else:
+            ignored += 1
+    # A new row in place of the finished one: it has arrived now, and its fence is above all former ones.
+    for state in (State.DONE, State.DISCARDED) if again else ():
+        statements.retire(connection, again, state)
+    blank = DispenserTask(dispenser_id=dispenser)
+    added = insert(connection, blank, ("key", "score"), new) if new else 0
+    changed = statements.rescore(connection, rescored) if rescored else 0
+    assigned += len(rescored) - changed + len(new) - added
+    return Put(added, changed, kept, assigned, ignored)
+
+
+class Rebuilt(NamedTuple):
+    """What a rebuild did, in numbers of keys.
+
+    ``added``, ``changed`` (their scores) and ``kept`` wait now; ``assigned`` ones are with workers; ``ignored`` ones
+    finished after the mapping was computed, or have failed; ``retired`` ones waited and are not in the mapping.
+    ``is_outdated``: nothing was done, because a mapping was applied already that was computed later.
+    """
+
+    added: int = 0
+    changed: int = 0
+    kept: int = 0
+    assigned: int = 0
+    ignored: int = 0
+    retired: int = 0
+    is_outdated: bool = False
+
+
+def rebuild(
+    using: str, dispenser: str, scores: Mapping[str, float], as_of: datetime.datetime | None
+) -> Rebuilt:
+    """Make the pool what ``scores`` says, but for what workers have, and what has finished since ``as_of``."""
+    began = None if as_of is None else aware(validators.moment("as_of", as_of))
+    make_dispenser(using, dispenser)
+    if began is not None:
+        _check(using, dispenser, began)
+    connection = connections[using]
+    return commit_once(connection, partial(_diff, connection, dispenser, scores, began), idle=IDLE_TIMEOUT)
+
+
+def clock(connection: BaseDatabaseWrapper) -> datetime.datetime:
+    return from_columns(retrying(connection, partial(read_clock, connection)), connection)
+
+
+def _check(using: str, dispenser: str, as_of: datetime.datetime) -> None:
+    connection = connections[using]
+    now = clock(connection)
+    rows = Dispenser.objects.using(using).filter(pk=dispenser).values_list("done_kept", flat=True)
+    kept = retrying(connection, rows.get)
+    if as_of > now:
+        allowed = _("a moment that is not in the future, by the database's clock (TaskDispenser.now())")
+        raise BadOption("as_of", as_of, Sentence(allowed))
+    if (now - as_of).total_seconds() > kept:
+        allowed = _("a moment within the last %(span)s: finished tasks are not remembered for longer")
+        raise BadOption("as_of", as_of, Sentence(allowed, span=options.duration_text(kept)))
+
+
+def _diff(
+    connection: BaseDatabaseWrapper,
+    dispenser: str,
+    scores: Mapping[str, float],
+    as_of: datetime.datetime | None,
+) -> Rebuilt:
+    def is_new_work(finished_at: datetime.datetime) -> bool:
+        return bool(as_of and from_columns(finished_at, connection) < as_of)
+
+    row = Dispenser.objects.using(connection.alias).filter(pk=dispenser)
+    # Locks it: rebuilds run one after the other, and an older mapping is refused.
+    moment = in_columns(for_project(as_of), connection) if as_of else None
+    latest = row.filter(Q(as_of=None) | Q(as_of__lte=moment)) if as_of else row
+    if not latest.update(rebuilt_at=DbNow(), **({"as_of": moment} if as_of else {})):
+        return Rebuilt(is_outdated=True)
+    rest, rescored, missing, kept = dict(scores), {}, {}, 0
+    for task in statements.ready(connection, dispenser):
+        score = rest.pop(task.key, None)
+        if score is None:
+            missing[task.pk] = task.fence
+        elif score == task.score:
+            kept += 1
+        else:
+            rescored[task.pk] = score
+    changed = sum(statements.rescore(connection, part) for part in chunks(rescored, AT_ONCE))
+    # By the fence that was seen: one that was assigned and given back meanwhile is left to the next rebuild.
+    retired = sum(statements.retire(connection, part) for part in chunks(missing, AT_ONCE))
+    told = Put(0, changed, kept, len(rescored) - changed)
+    for chunk in chunks(rest):
+        told += put(connection, dispenser, chunk, is_new_work)
+    return Rebuilt(*told, retired)

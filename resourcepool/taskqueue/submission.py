@@ -1,0 +1,150 @@
+"""Submitting a task is one INSERT, safe to repeat under the same key (R2.1; document 002's left-over problem 1)."""
+
+import datetime
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from django.db import connections, router
+
+from resourcepool import hints, options
+from resourcepool.database.retry import Unsettled, retrying
+from resourcepool.dialect import DbNow, in_columns
+from resourcepool.exceptions import BadOption, DatabaseUnavailable
+from resourcepool.taskqueue import validators
+from resourcepool.taskqueue.abstract import existing_names
+from resourcepool.taskqueue.bulk_insert import Row, batches, insert
+from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, Stream, Task
+
+
+class Submitted(NamedTuple):
+    """``is_new``: False when a task of this key was there before; then nothing was changed."""
+
+    key: str
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """A task to be submitted; see ``submit``."""
+
+    type: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    key: str | None = None
+    lane: str = ""
+    task_time: datetime.datetime | None = None
+
+    def row(self) -> Row:
+        """Return what is stored of this task; raises BadOption."""
+        return Row(
+            key=uuid.uuid4().hex if self.key is None else validators.name("key", self.key),
+            type=options.text("type", self.type, most=MAX_TYPE),
+            params=validators.json_object("params", self.params),
+            lane=validators.name("lane", self.lane) if self.lane != "" else "",
+            task_time=None if self.task_time is None else _in_columns(self.task_time),
+        )
+
+
+def submit(
+    stream: str,
+    type: str,  # noqa: A002 (the document's word)
+    params: Mapping[str, Any] | None = None,
+    *,
+    key: str | None = None,
+    lane: str = "",
+    task_time: datetime.datetime | None = None,
+) -> Submitted:
+    """Add a task to a stream; inside a transaction of the caller it is added when that commits.
+
+    Args:
+        type: for which a handler is registered where the consumer runs.
+        params: what the handler gets; a JSON object of at most 64 KiB.
+        key: unique in the stream, so that submitting twice, for example after an error that left it open whether it
+            was committed, is one task; a random one if not given. Free again when the finished task is removed.
+        lane: in a stream of several lanes, tasks of the same lane run in order.
+        task_time: its place in the order, before its arrival; now, by the database's clock, if not given. With USE_TZ =
+            False it is a moment in TIME_ZONE.
+
+    Raises:
+        BadOption: there is no such stream (names some that exist), or a value is not allowed.
+        DatabaseUnavailable: it is unknown whether it was added; repeat it with the same key.
+    """
+    given = NewTask(type, {} if params is None else params, key, lane, task_time).row()._asdict()
+    row = Task(stream_id=stream, **{**given, "task_time": given["task_time"] or DbNow()})
+    using = router.db_for_write(Task)
+    address = _address(using, stream)
+
+    def settle() -> bool:
+        if row.pk and not _leaves_a_row(using, row):
+            raise DatabaseUnavailable(f"task {row} may have been submitted, and have been done since")
+        raise Unsettled
+
+    is_new = retrying(connections[using], partial(row.insert, using), settle=settle)
+    if address:
+        hints.after_commit(using, hints.send, address)
+    return Submitted(row.key, is_new)
+
+
+def _leaves_a_row(using: str, row: Task) -> bool:
+    """Whether one can tell if this task was submitted and is done: its row is there, or would still be."""
+    there_is = Task.objects.using(using).named(row.stream_id, row.key).exists()
+    return there_is or Stream.objects.using(using).filter(pk=row.stream_id, done_kept__gt=0).exists()
+
+
+def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
+    """Add many tasks, in this order, in statements of up to 1,000; returns how many keys were new.
+
+    Keys that a try added whose answer was lost count as known.
+
+    Nothing is added if one of them is not allowed. Outside a transaction of the caller each statement commits by
+    itself: after an error, repeat the call with the same keys.
+
+    Raises:
+        BadOption: as ``submit``; says which task.
+        DatabaseUnavailable: some may have been added.
+    """
+    rows = [_numbered(number, task) for number, task in enumerate(tasks)]
+    using = router.db_for_write(Task)
+    address, added = _address(using, stream), 0
+    for batch in batches(rows):
+        added += retrying(connections[using], partial(_add, using, stream, batch))
+    if address:
+        hints.after_commit(using, hints.send, address)
+    return added
+
+
+def _add(using: str, stream: str, batch: list[Row]) -> int:
+    # Looked up first, because an insertion that finds its key keeps it locked until the end of the transaction.
+    rows = Task.objects.using(using).filter(stream_id=stream, key__in=[row.key for row in batch])
+    known = set(rows.values_list("key", flat=True))
+    new = [row for row in batch if row.key not in known]
+    if not new:
+        return 0
+    connection, to_store = connections[using], Task._meta.get_field("task_time").get_db_prep_save
+    told = [(*row[:-1], row.task_time and to_store(row.task_time, connection)) for row in new]
+    return insert(connection, Task(stream_id=stream), Row._fields, told)
+
+
+def _numbered(number: int, task: NewTask) -> Row:
+    if not isinstance(task, NewTask):
+        raise BadOption(f"tasks[{number}]", task, "a NewTask")
+    try:
+        return task.row()
+    except BadOption as error:
+        raise error.of(f"tasks[{number}].{error.name}") from error
+
+
+def _address(using: str, stream: str) -> int:
+    """Return where the consumer can be told; raises BadOption if there is no such stream."""
+    streams = Stream.objects.using(using)
+    wanted = streams.filter(pk=options.text("stream", stream, most=MAX_KEY)).values_list("address", flat=True)
+    address = retrying(connections[using], wanted.first)
+    if address is None:
+        raise BadOption("stream", stream, existing_names(Stream, using))
+    return int(address)
+
+
+def _in_columns(task_time: object) -> datetime.datetime:
+    return in_columns(validators.moment("task_time", task_time), connections[router.db_for_write(Task)])

@@ -1,0 +1,343 @@
+"""The statements of a node: look for due timers, claim them, write their ends. Each batch is one transaction."""
+
+import datetime
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.db import connections
+from django.db.models import F, Q
+
+from resourcepool import dialect
+from resourcepool.database.clock import monotonic
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder, from_columns, short_transaction
+from resourcepool.events import sentence_for
+from resourcepool.signals import EventKind, RowEvent, emit
+from resourcepool.taskqueue.abstract import event_reason
+from resourcepool.taskqueue.timers import occurrences
+from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, Topic
+from resourcepool.taskqueue.timers.rules import Rule, retry_delay
+from resourcepool.text import ascii_escaped
+
+logger = logging.getLogger(__name__)
+
+State, End = Timer.State, Timer.End
+RESEND_AFTER = 60.0  # seconds after which a timer that nobody has taken is handed over again
+TOPICS_AT_ONCE = 200  # SQLite unites 500 queries at most; there are two for each topic
+ANY = "\0"  # stands for a topic; no topic has such a name
+READ = ("pk", "name", "topic_id", "payload", "due_at", "schedule", "catch_up", "state", "holder")
+COUNTS = ("fence", "attempts", "failures", "crashes", "previous_end")
+
+
+class DueTimer(NamedTuple):
+    """A timer as it was seen; ``due_in``: microseconds until it may be claimed."""
+
+    pk: int
+    topic: str
+    due_in: int
+    schedule: str = ""
+
+    @property
+    def is_late(self) -> bool:
+        return self.due_in < -LATE_AFTER * 1_000_000
+
+
+class ClaimedTimer(NamedTuple):
+    """A timer that this node holds for one attempt, under ``fence``."""
+
+    pk: int
+    fence: int
+    holder: str
+    sent_at: float  # see Grant
+    rule: Rule
+    name: str
+    payload: str
+    due_at: datetime.datetime
+    now: datetime.datetime  # of the database, at the claim
+    schedule: str
+    fires: bool  # see Occurrence
+    missed: int
+    next_at: datetime.datetime | None
+    attempt: int
+    failures: int
+    crashes: int
+    previous_end: str
+
+
+class AttemptEnd(NamedTuple):
+    """How an attempt ended; ``error`` None: it was handled, unless ``is_given_back``.
+
+    ``delay``: seconds until a timer that was given back may begin again; ``is_disconnected``: see
+    ``Result``; ``is_lost``: it failed after its lease ended.
+    """
+
+    claimed: ClaimedTimer
+    outcome: str
+    error: str | None = None
+    is_given_back: bool = False
+    delay: float = 0.0
+    is_disconnected: bool = False
+    is_lost: bool = False
+    has_begun: bool = True
+    is_cut_off: bool = False
+
+    def ascii_escaped(self) -> "AttemptEnd":
+        error = None if self.error is None else ascii_escaped(self.error)
+        return self._replace(outcome=ascii_escaped(self.outcome), error=error)
+
+    @property
+    def how(self) -> str:
+        if self.is_given_back:
+            return "given back"
+        if self.error is None:
+            return "handled"
+        return "lost its lease" if self.is_lost else "failed"
+
+
+Answer = tuple[list[ClaimedTimer], set[int]]
+
+
+def read_rules(using: str, topics: Collection[str]) -> dict[str, Rule]:
+    """Return the rules of these topics, as far as they exist."""
+    rows = Topic.objects.using(using).filter(pk__in=topics).values_list(*Rule._fields)
+    return {row[0]: Rule(*row) for row in rows}
+
+
+def read_due(
+    using: str, topics: Sequence[str], most: int, late: int, without: Collection[int] = ()
+) -> list[DueTimer]:
+    """Return up to ``most`` timers of each topic that are due or next, and up to ``late`` late ones, by due moment.
+
+    Args:
+        without: primary keys of timers to pass over.
+    """
+    groups = [topics[first : first + TOPICS_AT_ONCE] for first in range(0, len(topics), TOPICS_AT_ONCE)]
+    found = [due for group in groups for due in _look(using, group, most, late, without)]
+    return sorted(found, key=lambda due: due.due_in)
+
+
+def _look(using: str, topics: Iterable[str], most: int, late: int, without: Collection[int]) -> list[DueTimer]:
+    # Compiled once and not for each topic: that takes longer than the query.
+    made = [rows.query.get_compiler(using).as_sql() for rows in _heads(using, ANY, most, late, without)]
+    each = [(text, topic, params) for topic in topics for text, params in made]
+    # In queries of their own: SQLite takes no LIMIT within a UNION.
+    sql = " UNION ALL ".join(f"SELECT * FROM ({text}) t{number}" for number, (text, _, _) in enumerate(each))  # noqa: S608
+    params = [topic if param == ANY else param for _, topic, those in each for param in those]
+    found = dialect.run(connections[using], sql, params, dialect.all_rows)
+    return [DueTimer(*row) for row in found]
+
+
+def _heads(using: str, topic: str, most: int, late: int, without: Collection[int]) -> Iterable[Any]:
+    rows = Timer.objects.using(using).filter(topic_id=topic).unfinished()
+    rows = rows.order_by(NullInOrder("finished_at"), "busy_before")
+    if without:
+        rows = rows.exclude(pk__in=without)
+    columns = ("pk", "topic_id", MicrosUntil("busy_before"), "schedule")
+    yield rows.filter(busy_before__gte=DbLater(-LATE_AFTER)).values_list(*columns)[:most]
+    if late:
+        yield rows.filter(busy_before__lt=DbLater(-LATE_AFTER)).values_list(*columns)[:late]
+
+
+def finish_and_claim(
+    using: str, ends: Collection[AttemptEnd], due: Collection[DueTimer], rules: Mapping[str, Rule], holder: str
+) -> Answer:
+    """Write ends down and claim due timers, in one transaction that may be sent again.
+
+    Args:
+        holder: a name that no other call uses; it identifies a claim whose answer was lost.
+
+    Returns:
+        The claimed timers, and the primary keys of the ends that could not be written because their rows are locked.
+    """
+    try:
+        return _finish_and_claim(using, ends, due, rules, holder)
+    except Exception as error:
+        if not ends or not dialect.refuses_text(connections[using], error):
+            raise
+        logger.warning("a result or an error cannot be written as it is: %s", error)
+        return _finish_and_claim(using, [end.ascii_escaped() for end in ends], due, rules, holder)
+
+
+def _finish_and_claim(
+    using: str, ends: Collection[AttemptEnd], due: Collection[DueTimer], rules: Mapping[str, Rule], holder: str
+) -> Answer:
+    with short_transaction(connections[using]):
+        locked = _write(using, ends)
+        return _claim(using, _due(using, due, holder), rules, holder) if due else [], locked
+
+
+def hand_over(using: str, due: Collection[DueTimer], rules: Mapping[str, Rule], holder: str) -> Answer:
+    """Set due timers aside for processes that ``take`` them by the fences that this returns; see ``finish_and_claim``.
+
+    A timer stays pending, so that it can be cancelled, and is due again after ``RESEND_AFTER``. Its ``started_at`` is
+    the moment at which it was first handed over.
+    """
+    with short_transaction(connections[using]):
+        return _claim(using, _due(using, due, holder), rules, holder, is_handed=True), set()
+
+
+def claim_handed_over(using: str, pk: int, fence: int, rule: Rule, holder: str) -> ClaimedTimer | None:
+    """Claim a timer that was handed over under this fence; None: the fence is outdated. See ``finish_and_claim``."""
+    rows = Timer.objects.using(using).filter(pk=pk, topic_id=rule.name).unfinished()
+    wanted = rows.filter(Q(fence=fence, state=State.PENDING) | Q(holder=holder))
+    with short_transaction(connections[using]):
+        claimed = _claim(using, wanted, {rule.name: rule}, holder)
+    return claimed[0] if claimed else None
+
+
+def _due(using: str, due: Collection[DueTimer], holder: str) -> Any:
+    rows = Timer.objects.using(using).filter(pk__in=[one.pk for one in due]).unfinished()
+    return rows.filter(Q(busy_before__lte=DbNow()) | Q(holder=holder))
+
+
+def _claim(
+    using: str, wanted: Any, rules: Mapping[str, Rule], holder: str, *, is_handed: bool = False
+) -> list[ClaimedTimer]:
+    found = _unlocked(using, wanted).values(*READ, *COUNTS, now=DbNow())
+    sent_at, claimed, not_taken = monotonic(), list[ClaimedTimer](), 0
+    groups: dict[tuple[float, bool, bool, str], list[int]] = defaultdict(list)
+    for row in found:
+        if why := occurrences.unreadable(row["schedule"]):
+            log_unreadable(row["topic_id"], row["pk"], why)
+            continue
+        rule, is_new = rules[row["topic_id"]], row["holder"] != holder
+        row |= {key: from_columns(row[key], connections[using]) for key in ("due_at", "now")}
+        is_running, has_holder = row["state"] == State.RUNNING, row["holder"] != ""
+        has_died = is_new and is_running and has_holder
+        is_untaken = is_new and is_handed and row["state"] == State.PENDING and has_holder
+        not_taken += is_untaken
+        row["crashes"] += has_died
+        if is_new and is_running:  # without a holder it was given back by a process at its end
+            row["previous_end"] = (End.EXPIRED if has_died else End.RELEASED).value
+        one = _claimed(row, rule, holder, sent_at, is_new=is_new)
+        if not is_new:  # by a try whose answer was lost
+            until = DbLater(RESEND_AFTER if is_handed else rule.ttl)
+            Timer.objects.using(using).filter(pk=one.pk).update(busy_before=until)
+            claimed.append(one)
+        elif has_died and row["crashes"] >= rule.max_crashes:
+            said = sentence_for("timer_process_crashed", count=row["crashes"])
+            _finish(using, [one], State.DEAD, said, crashes=row["crashes"])
+        elif not one.fires:
+            _again(using, one)
+        else:
+            groups[rule.ttl, has_died, is_untaken, row["previous_end"]].append(one.pk)
+            claimed.append(one)
+    if not_taken:
+        logger.warning("%d timers were handed over, and nobody took them within %g s", not_taken, RESEND_AFTER)
+    for (ttl, has_died, is_untaken, previous_end), pks in groups.items():
+        attempt = {"state": State.RUNNING, "busy_before": DbLater(ttl), "attempts": F("attempts") + 1}
+        if is_handed:
+            attempt = {"state": State.PENDING, "busy_before": DbLater(RESEND_AFTER)}
+        started_at = F("started_at") if is_untaken else DbNow()  # since when it waits to be taken
+        crashes = F("crashes") + int(has_died)
+        told = {"previous_end": previous_end, "started_at": started_at, "crashes": crashes}
+        _change(using, pks, holder=holder, **attempt, **told)
+    return claimed
+
+
+def log_unreadable(topic: str, pk: int, why: str) -> None:
+    """Say that a timer is left to nodes that can read its schedule."""
+    logger.warning("timer number %d of topic %s is left to other nodes: its schedule: %s", pk, topic, why)
+
+
+def _claimed(row: Mapping[str, Any], rule: Rule, holder: str, sent_at: float, *, is_new: bool) -> ClaimedTimer:
+    schedule, is_retry = occurrences.read(row["schedule"]), row["attempts"] > 0
+    seen = occurrences.occurrence(schedule, row["catch_up"], row["due_at"], row["now"], is_retry=is_retry)
+    told = {
+        key: row[key] for key in ("pk", "name", "payload", "due_at", "now", "schedule", "failures", "crashes")
+    }
+    return ClaimedTimer(
+        **told,
+        **seen._asdict(),
+        fence=row["fence"] + is_new,
+        attempt=row["attempts"] + is_new,
+        previous_end=row["previous_end"],
+        holder=holder,
+        sent_at=sent_at,
+        rule=rule,
+    )
+
+
+def _write(using: str, ends: Collection[AttemptEnd]) -> set[int]:
+    """Write the ends of current attempts down; return the keys of rows that are locked."""
+    if not ends:
+        return set()
+    rows = Timer.objects.using(using).filter(pk__in=[end.claimed.pk for end in ends]).unfinished()
+    found = {pk: rest for pk, *rest in _unlocked(using, rows).values_list("pk", "fence", "schedule")}
+    mine = [end for end in ends if found.get(end.claimed.pk, (0,))[0] == end.claimed.fence]
+    done: dict[tuple[float, str], list[ClaimedTimer]] = defaultdict(list)
+    for end in mine:
+        claimed = end.claimed
+        if found[claimed.pk][1] != claimed.schedule:
+            claimed = claimed._replace(next_at=None)  # cancelled meanwhile
+        if end.is_lost:
+            continue  # the next claim counts a death
+        if end.error is None and not end.is_given_back:
+            done[claimed.rule.done_kept, end.outcome].append(claimed)
+        elif end.is_disconnected and claimed.crashes + 1 < claimed.rule.max_crashes:
+            _after_cut(using, claimed, end)
+        elif end.is_given_back or claimed.failures + 1 <= claimed.rule.retries:
+            _try_again(using, claimed, end)
+        else:
+            _finish(using, [claimed], State.DEAD, end.error or "", failures=claimed.failures + 1)
+    for (kept, outcome), group in done.items():
+        _finish(using, group, State.DONE, outcome, kept=kept)
+    missing = {(end.claimed.pk, end.claimed.fence) for end in ends if end.claimed.pk not in found}
+    if not missing or not connections[using].features.has_select_for_update_skip_locked:
+        return set()
+    left = Timer.objects.using(using).filter(pk__in=[pk for pk, _fence in missing]).unfinished()
+    return {pk for pk, _fence in missing.intersection(left.values_list("pk", "fence"))}
+
+
+def _finish(
+    using: str, group: list[ClaimedTimer], state: Timer.State, outcome: str, *, kept: float = 1.0, **counts: Any
+) -> None:
+    """Finish these timers; recurring ones wait for their next occurrence."""
+    for one in group:
+        if state == State.DEAD:
+            what = EventKind.DEAD if one.next_at is None else EventKind.FAILED
+            why = event_reason(f"{one.rule.name}/{one.name}", outcome)
+            emit(RowEvent(what, Timer, using, one.pk, one.fence, one.holder, why))
+        if one.next_at is not None:
+            _again(using, one, outcome)
+    over = [one.pk for one in group if one.next_at is None]
+    if over and not kept:
+        Timer.objects.using(using).filter(pk__in=over).delete()
+    elif over:
+        ended = {"state": state, "outcome": outcome, "finished_at": DbNow()}
+        _change(using, over, **ended, **Timer.unassigned_values(), **counts)
+
+
+def _again(using: str, one: ClaimedTimer, outcome: str = "") -> None:
+    assert one.next_at is not None  # noqa: S101 (for the type checker)
+    _change(using, [one.pk], **{**Timer.restart_values(using, one.next_at), "outcome": outcome})
+
+
+def _try_again(using: str, one: ClaimedTimer, end: AttemptEnd) -> None:
+    changes: dict[str, Any] = {"outcome": end.outcome, "busy_before": DbLater(end.delay)}
+    if not end.is_given_back:
+        delay = DbLater(retry_delay(one.rule.retry_delay, one.failures + 1))
+        changes = {"outcome": end.error, "busy_before": delay, "failures": one.failures + 1}
+    if not end.has_begun:
+        changes["attempts"] = F("attempts") - 1
+    else:
+        is_clean = not end.is_given_back and not end.is_cut_off
+        changes["previous_end"] = End.CLEAN if is_clean else End.RELEASED
+    _change(using, [one.pk], state=State.PENDING, holder="", **changes)
+
+
+def _after_cut(using: str, one: ClaimedTimer, end: AttemptEnd) -> None:
+    """Have a timer whose handler lost its connection begin again, as after a death, when what it needs may be back."""
+    told = {"outcome": end.error, "crashes": one.crashes + 1, "previous_end": End.EXPIRED}
+    again = {"state": State.PENDING, "holder": "", "busy_before": DbLater(one.rule.retry_delay)}
+    _change(using, [one.pk], **again, **told)
+
+
+def _change(using: str, pks: Collection[int], **changes: Any) -> None:
+    Timer.objects.using(using).filter(pk__in=pks).update(fence=F("fence") + 1, **changes)
+
+
+def _unlocked(using: str, rows: Any) -> Any:
+    skips = connections[using].features.has_select_for_update_skip_locked
+    return rows.order_by("pk").select_for_update(skip_locked=skips)

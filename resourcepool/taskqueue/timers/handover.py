@@ -1,0 +1,120 @@
+"""Handles one timer that a node handed over to this process, such as a Celery worker."""
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+
+from django.db import connections, router
+from django.db.models import Q
+
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import statement_timeout
+from resourcepool.events import sentence_for
+from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.leases.terms import default_holder
+from resourcepool.taskqueue import sessions
+from resourcepool.taskqueue.handler_threads import close_leaked_connections, run_in_context
+from resourcepool.taskqueue.running_task import Result
+from resourcepool.taskqueue.timers import claims, handlers
+from resourcepool.taskqueue.timers.claims import AttemptEnd, ClaimedTimer
+from resourcepool.taskqueue.timers.models import Timer
+from resourcepool.taskqueue.timers.rules import may_handle
+from resourcepool.taskqueue.timers.runner import node_labels, node_version, refuse_transaction
+from resourcepool.taskqueue.timers.running_timer import RunningTimer
+
+logger = logging.getLogger(__name__)
+
+AGAIN = 0.1  # seconds between two tries to write an end
+MARGIN = 0.5  # seconds by which the watcher of max_runtime may have started before us
+
+
+def handle(
+    pk: int, fence: int, ends_process: Callable[[BaseException], bool] = lambda _error: False
+) -> str | None:
+    """Claim the timer, run its handler in this thread, and write its end down; return a line about it.
+
+    Args:
+        ends_process: whether an exception of the handler means that this process is told to end. It is raised again
+            after the timer was given back; if the timer had used up its max_runtime, it has failed, as on a node.
+
+    Returns:
+        None: this fence is outdated (the timer was taken, cancelled or handed over again), or this process may not
+            handle the topic; then the timer is handed over again.
+
+    Raises:
+        ClaimInTransaction: a transaction is open.
+        DatabaseUnavailable: it is handed over again, after its ttl if it was claimed.
+    """
+    using, began_at = router.db_for_write(Timer), monotonic()
+    refuse_transaction(using)
+    handlers.discover()
+    with statement_timeout():
+        claimed = retrying(connections[using], partial(_claim, using, pk, fence, default_holder()))
+    if claimed is None:
+        return None
+    timer, pid = RunningTimer(using, claimed, handlers.find(claimed.rule.name)), os.getpid()
+    timer.ends_process = ends_process
+    try:
+        sessions.require_health_check()
+        result = run_in_context(timer)
+    except BaseException:
+        _end_if_forked(pid)
+        cut_off = _cut_off(timer, began_at)
+        close_leaked_connections(
+            Result("", "")
+        )  # a connection may have been interrupted in the middle of a statement
+        _write(using, timer, timer.ended(cut_off, is_cut_off=True))
+        raise
+    _end_if_forked(pid)
+    ended = timer.ended(close_leaked_connections(result))
+    _write(using, timer, ended)
+    return f"{timer}: {ended.how} in attempt {timer.attempt}"
+
+
+def _end_if_forked(pid: int) -> None:
+    if os.getpid() != pid:
+        os._exit(0)  # a child that the handler forked: no second worker
+
+
+def _cut_off(timer: RunningTimer, began_at: float) -> Result:
+    most = timer.max_runtime
+    if most is not None and monotonic() >= began_at + most - MARGIN:
+        logger.warning("%s ran for more than %g s", timer, most)
+        return Result("", sentence_for("ran_too_long", seconds=most))
+    logger.warning("%s is given back: its process is told to end", timer)
+    return Result("", is_given_back=True)
+
+
+def _claim(using: str, pk: int, fence: int, holder: str) -> ClaimedTimer | None:
+    # By its holder, too: a try whose answer was lost has changed the fence.
+    rows = Timer.objects.using(using).filter(Q(fence=fence) | Q(holder=holder), pk=pk)
+    topic = rows.values_list("topic_id", flat=True).first()
+    if topic is None or handlers.find(topic) is None:
+        return None
+    rule = claims.read_rules(using, [topic]).get(topic)
+    if rule is None or rule.is_paused or not may_handle(rule, node_labels(), node_version()):
+        return None
+    return claims.claim_handed_over(using, pk, fence, rule, holder)
+
+
+def _write(using: str, timer: RunningTimer, ended: AttemptEnd) -> None:
+    """Write the end down; for up to a ttl, also while the row is locked or the database is away."""
+    gives_up_at = monotonic() + timer.claimed.rule.ttl
+    send = partial(claims.finish_and_claim, using, [ended], [], {}, ended.claimed.holder)
+    timer.lease.stop_renewing()  # no renewal finds another fence
+    while True:
+        try:
+            with statement_timeout():
+                _, locked = retrying(connections[using], send)
+            error = DatabaseUnavailable(f"{timer}: its row is locked") if locked else None
+        except DatabaseUnavailable as unavailable:
+            error = unavailable
+        if error is None:
+            timer.lease.mark_released()
+            return
+        if monotonic() >= gives_up_at:
+            raise error
+        time.sleep(AGAIN)

@@ -1,0 +1,108 @@
+"""Takes a place in line: a ticket, and then one look at free rows."""
+
+import random
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.database.clock import monotonic
+from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.leases import verbs
+from resourcepool.leases.terms import Grant
+from resourcepool.waiting import assignment, tickets
+from resourcepool.waiting.estimates import estimate_of, recent_waiters, recent_waits
+from resourcepool.waiting.lease import make_handles, release_quietly
+from resourcepool.waiting.request import refuse_open_transaction
+from resourcepool.waiting.waiter import Waiter
+from resourcepool.waiting.waiters import waiters
+
+RECENTLY = 0.1  # seconds
+MANY_FREE = 3  # rows that are left free; of fewer, others claim most
+
+Leases = list[Any]
+
+
+def enqueue_or_claim(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | Waiter:
+    """Return ``waiter`` in line, or its leases if they were free; raises BadOption when it can never be served."""
+    try:
+        waiter.source.refuse_impossible(connection, waiter.request)
+        return _take_ticket(connection, waiter) or waiter
+    except DatabaseUnavailable as error:
+        waiter.db_error, waiter.insert_in_doubt = error, False
+        if error.is_login and waiter.ticket is None:
+            raise
+        return waiter
+    except BaseException:
+        if waiter.ticket is not None or waiter.insert_in_doubt:
+            leave(waiter)
+        raise
+
+
+def enqueue(connection: BaseDatabaseWrapper, waiter: Waiter) -> Waiter:
+    """Take a ticket, and leave free rows alone; raises DatabaseUnavailable."""
+    refuse_open_transaction(connection, waiter.request)
+    try:
+        waiter.insert_in_doubt = True
+        waiter.set_ticket(tickets.take(connection, waiter.model, waiter.request, waiter.holder))
+        return waiter  # noqa: TRY300 (an interruption just here is caught, too)
+    except BaseException:
+        leave(waiter)
+        raise
+
+
+def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | None:
+    """Take a ticket; returns the leases from the one look at free rows that follows.
+
+    That closes the race with a release that did not see the ticket. If a release has just found others in line,
+    usually nothing is free: then only some waiters look now, and the others later (``Waiter.next_scan``).
+    """
+    if waiters.error_on(waiter.using) is not None:
+        return None  # others wait for the database already; trying here would take the time of retries
+    waiter.insert_in_doubt = True
+    line, using = waiter.line, waiter.using
+    waiter.set_ticket(tickets.take(connection, waiter.model, waiter.request, waiter.holder))
+    if (
+        recent_waiters.is_likely(line, using, RECENTLY)
+        and random.random() > estimate_of(line, using).scan_probability
+    ):  # noqa: S311
+        return None
+    return _look_at_free(connection, waiter)
+
+
+def _look_at_free(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | None:
+    """Give free rows to the line; returns the leases if the waiter got all of its own."""
+    model, request, ticket = waiter.model, waiter.request, waiter.ticket
+    assert ticket is not None  # noqa: S101 (for the type checker)
+    # One try: if others come at the same time, they give the same rows to the same tickets.
+    seen, given = assignment.assign_free_rows(connection, model, request.selector, tries=1)
+    rows = given.get(ticket.pk, ())
+    is_served = len(rows) >= request.count
+    if is_served or len(seen.free) >= len(given) + MANY_FREE:  # a claim would have had one, for less work
+        waiter.had_to_wait = False
+        recent_waits.note(waiter.line, waiter.using, had_to_wait=False)
+    if not is_served:
+        return None
+    sent_at, grant_seconds = ticket.sent_at, ticket.grant_seconds
+    if len(rows) > 1:  # some may have been given by others, at unknown times
+        sent_at, grant_seconds = monotonic(), request.terms.ttl
+        if verbs.renew(connection, model, rows, grant_seconds) < len(rows):
+            return None
+    return served(waiter, [Grant(pk, fence, waiter.holder, sent_at, grant_seconds) for pk, fence in rows])
+
+
+def served(waiter: Waiter, grants: list[Grant]) -> Leases:
+    """Return the leases of these grants, and have the waiter's ticket removed."""
+    leases = make_handles(waiter.source, waiter.using, waiter.request, grants)
+    try:
+        waiters.used(waiter)  # only now: an interrupted waiter passes on the rows of its ticket
+    except BaseException:
+        release_quietly(leases)
+        raise
+    return leases
+
+
+def leave(waiter: Waiter) -> Leases:
+    """Take ``waiter`` out of the line, whatever its outcome; returns the leases it got before."""
+    if waiter.outcome.cancel():  # asked first: every other answer may change meanwhile
+        waiters.cancel(waiter)
+    return waiter.outcome.leases

@@ -1,0 +1,163 @@
+"""Settings of queue groups are edited, checked and saved; what servers write is never overwritten."""
+
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+
+from resourcepool.dialect import DbLater
+from resourcepool.models import Queue, QueueGroup, Server
+from tests.admin.conftest import text
+from tests.admin.queues.scene import LIST, queue_group, server
+
+pytestmark = pytest.mark.django_db
+
+ADDRESS = LIST.format("queuegroup")
+SETTINGS = {
+    "strategy": "sticky",
+    "heartbeat_every": "1",
+    "judge_dead_after": "6",
+    "reload_every": "0.2",
+    "handover_timeout": "60",
+}
+
+
+def edit(client: Client, row: QueueGroup, **entered: Any) -> Any:
+    return client.post(f"{ADDRESS}{row.pk}/change/", {**SETTINGS, **entered}, follow=True)
+
+
+def test_one_is_added_with_its_settings(administrator: Client) -> None:
+    administrator.post(f"{ADDRESS}add/", {"name": "orders", **SETTINGS, "heartbeat_every": "2"})
+    made = QueueGroup.objects.get()
+    assert (made.name, made.heartbeat_every, made.generation) == ("orders", 2.0, 0)
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31m", "x" * 101])
+def test_a_name_that_cannot_be_said_is_refused(administrator: Client, name: str) -> None:
+    assert "errorlist" in text(administrator.post(f"{ADDRESS}add/", {"name": name, **SETTINGS}))
+    assert not QueueGroup.objects.exists()
+
+
+def test_a_name_is_given_once(administrator: Client) -> None:
+    queue_group("orders")
+    assert "already exists" in text(administrator.post(f"{ADDRESS}add/", {"name": "orders", **SETTINGS}))
+
+
+REFUSED = [
+    ({"judge_dead_after": "1.5"}, "At least two heartbeats (2 s)"),
+    ({"handover_timeout": "3"}, "At least as long as until a server is judged dead (6 s)"),
+    ({"reload_every": "1.5"}, "At most a heartbeat (1 s)"),
+    ({"heartbeat_every": "nan"}, "Enter a number"),
+    ({"heartbeat_every": "inf"}, "Enter a number"),
+    ({"heartbeat_every": "-1"}, "greater than or equal to 0.1"),
+    ({"strategy": "random"}, "Select a valid choice"),
+]
+
+
+@pytest.mark.parametrize(("entered", "said"), REFUSED)
+def test_settings_that_contradict_each_other_are_refused(
+    administrator: Client, entered: dict[str, str], said: str
+) -> None:
+    orders = queue_group()
+    assert said in text(edit(administrator, orders, **entered))
+    assert not QueueGroup.objects.exclude(heartbeat_every=1.0).exists()
+
+
+def test_only_what_was_edited_is_written(administrator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = queue_group()
+    save = QueueGroup.save
+
+    def save_late(self: QueueGroup, *args: Any, **more: Any) -> None:
+        QueueGroup.objects.update(generation=7, is_assignment_due=True, assigned_by="B", reload_every=0.1)
+        save(self, *args, **more)
+
+    monkeypatch.setattr(QueueGroup, "save", save_late)
+    edit(administrator, orders, heartbeat_every="2")
+    orders.refresh_from_db()
+    assert (orders.heartbeat_every, orders.reload_every) == (2.0, 0.1)
+    assert (orders.generation, orders.is_assignment_due, orders.assigned_by) == (7, True, "B")
+
+
+def test_nothing_is_written_when_nothing_was_edited(
+    administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QueueGroup, "save", lambda *_, **__: pytest.fail("saved"))
+    assert QueueGroup.objects.bulk_create([QueueGroup(name="orders")])
+    edit(administrator, QueueGroup.objects.get())
+
+
+def test_what_cannot_be_saved_because_servers_plan_is_said(
+    administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OperationalError(1205, "Lock wait timeout exceeded")
+
+    orders = queue_group()
+    monkeypatch.setattr(QueueGroup, "save", fail)
+    assert "Not saved" in text(edit(administrator, orders, heartbeat_every="2"))
+
+
+def test_another_strategy_makes_a_plan_due_and_another_heartbeat_does_not(administrator: Client) -> None:
+    orders = queue_group()
+    edit(administrator, orders, heartbeat_every="2")
+    orders.refresh_from_db()
+    assert not orders.is_assignment_due
+    edit(administrator, orders, heartbeat_every="2", strategy="round_robin")
+    orders.refresh_from_db()
+    assert orders.is_assignment_due
+
+
+def test_neither_the_name_nor_what_servers_write_is_edited(administrator: Client) -> None:
+    orders = queue_group()
+    edit(administrator, orders, name="other", is_paused="on", generation="9", assigned_by="me")
+    orders.refresh_from_db()
+    assert (orders.name, orders.is_paused, orders.generation, orders.assigned_by) == ("orders", False, 0, "")
+
+
+def test_what_has_queues_or_servers_is_not_deleted(administrator: Client) -> None:
+    orders = queue_group(queues=3)
+    server(orders, "A")
+    for answer in (
+        administrator.post(f"{ADDRESS}{orders.pk}/delete/", {"post": "yes"}),
+        administrator.post(
+            ADDRESS, {"action": "delete_selected", "_selected_action": [orders.pk], "post": "yes"}
+        ),
+    ):
+        assert "orders: 3 queues, 1 servers. Stop the servers, and remove the queues, first." in text(answer)
+    assert QueueGroup.objects.exists()
+    Queue.objects.all().delete()
+    Server.objects.all().delete()
+    queue_group("other", 1)
+    administrator.post(f"{ADDRESS}{orders.pk}/delete/", {"post": "yes"})
+    assert not QueueGroup.objects.filter(pk=orders.pk).exists()
+
+
+def test_what_came_while_it_was_deleted_keeps_it(
+    administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from resourcepool.admin.queues import queue_groups
+
+    orders = queue_group()
+    monkeypatch.setattr(queue_groups, "_in_use", lambda _: [])
+    monkeypatch.setattr("django.contrib.admin.ModelAdmin.get_deleted_objects", lambda *_: ([], {}, set(), []))
+    answer = administrator.post(f"{ADDRESS}{orders.pk}/delete/", {"post": "yes"}, follow=True)
+    assert "Not deleted" in text(answer)
+    assert QueueGroup.objects.exists()
+
+
+def test_the_list_says_how_many_servers_and_queues_there_are(viewer: Client) -> None:
+    orders = queue_group(queues=5)
+    server(orders, "A")
+    dead = server(orders, "B")
+    Server.objects.filter(pk=dead.pk).update(busy_before=DbLater(-5))
+    Queue.objects.update(cur_server=Server.objects.get(name="A"))
+    Queue.objects.filter(queue_id__in=["q0", "q1"]).update(cur_server=None)
+    Queue.objects.filter(queue_id="q2").update(cur_server=dead)
+    queue_group("empty", 0)
+    page = text(viewer.get(ADDRESS))
+    rows = {
+        row.name: (row.alive, row.amount, row.without) for row in viewer.get(ADDRESS).context["cl"].result_list
+    }
+    assert rows == {"orders": (1, 5, 3), "empty": (0, 0, 0)}
+    assert "sticky: the fewest moves" in page

@@ -1,0 +1,244 @@
+"""Proxies from an uploaded file: the plan first, then all of it or nothing."""
+
+import json
+import re
+import secrets
+import time
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.admin.models import LogEntry
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client, override_settings
+
+from resourcepool.admin.resources import import_pages
+from resourcepool.admin.resources.import_pages import pack, unpack
+from resourcepool.encryption.secret import ANY_PURPOSE, EncryptedSecret, encrypt
+from resourcepool.exceptions import SecretUnreadable
+from resourcepool.history.recorder import recorder
+from resourcepool.models import Event, Proxy
+from resourcepool.signals import EventKind
+from tests.admin.conftest import lease, sign_in, text
+from tests.app.rows import columns, new
+
+URL = "/admin/resourcepool/proxy/import/"
+SECRET = "c4nary-s3cret"
+LIST = f"http://joe:{SECRET}@a.example:80\nhttp://b.example:81\n"
+
+pytestmark = pytest.mark.django_db
+
+
+def upload(client: Client, content: str | bytes, **choices: str) -> Any:
+    body = content.encode() if isinstance(content, str) else content
+    return client.post(URL, {"file": SimpleUploadedFile("proxies.txt", body), **choices})
+
+
+def sealed(answer: Any) -> str:
+    assert answer.status_code == 200
+    token: str = answer.context["sealed"]
+    return token
+
+
+def confirm(client: Client, answer: Any) -> str:
+    return text(client.post(URL, {"sealed": sealed(answer)}, follow=True))
+
+
+def test_the_plan_is_shown_and_nothing_done(administrator: Client) -> None:
+    page = text(upload(administrator, LIST))
+    assert "2 in the file: 2 new, 0 changed, 0 unchanged." in page
+    assert SECRET not in page
+    assert not Proxy.objects.exists()
+
+
+def test_once_confirmed_it_is_done(administrator: Client) -> None:
+    planned = upload(administrator, LIST)
+    assert "Imported" not in text(planned)
+    page = confirm(administrator, planned)
+    assert "Imported proxies.txt. 2 in the file: 2 new" in page
+    assert SECRET not in page
+    assert Proxy.objects.get(host="a.example").password == SECRET
+
+
+def test_updating_and_retiring_are_asked_for() -> None:
+    client = sign_in("superuser")
+    old, known = new(Proxy), new(Proxy, host="a.example", port=80, username="joe")
+    lease(old)
+    csv = "host,port,username,country\na.example,80,joe,DE\n"
+    page = confirm(client, upload(client, csv))
+    assert "1 of the unchanged has other values in the file." in page
+    assert columns(known)["country"] == ""
+    page = confirm(client, upload(client, csv, update="on", sync="on"))
+    assert "0 new, 1 changed" in page
+    assert "1 is not in the file: retired." in page
+    assert columns(known)["country"] == "DE"
+    assert (columns(old)["in_service"], columns(old)["holder"]) == (False, old.holder)
+
+
+def test_who_imported_what_is_written_down(administrator: Client) -> None:
+    confirm(administrator, upload(administrator, LIST))
+    entry = LogEntry.objects.get()
+    assert (entry.user.get_username(), entry.object_id) == ("administrator", None)
+    assert entry.object_repr == "import of proxies.txt"
+    assert "2 in the file: 2 new" in entry.change_message
+    assert SECRET not in str(LogEntry.objects.values())
+    assert "import of proxies.txt" in text(administrator.get("/admin/"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_history_says_who_retired_and_who_returned_by_an_import() -> None:
+    old, back = new(Proxy), new(Proxy, host="a.example", port=80, username="joe")
+    Proxy.objects.filter(pk=back.pk).retire()
+    client = sign_in("superuser")
+    with override_settings(RESOURCEPOOL={**settings.RESOURCEPOOL, "HISTORY": True}):
+        confirm(client, upload(client, LIST, sync="on"))
+        recorder.flush()
+    told = Event.objects.order_by("what").values_list("what", "row", "actor")
+    assert list(told) == [
+        (EventKind.DRAINED, str(old.pk), "superuser"),
+        (EventKind.RETURNED, str(back.pk), "superuser"),
+    ]
+
+
+def test_a_bad_line_is_named_with_its_field_and_nothing_is_imported(administrator: Client) -> None:
+    bad = f"http://a.example:80\nhttp://joe:{SECRET}@b.example:99999\n<b>\n"
+    page = text(upload(administrator, bad))
+    assert "line 2" in page
+    assert "port" in page
+    assert SECRET not in page
+    assert "<b>" not in page
+    assert not Proxy.objects.exists()
+    page = text(answer := upload(administrator, bad, skip_bad="on"))
+    assert "2 bad lines are skipped." in page
+    assert SECRET not in page
+    confirm(administrator, answer)
+    assert Proxy.objects.count() == 1
+
+
+def test_the_name_of_the_file_may_be_anything() -> None:
+    client = sign_in("superuser")
+    new(Proxy)
+    file = SimpleUploadedFile("a\x07\u202e<b>" + "n" * 90 + ".txt", LIST.encode())
+    answer = client.post(URL, {"file": file, "sync": "on"})
+    assert "<b>" not in text(answer)
+    assert "1 is not in the file: retired." in confirm(client, answer)
+    assert Proxy.objects.filter(reason__code="not_in_file").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\1", b"\xff\xfea", b"\xff", b"host,port\n", b"nonsense\n"])
+def test_what_is_no_list_is_refused_at_its_field(administrator: Client, content: bytes) -> None:
+    answer = upload(administrator, content)
+    assert answer.context["form"].errors["file"]
+
+
+def test_what_is_too_large_is_refused(administrator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "MOST", 10)
+    assert "At most 1 MB" in text(upload(administrator, LIST))
+
+
+def test_the_largest_file_fits_into_the_form(administrator: Client) -> None:
+    # Passwords do not compress, and few long ones are imported sooner than many short ones.
+    line = "http://user{0}:{1}@host{0}.example:8{2:03}\n"
+    lines, size, number = [], 0, 0
+    while size < import_pages.MOST - 1_100:
+        number += 1
+        one = line.format(number, secrets.token_urlsafe(750), number % 1000)
+        lines.append(one)
+        size += len(one)
+    answer = upload(administrator, "".join(lines))
+    assert len(sealed(answer)) > import_pages.MOST
+    assert f"{number} new" in confirm(administrator, answer)
+
+
+def test_a_plan_is_good_for_its_maker_alone_and_not_for_long(
+    administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = upload(administrator, LIST)
+    page = text(sign_in("superuser").post(URL, {"sealed": sealed(answer)}, follow=True))
+    assert "somebody else&#x27;s" in page
+    monkeypatch.setattr(importing, "KEPT", 0)
+    assert "more than an hour old" in confirm(administrator, answer)
+    assert not Proxy.objects.exists()
+
+
+@pytest.mark.parametrize("wrong_by", [-7_200, 7_200])
+def test_a_plan_of_a_web_server_whose_clock_is_wrong_is_as_good_as_any(
+    administrator: Client, monkeypatch: pytest.MonkeyPatch, wrong_by: float
+) -> None:
+    with monkeypatch.context() as elsewhere:
+        right = time.time
+        elsewhere.setattr(time, "time", lambda: right() + wrong_by)
+        answer = upload(administrator, LIST)
+    assert "2 in the file: 2 new" in confirm(administrator, answer)
+
+
+@pytest.mark.parametrize("token", ["", "x", "gAAAAA", "\0", "ü" * 100])
+def test_a_plan_that_was_tampered_with_does_nothing(administrator: Client, token: str) -> None:
+    answer = administrator.post(URL, {"sealed": token}, follow=True)
+    assert "errorlist" in text(answer) or "messagelist" in text(answer)
+    assert not Proxy.objects.exists()
+
+
+def test_what_is_packed_shows_nothing_and_comes_back() -> None:
+    wanted = {"update": True, "sync": False, "skip_bad": False}
+    token = pack(LIST.encode(), "proxies.txt", wanted, 7)
+    assert SECRET not in token
+    assert unpack(token, 7) == (LIST.encode(), "proxies.txt", wanted)
+    with pytest.raises(SecretUnreadable):
+        unpack(token, 8)
+
+
+def test_no_guess_of_a_password_is_confirmed(administrator: Client) -> None:
+    new(Proxy, host="a.example", port=80, username="joe", password=SECRET)
+    for choices in ({}, {"update": "on"}):
+        pages = []
+        for guess in (SECRET, "wr0ng-guess"):
+            answer = upload(administrator, f"http://joe:{guess}@a.example:80\n", **choices)
+            pages.append([text(answer).replace(sealed(answer), ""), sealed(answer)])
+        right, wrong = (re.sub(r"csrfmiddlewaretoken.*?>", "", page) for page, _ in pages)
+        assert right == wrong
+        assert ("a password in the file, which is not compared" in right) is not choices
+        assert ("1 changed" in right) is bool(choices)
+
+
+def test_no_guess_is_confirmed_by_carrying_it_out(administrator: Client) -> None:
+    proxy = new(Proxy, host="a.example", port=80, username="joe", password=SECRET)
+    for choices in ({}, {"update": "on"}):
+        said = []
+        for guess in ("wr0ng-guess", SECRET):
+            confirm(administrator, upload(administrator, f"http://joe:{guess}@a.example:80\n", **choices))
+            said.append(LogEntry.objects.latest("pk").change_message)
+        assert said[0] == said[1]
+        assert Proxy.objects.get(pk=proxy.pk).password == SECRET
+
+
+def test_other_values_are_still_told_of(administrator: Client) -> None:
+    new(Proxy, host="a.example", port=80, username="joe", password=SECRET)
+    csv = f"host,port,username,password,country\na.example,80,joe,{SECRET},DE\n"
+    page = text(upload(administrator, csv))
+    assert "1 of the unchanged has other values in the file." in page
+    assert "1 of the unchanged has a password in the file, which is not compared with the stored one." in page
+    assert "a password in the file" not in text(upload(administrator, csv.replace(SECRET, "")))
+
+
+@pytest.mark.parametrize("purpose", [ANY_PURPOSE, ("column", "resourcepool.Proxy.password"), ("tried",)])
+def test_what_was_sealed_for_something_else_is_no_plan(administrator: Client, purpose: Any) -> None:
+    for secret in (SECRET, json.dumps({"user": "1"}), "[]", "7"):
+        token = encrypt(secret, purpose).token
+        page = text(administrator.post(URL, {"sealed": token}, follow=True))
+        assert "of the keys in" in page
+        assert SECRET not in page
+
+
+def test_a_plan_is_no_password(administrator: Client) -> None:
+    new(Proxy, host="a.example", port=80, username="joe")
+    Proxy.objects.update(password=EncryptedSecret(sealed(upload(administrator, LIST))))
+    with pytest.raises(SecretUnreadable):
+        _ = Proxy.objects.get().password
+
+
+def test_without_a_key_it_says_so(administrator: Client) -> None:
+    with override_settings(RESOURCEPOOL={}):
+        page = text(upload(administrator, LIST))
+    assert "there is no key for secrets" in page
+    assert SECRET not in page

@@ -1,0 +1,257 @@
+"""Doing things to resources from the admin: it asks first, does it, says what it did, and writes down who did it."""
+
+import datetime
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import InterfaceError, OperationalError, connection
+from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
+from resourcepool.history.recorder import recorder
+from resourcepool.models import Event, Proxy
+from resourcepool.operations import OPERATIONS
+from resourcepool.resources.state import Status
+from resourcepool.signals import EventKind
+from tests.admin.conftest import lease, sign_in, text
+from tests.app.rows import busy_for, columns, new, several
+
+LIST = "/admin/resourcepool/proxy/"
+OPERATIONS_AS_THEY_ARE = dict(OPERATIONS)
+
+pytestmark = pytest.mark.django_db
+
+
+def ask(client: Client, name: str, rows: list[Proxy], **more: Any) -> Any:
+    chosen = {"action": name, "index": 0, "_selected_action": [row.pk for row in rows], **more}
+    return client.post(LIST, chosen)
+
+
+def do(client: Client, operation: str, rows: list[Proxy], **entered: Any) -> str:
+    chosen = {"action": operation, "_selected_action": [row.pk for row in rows], "confirmed": "yes"}
+    return text(client.post(LIST, {**chosen, "reason": "stuck", **entered}, follow=True))
+
+
+def url(row: Proxy, name: str) -> str:
+    return f"{LIST}{row.pk}/operate/{name}/"
+
+
+def test_nothing_happens_before_it_is_confirmed(operator: Client) -> None:
+    rows = several(Proxy, 2)
+    lease(rows[0], "joe <b>")
+    before = [columns(row) for row in rows]
+    page = text(ask(operator, "revoke", rows))
+    assert "1 of them held now" in page
+    assert "joe &lt;b&gt;" in page
+    assert [columns(row) for row in rows] == before
+
+
+def test_revoking_ends_the_leases_and_counts_them(operator: Client) -> None:
+    held, free = several(Proxy, 2)
+    lease(held)
+    page = do(operator, "revoke", [held, free])
+    assert "1 was freed." in page
+    assert "1 skipped: no longer held" in page
+    assert busy_for(held) <= 0
+    assert columns(held)["fence"] == 2
+    assert columns(held)["holder"] == ""
+
+
+def test_a_lease_that_began_after_the_question_is_left_alone(operator: Client, proxy: Proxy) -> None:
+    lease(proxy, "the one who is stuck")
+    seen = f"{proxy.pk}:{proxy.fence}"
+    assert seen in text(operator.get(url(proxy, "revoke")))
+    lease(proxy, "the next one")
+    page = text(
+        operator.post(url(proxy, "revoke"), {"reason": "x", "confirmed": "yes", "grant": seen}, follow=True)
+    )
+    assert "or held by someone else" in page
+    assert columns(proxy)["holder"] == "the next one"
+    assert busy_for(proxy) > 0
+
+
+def test_a_quarantine_ends_by_itself_and_leaves_a_lease_alone(operator: Client) -> None:
+    held, free = several(Proxy, 2)
+    lease(held)
+    page = do(operator, "quarantine", [held, free], amount=2, unit="hours")
+    assert "1 was quarantined." in page
+    assert "1 is held: quarantined after its lease." in page
+    assert 7_000 < busy_for(free) <= 7_200
+    assert columns(free)["status"] == Status.QUARANTINED
+    assert busy_for(held) <= 60
+    assert (columns(held)["holder"], columns(held)["in_service"]) == (held.holder, False)
+    do(operator, "quarantine", [held], amount=1, unit="days")
+    assert Proxy.objects.get(pk=held.pk).until > Proxy.objects.get(pk=free.pk).until
+
+
+def test_nothing_out_of_service_is_quarantined(operator: Client, proxy: Proxy) -> None:
+    Proxy.objects.drain("sold")
+    page = do(operator, "quarantine", [proxy], amount=1, unit="days")
+    assert "1 skipped: out of service by then, or no longer there." in page
+
+
+def test_draining_and_returning(operator: Client) -> None:
+    rows = several(Proxy, 3)
+    lease(rows[0])
+    page = do(operator, "drain", rows)
+    assert "2 were taken out of service." in page
+    assert "1 is held: it leaves service after its lease." in page
+    assert {columns(row)["in_service"] for row in rows} == {False}
+    assert busy_for(rows[0]) > 0
+    page = do(operator, "return_to_service", [*rows, new(Proxy)], reason="")
+    assert "3 were returned to service." in page
+    assert "1 skipped: in service already, or no longer there." in page
+
+
+def test_a_reservation_is_for_a_person(operator: Client, proxy: Proxy) -> None:
+    assert "1 was reserved." in do(operator, "reserve", [proxy], name="Ann", amount=3, unit="days")
+    assert columns(proxy)["status"] == Status.RESERVED
+    assert columns(proxy)["reason"] == "Ann: stuck"
+    held = new(Proxy)
+    lease(held)
+    assert "1 is held: reserved after its lease." in do(operator, "reserve", [held], name="Ann")
+
+
+WRONG = [
+    ("revoke", {"reason": ""}),
+    ("revoke", {"reason": "  "}),
+    ("revoke", {"reason": "x" * 201}),
+    ("revoke", {"reason": "two\nlines"}),
+    ("drain", {"reason": "a\x1bb"}),
+    ("quarantine", {"reason": "r"}),
+    ("quarantine", {"reason": "r", "amount": "31", "unit": "days"}),
+    ("quarantine", {"reason": "r", "amount": "0", "unit": "days"}),
+    ("quarantine", {"reason": "r", "amount": "9" * 30, "unit": "days"}),
+    ("quarantine", {"reason": "r", "amount": "1", "unit": "centuries"}),
+    ("quarantine", {"reason": "r", "until": "2001-01-01T00:00"}),
+    ("quarantine", {"reason": "r", "until": "9999-12-31T23:59"}),
+    ("quarantine", {"reason": "r", "until": "soon"}),
+    ("quarantine", {"reason": "r", "amount": "1", "unit": "hours", "until": "2101-01-01T00:00"}),
+    ("drain", {"reason": "r", "amount": "31", "unit": "days"}),
+    ("reserve", {"reason": "r"}),
+    ("reserve", {"reason": "r", "name": "x" * 81}),
+    ("reserve", {"reason": "r" * 150, "name": "x" * 60}),
+]
+
+
+@pytest.mark.parametrize(("name", "entered"), WRONG)
+def test_a_wrong_answer_is_asked_for_again_and_changes_nothing(
+    operator: Client, proxy: Proxy, name: str, entered: dict[str, str]
+) -> None:
+    lease(proxy)
+    before = columns(proxy)
+    page = text(operator.post(url(proxy, name), {**entered, "confirmed": "yes", "grant": f"{proxy.pk}:1"}))
+    assert "errorlist" in page
+    assert f'value="{proxy.pk}:1"' in page, "what was seen is still known when it is asked again"
+    assert columns(proxy) == before
+
+
+def test_until_is_a_moment_of_the_database_clock(operator: Client, proxy: Proxy) -> None:
+    tomorrow = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
+    do(operator, "quarantine", [proxy], until=tomorrow.strftime("%Y-%m-%dT%H:%M"))
+    assert 86_000 < busy_for(proxy) <= 86_400
+
+
+def test_all_that_match_are_meant_when_all_are_selected(operator: Client) -> None:
+    rows = several(Proxy, 4)
+    other = new(Proxy, tags="eu")
+    answer = operator.post(
+        f"{LIST}?tag=eu",
+        {"action": "drain", "index": 0, "_selected_action": [other.pk], "select_across": "1"},
+    )
+    assert "1 chosen" in text(answer)
+    entered = {"action": "drain", "_selected_action": [other.pk], "select_across": "1", "confirmed": "yes"}
+    operator.post(f"{LIST}?tag=eu", {**entered, "reason": "r"})
+    assert columns(other)["in_service"] is False
+    operator.post(LIST, {**entered, "reason": "r"})
+    assert not Proxy.objects.filter(in_service=True).exists()
+    assert len(rows) == 4
+
+
+def test_no_more_than_so_many_at_once(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(OPERATIONS, "drain", replace(OPERATIONS["drain"], max_rows=3))
+    monkeypatch.setattr(operating, "CHUNK", 2)
+    rows = several(Proxy, 5)
+    assert "More were chosen" in text(ask(operator, "drain", rows))
+    assert "3 were taken out of service." in do(operator, "drain", rows)
+    assert Proxy.objects.filter(in_service=True).count() == 2
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError, DatabaseUnavailable])
+def test_what_was_done_before_the_database_failed_is_said_and_logged(
+    operator: Client, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def fails_later(rows: Any, **entered: Any) -> int:
+        if LogEntry.objects.exists():
+            raise error("the server went away")
+        return OPERATIONS_AS_THEY_ARE["drain"].do(rows, **entered)
+
+    monkeypatch.setitem(OPERATIONS, "drain", replace(OPERATIONS["drain"], do=fails_later))
+    monkeypatch.setattr(operating, "CHUNK", 2)
+    rows = several(Proxy, 5)
+    page = do(operator, "drain", rows)
+    assert "2 were taken out of service." in page
+    assert "went away" in page
+    assert "3 not done, or not known to be" in page
+    assert LogEntry.objects.count() == Proxy.objects.filter(in_service=False).count() == 2
+
+
+def test_django_s_own_log_has_who_did_what_and_why(operator: Client, proxy: Proxy) -> None:
+    lease(proxy)
+    do(operator, "revoke", [proxy, new(Proxy)])
+    (entry,) = LogEntry.objects.all()
+    assert (entry.user.get_username(), entry.object_id) == ("operator", str(proxy.pk))
+    assert entry.change_message.endswith(": stuck")
+    assert "stuck" in text(operator.get(f"{LIST}{proxy.pk}/history/"))
+
+
+def test_a_resource_that_is_gone_or_an_unknown_operation_is_not_found(operator: Client, proxy: Proxy) -> None:
+    assert operator.get(url(proxy, "explode")).status_code == 404
+    for pk in ("0", "x", "9" * 40):
+        assert operator.get(f"{LIST}{pk}/operate/revoke/").status_code == 404
+        assert operator.get(f"{LIST}{pk}/activity/").status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_history_has_the_operator_and_the_holder_is_told() -> None:
+    client, proxy = sign_in("operator"), new(Proxy)
+    with override_settings(RESOURCEPOOL={"HISTORY": True}):
+        held = Proxy.pool.acquire()
+        assert held is not None
+        do(client, "revoke", [proxy])
+        recorder.flush()
+    with pytest.raises(LeaseLost):
+        held.renew()
+    told = Event.objects.get(what=EventKind.REVOKED)
+    assert (told.actor, told.reason, told.row) == ("operator", "stuck", str(proxy.pk))
+
+
+def test_a_quarantined_one_goes_back_at_once(operator: Client, proxy: Proxy) -> None:
+    do(operator, "quarantine", [proxy], amount=1, unit="days")
+    do(operator, "return_to_service", [proxy])
+    assert busy_for(proxy) <= 0
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_page_that_asks_takes_ten_queries_at_most(operator: Client, name: str, settings: Any) -> None:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {"resourcepool.Proxy": {"url": "http://x/"}}}
+    rows = several(Proxy, 40)
+    for row in rows:
+        lease(row)
+    ask(operator, name, rows)
+    with CaptureQueriesContext(connection) as queries:
+        text(ask(operator, name, rows))
+    assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_history_has_why_it_was_returned(proxy: Proxy) -> None:
+    Proxy.objects.filter(pk=proxy.pk).drain("new cable")
+    with override_settings(RESOURCEPOOL={"HISTORY": True}):
+        do(sign_in("operator"), "return_to_service", [proxy], reason="the cable is in")
+        recorder.flush()
+    told = Event.objects.get(what=EventKind.RETURNED)
+    assert (told.reason, told.actor) == ("the cable is in", "operator")

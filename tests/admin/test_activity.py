@@ -1,0 +1,216 @@
+"""What the admin shows of the history of elections, tasks and timers, and to whom."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.utils import timezone, translation
+
+from resourcepool.admin import activity
+from resourcepool.elections.models import Election as ElectionRow
+from resourcepool.models import Dispenser, DispenserTask, Event, Stream, Task, Timer, Topic
+from resourcepool.signals import EventKind
+from resourcepool.taskqueue import submit
+from tests.admin.conftest import event, text
+
+EVENTS = "/admin/resourcepool/event/"
+ADMIN = "/admin/resourcepool/"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def task() -> Task:
+    Stream.objects.create(name="oracle")
+    submit("oracle", "note", key="req-42")
+    found: Task = Task.objects.get()
+    event(found, EventKind.BLOCKED, reason="oracle/req-42: disk full", fence=3)
+    event(Stream.objects.get(), EventKind.ACQUIRED, reason="", holder="web-1", fence=7)
+    event(Stream.objects.get(), EventKind.PAUSED, reason="", actor="alice", fence=7)
+    return found
+
+
+@pytest.fixture
+def may(client: Client, django_user_model: Any) -> Any:
+    def signed_in(*permissions: str) -> Client:
+        user = django_user_model.objects.create_user("ann", is_staff=True)
+        user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+        client.force_login(user)
+        return client
+
+    return signed_in
+
+
+def kinds(client: Client, query: str) -> set[str]:
+    answer = client.get(EVENTS + query)
+    assert answer.status_code == 200
+    return {one.what for one in answer.context["cl"].result_list}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", {"blocked", "acquired", "paused"}),
+        ("?pool=resourcepool.task", {"blocked"}),
+        ("?pool=resourcepool.stream", {"acquired", "paused"}),
+        ("?pool=resourcepool.election", set()),
+        ("?what=paused", {"paused"}),
+        ("?what=blocked", {"blocked"}),
+        ("?what=acquired", {"acquired"}),
+        ("?by=alice", {"paused"}),
+        ("?q=oracle", {"acquired", "paused"}),
+        ("?q=oracle/req-42", {"blocked"}),
+        ("?q=oracle/none", set()),
+        ("?q=oracle/%00", set()),
+    ],
+)
+def test_events_are_found_by_kind_by_whose_they_are_and_by_who_did_it(
+    admin_client: Client, task: Task, query: str, expected: set[str]
+) -> None:
+    assert kinds(admin_client, query) == expected
+
+
+def test_the_list_says_elected_and_resigned_and_links_the_pages(admin_client: Client, task: Task) -> None:
+    event(ElectionRow.objects.create(name="reports"), EventKind.RELEASED, is_whole=True)
+    shown = text(admin_client.get(EVENTS))
+    assert "elected and resigned" in shown
+    assert "acquired, elected" in shown
+    page = admin_client.get(EVENTS).content.decode()
+    for address in (f"task/{task.pk}/", "stream/oracle/", "election/reports/"):
+        assert f"{ADMIN}{address}change/" in page
+
+
+def test_the_words_are_there_in_both_languages(admin_client: Client, task: Task) -> None:
+    answer = admin_client.get(EVENTS, headers={"accept-language": "zh-hans"})
+    assert "当选" in answer.content.decode()
+    with translation.override("zh-hans"):
+        assert all(str(what.label) != str(what.value) for what in EventKind)
+
+
+def test_each_page_shows_what_happened_to_its_row(admin_client: Client, task: Task) -> None:
+    assert "oracle/req-42: disk full" in text(admin_client.get(f"{ADMIN}task/{task.pk}/change/"))
+    shown = text(admin_client.get(f"{ADMIN}stream/oracle/change/"))
+    assert "elected" in shown
+    assert "alice" in shown
+    assert "disk full" not in shown
+    ElectionRow.objects.create(name="reports")
+    assert "What happened" in text(admin_client.get(f"{ADMIN}election/reports/change/"))
+    assert "What happened" not in text(admin_client.get(f"{ADMIN}stream/add/"))
+
+
+def test_the_history_of_a_stream_is_paged(
+    admin_client: Client, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity, "EVENTS", 1)
+    answer = admin_client.get(f"{ADMIN}stream/oracle/change/")
+    seen = [one.what for one in answer.context["events"]]
+    answer = admin_client.get(answer.context["older"])
+    assert [*seen, *(one.what for one in answer.context["events"])] == ["paused", "acquired"]
+    assert not answer.context["older"]
+
+
+def test_who_may_see_a_stream_sees_its_history_and_nobody_else(may: Any, task: Task) -> None:
+    client = may("view_stream")
+    assert client.get(f"{ADMIN}stream/oracle/activity/").status_code == 200
+    assert client.get(f"{ADMIN}task/{task.pk}/activity/").status_code == 403
+    assert client.get(EVENTS).status_code == 403
+
+
+def test_who_may_see_events_but_not_tasks_does_not_read_the_errors_of_tasks(may: Any, task: Task) -> None:
+    client = may("view_event")
+    assert kinds(client, "") == {"acquired", "paused"}
+    assert kinds(client, "?q=oracle/req-42") == kinds(client, "?what=blocked") == set()
+    hidden = Event.objects.get(what=EventKind.BLOCKED)
+    assert "disk full" not in client.get(f"{EVENTS}{hidden.pk}/change/", follow=True).content.decode()
+
+
+def test_who_pauses_a_stream_in_its_form_is_told(
+    admin_client: Client, task: Task, django_capture_on_commit_callbacks: Any, settings: Any, monkeypatch: Any
+) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr("resourcepool.signals.recorders", [told.append])
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    row = Stream.objects.get()
+    names = (
+        "on_failure",
+        "retries",
+        "retry_delay",
+        "max_crashes",
+        "lanes",
+        "term_ttl",
+        "lock_delay",
+        "done_kept",
+    )
+    form = {name: getattr(row, name) for name in names}
+    for more in ({"is_paused": "on"}, {"is_paused": "on"}, {}):
+        with django_capture_on_commit_callbacks(execute=True):
+            assert admin_client.post(f"{ADMIN}stream/oracle/change/", {**form, **more}).status_code == 302
+    assert [(event.kind, event.actor) for event in told] == [
+        (EventKind.PAUSED, "admin"),
+        (EventKind.RESUMED, "admin"),
+    ]
+
+
+@pytest.fixture
+def others() -> list[Any]:
+    dispenser = Dispenser.objects.create(name="reviews")
+    handed = DispenserTask.objects.create(dispenser=dispenser, key="a", score=1.0)
+    topic = Topic.objects.create(name="order.timeout")
+    timer = Timer.objects.create(topic=topic, name="order-42", due_at=timezone.now())
+    event(dispenser, EventKind.REVOKED, holder="alice")
+    event(handed, EventKind.FAILED, reason="reviews/a: expired")
+    event(topic, EventKind.PAUSED, actor="ann")
+    event(timer, EventKind.DEAD, reason="order.timeout/order-42: disk full")
+    return [dispenser, handed, topic, timer]
+
+
+def test_pages_of_dispensers_topics_their_tasks_and_timers_show_what_happened(
+    admin_client: Client, others: list[Any]
+) -> None:
+    for row, said in zip(others, ("revoked", "expired", "paused", "disk full"), strict=True):
+        page = f"{ADMIN}{row._meta.model_name}/{row.pk}/"
+        assert said in text(admin_client.get(f"{page}change/"))
+        assert said in text(admin_client.get(f"{page}timeline/"))
+    assert kinds(admin_client, "?q=reviews/a") == {"failed"}
+    assert kinds(admin_client, "?q=order.timeout/order-42") == {"dead"}
+    assert kinds(admin_client, "?q=reviews") == {"revoked"}
+    assert kinds(admin_client, "?pool=resourcepool.timer") == {"dead"}
+
+
+@pytest.mark.parametrize(
+    ("permissions", "expected"),
+    [
+        ((), {"revoked", "paused"}),
+        (("view_dispensertask",), {"revoked", "paused", "failed"}),
+        (("view_timer",), {"revoked", "paused", "dead"}),
+        (("view_task",), {"revoked", "paused"}),
+    ],
+)
+def test_errors_of_tasks_and_timers_are_told_to_those_who_may_see_these(
+    may: Any, others: list[Any], permissions: tuple[str, ...], expected: set[str]
+) -> None:
+    client = may("view_event", *permissions)
+    assert kinds(client, "") == expected
+    assert kinds(client, "?q=reviews/a") == expected & {"failed"}
+    assert kinds(client, "?q=order.timeout/order-42") == expected & {"dead"}
+
+
+def test_who_pauses_a_topic_in_its_form_is_told(
+    admin_client: Client,
+    others: list[Any],
+    django_capture_on_commit_callbacks: Any,
+    settings: Any,
+    monkeypatch: Any,
+) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr("resourcepool.signals.recorders", [told.append])
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    row = Topic.objects.get()
+    form = {name: getattr(row, name) for name in ("ttl", "retries", "retry_delay", "max_crashes", "done_kept")}
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = admin_client.post(
+            f"{ADMIN}topic/{row.pk}/change/", {**form, "requires": "{}", "is_paused": "on"}
+        )
+    assert answer.status_code == 302
+    assert [(event.kind, event.model, event.actor) for event in told] == [(EventKind.PAUSED, Topic, "admin")]

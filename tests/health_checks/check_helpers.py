@@ -1,0 +1,32 @@
+"""Checks proxies by the scripted checker, and makes some that are in quarantine."""
+
+from typing import Any
+
+from resourcepool.dialect import DbLater
+from resourcepool.events import sentence_for
+from resourcepool.health_checks.check import CheckOptions, check
+from resourcepool.health_checks.results import CheckResult
+from resourcepool.leases.keeper import keeper
+from resourcepool.models import Proxy
+from resourcepool.resources.state import Status
+from tests.app.rows import new
+
+
+def check_rows(*rows: Any, **options: Any) -> dict[Any, CheckResult]:
+    found: list[CheckResult] = []
+    check(Proxy, [row.pk for row in rows] or None, options=CheckOptions(**options), on_result=found.append)
+    assert not keeper.leases(), "every lease was given back"
+    return {one.pk: one for one in found}
+
+
+def quarantined(
+    reason: str = sentence_for("check", why=sentence_for("connection_refused")), **fields: Any
+) -> Any:
+    away = {"status": Status.QUARANTINED, "reason": reason, "until": DbLater(1_000), "strikes": 3}
+    return new(Proxy, busy_before=DbLater(1_000), fence=7, **{**away, **fields})
+
+
+def checked_while_held() -> dict[Any, CheckResult]:
+    found: list[CheckResult] = []
+    check(Proxy, on_result=found.append)
+    return {one.pk: one for one in found}

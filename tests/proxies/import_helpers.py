@@ -1,0 +1,43 @@
+"""Importing proxies in tests: the file, and what came of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resourcepool.models import Proxy
+from resourcepool.proxies.import_proxies import ImportResult, import_proxies
+
+ALL = "scheme,host,port,username,password,country,tags,weight,notes\n"
+
+
+JOE = "http,a.example,80,joe,secret,us,eu fast,7,mine\n"
+
+
+Import = Callable[..., ImportResult]
+
+
+@pytest.fixture
+def import_text(tmp_path: Path) -> Import:
+    """Import this text as the file proxies.csv."""
+
+    def import_text(text: str, **options: Any) -> ImportResult:
+        file = tmp_path / "proxies.csv"
+        file.write_text(text, encoding="utf-8")
+        return import_proxies(str(file), **options)
+
+    return import_text
+
+
+def numbers(done: ImportResult) -> tuple[int, int, int, int]:
+    return done.new, done.changed, done.unchanged, done.retired
+
+
+def rows() -> list[dict[str, Any]]:
+    """Every proxy as it lies in the database."""
+    return list(Proxy.objects.order_by("pk").values())
+
+
+def hosts(**conditions: Any) -> list[str]:
+    return sorted(Proxy.objects.filter(**conditions).values_list("host", flat=True))

@@ -1,0 +1,117 @@
+"""Requests that were checked once are remembered, and nothing else is mistaken for them."""
+
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from resourcepool.exceptions import BadOption
+from resourcepool.models import Proxy
+from resourcepool.resources import request_builder
+from resourcepool.resources.request_builder import RequestBuilder
+from resourcepool.waiting.request import Request
+from tests.app.models import Device
+from tests.app.rows import columns, new
+
+
+@pytest.fixture
+def builder() -> RequestBuilder:
+    return RequestBuilder(Device, {})
+
+
+@pytest.fixture
+def checks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What was checked from the ground up."""
+    checked: list[Any] = []
+    check = RequestBuilder._check
+
+    def counted(*args: Any) -> Request:
+        checked.append(args)
+        return check(*args)
+
+    monkeypatch.setattr(RequestBuilder, "_check", counted)
+    return checked
+
+
+def test_the_same_request_is_checked_once(builder: RequestBuilder, checks: list[Any]) -> None:
+    first, second = (builder.request(1, {"timeout": 5, "kind": "phone"}) for _ in range(2))
+    assert len(checks) == 1
+    assert first is second
+
+
+@pytest.mark.django_db(transaction=True)
+def test_each_grant_has_a_holder_of_its_own() -> None:
+    new(Proxy)
+    first: Any = Proxy.pool.acquire()
+    first.release()
+    second: Any = Proxy.pool.acquire()
+    assert first.holder != second.holder == columns(second.resource)["holder"]
+    second.release()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"timeout": 1}, {"timeout": True}),
+        ({"slots": (1, 2)}, {"slots": (True, 2)}),
+        ({"ttl": 1}, {"ttl": "1"}),
+    ],
+)
+def test_what_only_looks_equal_is_checked_again(
+    builder: RequestBuilder, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    builder.request(1, first)
+    with pytest.raises(BadOption):
+        builder.request(1, second)
+
+
+def test_a_count_that_is_no_number_is_refused_after_one_that_is(builder: RequestBuilder) -> None:
+    builder.request(1, {})
+    with pytest.raises(BadOption):
+        builder.request(True, {})
+
+
+@pytest.mark.parametrize("criteria", [{"holder": "me"}, {"on_lost": print}, {"kind": ["phone", "tablet"]}])
+def test_what_is_mostly_used_once_is_not_remembered(
+    builder: RequestBuilder, checks: list[Any], criteria: dict[str, Any]
+) -> None:
+    for _ in range(2):
+        assert builder.request(1, criteria).count == 1
+    assert len(checks) == 2
+
+
+def test_other_settings_count_at_once(builder: RequestBuilder) -> None:
+    with override_settings(RESOURCEPOOL={"TTL": 7}):
+        assert builder.request(1, {}).terms.ttl == 7
+    with override_settings(RESOURCEPOOL={"TTL": 8}):
+        assert builder.request(1, {}).terms.ttl == 8
+
+
+def test_what_was_checked_while_the_settings_changed_is_not_remembered_under_the_new_ones(
+    builder: RequestBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads: one checks by the old settings, and the other one is the first to see the new ones."""
+    check, changes = RequestBuilder._check, [override_settings(RESOURCEPOOL={"TTL": 8})]
+
+    def slowly(*args: Any) -> Request:
+        checked = check(*args)
+        if changes:
+            changes.pop().enable()
+            builder.request(1, {"timeout": 5})
+        return checked
+
+    monkeypatch.setattr(RequestBuilder, "_check", slowly)
+    new_settings = changes[0]
+    try:
+        assert builder.request(1, {}).terms.ttl == 60
+        assert builder.request(1, {}).terms.ttl == 8
+    finally:
+        new_settings.disable()
+
+
+def test_memory_is_bounded(builder: RequestBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_builder, "MAX_CACHED", 3)
+    for timeout in range(10):
+        builder.request(1, {"timeout": timeout})
+        assert len(builder._checked) <= 3
+    assert builder.request(1, {"timeout": 9}).timeout == 9

@@ -1,0 +1,194 @@
+"""What the package finds instead of the operating system: simulated clocks, sleep, threads, hints, a server."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, connections
+
+from resourcepool import dialect, hints
+from resourcepool.database import background
+from resourcepool.database.wakeup import Wakeup
+from resourcepool.dialect import ErrorKind
+from resourcepool.dialect.sqlite import SQLite
+from resourcepool.leases import shutdown, terms
+from resourcepool.leases.keeper import Keeper, keeper
+from resourcepool.models import Proxy, Ticket
+from resourcepool.threads.daemon import Daemon
+from resourcepool.threads.signal_safe_event import SignalSafeEvent
+from resourcepool.waiting import estimates
+from resourcepool.waiting.estimates import (
+    NoWaiterCache,
+    RecentWaits,
+    Throttle,
+    no_waiter_cache,
+    recent_waiters,
+    recent_waits,
+    throttle,
+)
+from resourcepool.waiting.ticket_wakeups import TicketWakeups, ticket_wakeups
+from resourcepool.waiting.waiters import Waiters, waiters
+from tests.simulation import schedule
+from tests.simulation.database import CUT, Connection
+from tests.simulation.schedule import Memory
+
+QUARANTINE = {"base": 0.5, "cap": 3.0}  # seconds
+TICKET_TTL = 1.2  # seconds: shorter than the longer ones of the leases
+REMEMBERED = ("_last_held", "_last_seen")  # by a pool
+
+
+def install() -> None:
+    """Put the simulation around the package, in this process, for good; make the tables."""
+    time.sleep = lambda seconds: schedule.now_running().sleep(seconds)
+    threading.Event.wait = _wait_in_time(threading.Event.wait)  # type: ignore[method-assign]
+    SignalSafeEvent.wait = _rung_in_time  # type: ignore[method-assign]
+    Wakeup._hear = _heard_in_time(Wakeup._hear)  # type: ignore[method-assign]
+    estimates._speeds = _speeds  # type: ignore[assignment]
+    TicketWakeups._notice = _if_heard(TicketWakeups._notice)  # type: ignore[method-assign]
+    hints.is_enabled = lambda: schedule.now_running().habits.hinted
+    hints.address = lambda: schedule.now_running().current.process.name
+    hints.send, hints.listen = _send_hint, lambda *_: None
+    background.start = _start
+    Daemon.ensure_started = lambda _: None  # type: ignore[method-assign]  # the schedule does their work
+    shutdown.at_exit = lambda *_: None
+    dialect.error_kind = _with_cuts(dialect.error_kind)
+    SQLite.exists_is_slow = True  # as on the databases with a server
+    terms = {"QUARANTINE": QUARANTINE, "TICKET_TTL": TICKET_TTL}
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, **terms}
+    logging.getLogger("resourcepool").handlers = [_Objection(logging.ERROR)]
+    logging.getLogger("resourcepool").setLevel(logging.ERROR)
+    logging.getLogger("resourcepool").propagate = False
+    options = connections.databases["default"]["OPTIONS"]
+    options |= {"factory": Connection, "timeout": 0}
+    options["init_command"] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
+    with connection.schema_editor() as editor:
+        editor.create_model(Proxy)
+        editor.create_model(Ticket)
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE target (pk integer PRIMARY KEY, fence integer, writes integer)")
+
+
+def memory() -> Memory:
+    """Return what a process that has just started remembers: nothing."""
+    fresh = {
+        keeper: Keeper(),
+        throttle: Throttle(),
+        waiters: Waiters(),
+        ticket_wakeups: TicketWakeups(),
+        recent_waits: RecentWaits(),
+        recent_waiters: RecentWaits(),
+        no_waiter_cache: NoWaiterCache(),
+        _speeds: _Speeds(),
+    }
+    return {**{owner: dict(new.__dict__) for owner, new in fresh.items()}, Proxy.pool: dict(_pool())}
+
+
+def begin_names() -> None:
+    """Let the default holders' names begin anew, so that a trace is the same every time."""
+    terms._reset()
+    terms._host, terms._incarnation = "host", "sim"
+
+
+@cache
+def _pool() -> dict[str, Any]:
+    return {name: value for name, value in Proxy.pool.__dict__.items() if name not in REMEMBERED}
+
+
+class _Speeds:
+    """What each process has learned about its lines, in place of the dictionary of one."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, line: Any) -> Any:
+        return self._known.get(line)
+
+    def setdefault(self, line: Any, default: Any) -> Any:
+        return self._known.setdefault(line, default)
+
+
+_speeds = _Speeds()
+
+
+def _wait_in_time(wait: Callable[..., bool]) -> Callable[..., bool]:
+    """``Event.wait``, while others go on."""
+
+    def until_set(event: threading.Event, timeout: float | None = None) -> bool:
+        if (running := schedule.stage.running) is None:
+            return wait(event, timeout)
+        if not event.is_set():
+            running.sleep(schedule.FOR_EVER if timeout is None else timeout, until=event.is_set)
+        return event.is_set()
+
+    return until_set
+
+
+def _rung_in_time(bell: SignalSafeEvent, seconds: float) -> bool:
+    """``SignalSafeEvent.wait``, while others go on."""
+    if bell._lock.locked():
+        schedule.now_running().sleep(seconds, until=lambda: not bell._lock.locked())
+    return bell._lock.acquire(blocking=False)
+
+
+def _heard_in_time(hear: Callable[[Wakeup, float], bool]) -> Callable[[Wakeup, float], bool]:
+    """``Wakeup._hear``, while others go on."""
+
+    def heard(wakeup: Wakeup, seconds: float) -> bool:
+        if seconds > 0:
+            schedule.now_running().sleep(seconds, until=lambda: not wakeup._asked.empty())
+        return hear(wakeup, 0)
+
+    return heard
+
+
+def _if_heard(notice: Callable[..., None]) -> Callable[..., None]:
+    def hear(*args: object) -> None:
+        if schedule.now_running().is_heard():
+            notice(*args)
+
+    return hear
+
+
+def _send_hint(address: str, _per_second: float = 0.0) -> None:
+    running = schedule.now_running()
+    running.note(f"a hint for {address or 'nobody'}")
+    for process in {actor.process.name: actor.process for actor in running.actors}.values():
+        if process.name == address and not process.is_dead:
+            process.swap_in()
+            ticket_wakeups.wake_all()
+    running.current.process.swap_in()
+
+
+class _Thread:
+    """Stands for a thread whose work the schedule does itself."""
+
+    def is_alive(self) -> bool:
+        return True
+
+
+def _start(name: str, work: Callable[[], object]) -> Any:
+    if name == "on-lost":
+        work()
+    return _Thread()
+
+
+def _with_cuts(trouble: Callable[..., ErrorKind | None]) -> Callable[..., ErrorKind | None]:
+    def also_cut(where: Any, error: Exception) -> ErrorKind | None:
+        return ErrorKind.DISCONNECTED if CUT in str(error) else trouble(where, error)
+
+    return also_cut
+
+
+class _Objection(logging.Handler):
+    """The package logs an error only for what it did not expect; neither do we."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else ""
+        schedule.now_running().blame(f"(6) logged: {record.getMessage()} {error!r}")

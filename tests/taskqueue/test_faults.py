@@ -1,0 +1,188 @@
+"""What befalls a consumer in the middle of a task: it loses the lead, its database, or its temper."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.models import Stream, Task
+from resourcepool.taskqueue import Consumer, handler, submit
+from resourcepool.taskqueue.stream_worker import StreamWorker
+from tests.app.rows import steal
+from tests.eventually import InBackground, eventually
+from tests.leases.test_idle_timeout import limit
+from tests.taskqueue.consumers import WITHIN, Gate, consuming, finished, states, stream, task
+
+
+class Dying:
+    """A consumer in a thread whose process would end."""
+
+    def __init__(self) -> None:
+        self.why: list[str] = []
+        self.consumer = Consumer("oracle", exit_process=self._exit_process)
+        self._running = InBackground(self.consumer.run)
+
+    def _exit_process(self, why: str) -> Any:
+        self.why.append(why)
+        raise SystemExit
+
+    def said(self) -> str:
+        """Return why it ended its process, once."""
+        with pytest.raises(SystemExit):
+            self._running.result(WITHIN / 2)  # before the gates open by themselves
+        (why,) = self.why
+        return why
+
+
+def test_a_lead_that_is_lost_in_mid_task_ends_the_process_though_the_handler_goes_on() -> None:
+    row, gate = stream(term_ttl=1), Gate()
+    handler("gate")(gate)
+    submit("oracle", "gate", key="a")
+    dying = Dying()
+    assert gate.began.wait(WITHIN)
+    steal(row, holder="the next one")
+    try:
+        assert "is lost" in dying.said()
+    finally:
+        gate.may_end.set()
+
+
+def test_a_process_that_cannot_reach_its_database_in_mid_task_ends_when_its_term_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream(term_ttl=1)
+    gate = Gate()
+    handler("gate")(gate)
+    submit("oracle", "gate", key="a")
+    dying = Dying()
+    assert gate.began.wait(WITHIN)
+
+    def unreachable(*_: Any, **__: Any) -> Any:
+        raise DatabaseUnavailable("no route to host")
+
+    monkeypatch.setattr("resourcepool.taskqueue.stream_worker.retrying", unreachable)
+    monkeypatch.setattr("resourcepool.leases.keeper.renew_together", unreachable)
+    try:
+        assert "is lost" in dying.said()
+    finally:
+        gate.may_end.set()
+
+
+def test_a_task_that_runs_for_too_long_ends_the_process_also_when_that_cannot_be_written_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream(lanes=2, retries=5)
+    slow, other = Gate(), Gate()
+    handler("slow", max_runtime=0.5)(slow)
+    handler("other")(other)
+    submit("oracle", "slow", key="a", lane="a")
+    submit("oracle", "other", key="b", lane="b")
+    dying = Dying()
+    assert slow.began.wait(WITHIN)
+    assert other.began.wait(WITHIN)
+
+    def unavailable(*_: Any) -> Any:
+        raise DatabaseUnavailable("just now")
+
+    monkeypatch.setattr(StreamWorker, "_guarded", unavailable)
+    try:
+        assert "ran longer than its max_runtime" in dying.said()
+    finally:
+        slow.may_end.set()
+        other.may_end.set()
+    assert set(states().values()) == {"running"}, "the next leader finds them"
+    assert len(other.tasks) == 1
+
+
+def test_an_error_of_the_consumer_itself_never_frees_its_stream_while_a_task_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream()
+    gate = Gate()
+    handler("gate")(gate)
+    submit("oracle", "gate", key="a")
+    dying = Dying()
+    assert gate.began.wait(WITHIN)
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(StreamWorker, "run_once", broken)
+    try:
+        assert dying.said() == "ZeroDivisionError, while 1 handler ran"
+    finally:
+        gate.may_end.set()
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_a_process_that_stands_still_in_its_guard_is_cut_off_by_the_server() -> None:
+    stream(term_ttl=7)
+    told: list[float] = []
+
+    @handler("write")
+    def write(one: Any) -> None:
+        with transaction.atomic(), one.guard():
+            told.append(limit(connection))
+
+    submit("oracle", "write", key="a")
+    with consuming():
+        finished(1)
+    assert told == [7], "seconds of silence"
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_an_error_whose_text_cannot_be_read_is_an_error_like_any_other() -> None:
+    stream(on_failure="skip")
+
+    @handler("fail")
+    def fail(_: Any) -> None:
+        raise Unspeakable
+
+    handler("note")(lambda _: None)
+    submit("oracle", "fail", key="a")
+    submit("oracle", "note", key="b")
+    with consuming():
+        finished(2)
+    assert states() == {"a": "skipped", "b": "done"}
+    assert task("a").outcome.startswith("Unspeakable")
+
+
+def test_parameters_that_cannot_be_read_are_a_failure_of_their_task_alone() -> None:
+    stream(on_failure="skip")
+    handler("note")(lambda _: None)
+    submit("oracle", "note", key="deep")
+    submit("oracle", "note", key="broken")
+    submit("oracle", "note", key="good", params={"n": 1})
+    Task.objects.filter(key="deep").update(params=json.dumps({"n": 1})[:-2] + "[" * 50_000 + "]" * 50_000 + "}")
+    Task.objects.filter(key="broken").update(params="{")
+    with consuming():
+        finished(3)
+    assert states() == {"deep": "skipped", "broken": "skipped", "good": "done"}
+    assert eventually(lambda: Stream.objects.get().elected_term, WITHIN)
+
+
+def test_a_leader_whose_turns_wait_for_a_lock_in_vain_goes_on_leading(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream()
+    tried: list[float] = []
+
+    def locked(leading: StreamWorker, **_: Any) -> float:
+        trust = leading._term.trust
+        tried.append(trust.until)
+        trust.due_at = 0.0  # as after a third of the term
+        raise DatabaseUnavailable("lock wait timeout exceeded")
+
+    def skipped(*_: Any) -> bool:
+        return False
+
+    monkeypatch.setattr("resourcepool.leases.keeper.renew_together", skipped)
+    monkeypatch.setattr("resourcepool.taskqueue.consumer.PAUSE_AFTER_FAILURE", 0.01)
+    monkeypatch.setattr(StreamWorker, "run_once", locked)
+    with consuming():
+        eventually(lambda: len(tried) > 2, WITHIN)
+    assert tried[2] > tried[1] > tried[0]

@@ -1,0 +1,303 @@
+"""One term of a consumer, turn by turn: all that it writes is written only while it leads."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from resourcepool.database.wakeup import Wakeup
+from resourcepool.elections import Election, Term
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
+from resourcepool.models import Stream, Task
+from resourcepool.taskqueue import GivenBack, handler, submit
+from resourcepool.taskqueue.stream_worker import StreamWorker
+from resourcepool.taskqueue.worker_loop import ProcessMustExit
+from tests.app.rows import steal
+from tests.committed import Statement
+from tests.eventually import eventually
+from tests.taskqueue.consumers import WITHIN, Gate, states, stream, task
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    """Handle every task of type "gate"; let them end at the end of the test."""
+    gate = Gate()
+    handler("gate")(gate)
+    yield gate
+    gate.may_end.set()
+
+
+def leads(**options: Any) -> StreamWorker:
+    """Return the term of a leader of a new stream."""
+    stream(**options)
+    return next_leader()
+
+
+def next_leader() -> StreamWorker:
+    term: Term = Election("oracle", Stream).campaign()
+    return StreamWorker("oracle", term, Wakeup())
+
+
+def turned(leading: StreamWorker) -> dict[str, str]:
+    """Have it turn; return the states of the tasks."""
+    leading.run_once(may_begin=True)
+    return states()
+
+
+def test_who_does_not_lead_any_more_begins_nothing(gate: Gate) -> None:
+    former = leads()
+    submit("oracle", "gate", key="a")
+    steal(Stream.objects.get(), holder="the next one")
+    with pytest.raises(LeaseLost):
+        former.run_once(may_begin=True)
+    assert states() == {"a": "ready"}
+    assert not gate.tasks
+
+
+def test_who_does_not_lead_any_more_takes_nothing_over(gate: Gate) -> None:
+    former = leads()
+    submit("oracle", "gate", key="a")
+    Task.objects.update(state="running", term=1)
+    steal(Stream.objects.get(), holder="the next one")
+    with pytest.raises(LeaseLost):
+        former.start()
+    assert states() == {"a": "running"}
+
+
+def test_who_does_not_lead_any_more_ends_nothing(gate: Gate) -> None:
+    former = leads()
+    submit("oracle", "gate", key="a")
+    assert turned(former) == {"a": "running"}
+    steal(Stream.objects.get(), holder="the next one")
+    gate.may_end.set()
+    eventually(lambda: not former._ended.empty(), WITHIN)
+    with pytest.raises(LeaseLost):
+        former.run_once(may_begin=True)
+    assert states() == {"a": "running"}
+
+
+def test_while_it_is_paused_nothing_begins(gate: Gate) -> None:
+    leading = leads(is_paused=True)
+    submit("oracle", "gate", key="a")
+    assert turned(leading) == {"a": "ready"}
+
+
+def test_who_is_to_stop_begins_nothing(gate: Gate) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+    leading.run_once(may_begin=False)
+    assert states() == {"a": "ready"}
+
+
+def test_in_a_strict_stream_no_task_passes_a_blocked_one_whatever_its_lane(gate: Gate) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+    submit("oracle", "gate", key="b", lane="another")
+    Task.objects.filter(key="a").update(state="blocked")
+    for _ in range(3):
+        assert turned(leading) == {"a": "blocked", "b": "ready"}
+
+
+def test_in_a_strict_stream_no_task_passes_one_that_is_tried_again_later(gate: Gate) -> None:
+    leading = leads(retries=1, retry_delay=3_600)
+    handler("fail")(lambda _: False)
+    submit("oracle", "fail", key="a")
+    submit("oracle", "gate", key="b", lane="another")
+    eventually(lambda: turned(leading)["a"] == "ready" and task("a").failures, WITHIN, states)
+    for _ in range(3):
+        assert turned(leading) == {"a": "ready", "b": "ready"}
+
+
+def test_in_a_strict_stream_only_the_first_task_is_looked_at(gate: Gate, statements: list[Statement]) -> None:
+    leading = leads()
+    for key in "abc":
+        submit("oracle", "gate", key=key)
+    statements.clear()
+    turned(leading)
+    looks = [one.sql for one in statements if one.sql.startswith("SELECT") and "crashes" in one.sql]
+    assert [one for one in looks if "max_crashes" not in one]
+    assert all("LIMIT 1" in one and "LIMIT 16" not in one for one in looks)
+
+
+def test_a_task_that_begins_at_once_was_looked_for_once(gate: Gate, statements: list[Statement]) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+    statements.clear()
+    assert turned(leading) == {"a": "running"}
+    assert len([one for one in statements if one.sql.startswith("SELECT") and "attempts" in one.sql]) == 1
+
+
+def test_tasks_that_end_alike_are_written_and_the_next_ones_begun_by_one_statement_each(
+    gate: Gate, statements: list[Statement]
+) -> None:
+    leading = leads(lanes=3)
+    for key in "abcdef":
+        submit("oracle", "gate", key=key, lane=key)
+    turned(leading)
+    gate.may_end.set()
+    eventually(lambda: leading._ended.qsize() == 3, WITHIN)
+    statements.clear()
+    assert turned(leading) == {**dict.fromkeys("abc", "done"), **dict.fromkeys("def", "running")}
+    table = connection.ops.quote_name(Task._meta.db_table)
+    assert len([one for one in statements if one.sql.startswith(f"UPDATE {table}")]) == 2
+    eventually(lambda: leading._ended.qsize() == 3, WITHIN)
+
+
+def test_a_task_that_failed_and_one_that_is_done_end_in_one_turn_each_in_its_own_way(gate: Gate) -> None:
+    leading = leads(lanes=3, on_failure="dead-letter")
+    handler("fail")(lambda task: task.key == "done" or False)
+    for key in ("failed", "done"):
+        submit("oracle", "fail", key=key, lane=key)
+    turned(leading)
+    eventually(lambda: leading._ended.qsize() == 2, WITHIN)
+    assert turned(leading) == {"failed": "dead", "done": "done"}
+    assert (task("failed").failures, task("done").failures) == (1, 0)
+
+
+def test_a_task_that_changes_after_it_was_seen_does_not_begin(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+    look = leading._look
+
+    def then_discard(*args: Any) -> Any:
+        seen = look(*args)
+        Task.objects.all().discard()
+        return seen
+
+    monkeypatch.setattr(leading, "_look", then_discard)
+    assert turned(leading) == {"a": "discarded"}
+    assert not gate.tasks
+
+
+def test_a_beginning_whose_answer_was_lost_is_looked_for_again(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+    guarded = leading._guarded
+
+    def twice(send: Any) -> Any:
+        guarded(send)  # it was committed, and nobody heard of it
+        return guarded(send)
+
+    monkeypatch.setattr(leading, "_guarded", twice)
+    assert turned(leading) == {"a": "running"}
+    assert [one.attempt for one in leading.in_hand.values()] == [2]
+
+
+def test_a_lane_that_waits_holds_up_no_other_one_and_is_not_passed(gate: Gate) -> None:
+    leading = leads(lanes=2)
+    for key, lane in (("a1", "a"), ("a2", "a"), ("b1", "b"), ("b2", "b")):
+        submit("oracle", "gate", key=key, lane=lane)
+    Task.objects.filter(key="a1").update(state="blocked")
+    for _ in range(3):
+        assert turned(leading) == {"a1": "blocked", "a2": "ready", "b1": "running", "b2": "ready"}
+
+
+def test_no_more_tasks_run_at_a_time_than_there_are_lanes(gate: Gate) -> None:
+    leading = leads(lanes=2)
+    for key in "abc":
+        submit("oracle", "gate", key=key, lane=key)
+    for _ in range(3):
+        assert turned(leading) == {"a": "running", "b": "running", "c": "ready"}
+
+
+def test_a_task_whose_process_has_died_too_often_is_not_begun_again(gate: Gate) -> None:
+    leading = leads(max_crashes=2)
+    submit("oracle", "gate", key="a")
+    Task.objects.update(state="running", term=1, crashes=1)
+    leading.start()
+    assert turned(leading) == {"a": "blocked"}
+    assert not gate.tasks
+
+
+def test_a_stream_that_is_deleted_while_it_is_led_ends_the_term(gate: Gate) -> None:
+    leading = leads()
+    Stream.objects.all().delete()
+    with pytest.raises(LeaseLost, match="deleted"):
+        leading.run_once(may_begin=True)
+
+
+def test_what_could_not_be_begun_is_not_begun_by_the_end_of_the_process(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+
+    def away(send: Any) -> Any:
+        raise DatabaseUnavailable("away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(leading, "_guarded", away)
+        with pytest.raises(DatabaseUnavailable):
+            leading.run_once(may_begin=True)
+    with pytest.raises(ProcessMustExit):
+        leading.cut_off("it is to end")
+    assert states() == {"a": "ready"}
+
+
+def test_a_task_whose_process_has_died_runs_alone(gate: Gate) -> None:
+    leading, suspect = leads(lanes=3), Gate()
+    handler("suspect")(suspect)
+    for key, kind in (("a", "gate"), ("b", "suspect"), ("c", "gate")):
+        submit("oracle", kind, key=key, lane=key)
+    Task.objects.filter(key="b").update(crashes=1)
+    for _ in range(3):
+        assert turned(leading) == {"a": "running", "b": "ready", "c": "ready"}
+    gate.may_end.set()
+    eventually(lambda: not leading._ended.empty(), WITHIN)
+    for _ in range(3):
+        assert turned(leading) == {"a": "done", "b": "running", "c": "ready"}
+    suspect.may_end.set()
+    eventually(lambda: not leading._ended.empty(), WITHIN)
+    assert turned(leading) == {"a": "done", "b": "done", "c": "running"}
+
+
+def test_a_task_that_its_handler_gives_back_for_later_waits_with_its_lane_and_has_not_failed(
+    gate: Gate,
+) -> None:
+    leading = leads(lanes=2, max_crashes=5)
+
+    @handler("away")
+    def give_back(_: object) -> None:
+        raise GivenBack("no\nbroker", after=3_600)
+
+    for key, kind, lane in (("a1", "away", "a"), ("a2", "gate", "a"), ("b1", "gate", "b")):
+        submit("oracle", kind, key=key, lane=lane)
+    Task.objects.filter(key="a1").update(crashes=1)
+    turned(leading)
+    eventually(lambda: not leading._ended.empty(), WITHIN)
+    for _ in range(3):
+        assert turned(leading) == {"a1": "ready", "a2": "ready", "b1": "running"}
+    given = task("a1")
+    assert (given.attempts, given.failures, given.crashes, given.outcome) == (1, 0, 0, "no broker")
+
+
+@pytest.mark.parametrize("after", [-1, 100_000_000, "soon"])
+def test_a_task_that_is_given_back_for_a_time_that_is_none_has_failed(after: object) -> None:
+    leading = leads()
+
+    @handler("wrong")
+    def give_back(_: object) -> None:
+        raise GivenBack(after=after)
+
+    submit("oracle", "wrong", key="a")
+    turned(leading)
+    eventually(lambda: not leading._ended.empty(), WITHIN)
+    assert turned(leading) == {"a": "blocked"}
+    assert "BadOption" in task("a").outcome
+
+
+@pytest.mark.parametrize(("lanes", "before", "after"), [(2, 1, 0), (2, 2, 2), (1, 1, 1)])
+def test_a_death_that_may_have_been_a_neighbours_is_forgiven_when_the_task_fails_by_itself(
+    lanes: int, before: int, after: int
+) -> None:
+    leading = leads(lanes=lanes, retries=5, retry_delay=3_600)
+    handler("fail")(lambda _: False)
+    submit("oracle", "fail", key="a")
+    Task.objects.update(crashes=before)
+    eventually(lambda: turned(leading) and task("a").failures == 1, WITHIN, states)
+    assert task("a").crashes == after

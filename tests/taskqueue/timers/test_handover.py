@@ -1,0 +1,307 @@
+"""A node that hands over: each timer is set aside under a fence, and whoever has that fence handles it."""
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from billiard import common as billiard
+from django.db import connection, transaction
+
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import ClaimInTransaction
+from resourcepool.models import Timer, TimerNode
+from resourcepool.taskqueue import timers
+from resourcepool.taskqueue.timers import claims, handover
+from resourcepool.tasks import run_timer
+from tests.app.rows import change, expire
+from tests.eventually import eventually
+from tests.taskqueue.timers.runners import WITHIN, due, handling, states, timer, topic
+
+
+class Carrier:
+    """Takes note of what is sent; is away when it is told so, from the start or after so many messages."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[int, int, float | None]] = []
+        self.is_away, self.breaks_after, self.asked = False, 10**6, 0
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[Any]:
+        self.asked += 1
+        if self.is_away:
+            raise OSError("no broker")
+        yield self.send
+
+    def send(self, *message: Any) -> None:
+        if len(self.sent) >= self.breaks_after:
+            raise OSError("the broker has gone")
+        self.sent.append(message)
+
+    def wait(self, count: int = 1) -> None:
+        eventually(lambda: len(self.sent) == count, WITHIN, lambda: self.sent)
+
+
+@pytest.fixture
+def carrier() -> Carrier:
+    return Carrier()
+
+
+@pytest.fixture
+def seen() -> list[Any]:
+    got: list[Any] = []
+
+    @timers.on("t", max_runtime=50)
+    def note(one: timers.RunningTimer) -> str:
+        with transaction.atomic(), one.guard():
+            got.append((one.name, one.attempt, one.previous_end))
+        one.ensure_held()
+        return "seen"
+
+    return got
+
+
+def handed_over(carrier: Carrier, count: int = 1) -> list[tuple[int, int]]:
+    """Let a node hand over what is due; return what was sent."""
+    before = len(carrier.sent)
+    with handling(by=carrier):
+        carrier.wait(before + count)
+    return [(pk, fence) for pk, fence, _ in carrier.sent[before:]]
+
+
+def test_who_has_the_fence_handles_it_once(carrier: Carrier, seen: list[Any]) -> None:
+    due()
+    ((pk, fence),) = handed_over(carrier)
+    assert states() == {"a": "pending"}
+    assert (handover.handle(pk, fence - 1), seen) == (None, [])
+    assert handover.handle(pk, fence) == "timer t/a: handled in attempt 1"
+    assert seen == [("a", 1, "")]
+    assert (states(), timer().outcome) == ({"a": "done"}, '"seen"')
+    assert handover.handle(pk, fence) is None
+    assert len(seen) == 1
+
+
+def test_a_claim_needs_the_fence_in_its_own_statement_too(carrier: Carrier, seen: list[Any]) -> None:
+    due()
+    ((pk, fence),) = handed_over(carrier)
+    (rule,) = claims.read_rules("default", ["t"]).values()
+    assert claims.claim_handed_over("default", pk, fence - 1, rule, "late") is None
+    assert claims.claim_handed_over("default", pk, fence, rule, "mine") is not None
+    assert claims.claim_handed_over("default", pk, fence + 1, rule, "another") is None
+    again = claims.claim_handed_over("default", pk, fence, rule, "mine")  # its answer was lost
+    assert again is not None
+    assert (again.fence, again.attempt, timer().attempts) == (fence + 1, 1, 1)
+
+
+def test_it_is_not_handed_over_twice_meanwhile_and_many_are_at_once(carrier: Carrier, seen: list[Any]) -> None:
+    for number in range(200):
+        due(f"n{number}")
+    with handling(by=carrier), handling(by=carrier):
+        carrier.wait(200)
+        due("last")
+        carrier.wait(201)
+    assert len({pk for pk, _, _ in carrier.sent}) == 201
+    assert {most for _, _, most in carrier.sent} == {50.0}
+
+
+def test_what_nobody_takes_is_handed_over_again_and_the_first_message_is_too_late(
+    carrier: Carrier, seen: list[Any]
+) -> None:
+    due()
+    (first,) = handed_over(carrier)
+    assert 50 < (timer().busy_before - timer().started_at).total_seconds() < 61
+    expire(timer())
+    (second,) = handed_over(carrier)
+    assert handover.handle(*first) is None
+    handover.handle(*second)
+    assert seen == [("a", 1, "")]
+
+
+def test_while_the_broker_is_away_nothing_is_changed(carrier: Carrier, seen: list[Any]) -> None:
+    carrier.is_away = True
+    due()
+    before = Timer.objects.values().get()
+    with handling(by=carrier):
+        eventually(lambda: carrier.asked > 1, WITHIN)
+        assert Timer.objects.values().get() == before
+        assert TimerNode.objects.exists()
+        carrier.is_away = False
+        carrier.wait()
+    handover.handle(*carrier.sent[0][:2])
+    assert states() == {"a": "done"}
+
+
+def test_what_was_not_sent_when_the_broker_went_is_handed_over_again(carrier: Carrier, seen: list[Any]) -> None:
+    carrier.breaks_after = 1
+    due("a")
+    due("b")
+    ((pk, fence),) = handed_over(carrier)
+    handover.handle(pk, fence)
+    carrier.breaks_after = 2
+    left = Timer.objects.get(finished_at=None)
+    expire(left)
+    (again,) = handed_over(carrier)
+    handover.handle(*again)
+    assert set(states().values()) == {"done"}
+
+
+def test_since_when_nobody_takes_it_is_known_until_somebody_does(carrier: Carrier, seen: list[Any]) -> None:
+    due()
+    handed_over(carrier)
+    first = timer().started_at
+    for _ in range(2):
+        expire(timer())
+        (message,) = handed_over(carrier)
+        assert (timer().started_at, Timer.objects.handed().count()) == (first, 1)
+    handover.handle(*message)
+    assert timer().started_at > first
+    due()
+    handed_over(carrier)
+    assert timer().started_at > first
+    timers.reschedule("a", after=60)
+    assert Timer.objects.handed().count() == 0
+
+
+def test_one_whose_handler_died_is_handed_over_again_and_told_so(carrier: Carrier, seen: list[Any]) -> None:
+    due()
+    change(timer(), state="running", holder="a dead process", fence=7, attempts=1, busy_before=DbLater(-1))
+    (message,) = handed_over(carrier)
+    assert timer().crashes == 1
+    handover.handle(*message)
+    assert seen == [("a", 2, "expired")]
+
+
+def test_one_that_kills_each_process_is_set_aside(carrier: Carrier, seen: list[Any]) -> None:
+    topic(max_crashes=1)
+    due()
+    change(timer(), state="running", holder="a dead process", attempts=1, busy_before=DbLater(-1))
+    with handling(by=carrier):
+        eventually(lambda: states() == {"a": "dead"}, WITHIN)
+    assert not carrier.sent
+
+
+def test_a_failed_one_is_handed_over_again(carrier: Carrier) -> None:
+    topic(retries=1, retry_delay=0)
+    ran: list[Any] = []
+
+    @timers.on("t")
+    def fail(one: Any) -> None:
+        ran.append((one.attempt, one.previous_end))
+        raise ValueError("no")
+
+    due()
+    for attempt in (1, 2):
+        (message,) = handed_over(carrier)
+        assert handover.handle(*message) == f"timer t/a: failed in attempt {attempt}"
+    assert ran == [(1, ""), (2, "clean")]
+    assert states() == {"a": "dead"}
+
+
+def test_one_that_fails_after_its_lease_ran_out_is_handed_over_again_as_after_a_death(carrier: Carrier) -> None:
+    @timers.on("t")
+    def stand_still(one: Any) -> None:
+        if one.attempt == 1:
+            expire(timer())
+            one.lease.lose("not renewed")
+            raise ValueError("the server has gone away")
+
+    due()
+    for how in ("lost its lease in attempt 1", "handled in attempt 2"):
+        (message,) = handed_over(carrier)
+        assert handover.handle(*message) == f"timer t/a: {how}"
+    assert (timer().state, timer().failures, timer().crashes) == ("done", 0, 1)
+
+
+def test_a_recurring_one_goes_on(carrier: Carrier, seen: list[Any]) -> None:
+    made = due(every=60)
+    (message,) = handed_over(carrier)
+    handover.handle(*message)
+    assert (timer().state, timer().holder, (timer().due_at - made.due_at).total_seconds()) == (
+        "pending",
+        "",
+        60,
+    )
+
+
+@pytest.mark.parametrize(
+    "prevents",
+    [
+        lambda: timers.cancel("a"),
+        lambda: timers.reschedule("a", after=60),
+        due,
+        lambda: topic(is_paused=True),
+        lambda: topic(requires={"zone": "eu"}),
+        lambda: topic(least_version="2"),
+        lambda: Timer.objects.all().delete(),
+        lambda: Timer.objects.all().discard(),
+    ],
+)
+def test_what_has_changed_meanwhile_keeps_it_from_being_handled(
+    prevents: Any, carrier: Carrier, seen: list[Any]
+) -> None:
+    due()
+    (message,) = handed_over(carrier)
+    prevents()
+    before = list(Timer.objects.values())
+    assert handover.handle(*message) is None
+    assert (seen, list(Timer.objects.values())) == ([], before)
+
+
+def test_a_worker_without_its_handler_leaves_it_alone(carrier: Carrier, seen: list[Any]) -> None:
+    due()
+    (message,) = handed_over(carrier)
+    from resourcepool.taskqueue.timers.handlers import timer_registry
+
+    del timer_registry.known["t"]
+    assert handover.handle(*message) is None
+    assert states() == {"a": "pending"}
+
+
+def test_no_transaction_is_open_before_or_after(carrier: Carrier) -> None:
+    @timers.on("t")
+    def leave_open(_one: Any) -> None:
+        transaction.set_autocommit(False)
+        Timer.objects.exists()
+
+    due()
+    (message,) = handed_over(carrier)
+    with transaction.atomic(), pytest.raises(ClaimInTransaction):
+        handover.handle(*message)
+    assert handover.handle(*message) == "timer t/a: failed in attempt 1"
+    assert not connection.in_atomic_block
+    assert states() == {"a": "dead"}
+
+
+@pytest.mark.parametrize(("most", "state", "outcome"), [(None, "pending", ""), (0.2, "dead", "it ran longer")])
+def test_a_process_that_is_told_to_end_gives_it_back_or_it_has_taken_too_long(
+    carrier: Carrier, most: float | None, state: str, outcome: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(billiard, "_should_have_exited", [False])
+    monkeypatch.setattr(billiard, "maybe_setsignal", lambda *_: None)
+
+    @timers.on("t", max_runtime=most)
+    def interrupted(_one: Any) -> None:
+        transaction.set_autocommit(False)
+        Timer.objects.exists()
+        billiard._shutdown_cleanup(signal.SIGTERM, None)  # as Celery has it called on SIGTERM
+
+    due()
+    (message,) = handed_over(carrier)
+    with pytest.raises(SystemExit):
+        run_timer(*message)
+    assert (timer().state, timer().outcome[:13], timer().holder) == (state, outcome, "")
+    assert (timer().previous_end, timer().crashes) == ("released" if most is None else "", 0)
+    assert not connection.in_atomic_block
+
+
+@pytest.mark.parametrize("code", [None, 1, -1, -192, signal.SIGTERM - 256, -255, "no"])
+def test_a_handler_that_ends_by_itself_has_failed(carrier: Carrier, code: Any) -> None:
+    @timers.on("t")
+    def ends(_one: Any) -> None:
+        raise SystemExit(code)
+
+    due()
+    (message,) = handed_over(carrier)
+    assert "failed in attempt 1" in run_timer(*message)
+    assert states() == {"a": "dead"}

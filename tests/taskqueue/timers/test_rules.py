@@ -1,0 +1,54 @@
+"""Which nodes may handle a topic, and how fast late timers are caught up."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.taskqueue.timers.rules import Rule, TokenBucket, may_handle, retry_delay, version_key
+
+
+def rule(**given: Any) -> Rule:
+    asked = {"requires": {}, "on_canary": False, "least_version": "", **given}
+    return Rule("t", False, asked["requires"], asked["on_canary"], asked["least_version"], 30, 0, 10, 3, 60)
+
+
+@pytest.mark.parametrize(
+    ("asked", "labels", "version", "may"),
+    [
+        ({}, {}, "", True),
+        ({}, {"zone": "eu"}, "1", True),
+        ({"requires": {"zone": "eu"}}, {"zone": "eu", "disk": "ssd"}, "", True),
+        ({"requires": {"zone": "eu"}}, {"zone": "us"}, "", False),
+        ({"requires": {"zone": "eu"}}, {}, "", False),
+        ({}, {"canary": "yes"}, "", False),
+        ({"on_canary": True}, {"canary": "yes"}, "", True),
+        ({"on_canary": True, "requires": {"zone": "eu"}}, {"canary": "yes"}, "", False),
+        ({"least_version": "2.10"}, {}, "2.9", False),
+        ({"least_version": "2.10"}, {}, "2.10", True),
+        ({"least_version": "2.10"}, {}, "3", True),
+        ({"least_version": "2.10"}, {}, "", False),
+    ],
+)
+def test_a_topic_says_which_nodes_may_handle_it(asked: Any, labels: Any, version: str, may: bool) -> None:
+    assert may_handle(rule(**asked), labels, version) is may
+
+
+def test_versions_are_compared_by_their_numbers() -> None:
+    ascending = ["1", "1.9.9", "2.9", "2.10rc1", "2.10rc2", "2.10", "2.10.1", "2.11", "10"]
+    assert sorted(ascending, key=version_key) == ascending
+    assert version_key("2.10") == version_key("2.10.0") == version_key("v2.10") == version_key("V2.10")
+
+
+def test_late_ones_come_at_a_rate() -> None:
+    rate = TokenBucket(10)
+    assert rate.left(100.0) == 10
+    rate.take(10)
+    assert rate.left(100.0) == 0
+    assert rate.left(100.5) == 5
+    assert rate.left(200.0) == 10
+
+
+def test_each_retry_waits_twice_as_long_and_an_hour_at_most() -> None:
+    assert [retry_delay(10, failures) for failures in (1, 2, 3, 10, 1_000)] == [10, 20, 40, 3_600, 3_600]
+    assert retry_delay(7_200, 1) == 7_200
+    assert retry_delay(0, 5) == 0

@@ -1,0 +1,57 @@
+"""Turns of the line, taken in the test's own thread."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from resourcepool.leases.lease import Lease
+from resourcepool.models import Proxy, Ticket
+from resourcepool.waiting import tickets
+from resourcepool.waiting.waiter import Waiter
+from resourcepool.waiting.waiter_loop import WaiterLoop
+from tests.committed import Clock
+
+TICKET_TTL = 6.0
+
+
+@pytest.fixture
+def line(process_clock: Clock) -> WaiterLoop:
+    process_clock.stop()  # on a slow machine looks at free rows would be due in between
+    return WaiterLoop("default")
+
+
+def join(line: WaiterLoop, model: Any = Proxy, count: int = 1, **wishes: Any) -> Waiter:
+    """Put somebody into this line; nobody looks for it but the test's own turns."""
+    request = model.pool.request(count, {"timeout": 60, "holder": "me", **wishes})
+    ticket = tickets.take(connection, model, request, "me")
+    waiter = Waiter(model.pool, "default", request, "me", began=ticket.sent_at)
+    waiter.set_ticket(ticket)
+    line.waiters.append(waiter)
+    return waiter
+
+
+def look(line: WaiterLoop) -> None:
+    line.turn({waiter.ticket.pk for waiter in line.waiters if waiter.ticket})
+
+
+def of(waiter: Waiter) -> Ticket:
+    assert waiter.ticket is not None
+    return Ticket.objects.get(pk=waiter.ticket.pk)
+
+
+def then(do: Callable[..., Any], and_then: Callable[[], object]) -> Callable[..., Any]:
+    """Return what does one after the other, and returns what the first one did."""
+
+    def both(*args: Any) -> Any:
+        done = do(*args)
+        and_then()
+        return done
+
+    return both
+
+
+def leases(waiter: Waiter) -> list[Lease]:
+    """Return what the waiter was given, which it must have been by now."""
+    return waiter.outcome.result()

@@ -1,0 +1,223 @@
+"""What one process does for its waiters, turn by turn, and what it believes of what it is given.
+
+The turns are taken here in the test's own thread; another process would release and claim at any moment in between.
+"""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.dialect import DbLater
+from resourcepool.leases import verbs
+from resourcepool.models import Proxy, Ticket
+from resourcepool.waiting.estimates import LAST_CHECK_BEFORE_TIMEOUT, MIN_FIRST_CHECK, WaitEstimate, estimate_of
+from resourcepool.waiting.models import pool_name
+from resourcepool.waiting.waiter_loop import MAX_SERVED_DELAY, WaiterLoop
+from tests.app.models import Device
+from tests.app.rows import busy_for, change, columns, expire, hold, lasts, new, several
+from tests.committed import Clock
+from tests.concurrency.tickets import in_line
+from tests.waiting.loop_turns import TICKET_TTL, join, leases, look, of
+from tests.waiting.threads import given, ticket
+
+
+class TestBeingServed:
+    @pytest.mark.parametrize("model", [Proxy, Device], ids=lambda model: model.__name__)
+    def test_by_a_release(self, line: WaiterLoop, model: Any) -> None:
+        row = new(model)
+        held, waiter = hold(row), join(line, model)
+        look(line)
+        assert not waiter.is_done
+        held.release()
+        look(line)
+        (lease,) = leases(waiter)
+        assert (lease.pk, lease.fence, lease.holder) == (row.pk, 2, "me")
+        lease.renew()
+        assert line.waiters == []
+
+    def test_its_ticket_is_removed_with_others_a_moment_later(
+        self, line: WaiterLoop, process_clock: Clock
+    ) -> None:
+        held, waiter = hold(new(Proxy)), join(line)
+        held.release()
+        look(line)
+        assert leases(waiter)
+        assert Ticket.objects.count() == 1
+        process_clock.advance(MAX_SERVED_DELAY + 0.1)
+        look(line)
+        assert Ticket.objects.count() == 0
+
+    def test_by_what_came_free_by_itself(self, line: WaiterLoop, process_clock: Clock) -> None:
+        row = new(Proxy)
+        hold(row, holder="dead")
+        waiter = join(line)
+        expire(row)
+        process_clock.advance(0.5)
+        look(line)
+        process_clock.advance(0.5)
+        look(line)
+        assert leases(waiter)[0].fence == 2
+
+    def test_before_its_time_is_up_although_its_turn_was_expected_later(
+        self, line: WaiterLoop, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        process_clock.stop()
+        monkeypatch.setattr(WaitEstimate, "first_check_delay", lambda *_: 1.0)
+        held, waiter = hold(new(Proxy)), join(line, timeout=0.3)
+        held.release()
+        process_clock.advance(0.3 - LAST_CHECK_BEFORE_TIMEOUT + 0.001)
+        line.turn(noticed=False)
+        assert leases(waiter)[0].fence == 2
+
+    def test_each_by_its_own_ticket(self, line: WaiterLoop) -> None:
+        held = [hold(row) for row in several(Proxy, 2)]
+        first, second = join(line, holder="first"), join(line, holder="second")
+        held[1].release()
+        look(line)
+        assert leases(first)[0].pk == held[1].pk
+        assert not second.is_done
+        held[0].release()
+        look(line)
+        assert leases(second)[0].pk == held[0].pk
+
+
+class TestItsTicket:
+    def test_is_renewed_in_time(self, line: WaiterLoop, process_clock: Clock) -> None:
+        waiter = join(line)
+        change(of(waiter), busy_before=DbLater(2))
+        assert busy_for(of(waiter)) < 4
+        process_clock.advance(TICKET_TTL / 3)
+        look(line)
+        assert lasts(of(waiter), TICKET_TTL)
+
+    def test_that_ran_out_or_is_gone_is_taken_anew(self, line: WaiterLoop) -> None:
+        waiter = join(line)
+        first = of(waiter).pk
+        expire(of(waiter))
+        look(line)
+        look(line)
+        second = of(waiter).pk
+        assert second > first
+        Ticket.objects.filter(pk=second)._raw_delete("default")
+        look(line)
+        look(line)
+        assert in_line() == ["me"]
+
+    def test_of_who_leaves_is_removed(self, line: WaiterLoop) -> None:
+        waiter = join(line)
+        waiter.outcome.cancel()
+        look(line)
+        assert not Ticket.objects.exists()
+        assert line.waiters == []
+
+    def test_of_who_leaves_passes_on_what_it_was_given(self, line: WaiterLoop) -> None:
+        row = new(Proxy)
+        held, waiter, behind = hold(row), join(line), ticket(Proxy)
+        held.release()
+        waiter.outcome.cancel()
+        look(line)
+        assert given(behind) == [(row.pk, 3)]
+        assert list(Ticket.objects.all()) == [behind]
+
+    def test_of_who_leaves_passes_on_what_it_has_collected(self, line: WaiterLoop) -> None:
+        rows = several(Proxy, 2)
+        held, waiter = [hold(row) for row in rows], join(line, count=2)
+        held[0].release()
+        look(line)
+        waiter.outcome.cancel()
+        look(line)
+        assert columns(rows[0])["holder"] == ""
+        assert busy_for(rows[0]) <= 0
+        assert not Ticket.objects.exists()
+
+    def test_is_removed_at_the_end_of_the_process_and_what_it_was_given_is_passed_on(
+        self, line: WaiterLoop
+    ) -> None:
+        row = new(Proxy)
+        held, _waits, served, behind = hold(row), join(line), join(line, priority=-1), ticket(Proxy, priority=9)
+        held.release()
+        assert given(of(served)) == [(row.pk, 2)]
+        line.close()
+        assert list(Ticket.objects.all()) == [behind]
+        assert given(behind)[0][0] == row.pk
+
+
+class TestLearning:
+    """How soon newcomers look is learned from those who are served."""
+
+    def test_the_speed_of_the_line_from_the_tickets_that_are_served(
+        self, line: WaiterLoop, process_clock: Clock
+    ) -> None:
+        held = hold(new(Proxy))
+        for _ in range(4):
+            waiter = join(line)
+            process_clock.advance(0.3)
+            held.release()
+            look(line)
+            (held,) = leases(waiter)
+        for _ in range(3):
+            newcomer = join(line)
+        assert newcomer.next_check - newcomer.began > 10 * MIN_FIRST_CHECK
+
+    @pytest.mark.only("mysql", "postgresql")  # where a release gives to the first in line in one statement
+    def test_the_speed_of_the_line_from_releases_to_other_processes(self, process_clock: Clock) -> None:
+        row = new(Proxy)
+        for _ in range(2):
+            first = ticket(Proxy)
+            hold(row).release()
+            expire(row)
+            process_clock.advance(0.3)
+        assert given(first)
+        for _ in range(3):
+            last = ticket(Proxy)
+        assert (
+            estimate_of(pool_name(Proxy), "default").first_check_delay(last.pk, process_clock())
+            > 10 * MIN_FIRST_CHECK
+        )
+
+
+class TestStatements:
+    def test_ten_waiters_cost_no_more_than_one(self, line: WaiterLoop) -> None:
+        def cost() -> int:
+            with CaptureQueriesContext(connection) as sent:
+                look(line)
+            return len(sent)
+
+        hold(new(Proxy))
+        join(line)
+        look(line)
+        for_one = cost()
+        for _ in range(9):
+            join(line)
+        look(line)
+        assert cost() == for_one == 1
+
+    def test_nobody_is_looked_for_before_it_is_due(self, line: WaiterLoop, process_clock: Clock) -> None:
+        hold(new(Proxy))
+        waiter = join(line)
+        look(line)
+        waiter.next_check = waiter.next_scan = process_clock() + 3
+        with CaptureQueriesContext(connection) as sent:
+            again_at = line.turn()
+        assert len(sent) == 0
+        assert again_at <= waiter.next_check
+
+
+def test_a_waiter_that_stands_far_back_leaves_free_rows_to_the_first(
+    line: WaiterLoop, process_clock: Clock
+) -> None:
+    row = new(Proxy)
+    hold(row, holder="dead")
+    for number in range(4):
+        ticket(Proxy, holder=f"number {number}")
+    waiter = join(line)
+    process_clock.advance(1.5)
+    look(line)
+    assert waiter.is_near is False
+    expire(row)
+    process_clock.advance(1.5)
+    look(line)
+    assert columns(row)["holder"] == "dead", "one of those in front gives it out"
+    assert verbs.claim(connection, Proxy, row.pk, waiter.request.terms) is not None

@@ -1,0 +1,166 @@
+"""A line for each name: who waits for one lock is no matter to another; only the first of a process are looked at."""
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from resourcepool.locks import Lock
+from resourcepool.locks.models import Lock as LockRow
+from resourcepool.models import Ticket
+from resourcepool.waiting import handover, tickets
+from resourcepool.waiting.estimates import recent_waits
+from resourcepool.waiting.models import line_name
+from resourcepool.waiting.request import Request
+from resourcepool.waiting.waiter import Waiter
+from resourcepool.waiting.waiter_loop import FIRST_IN_LINE, WaiterLoop
+from tests.app.rows import claim
+from tests.committed import Clock
+from tests.waiting.loop_turns import leases, look
+
+HELD = "held"
+
+
+def request(name: str, priority: int = 0) -> Request:
+    lock = Lock(name)
+    asked = lock._request(60.0, type("Nobody", (), {"when_lost": None})())  # type: ignore[arg-type]
+    return dataclasses.replace(asked, priority=priority)
+
+
+def join(line: WaiterLoop, name: str, priority: int = 0) -> Waiter:
+    waiter = Waiter(Lock(name), "default", request(name, priority), "me")
+    waiter.set_ticket(tickets.take(connection, LockRow, waiter.request, "me"))
+    line.waiters.append(waiter)
+    return waiter
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The tickets of each look."""
+    seen: list[list[int]] = []
+    usual = tickets.look
+
+    def note(connection: Any, pks: Any) -> Any:
+        seen.append(list(pks))
+        return usual(connection, pks)
+
+    monkeypatch.setattr(tickets, "look", note)
+    return seen
+
+
+def locked(name: str) -> tuple[LockRow, int]:
+    row = LockRow.objects.create(pk=name)
+    grant = claim(row, HELD)
+    assert grant is not None
+    return row, grant.fence
+
+
+def test_only_the_first_few_of_each_name_are_looked_at(line: WaiterLoop, looked_at: list[list[int]]) -> None:
+    locked("a"), locked("b")
+    a = [join(line, "a") for _ in range(FIRST_IN_LINE + 2)]
+    b = [join(line, "b") for _ in range(FIRST_IN_LINE + 2)]
+    look(line)
+    expected = {one.ticket.pk for waiters in (a, b) for one in waiters[:FIRST_IN_LINE] if one.ticket}
+    assert set(looked_at[0]) == expected
+    assert all(one.next_check < math.inf for one in a + b)
+
+
+def test_the_better_priority_is_among_the_first(line: WaiterLoop, looked_at: list[list[int]]) -> None:
+    locked("a")
+    for _ in range(FIRST_IN_LINE):
+        join(line, "a")
+    writer = join(line, "a", priority=-1)
+    look(line)
+    assert writer.ticket is not None
+    assert writer.ticket.pk in looked_at[0]
+
+
+def test_when_one_is_served_those_behind_it_are_looked_at_at_once(
+    line: WaiterLoop, looked_at: list[list[int]]
+) -> None:
+    row, fence = locked("a")
+    waiters = [join(line, "a") for _ in range(FIRST_IN_LINE + 1)]
+    assert handover.release(connection, LockRow, row.pk, fence)
+    look(line)
+    assert sum(one.is_done for one in waiters) == 1
+    last = waiters[-1].ticket
+    assert last is not None
+    assert last.pk in looked_at[1]
+
+
+def test_a_release_serves_only_its_own_line(line: WaiterLoop) -> None:
+    row, fence = locked("a")
+    locked("b")
+    other, mine = join(line, "b"), join(line, "a")
+    assert handover.release(connection, LockRow, row.pk, fence)
+    look(line)
+    (lease,) = leases(mine)
+    assert (lease.pk, lease.fence) == ("a", fence + 1)
+    assert not other.is_done
+
+
+def test_names_that_begin_alike_have_lines_of_their_own(line: WaiterLoop) -> None:
+    row, fence = locked("a")
+    locked("a:b"), locked("A")
+    others = [join(line, "a:b"), join(line, "A")]
+    assert handover.release(connection, LockRow, row.pk, fence)
+    look(line)
+    assert not any(one.is_done for one in others)
+    row.refresh_from_db()
+    assert row.holder == ""
+
+
+def test_a_wait_for_one_lock_sends_nobody_to_the_line_of_another(line: WaiterLoop) -> None:
+    recent_waits.note(line_name(LockRow, "a"), "default", had_to_wait=True)
+    assert recent_waits.is_likely(line_name(LockRow, "a"), "default")
+    assert not recent_waits.is_likely(line_name(LockRow, "b"), "default")
+
+
+def test_pauses_count_from_when_the_line_last_moved(line: WaiterLoop, process_clock: Clock) -> None:
+    """Or the longer the line, the slower it would be."""
+    row, fence = locked("a")
+    first, second = join(line, "a"), join(line, "a")
+    process_clock.advance(50)
+    assert handover.release(connection, LockRow, row.pk, fence)
+    look(line)
+    assert first.is_done or second.is_done
+    waits = second if first.is_done else first
+    process_clock.advance(0.1)
+    assert process_clock() - waits.since < 1
+
+
+def test_a_row_that_is_gone_is_made_again_by_who_waits_for_it(line: WaiterLoop, process_clock: Clock) -> None:
+    waiter = join(line, "a")
+    waiter.next_scan = 0.0
+    look(line)
+    process_clock.advance(3)
+    look(line)
+    assert LockRow.objects.get().pk == "a"
+    process_clock.advance(3)
+    look(line)
+    assert leases(waiter)[0].pk == "a"
+
+
+def dies(pool: str) -> None:
+    Ticket.objects.create(pool=pool, holder="dead", asked_at="2000-01-01T00:00:00+00:00")
+
+
+def test_dead_tickets_of_all_names_are_removed() -> None:
+    for name in ("a", "B", "%", "_", "\U0001f600", "\U0010fffd", "日😀"):
+        dies(line_name(LockRow, name))
+    assert len(tickets.expired_since(connection, LockRow, 60)) == 7
+
+
+def test_those_of_another_kind_are_not_among_them() -> None:
+    class Kind:
+        line_per_name = True
+
+    Kind._meta = Kind.concrete_model = Kind  # type: ignore[attr-defined]
+    Kind.label_lower = "my_app.kind%"  # type: ignore[attr-defined]
+    dies("my_app.kind%:a")
+    for other in ("myXapp.kind%:a", "my_app.kinds:a", "MY_APP.KIND%:a", "my_app.kind%", "my_app.kind%;"):
+        dies(other)
+    (dead,) = tickets.expired_since(connection, Kind, 60)  # type: ignore[arg-type]
+    assert Ticket.objects.get(pk=dead).pool == "my_app.kind%:a"

@@ -1,0 +1,109 @@
+"""For how long one who was served believes in what its ticket was given."""
+
+import pytest
+
+from resourcepool.dialect import DbLater
+from resourcepool.leases.terms import margin
+from resourcepool.models import Proxy
+from resourcepool.waiting import tickets
+from resourcepool.waiting.waiter_loop import WaiterLoop
+from tests import running
+from tests.app.rows import busy_for, change, columns, expire, hold, lasts, new, steal
+from tests.committed import Clock
+from tests.concurrency.tickets import in_line
+from tests.waiting.loop_turns import TICKET_TTL, join, leases, look, of, then
+from tests.waiting.threads import given, ticket
+
+
+class TestTrust:
+    def test_begins_when_the_look_that_found_it_was_sent(self, line: WaiterLoop, process_clock: Clock) -> None:
+        held, waiter = hold(new(Proxy)), join(line)
+        look(line)
+        held.release()
+        process_clock.advance(1)
+        before = process_clock()
+        look(line)
+        after = process_clock()
+        (lease,) = leases(waiter)
+        assert before <= lease.trust.sent_at <= after
+
+    def test_lasts_for_what_the_ticket_says_is_left(self, line: WaiterLoop) -> None:
+        """It was given some time before: when, nobody here can know."""
+        row = new(Proxy)
+        held, waiter = hold(row), join(line)
+        held.release()
+        for one in (row, of(waiter)):
+            change(one, busy_before=DbLater(4))
+        look(line)
+        trust = leases(waiter)[0].trust
+        assert 3.5 < round(trust.valid_for, 3) <= 4
+        assert trust.until == trust.sent_at + trust.valid_for - margin(trust.valid_for)
+
+    def test_lasts_for_the_tickets_life_until_the_first_renewal(self, line: WaiterLoop) -> None:
+        row = new(Proxy)
+        held, waiter = hold(row), join(line, ttl=60)
+        held.release()
+        assert lasts(row, TICKET_TTL)
+        look(line)
+        (lease,) = leases(waiter)
+        assert lease.remaining < TICKET_TTL
+        lease.renew()
+        assert lasts(row, 60)
+        assert lease.remaining > 57 - running.seconds()
+
+    def test_lasts_no_longer_than_was_asked_for(self, line: WaiterLoop) -> None:
+        row = new(Proxy)
+        held, waiter = hold(row), join(line, ttl=1)
+        held.release()
+        assert busy_for(row) <= 1
+        look(line)
+        assert leases(waiter)[0].remaining <= 1
+
+    def test_is_not_given_to_what_has_run_out_before_it_was_seen(self, line: WaiterLoop) -> None:
+        """This process stood still: it leaves what it was given to others, and stands in line anew."""
+        row = new(Proxy)
+        held, waiter, behind = hold(row), join(line), ticket(Proxy)
+        held.release()
+        for one in (row, of(waiter)):
+            expire(one)
+        look(line)
+        assert not waiter.is_done
+        assert given(behind) == [(row.pk, 3)]
+        look(line)
+        assert in_line() == ["me"]
+
+    def test_is_not_given_to_what_may_have_run_out_while_the_answer_was_on_its_way(
+        self, line: WaiterLoop, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        row = new(Proxy)
+        held, waiter, behind = hold(row), join(line), ticket(Proxy)
+        held.release()
+        with monkeypatch.context() as patch:
+            patch.setattr(tickets, "look", then(tickets.look, lambda: process_clock.advance(TICKET_TTL - 0.5)))
+            look(line)
+        assert not waiter.is_done
+        assert given(behind) == [(row.pk, 3)]
+
+    def test_is_not_given_to_what_somebody_else_has_taken_since(self, line: WaiterLoop) -> None:
+        row = new(Proxy)
+        held, waiter = hold(row), join(line)
+        held.release()
+        expire(of(waiter))
+        steal(row)
+        look(line)
+        assert not waiter.is_done
+        assert columns(row)["holder"] == "thief"
+
+    def test_is_given_to_what_it_gets_after_it_has_stood_still(
+        self, line: WaiterLoop, process_clock: Clock
+    ) -> None:
+        row = new(Proxy)
+        held, waiter = hold(row), join(line)
+        held.release()
+        for one in (row, of(waiter)):
+            expire(one)
+        for _ in range(3):
+            look(line)
+            process_clock.advance(0.5)
+        assert leases(waiter)[0].fence == 4
+        leases(waiter)[0].ensure_held()
