@@ -28,7 +28,7 @@ test:    ## Install what is missing, then lint and test: everything on SQLite, w
 	@.ci/bootstrap test
 	@.venv/bin/python -m tests $(ARGS)
 
-lint:    ## Ruff, mypy, import-linter, missing migrations
+lint:    ## Ruff, mypy, import-linter, missing migrations, plain words
 	@.ci/bootstrap lint
 	@.venv/bin/python -m tests --only lint
 

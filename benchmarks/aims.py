@@ -83,7 +83,7 @@ def _exhausted(what: str, one: dict[str, Any], rate: Bounds, p99: Bounds) -> Ite
         if one["overtaken_by_lease"]:
             more += f"; in the order in which rows were given {one['overtaken_by_lease']['max']}"
         yield Row(
-            f"{what}: places by which anybody is overtaken", (8, 4), one["overtaken"]["max"], _count, more=more
+            f"{what}: places by which a waiter is overtaken", (8, 4), one["overtaken"]["max"], _count, more=more
         )
 
 

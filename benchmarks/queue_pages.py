@@ -65,7 +65,7 @@ def move(number: int) -> dict[str, Any]:
         "from_server": "mails-1 #1",
         "to_server": "mails-2 #2",
         "fence": number,
-        "reason": "its owner had finished its work on it",
+        "reason": "its owner finished its work",
         "at": DbLater((number - MOVES) * 0.5 - 3_600),
     }
 

@@ -39,7 +39,7 @@ def tell(servers: "list[subprocess.Popen[bytes]]") -> None:
     servers += [start("B"), start("C")]
     show("B and C come: A gives up what is theirs", A=4, B=4, C=4)
     servers[1].send_signal(signal.SIGKILL)
-    show("B is killed: judged dead after 3 s, the others take over", A=6, C=6)
+    show("B is killed: presumed dead after 3 s, the others take over", A=6, C=6)
     servers[2].send_signal(signal.SIGTERM)
     show("C is told to stop: it hands over what it has, and leaves", A=12)
 

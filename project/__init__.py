@@ -1,1 +1,1 @@
-"""A Django project around resourcepool: for trying it out, for its tests, and as an example to copy from."""
+"""A Django project with resourcepool: to try it out, to run its tests, and as an example to copy."""

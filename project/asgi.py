@@ -9,4 +9,4 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
 application = get_asgi_application()
 for database in connections.settings.values():
-    database["CONN_MAX_AGE"] = 0  # each request has a thread of its own: nobody else would use what it keeps
+    database["CONN_MAX_AGE"] = 0  # each request has its own thread, so connections cannot be reused

@@ -1,4 +1,4 @@
-"""The Celery app, for ``celery -A project``. Imported by nothing else, so the project also runs without Celery."""
+"""The Celery app, for ``celery -A project``. Not imported elsewhere, so the project also runs without Celery."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""``DATABASE_URL`` as an entry for Django's DATABASES, with what each database needs to lease safely and quickly."""
+"""``DATABASE_URL`` as an entry of Django's DATABASES, with the options for safe and fast leases."""
 
 from pathlib import Path
 from typing import Any
@@ -8,10 +8,10 @@ import dj_database_url
 from project.environment import PRIVATE_MODE
 
 SQLITE = {
-    # A transaction that reads first and writes later fails at once, whatever the timeout, unless it says so up front.
+    # Without IMMEDIATE, a transaction that reads before it writes may fail at once, whatever the timeout.
     "transaction_mode": "IMMEDIATE",
     "timeout": 20,
-    # FULL: a fence that has been handed out must not come back after a power cut; NORMAL may forget the last commits.
+    # FULL: with NORMAL, a power cut may lose the last commits, and a fence might be granted twice.
     "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
 }
 MYSQL = {
@@ -30,12 +30,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def database(url: str) -> dict[str, Any]:
-    """Return the settings for ``url``; options in its query part win over ours."""
+    """Return the settings for ``url``; options in its query part take precedence."""
     chosen: dict[str, Any] = {**dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True)}
     chosen["OPTIONS"] = {**OPTIONS.get(chosen["ENGINE"], {}), **chosen.get("OPTIONS", {})}
     if chosen["ENGINE"] == "django.db.backends.sqlite3" and chosen["NAME"] != ":memory:":
         file = Path(chosen["NAME"]).absolute()
         file.parent.mkdir(PRIVATE_MODE, parents=True, exist_ok=True)
-        # Tests with threads and child processes need a file that all of them can open.
+        # Tests with threads and child processes need a shared file.
         chosen |= {"NAME": str(file), "TEST": {"NAME": str(file.with_name(f"test_{file.name}"))}}
     return chosen

@@ -1,4 +1,4 @@
-"""What the settings read from outside: environment variables, and secrets kept in a folder between runs."""
+"""Reads settings from outside: environment variables, and secrets stored in a folder between runs."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-PRIVATE_MODE = 0o700  # of a folder: for its owner alone
+PRIVATE_MODE = 0o700  # of a folder: only its owner has access
 
 
 def env_list(name: str, default: str = "") -> list[str]:
@@ -17,7 +17,7 @@ def env_list(name: str, default: str = "") -> list[str]:
 
 
 def env_flag(name: str) -> bool:
-    """Return whether an environment variable says yes; anything but a clear yes or no is an error."""
+    """Return an environment variable as a boolean; raises ImproperlyConfigured for other values."""
     value = os.environ.get(name, "").strip().lower()
     if value in ("1", "true", "yes", "on"):
         return True
@@ -27,15 +27,15 @@ def env_flag(name: str) -> bool:
 
 
 def make_private(folder: Path) -> Path:
-    """Return ``folder``; if it is there, its owner alone may look into it from now on."""
-    with contextlib.suppress(OSError):  # it is not there yet, or somebody else's, who decides that
+    """Return ``folder``; if it exists, restrict it to its owner."""
+    with contextlib.suppress(OSError):  # it does not exist yet, or belongs to another user
         if folder.stat().st_mode & 0o077:
             folder.chmod(PRIVATE_MODE)
     return folder
 
 
 def stored_secret(path: Path, make: Callable[[], str]) -> str:
-    """Return the secret in the file ``path``; the first caller makes it, readable by its owner only.
+    """Return the secret in the file ``path``; the first call creates it, readable by its owner only.
 
     Processes that start at the same moment all return the same secret.
     """
@@ -45,7 +45,7 @@ def stored_secret(path: Path, make: Callable[[], str]) -> str:
         with os.fdopen(handle, "w") as file:
             file.write(make())
         try:
-            os.link(draft, path)  # unlike a rename it never replaces what another process has just put there
+            os.link(draft, path)  # unlike a rename, it never replaces the file of another process
         except FileExistsError:
             pass
         finally:

@@ -1,4 +1,4 @@
-"""What error reports leave out, besides what Django does: addresses in the settings, which carry passwords."""
+"""Hides addresses in error reports, because they contain passwords."""
 
 import re
 
@@ -6,7 +6,7 @@ from django.views.debug import SafeExceptionReporterFilter
 
 
 class AddressHidingFilter(SafeExceptionReporterFilter):
-    """Hides settings and environment variables such as DATABASE_URL, and ``url`` wherever it is nested."""
+    """Hides settings and environment variables such as DATABASE_URL, and nested keys ``url``."""
 
     hidden_settings = re.compile(
         f"{SafeExceptionReporterFilter.hidden_settings.pattern}|URL|BROKER|BACKEND|HINTS", re.IGNORECASE

@@ -1,18 +1,18 @@
-"""Settings from the environment; closed to the outside unless it says otherwise.
+"""Settings from the environment; by default only this machine has access.
 
 DATABASE_URL             sqlite:///file, mysql://user:password@host:port/name, postgres://...; default: var/db.sqlite3
 SECRET_KEY               default: made once and kept in var/
-RESOURCEPOOL_SECRET_KEYS Fernet keys for stored passwords, comma-separated, newest first; default: as SECRET_KEY
+RESOURCEPOOL_SECRET_KEYS Fernet keys for stored passwords, comma-separated, newest first; default: like SECRET_KEY
 DEBUG                    1 for error pages with details; default: 0
 ALLOWED_HOSTS            comma-separated; default: this machine only
 CSRF_TRUSTED_ORIGINS     comma-separated, e.g. https://pool.example.com
-HTTPS                    1 when served over https only: cookies keep to it, http is redirected, browsers told for a day
-FORWARDED_PROTO          1 when a proxy in front of it ends TLS and itself sets X-Forwarded-Proto, whatever clients send
-CELERY_BROKER_URL        used when Celery is installed
-RESOURCEPOOL_HINTS       what tells waiting processes to look at once, e.g. redis://localhost:6379/0; default: nothing
-LANGUAGE_CODE            zh-hans: Chinese in commands, and for browsers that ask for neither language; default: en
-VAR_DIR                  where all of the above is kept, for its owner alone; default: var/
-STATIC_ROOT              where collectstatic puts files for a web server of another user; default: static in VAR_DIR
+HTTPS                    1 if served over https only: secure cookies, redirects from http, HSTS for a day
+FORWARDED_PROTO          1 if a proxy in front ends TLS and always sets X-Forwarded-Proto itself
+CELERY_BROKER_URL        used if Celery is installed
+RESOURCEPOOL_HINTS       service that wakes waiting processes, e.g. redis://localhost:6379/0; default: none (polling)
+LANGUAGE_CODE            zh-hans: Chinese in commands, and for browsers that accept neither language; default: en
+VAR_DIR                  folder of the files above, readable by its owner only; default: var/
+STATIC_ROOT              target of collectstatic, for a web server of another user; default: static in VAR_DIR
 """
 
 import os
@@ -36,7 +36,7 @@ CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = env_flag("HTTPS")
 SECURE_HSTS_SECONDS = 86_400 if SECURE_SSL_REDIRECT else 0
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env_flag("FORWARDED_PROTO") else None
-# Whether the names below this one are served over https, and stay so for years, is for whoever owns them to say.
+# Only the owner of the domain can decide whether its subdomains use https, and for how long.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 DATABASE_URL = os.environ.get("DATABASE_URL") or f"sqlite:///{VAR_DIR}/db.sqlite3"
@@ -70,7 +70,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 if django.VERSION >= (6, 0):
-    # Everything we show must work under a strict policy, so the project runs under one where Django offers it.
+    # All pages must work under a strict policy, so the project uses one where Django supports it.
     MIDDLEWARE.append("django.middleware.csp.ContentSecurityPolicyMiddleware")
     SECURE_CSP = {"default-src": ["'self'"], "frame-ancestors": ["'none'"], "form-action": ["'self'"]}
 

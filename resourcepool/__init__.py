@@ -1,4 +1,4 @@
-"""Hand out things that only one process may use at a time, with nothing but the project's SQL database."""
+"""Lease resources that one process at a time may use, with only the project's SQL database."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,8 @@
 """The Django app."""
 
 from django.apps import AppConfig
-from django.utils.translation import gettext_lazy as _
+
+from resourcepool.translation import gettext_lazy as _
 
 
 class ResourcePoolConfig(AppConfig):

@@ -1,11 +1,11 @@
-"""Celery tasks at a time: kept as timers in the database until then, instead of as an ETA in the broker (R4.8).
+"""Celery tasks at a given time, stored as timers in the database instead of as an ETA in the broker.
 
     from resourcepool.celery_timers import apply_async_at
 
     apply_async_at(send_reminder, after=timedelta(days=3), args=[order.pk])
 
-A node (``manage.py resourcepool_timers``) hands the task to the broker at its time, again
-and again while the broker is down. All attempts send the same task id.
+A timer node (``manage.py resourcepool_timers``) sends the task to the broker at its time and retries while the broker
+is down. All attempts send the same task id.
 """
 
 import contextlib
@@ -41,60 +41,63 @@ def apply_async_at(
     name: str | None = None,
     **options: Any,
 ) -> timers.Scheduled:
-    """Have a Celery task sent at a moment; inside a transaction of the caller it is set when that commits.
+    """Send a Celery task at a given time; inside a transaction of the caller it is scheduled with the commit.
 
     Args:
         task: a task, or its name.
-        at, after: see ``timers.schedule``; one of them.
+        at, after: exactly one; see ``timers.schedule``.
         args, kwargs: JSON.
-        name: of the timer, for ``timers.cancel(name, topic="celery")``, and to replace one; a random one if not given.
-        options: of ``apply_async``, such as ``queue``, ``priority`` or ``expires`` (in seconds after it is sent); JSON.
+        name: the timer's name, for ``timers.cancel(name, topic="celery")`` and to replace it; random by default.
+        options: of ``apply_async``, such as ``queue``, ``priority`` or ``expires`` (seconds after it is sent); JSON.
 
-    Not promised: that the task runs once. A node that dies between sending it and writing that down is followed by
-    another one, which sends it again under the same task id.
+    Not promised: that the task runs once. If a timer node crashes after sending it and before recording that, another
+    one sends it again under the same task id.
 
     Raises:
         BadOption: a value is not allowed.
-        DatabaseUnavailable: it is unknown whether it was set; call it again with a name.
+        DatabaseUnavailable: it is unknown whether it was scheduled; call it again with a name.
     """
     for refused in REFUSED:
         if refused in options:
             raise BadOption(
-                refused, options[refused], because="apply_async_at sets it; say when by after or at"
+                refused, options[refused], because="apply_async_at sets it; give the time by after or at"
             )
     using = router.db_for_write(Timer)
     if not retrying(connections[using], Topic.objects.using(using).filter(pk=TOPIC).exists):
         retrying(connections[using], partial(make_topic, using, TOPIC, **DEFAULTS))
-    told = {
+    call = {
         "task": task if isinstance(task, str) else task.name,
         "args": list(args),
         "kwargs": dict(kwargs or {}),
     }
     task_id = str(uuid.uuid4())
-    payload = {**told, "options": {**options, "task_id": task_id}}
+    payload = {**call, "options": {**options, "task_id": task_id}}
     return timers.schedule(name or task_id, topic=TOPIC, at=at, after=after, payload=payload)
 
 
 @timers.on(TOPIC)
 def send(timer: timers.RunningTimer) -> None:
-    """Hand the task to the broker."""
-    told = timer.payload
+    """Send the task to the broker."""
+    call = timer.payload
     with broker_connection(current_app) as connection:
-        options = {"retry": False, **told["options"], "connection": connection}
-        current_app.send_task(told["task"], told["args"], told["kwargs"], **options)
+        options = {"retry": False, **call["options"], "connection": connection}
+        current_app.send_task(call["task"], call["args"], call["kwargs"], **options)
 
 
 @contextlib.contextmanager
 def by_celery() -> Iterator[Callable[[int, int, float | None], object]]:
-    """Yield what hands a timer to a Celery task: ``TimerRunner(by=by_celery)``. Raises what the broker's client does.
+    """Yield a function that hands a timer over to a Celery task: ``TimerRunner(by=by_celery)``.
 
     A handler's ``max_runtime`` is the hard time limit of its task: a prefork worker kills the process.
+
+    Raises:
+        Exception: of the broker's client.
     """
     with broker_connection(current_app) as connection:
         connection.ensure_connection(max_retries=1, timeout=CONNECT_TIMEOUT)
 
-        def send(pk: int, fence: int, most: float | None) -> None:
-            limits: dict[str, Any] = {"expires": RESEND_AFTER, "time_limit": most, "retry": False}
+        def send(pk: int, fence: int, max_runtime: float | None) -> None:
+            limits: dict[str, Any] = {"expires": RESEND_AFTER, "time_limit": max_runtime, "retry": False}
             current_app.send_task("resourcepool.run_timer", [pk, fence], connection=connection, **limits)
 
         yield send

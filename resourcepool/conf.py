@@ -10,45 +10,45 @@ from resourcepool import options
 from resourcepool.exceptions import BadOption, Hidden
 
 DEFAULTS: dict[str, Any] = {
-    # How long a grant lasts unless it is renewed, in seconds. A crashed holder blocks a row this long.
+    # Seconds a grant lasts unless it is renewed. A crashed holder blocks its row this long.
     "TTL": 60.0,
-    # How long acquire() waits when the caller does not say, in seconds.
+    # Seconds acquire() waits by default.
     "TIMEOUT": 60.0,
-    # How long a row rests after a release before it can be claimed again, in seconds.
+    # Seconds after a release before the row can be claimed again.
     "COOLDOWN": 0.0,
-    # A lease is not renewed beyond this many seconds after it was granted; None: as long as the holder lives.
+    # A lease is not renewed beyond this many seconds after its grant; None: no limit.
     "MAX_HOLD": None,
-    # A lease that is held for longer, in seconds, is reported as leaked, with the place that acquired it; None: never.
+    # A lease held longer than this many seconds is reported as leaked, with the line that acquired it; None: never.
     "LEAK_AFTER": None,
-    # Which free resource is chosen: "spread", "sticky" or "random".
+    # How a free resource is chosen: "spread", "sticky" or "random".
     "STRATEGY": "spread",
-    # The first quarantine lasts "base" seconds; every further one twice as long, up to "cap".
+    # The first quarantine lasts "base" seconds; each further one twice as long, up to "cap".
     "QUARANTINE": {"base": 300.0, "cap": 86_400.0},
-    # A waiter's place in line lapses this many seconds after its process died.
+    # A waiter's ticket expires this many seconds after its process crashed.
     "TICKET_TTL": 6.0,
-    # Whether what happens to a pool's resources is written down.
+    # Whether events are recorded in the history.
     "HISTORY": True,
-    # After so many seconds an event is removed from the history (by the sweep).
+    # Seconds after which the job "prune history" removes an event.
     "HISTORY_KEPT": 30 * 86_400.0,
-    # Of more events than that the oldest are removed, whatever their age.
+    # Maximum number of events; above it the oldest are removed, whatever their age.
     "HISTORY_ROWS": 1_000_000,
-    # When the dashboard and the sweep raise an alarm; in seconds.
+    # Limits in seconds above which the dashboard and the sweep raise alarms.
     "ALARMS": {"oldest_wait": 60.0, "oldest_task": 600.0, "late_timer": 60.0, "unread": 600.0, "sweep": 600.0},
-    # How resources are checked, per model; see docs/health-checks.md.
+    # Health checks per model; see docs/health-checks.md.
     "CHECKS": {},
-    # What tells waiting processes to look at once: "postgresql", a Redis URL, another broker's URL; None: nothing does.
+    # How waiting processes are woken at once: "postgresql", or a URL of Redis or another broker; None: they poll.
     "HINTS": None,
-    # Whether MariaDB keeps the statements that a session sends often. False behind a proxy that shares sessions.
+    # Whether frequent statements are prepared on MariaDB. False behind a proxy that shares sessions.
     "PREPARED_STATEMENTS": True,
-    # Fernet keys for secrets at rest: the first encrypts, every one decrypts.
+    # Fernet keys for secrets at rest: the first encrypts, all decrypt.
     "SECRET_KEYS": [],
-    # What this node is, for timers: labels such as {"zone": "eu"} or {"canary": "yes"}, and the version of your code.
+    # This timer node's labels, e.g. {"zone": "eu"} or {"canary": "yes"}, and the version of your code.
     "NODE_LABELS": {},
     "NODE_VERSION": "",
-    # How many requests over REST may wait in line at a time in one process of the web server. Fewer than its threads.
+    # How many REST requests may wait for a lease at a time in one web server process; fewer than its threads.
     "REST_WAITS": 1,
-    # What one user may have over REST, per model, e.g. {"resourcepool.Proxy": {"ttl": 120, "leases": 10}}: the longest
-    # "ttl", "cooldown" and "max_hold" in seconds, the most "leases" at a time, the least "priority".
+    # Limits of one REST user per model, e.g. {"resourcepool.Proxy": {"ttl": 120, "leases": 10}}: the longest "ttl",
+    # "cooldown" and "max_hold" in seconds, the maximum number of "leases" at a time, the lowest "priority".
     "REST_LIMITS": {},
     # Per model, e.g. {"resourcepool.Proxy": {"ttl": 30}}: ttl, timeout, cooldown, max_hold, strategy, history,
     # leak_after.
@@ -62,7 +62,7 @@ def setting(name: str) -> Any:
     """Return the value of ``RESOURCEPOOL[name]``, or its default.
 
     Raises:
-        BadOption: when RESOURCEPOOL is not a dict, or a nested dict is not one.
+        BadOption: RESOURCEPOOL, or a nested value that must be a dict, is not a dict.
     """
     default = DEFAULTS[name]
     if not isinstance(default, dict):
@@ -72,7 +72,7 @@ def setting(name: str) -> Any:
 
 
 def all_settings() -> Mapping[str, Any]:
-    """Return RESOURCEPOOL, which no local variable may refer to: error reports show these. Raises BadOption."""
+    """Return RESOURCEPOOL; raises BadOption. Keep it out of local variables, which error reports show."""
     _refuse_other_than_dict("RESOURCEPOOL", type(getattr(settings, "RESOURCEPOOL", {})))
     return getattr(settings, "RESOURCEPOOL", {})
 
@@ -95,7 +95,7 @@ def _ticket_ttl(value: object) -> float:
     return options.seconds("RESOURCEPOOL['TICKET_TTL']", value, least=0.5, most=3_600)
 
 
-# Asked for by every wait; typed, because 1 == True.
+# Cached, because every wait reads it; typed, because 1 == True.
 _known_ticket_ttl = lru_cache(maxsize=1, typed=True)(_ticket_ttl)
 
 
@@ -105,34 +105,36 @@ def rest_waits() -> int:
 
 
 def rest_limits(label: str) -> dict[str, Any]:
-    """Return what one user may have of the model ``label`` ("app.Model") over REST; raises BadOption.
+    """Return one REST user's limits for the model ``label`` ("app.Model"); raises BadOption.
 
     Returns:
-        {"ttl", "cooldown", "max_hold": seconds; "leases": at a time; None: no limit; "priority": the least}.
+        {"ttl", "cooldown", "max_hold": seconds; "leases": at a time; None: no limit; "priority": the lowest}.
     """
     where, chosen = f"RESOURCEPOOL['REST_LIMITS'][{label!r}]", setting("REST_LIMITS").get(label, {})
-    found: dict[str, Any] = {
+    limits: dict[str, Any] = {
         "ttl": options.DAY,
         "cooldown": options.DAY,
         "max_hold": None,
         "leases": None,
         "priority": -1_000_000,
     }
-    if not isinstance(chosen, Mapping) or not chosen.keys() <= found.keys():
-        raise BadOption(where, chosen, f"a dict with {', '.join(found)}")
+    if not isinstance(chosen, Mapping) or not chosen.keys() <= limits.keys():
+        raise BadOption(where, chosen, f"a dict with no other keys than {', '.join(limits)}")
     for name, value in chosen.items():
         about = f"{where}[{name!r}]"
         if name in ("ttl", "cooldown", "max_hold"):
-            found[name] = options.seconds(about, value, least=0.0 if name == "cooldown" else 0.1)
+            limits[name] = options.seconds(about, value, least=0.0 if name == "cooldown" else 0.1)
         else:
             least = 0 if name == "leases" else -1_000_000
-            found[name] = options.whole(about, value, least=least, most=1_000_000)
-    return found
+            limits[name] = options.whole(about, value, least=least, most=1_000_000)
+    return limits
 
 
 def pool_setting(label: str, option: str, declared: Mapping[str, Any]) -> Any:
-    """Return ``option`` for the model ``label`` ("app.Model"): from the settings for this model, else as its
-    class declared it, else the general setting."""
+    """Return ``option`` of the model ``label`` ("app.Model").
+
+    The model's own entry in the settings comes first, then ``declared`` by its class, then the general setting.
+    """
     per_model = setting("POOLS").get(label, {})
     if not isinstance(per_model, Mapping):
         raise BadOption(f"RESOURCEPOOL['POOLS'][{label!r}]", per_model, "a dict of options")

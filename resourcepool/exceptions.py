@@ -1,4 +1,4 @@
-"""Everything this package raises. One tree, so that one ``except ResourcePoolError`` catches it all."""
+"""All exceptions of this package; ``except ResourcePoolError`` catches every one."""
 
 from typing import Any
 
@@ -10,18 +10,19 @@ class ResourcePoolError(Exception):
 
 
 class Hidden:
-    """Stands for a value that no error may show, because it may be a secret."""
+    """Placeholder for a value that may be a secret, so no error shows it."""
 
     def __repr__(self) -> str:
         return "(not shown)"
 
 
 class BadOption(ResourcePoolError, ValueError):
-    """A value that is not allowed; says which one, what was given, unless that is ``Hidden``, and why.
+    """An option has a value that is not allowed.
 
     Args:
-        allowed: what it must be: "a JSON object".
-        because: or, in place of that, why it is refused: "orders has it already".
+        value: shown in the message, unless it is ``Hidden``.
+        allowed: what the value must be: "a JSON object".
+        because: instead of ``allowed``: why it is refused: "already exists in orders".
     """
 
     def __init__(self, name: str, value: object, allowed: str = "", because: str = "") -> None:
@@ -33,72 +34,67 @@ class BadOption(ResourcePoolError, ValueError):
 
     @property
     def why(self) -> str:
-        """The end of its sentence."""
+        """The reason: "it must be a JSON object"."""
         return self.because or sentence_for("must_be", allowed=self.allowed)
 
     def of(self, name: str) -> "BadOption":
-        """Return the same about an option of another name."""
+        """Return a copy for an option named ``name``."""
         return type(self)(name, self.value, self.allowed, self.because)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (
-            self.name,
-            self.value,
-            self.allowed,
-            self.because,
-        )  # to other processes, as it was made
+        return type(self), (self.name, self.value, self.allowed, self.because)
 
 
 class AcquireTimeout(ResourcePoolError, TimeoutError):
-    """Nothing suitable came free within the caller's timeout."""
+    """No matching resource became free within the timeout."""
 
 
 class LeaseLost(ResourcePoolError):
-    """What was held is held no longer: expired, taken away, or not confirmed in time."""
+    """The lease is no longer held: it expired, was revoked, or was not confirmed in time."""
 
     def again(self) -> "LeaseLost":
-        """Return the same, to be raised: an error that is raised again and again keeps the frames of each time."""
+        """Return a copy to raise: an exception raised repeatedly collects the frames of each raise."""
         return type(self)(*self.args)
 
 
 class LeaseReleased(LeaseLost):
-    """The handle was used after its holder had given the lease back."""
+    """The handle was used after its lease was released."""
 
 
 class NotHeld(ResourcePoolError, RuntimeError):
-    """Something was to be released by a thread, task or process that does not hold it, or not so much of it."""
+    """A thread, task or process tried to release more than it holds."""
 
 
 class UpgradeConflict(ResourcePoolError, RuntimeError):
-    """A reader asked to write in a way in which it would wait for itself, or for another that waits for it."""
+    """Upgrading from reading to writing would deadlock: with the reader itself or another upgrading reader."""
 
 
 class LeaseFromAnotherProcess(ResourcePoolError):
-    """A handle was used in a forked child; the lease still belongs to the parent."""
+    """A handle was used in a forked child; the parent still holds the lease."""
 
 
 class QueueBusy(ResourcePoolError):
-    """Work on a queue was to begin that another thread works on, or that nobody is to begin work on now."""
+    """Another thread works on this queue, or its work is paused."""
 
 
 class ClaimInTransaction(ResourcePoolError):
-    """A claim inside an open transaction would be invisible until commit and undone by a rollback."""
+    """A lease was requested inside an open transaction: other processes would not see it until the commit."""
 
 
 class ChannelFull(ResourcePoolError):
-    """A durable subscription has not read so many messages that no more are to be published."""
+    """A durable subscription is more than ``most`` messages behind."""
 
 
 class MessagesMissed(ResourcePoolError):
-    """Messages of a channel were removed before a subscriber read them; reading goes on after them.
+    """Messages of a channel were removed before a subscriber read them; reading continues after them.
 
     Attributes:
-        channel, subscription: the names; the second is "" for a subscriber without one.
-        first, last: the numbers of the first and the last message that it missed.
+        channel, subscription: the names; ``subscription`` is "" for an unnamed subscriber.
+        first, last: numbers of the first and the last missed message.
     """
 
     def __init__(self, channel: str, subscription: str, first: int, last: int) -> None:
-        who = f"subscription {subscription!r}" if subscription else "a subscriber without a name"
+        who = f"subscription {subscription!r}" if subscription else "an unnamed subscriber"
         super().__init__(
             f"channel {channel!r}: messages {first} to {last} ({last - first + 1}) were removed before {who} read them"
         )
@@ -106,7 +102,7 @@ class MessagesMissed(ResourcePoolError):
 
     @property
     def count(self) -> int:
-        """How many it missed."""
+        """Number of missed messages."""
         return self.last - self.first + 1
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -114,24 +110,24 @@ class MessagesMissed(ResourcePoolError):
 
 
 class GuardOutsideTransaction(ResourcePoolError):
-    """``guard`` protects a transaction, and there is none."""
+    """``guard`` was used without an open transaction."""
 
 
 class DatabaseUnavailable(ResourcePoolError):
-    """The database could not be reached or stayed busy, through all retries, or refuses; the message says why.
+    """The database could not be reached, stayed busy through all retries, or refused; the message says which.
 
     Attributes:
-        is_login: it refuses the user, the password or the name of the database.
+        is_login: the user, the password or the database name was refused.
     """
 
     is_login = False
 
 
 class RowLocked(DatabaseUnavailable):
-    """Rows that were to be changed are locked by somebody's transaction, and were left as they are.
+    """Rows were not changed, because another transaction has them locked.
 
     Attributes:
-        done: of how many others the change was made; those that one asks for one by one are changed or not together.
+        done: number of other rows that were changed.
     """
 
     def __init__(self, message: str, done: int = 0) -> None:
@@ -143,33 +139,33 @@ class RowLocked(DatabaseUnavailable):
 
 
 class NotMigrated(ResourcePoolError):
-    """A table of this app, or a column of one, does not exist yet."""
+    """A table or column of this app does not exist yet."""
 
 
 class SecretUnreadable(ResourcePoolError, ValueError):
     """A secret could not be encrypted or decrypted with the keys in the settings.
 
-    A ``ValueError``, for Django's pages show a dash in the place of a value that raises one, and fail for others.
+    It is a ``ValueError``, because Django's admin shows a dash for a value that raises one, and fails on other errors.
 
     Attributes:
-        row: the model and the primary key of the row at fault; None: this process has read no other secret of that
-            column, so its keys may be at fault.
+        row: model and primary key of the unreadable row; None: this process has read no other secret of that column,
+            so its keys may be wrong.
     """
 
     row: tuple[type, Any] | None = None
 
 
 class ImportRefused(ResourcePoolError):
-    """A file was not imported, because of the file or of lines in it; the database is as it was before."""
+    """A file was not imported because of errors in it; the database is unchanged."""
 
 
 class CheckerBroken(ResourcePoolError):
-    """So many checks failed together that the checker or its target must be at fault, not the resources."""
+    """Too many health checks failed at once: probably the checker or its target is broken, not the resources."""
 
 
 def _shown(value: object) -> str:
     try:
         text = repr(value)
-    except Exception:  # noqa: BLE001 (thousands of digits, or something of the caller's that cannot be shown)
+    except Exception:  # noqa: BLE001 (a number with thousands of digits, or a caller's broken __repr__)
         return f"({type(value).__name__})"
     return text if len(text) <= 80 else text[:77] + "..."

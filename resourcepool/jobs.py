@@ -1,12 +1,10 @@
-"""Periodic work that one process does at a time: who does it, when it was done last, and what came of it."""
+"""Periodic work done by one process at a time: who runs it, when it ran last, and with what result."""
 
 import logging
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.db import DatabaseError, InterfaceError, connections, models
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_noop
 
 from resourcepool import dialect
 from resourcepool.database.clock import monotonic
@@ -19,31 +17,31 @@ from resourcepool.events import Sentence, SentenceField, sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.text import TextField, ascii_escaped
+from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext_noop
 
-# What the jobs are called, in their rows and wherever they are shown.
+# Names of the jobs, in their rows and on pages.
 SWEEP, PRUNE, STATISTICS = gettext_noop("sweep"), gettext_noop("prune history"), gettext_noop("statistics")
-CHECK = "check "  # and the label of the pool that is checked
+CHECK = "check "  # followed by the label of the checked pool
 
 MAX_RESULT = 2_000  # characters, as it is stored
-TROUBLE = (DatabaseError, InterfaceError, ResourcePoolError)
+DATABASE_ERRORS = (DatabaseError, InterfaceError, ResourcePoolError)
 
 logger = logging.getLogger(__name__)
 
 
 class Job(AbstractElection):
-    """A kind of periodic work, done by one elected process, so that it is safe to start it twice at once.
+    """A kind of periodic work. One elected process runs it, so starting it twice at once is safe.
 
-    Correctness never depends on any of them (invariant 4).
+    Correctness never depends on a job.
     """
 
-    emits_events: ClassVar[bool] = (
-        False  # each is done every minute or so; its row says when, and what came of it
-    )
+    emits_events: ClassVar[bool] = False  # it runs every minute or so, and its row has the last result
 
     done_at = models.DateTimeField(_("done at"), null=True, editable=False)
-    seconds = models.FloatField(_("took"), null=True, editable=False)
+    seconds = models.FloatField(_("duration (s)"), null=True, editable=False)
     result = SentenceField(_("result"), max_length=MAX_RESULT, default="", editable=False)
-    memory = TextField(default="", editable=False, help_text=_("What it has to know next time."))
+    memory = TextField(default="", editable=False, help_text=_("State carried to the next run."))
     failed_at = models.DateTimeField(_("failed at"), null=True, editable=False)
 
     class Meta:
@@ -52,31 +50,31 @@ class Job(AbstractElection):
 
 
 def run(name: str, work: Callable[[Term], str]) -> str | None:
-    """Do ``work`` as the job ``name``, and return what it says was done; None when it is being done elsewhere.
+    """Run ``work`` as the job ``name`` and return its result; None when another process is running it.
 
     Args:
-        work: is given the term: long work looks now and then (``ensure_held``), and returns one line.
+        work: called with the term; long work calls ``term.ensure_held`` now and then. It returns one line.
 
     Raises:
-        DatabaseUnavailable: and whatever ``work`` raises; that is noted, too, if the database answers.
-        LeaseLost: it took, or was stopped for, so long that another process may be doing it by now.
+        DatabaseUnavailable: the database did not answer. Exceptions of ``work`` are recorded and raised, too.
+        LeaseLost: the job ran, or was suspended, beyond its lease: another process may be running it.
     """
     term = Election(name, Job).try_now()
     if term is None:
         return None
     connection = connections[term.using]
-    mine = verbs.rows_of(connection, Job).filter(pk=name, fence=term.fence)
+    row = verbs.rows_of(connection, Job).filter(pk=name, fence=term.fence)
 
-    def write(**came_of_it: Any) -> None:
-        retrying(connection, lambda: mine.update(**came_of_it))
+    def write(**columns: Any) -> None:
+        retrying(connection, lambda: row.update(**columns))
 
-    def note(result: str, **came_of_it: Any) -> None:
+    def record(result: str, **columns: Any) -> None:
         try:
-            write(result=result, **came_of_it)
+            write(result=result, **columns)
         except Exception as error:
             if not dialect.refuses_text(connection, error):
                 raise
-            write(result=ascii_escaped(result), **came_of_it)
+            write(result=ascii_escaped(result), **columns)
 
     with term:
         began_at = monotonic()
@@ -84,18 +82,18 @@ def run(name: str, work: Callable[[Term], str]) -> str | None:
             result = work(term)
         except Exception as error:
             if isinstance(error, LeaseLost) and not term.is_leader:
-                raise  # another process does it by now; what this one has done stands
+                raise  # another process runs it by now
             try:
-                note(_failure(error), failed_at=DbNow())
-            except TROUBLE as trouble:  # what ``work`` has met matters more
-                logger.warning("that the job %r failed was not written down: %s", name, trouble)
+                record(_failure(error), failed_at=DbNow())
+            except DATABASE_ERRORS as not_recorded:  # the exception of ``work`` matters more
+                logger.warning("the failure of job %r was not recorded: %s", name, not_recorded)
             raise
-        note(result, done_at=DbNow(), failed_at=None, seconds=monotonic() - began_at)
+        record(result, done_at=DbNow(), failed_at=None, seconds=monotonic() - began_at)
     return result
 
 
 def _failure(error: Exception) -> str:
-    """Return what the row says of ``error``: its kind and, in one line, its text."""
+    """Return the class and the message of ``error`` in one line, for the row."""
     why = str(error)
     return sentence_for(
         "about", name=type(error).__name__, why=why if isinstance(why, Sentence) else " ".join(why.split())

@@ -1,4 +1,4 @@
-"""Names that a package offers, and imports when they are asked for: Django imports it before there are models."""
+"""Lazy names of a package: Django imports packages before models are ready."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -6,10 +6,10 @@ from typing import Any
 
 
 def lazy_getattr(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package.
+    """Return a ``__getattr__`` that imports each name on first access.
 
     Args:
-        modules: {name: the module of the package that has it}.
+        modules: {name: module of ``package`` that defines it}.
     """
 
     def find(name: str) -> Any:

@@ -1,11 +1,11 @@
-"""Import-only: which tables exist, and the names that users import."""
+"""Import-only: all models of the app, under the names that users import."""
 
 from resourcepool.database.receipts import Receipt
 from resourcepool.history.models import Dashboard, Event, Sample
 from resourcepool.jobs import Job
 from resourcepool.leases.models import AbstractLease
 from resourcepool.locks.channels.models import Subscription
-from resourcepool.locks.models import Notification, RWLockPermit, SemaphorePermit
+from resourcepool.locks.models import Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit
 from resourcepool.proxies.models import Proxy
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.resources.models import AbstractResource
@@ -18,14 +18,15 @@ from resourcepool.waiting.models import Ticket
 __all__ = [
     "AbstractLease",
     "AbstractResource",
+    "Barrier",
     "Bucket",
+    "ConditionWaiter",
     "Dashboard",
     "Dispenser",
     "DispenserTask",
     "Event",
     "Job",
     "Move",
-    "Notification",
     "Pool",
     "Proxy",
     "Queue",

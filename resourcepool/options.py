@@ -1,4 +1,4 @@
-"""Checks values that callers hand in; every refusal names the option, the value and what is allowed."""
+"""Validates callers' values; each error names the option, the value and what is allowed."""
 
 import inspect
 import math
@@ -7,13 +7,12 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import TypeVar
 
-from django.utils.translation import gettext_noop as _
-
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
+from resourcepool.translation import gettext_noop as _
 
 DAY = 86_400.0
-# Units of spans of time, with the words for one of it and for several.
+# Units of durations, with the texts for one and for several.
 UNITS = (
     (DAY, _("1 day (%(seconds)s s)"), _("%(number)s days (%(seconds)s s)")),
     (3_600.0, _("1 hour (%(seconds)s s)"), _("%(number)s hours (%(seconds)s s)")),
@@ -23,10 +22,11 @@ Choice = TypeVar("Choice", bound=str)
 
 
 def duration_text(seconds: float) -> Sentence:
-    """Return a span of time for people: "12 s", "1 day (86,400 s)"."""
-    for size, one, several in UNITS:
+    """Return a duration as text: "12 s", "1 day (86,400 s)"."""
+    for size, singular, plural in UNITS:
         if seconds and seconds % size == 0:
-            return Sentence(one if seconds == size else several, number=seconds / size, seconds=float(seconds))
+            text = singular if seconds == size else plural
+            return Sentence(text, number=seconds / size, seconds=float(seconds))
     return Sentence(_("%(seconds)s s"), seconds=float(seconds))
 
 
@@ -34,13 +34,13 @@ def seconds(name: str, value: object, *, least: float = 0.0, most: float = DAY) 
     """Return ``value`` (seconds or a timedelta) as seconds.
 
     Raises:
-        BadOption: when it is no such thing, or not between ``least`` and ``most`` seconds.
+        BadOption: it is neither, or not between ``least`` and ``most`` seconds.
     """
     number = math.nan
     if isinstance(value, timedelta):
         number = value.total_seconds()
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        number = float(value) if abs(value) <= most else math.inf  # float() itself refuses what is too large
+        number = float(value) if abs(value) <= most else math.inf  # float() raises for huge integers
     if math.isfinite(number) and least <= number <= most:
         return number
     allowed = _("seconds or a timedelta, from %(least)s to %(most)s")
@@ -48,11 +48,11 @@ def seconds(name: str, value: object, *, least: float = 0.0, most: float = DAY) 
 
 
 def rate(name: str, value: object, *, least: float, most: float) -> float:
-    """Return ``value`` as so many per second, if it is from ``least`` to ``most``; raises BadOption otherwise."""
+    """Return ``value`` (a number per second) if it is from ``least`` to ``most``; raises BadOption otherwise."""
     if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
         return float(value)
     raise BadOption(
-        name, value, Sentence(_("a number per second, from %(least)s to %(most)s"), least=least, most=most)
+        name, value, Sentence(_("a rate per second, from %(least)s to %(most)s"), least=least, most=most)
     )
 
 
@@ -77,7 +77,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def plain_function(name: str, value: object, allowed: str) -> None:
-    """See that ``value`` can be called, and is no coroutine function, whose result would count as true."""
+    """Raise BadOption unless ``value`` is callable and not a coroutine function, whose result would be truthy."""
     if not callable(value) or inspect.iscoroutinefunction(value):
         raise BadOption(name, value, allowed)
 
@@ -91,9 +91,9 @@ def one_of(name: str, value: object, allowed: Collection[Choice]) -> Choice:
 
 
 def name(option: str, value: object, *, most: int) -> str:
-    """Return ``value`` if it is ``text`` that neither begins nor ends with a space; raises BadOption otherwise.
+    """Return ``value`` if it is valid ``text`` without a space at either end; raises BadOption otherwise.
 
-    Databases do not agree on whether "a" and "a " are the same key.
+    Databases disagree on whether "a" and "a " are the same key.
     """
     line = text(option, value, most=most)
     if line != line.strip():
@@ -103,12 +103,12 @@ def name(option: str, value: object, *, most: int) -> str:
 
 
 def _allowed(value: object, most: int) -> Sentence:
-    """Return what a text must be; it names the first character that is not allowed, which most screens do not show."""
-    hidden = next((one for one in value if not one.isprintable()), None) if isinstance(value, str) else None
+    """Return what a text must be; it names the first forbidden character, because most screens do not show it."""
+    hidden = next((char for char in value if not char.isprintable()), None) if isinstance(value, str) else None
     if hidden is None:
         return Sentence(_("one line of text, 1 to %(count)s printable characters"), count=most)
     character = f"U+{ord(hidden):04X} {unicodedata.name(hidden, '')}".strip()
-    allowed = _("one line of text, 1 to %(count)s printable characters; %(character)s is none")
+    allowed = _("one line of text, 1 to %(count)s printable characters; %(character)s is not printable")
     return Sentence(allowed, count=most, character=character)
 
 
@@ -116,6 +116,6 @@ def text(name: str, value: object, *, most: int) -> str:
     """Return ``value`` if it is one line of 1 to ``most`` printable characters; raises BadOption otherwise."""
     if not isinstance(value, str) or not 0 < len(value) <= most or not value.isprintable():
         raise BadOption(name, value, _allowed(value, most))
-    if isinstance(value, Sentence):  # it keeps its code: a reason is put into words when it is read
+    if isinstance(value, Sentence):  # it keeps its code, to be localized when it is read
         return value
-    return str.__str__(value)  # of another subclass, such as an enum's member, ``str()`` may be another text
+    return str.__str__(value)  # ``str()`` of another subclass, such as an enum member, may differ

@@ -1,14 +1,14 @@
-"""What has happened to leases, resources, tasks, timers and channels: Django signals, sent where it happened.
+"""Events of leases, resources, tasks, timers and channels: Django signals, sent in the process where it happened.
 
-Signals only notify (invariant 9): with every receiver removed, no row changes differently. They are sent after the
-commit. A receiver is called with ``sender``, the model, and ``event``; it runs in whatever thread noticed, so it must
-be quick, and what it raises is logged and goes no further::
+Signals only notify: without any receiver, the same rows change. They are sent after the commit. A receiver is called
+with ``sender`` (the model) and ``event``, in the thread that noticed the event, so it must be quick. Its exceptions
+are logged and go no further::
 
     @receiver(lease_lost, sender=Proxy)
     def stop(sender, event, **kwargs): ...
 
-Not promised: that every end of a lease is told here. A process that is killed tells nothing; that its lease ran out
-is noticed later, by whoever sweeps. What all processes tell together is in the history.
+Not promised: a signal for every end of a lease. A killed process sends nothing; the sweep, perhaps in another process,
+notices later that its lease expired. The history has the events of all processes.
 """
 
 import logging
@@ -20,16 +20,16 @@ from typing import Any
 from django.db import connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.dispatch import Signal
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.clock import monotonic
 from resourcepool.conf import pool_setting
+from resourcepool.translation import gettext_lazy as _
 
 logger = logging.getLogger(__name__)
 
 
 class EventKind(models.TextChoices):
-    """The kinds of facts."""
+    """The kinds of events."""
 
     ACQUIRED = "acquired", _("acquired")
     RELEASED = "released", _("released")
@@ -61,27 +61,27 @@ class EventKind(models.TextChoices):
     RESIZED = "resized", _("resized")
 
     def has_listeners(self, model: type[models.Model]) -> bool:
-        """Whether anybody listens to facts of this kind, or what happens to ``model`` is written down.
+        """Whether this kind has receivers, or events of ``model`` are recorded.
 
-        Where facts are many, ask before you make one: most pools are not listened to, and some keep no history.
+        On frequent paths check this before you make an event: most pools have no receivers, and some keep no history.
         """
         return bool(SIGNALS[self].receivers) or is_recorded(model)
 
 
-@dataclass(slots=True)  # not frozen: such a one takes seven times as long to make, and each lease makes two
+@dataclass(slots=True)  # not frozen: that takes seven times as long to make, and each lease makes two
 class RowEvent:
-    """One thing that happened to one row. Receivers must not change it.
+    """An event of one row. Receivers must not change it.
 
     Attributes:
-        what: which kind of thing.
+        kind: the kind of event.
         model: the row's model; ``using`` and ``pk``: its database and primary key.
-        fence: of the grant it is about; 0 when it is about none.
-        holder: who had the lease; "" when nobody.
-        reason: why, one line for people.
-        actor: the operator, or the user over REST, who did it; "" when a process of this project did.
-        seconds: for how long the lease was held, or how long the check took; None: whoever told it does not know.
-        ttl: for how many seconds the lease is good after each renewal, told when it is acquired; None: it is not told,
-            or ``max_hold`` cuts the last of them short.
+        fence: the fence of the grant; 0: the event is not about a grant.
+        holder: the lease's holder; "": it had none.
+        reason: one line for people.
+        actor: the operator or REST user who caused it; "": a process of this project.
+        seconds: how long the lease was held, or how long the check took; None: unknown.
+        ttl: seconds the lease is valid after each renewal, only in the event of its acquisition; None: otherwise, or
+            if ``max_hold`` shortens the last one.
         at: when, by this process's clock (``clock.monotonic``).
     """
 
@@ -100,8 +100,8 @@ class RowEvent:
 
 lease_acquired = Signal()
 lease_released = Signal()  # also by a hand over
-lease_lost = Signal()  # its own holder noticed
-lease_expired = Signal()  # somebody else noticed
+lease_lost = Signal()  # noticed by its own holder
+lease_expired = Signal()  # noticed by another process
 lease_revoked = Signal()
 lease_leaked = Signal()
 leak_acknowledged = Signal()
@@ -121,7 +121,7 @@ subscription_missed = Signal()  # messages that were removed before it read them
 semaphore_resized = Signal()  # by an operator
 channel_deleted = Signal()  # or a subscription, or, by an operator, a barrier
 
-alarm_raised = Signal()  # with ``alarm`` in place of ``event``
+alarm_raised = Signal()  # with ``alarm`` instead of ``event``
 alarm_cleared = Signal()
 
 SIGNALS: dict[EventKind, Signal] = {
@@ -156,10 +156,10 @@ SIGNALS: dict[EventKind, Signal] = {
 }
 
 
-# Called with every fact of a pool that keeps a history; no signal, because that would cost more than all the rest.
+# Called with every event of a pool that keeps a history; a Django signal would cost more than everything else.
 recorders: list[Callable[[RowEvent], object]] = []
 
-# Called, with the seconds they may take, before a process ends in a way that leaves out the end of the interpreter.
+# Called with a limit in seconds before a process ends without running atexit.
 exit_hooks: list[Callable[[float], object]] = []
 
 
@@ -170,16 +170,16 @@ def emit(event: RowEvent) -> None:
 
 
 def emit_to_listeners(event: RowEvent, recorded: bool, connection: BaseDatabaseWrapper) -> None:
-    """Do the same for a caller that has asked, before it made the fact, whether it is heard and ``is_recorded``."""
+    """``emit`` for a caller that has already checked ``has_listeners`` and ``is_recorded``."""
     if connection.in_atomic_block:
-        # Not ``robust``, for ``_send`` raises nothing: Django would swallow what a signal handler raises meanwhile.
+        # Not ``robust``: with it Django would swallow the exception of a signal handler. ``_send`` itself never raises.
         transaction.on_commit(partial(_send, event, recorded), using=event.using)
     else:
         _send(event, recorded)
 
 
 def is_recorded(model: type[models.Model]) -> bool:
-    """Whether what happens to the rows of ``model`` is written down, by the settings of this moment."""
+    """Whether events of ``model`` are recorded, by the current settings."""
     pool: Any = getattr(model, "pool", None)
     if pool is not None:
         return getattr(pool, "keeps_history", False)
@@ -192,7 +192,7 @@ def _send(event: RowEvent, recorded: bool) -> None:
         try:
             record(event)
         except Exception:
-            logger.exception("the event %r of %s is not recorded", str(event.kind), event.model._meta.label)
+            logger.exception("event %r of %s was not recorded", str(event.kind), event.model._meta.label)
     signal = SIGNALS[event.kind]
     if signal.receivers:
-        signal.send_robust(sender=event.model, event=event)  # Django logs what a receiver raises
+        signal.send_robust(sender=event.model, event=event)  # Django logs a receiver's exceptions

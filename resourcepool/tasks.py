@@ -1,9 +1,9 @@
-"""Celery tasks: each calls one function and returns its one line. Nothing depends on them for being correct.
+"""Celery tasks: each calls one function and returns its result in one line. Correctness never depends on them.
 
-They take and return JSON only, and are safe to start twice at once: the second one finds the job taken, and says so.
-``manage.py resourcepool_beat --install`` has django-celery-beat start them.
+They take and return JSON only, and are safe to start twice at once: the second one returns "being done elsewhere".
+``manage.py resourcepool_beat --install`` schedules them with django-celery-beat.
 
-While the database is away, or settings are wrong, they fail with a line in the log; only the next beat tries again.
+While the database is down or settings are wrong, they fail with one line in the log; the next beat tries again.
 """
 
 import logging
@@ -29,39 +29,39 @@ logger = logging.getLogger(__name__)
 
 @shared_task(name="resourcepool.sweep", ignore_result=True, throws=EXPECTED)
 def sweep() -> str:
-    """Return to service what is due, clear and tell what ran out."""
+    """Return resources to service that are due; clear and report expired leases; report alarms."""
     return _done("sweep", sweeps.sweep)
 
 
 @shared_task(name="resourcepool.prune_history", ignore_result=True, throws=EXPECTED)
 def prune_history() -> str:
-    """Remove what is old from the history."""
+    """Prune old rows of the history."""
     return _done("prune_history", sweeps.prune)
 
 
 @shared_task(name="resourcepool.refresh_statistics", ignore_result=True, throws=EXPECTED)
 def refresh_statistics() -> str:
-    """Write down how the pools stand."""
+    """Record a sample of each pool, for the charts."""
     return _done("refresh_statistics", sweeps.refresh_statistics)
 
 
-@shared_task(name="resourcepool.check_validity", ignore_result=True, throws=EXPECTED)
-def check_validity(label: str) -> str:
-    """Check the resources of the pool ``label`` that nobody holds and that were not checked lately."""
+@shared_task(name="resourcepool.check_health", ignore_result=True, throws=EXPECTED)
+def check_health(label: str) -> str:
+    """Check the free resources of the pool ``label`` whose last health check is due again."""
     try:
-        return _done("check_validity", lambda: health_checks.check_validity(label))
-    except CheckerBroken as error:  # the alarm says so
+        return _done("check_health", lambda: health_checks.check_health(label))
+    except CheckerBroken as error:  # reported as an alarm
         return str(error)
 
 
 @shared_task(name="resourcepool.run_timer", ignore_result=True, throws=EXPECTED)
 def run_timer(pk: int, fence: int) -> str:
-    """Handle the timer that ``resourcepool_timers --celery`` has handed over under this fence."""
+    """Handle the timer that ``resourcepool_timers --celery`` handed over under this fence."""
     return _done("run_timer", lambda: handover.handle(pk, fence, _ends_process))
 
 
 def _ends_process(error: BaseException) -> bool:
-    """Tell whether Celery ends this process by it. A signal to one of its pool is a SystemExit, raised by billiard."""
+    """Whether Celery ends this process with ``error``; billiard raises SystemExit in a pool process on a signal."""
     if isinstance(error, SystemExit):
         *_, (frame, _line) = traceback.walk_tb(error.__traceback__)
         return str(frame.f_globals.get("__name__")).startswith("billiard.")
@@ -71,12 +71,12 @@ def _ends_process(error: BaseException) -> bool:
 def _done(name: str, job: Callable[[], str | None]) -> str:
     try:
         return job() or ELSEWHERE
-    except LeaseLost as error:  # it stood still for too long; what it had done until then stands
+    except LeaseLost as error:  # it stood still for too long; its changes until then are kept
         logger.warning("%s is %s: %s", name, TAKEN_OVER, error)
         return TAKEN_OVER
     except BadOption as error:
-        logger.warning("%s was not done, nor will be before the settings are mended: %s", name, error)
+        logger.warning("%s skipped: fix the settings first: %s", name, error)
         raise
     except EXPECTED as error:
-        logger.warning("%s was not done, the next one will: %s", name, error)
+        logger.warning("%s failed; the next beat tries again: %s", name, error)
         raise

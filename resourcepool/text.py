@@ -1,4 +1,4 @@
-"""Columns for text of any characters, whatever character set the database was made with."""
+"""Columns for any Unicode text, whatever the database's character set."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ else:  # Django's fields take no type parameters when they run
 
 
 class _Alike(type):
-    """Has a field of Django's own count as one of these: expressions combine columns and values of one class only."""
+    """Makes Django's own field an instance of ours, because expressions only combine fields of one class."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         is_own = cls.__module__ == __name__ and type(instance) in cls.__bases__
@@ -23,7 +23,7 @@ class _Alike(type):
 
 
 class UnicodeCollationMixin(_Field):
-    """Of a field: sets its column's collation, and so its character set, where each column has its own."""
+    """Sets the column's collation, and so its character set, on databases where each column has its own."""
 
     mysql_collation = "utf8mb4_unicode_520_ci"
 
@@ -35,13 +35,13 @@ class UnicodeCollationMixin(_Field):
 
 
 class CharField(UnicodeCollationMixin, _CharField, metaclass=_Alike):
-    """Django's, for text of any characters."""
+    """Django's field of this name, for any Unicode text."""
 
 
 class TextField(UnicodeCollationMixin, _TextField, metaclass=_Alike):
-    """Django's, for text of any characters."""
+    """Django's field of this name, for any Unicode text."""
 
 
 def ascii_escaped(text: str) -> str:
-    r"""Return ``text`` with other characters written as in JSON, \u540d: for a database that cannot hold them."""
+    r"""Return ``text`` with non-ASCII characters escaped as in JSON (\u540d), for a database that cannot store them."""
     return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text)

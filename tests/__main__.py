@@ -1,4 +1,4 @@
-"""The whole test run: lint, then the tests on SQLite, MariaDB, MySQL and PostgreSQL, on servers of its own.
+"""The whole test run: lint, then the tests on SQLite, MariaDB, MySQL and PostgreSQL, on private servers.
 
 Of everything, the parts on servers run beside that on SQLite: they wait more than they compute. Temporary files are in
 memory if there is room: see tests/memory.py. What failed is run once more at the end, alone: see tests/rerun.py.

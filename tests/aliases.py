@@ -1,4 +1,4 @@
-"""Further entries in DATABASES while a test runs: the test's database under other settings, or another server."""
+"""Temporary entries in DATABASES: the test's database with other settings, or another server."""
 
 import contextlib
 from collections.abc import Iterator

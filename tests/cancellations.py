@@ -1,4 +1,4 @@
-"""Cancels work of asyncio: at each place where it waits, one after the other."""
+"""Cancels asyncio work at each await, one after the other."""
 
 import asyncio
 from collections.abc import Coroutine, Generator

@@ -1,4 +1,4 @@
-"""Long lists of cases to try: a part of them in ``make test``, another one each time; all of them in the long form.
+"""Samples of long lists of cases: ``make test`` tries some, another part each time; the long form tries all.
 
 In a run of everything (``TESTS_EVERY``, ``TESTS_TURN``: see tests/run.py) it is a smaller part than where the tests
 are named.

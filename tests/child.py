@@ -1,4 +1,4 @@
-"""A child process of a test: sets Django up, then calls one function with the arguments it was given as JSON.
+"""A child process of a test: sets Django up, then calls one function with JSON arguments.
 
 Started by the fixture ``spawn`` as ``python -m tests.child package.module:function '[1, "a"]'``, or by ``tests.forks``.
 """

@@ -1,4 +1,4 @@
-"""Fixtures for tests whose threads, processes and second connections must see what they write.
+"""Fixtures for tests with committed rows, visible to threads, processes and second connections.
 
 A test on committed rows could use pytest-django's ``transactional_db``; that empties every table of the project
 and fills some of them again after each test. Here only the tables that these tests write to are emptied.
@@ -110,7 +110,7 @@ class Clock:
 
 
 def wake_keeper() -> None:
-    for beat in list(keeping.keeper._beats.values()):
+    for beat in list(keeping.keeper._renewal_loops.values()):
         beat.wakeup.wake()
     keeping.keeper._watch.wake()
 

@@ -1,4 +1,4 @@
-"""What every test may use. Nothing here changes how the code under test behaves."""
+"""Fixtures and options for all tests. They do not change the code under test."""
 
 import gc
 import os

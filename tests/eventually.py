@@ -1,4 +1,4 @@
-"""Waiting in tests: for a fact, with a deadline; never for a time that will surely do."""
+"""Waits for a condition with a deadline, instead of sleeping for a fixed time."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""The tests that depend on the database: ``make test`` runs them on every one, and all others on SQLite alone.
+"""The tests that depend on the database: ``make test`` runs them on every database, and all others on SQLite alone.
 
 Listed, with what differs, is what sends statements of its own, or depends on locks, clocks, sessions or answers of the
 server. What works on top of that (handles, loops, arithmetic) behaves the same everywhere and is tested once.
@@ -75,7 +75,7 @@ EVERYWHERE = (
             "subscription",
         )
     ),  # row locks, numbers and cursors of each statement
-    "tests/encryption/test_field_bound_address.py::test_what_the_database_stores_alike_is_alike",  # types of columns
+    "tests/encryption/test_field_bound_address.py::test_values_stored_alike_are_equal",  # types of columns
     # Tickets
     "tests/waiting/test_assignment.py",  # locks and the order of rows
     "tests/waiting/test_handover.py",  # two rows in one transaction
@@ -146,7 +146,7 @@ IN_TURN = (
     "tests/locks/test_condition_any_order.py",  # every statement in every order
     "tests/locks/test_condition_processes.py",  # what a killed session leaves
     "tests/locks/test_condition_sessions.py",  # how many sessions are used
-    "tests/encryption/test_field_bound.py::test_however_it_was_stored_it_is_nothing_to_another_row",  # types of columns
+    "tests/encryption/test_field_bound.py::test_a_copy_in_another_row_is_unreadable_however_it_was_stored",  # types
     # Tickets
     "tests/waiting/test_acquire.py",  # which statements a caller sends
     "tests/waiting/test_login_away.py",  # what each server says of a refused login
@@ -208,10 +208,10 @@ IN_TURN = (
     "tests/concurrency/test_forks.py::test_the_parents_connection_and_lease_outlive_a_child_that_used_the_database",
     "tests/concurrency/test_frozen_server.py",  # a server that hangs
     # tickets that run out:
-    "tests/concurrency/test_line.py::test_six_processes_are_served_as_they_came_and_a_dead_one_drops_out",
+    "tests/concurrency/test_line.py::test_six_processes_are_served_in_order_without_a_killed_one",
     # tickets that run out:
-    "tests/concurrency/test_line.py::test_the_living_behind_the_dead_are_served_in_order_on_two_rows",
-    "tests/concurrency/test_line.py::test_a_newcomer_who_does_not_wait_never_overtakes",  # isolation
+    "tests/concurrency/test_line.py::test_waiters_behind_killed_ones_are_served_in_order_on_two_rows",
+    "tests/concurrency/test_line.py::test_a_caller_that_does_not_wait_never_overtakes",  # isolation
     "tests/concurrency/test_many.py",  # deadlocks
     "tests/concurrency/test_pauses.py",  # locks of a process that is stopped
     "tests/concurrency/test_queues_outage.py",  # a wire that is cut

@@ -1,4 +1,4 @@
-"""A plugin of pytest that names each test as soon as it fails, and keeps what it said, in a line of JSON."""
+"""A pytest plugin that prints each test as soon as it fails, and records its output as a line of JSON."""
 
 import json
 from dataclasses import asdict, dataclass

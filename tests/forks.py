@@ -1,4 +1,4 @@
-"""Children of tests as forks of one process that has set Django up: that takes longer than most of them live.
+"""Runs children of tests as forks of one process with Django set up, which saves most of their run time.
 
 python -m tests.forks FD     what is to be called comes in through this socket
 """

@@ -1,4 +1,4 @@
-"""Looks into the frames of the package while it works: an error report shows the local variables of each."""
+"""Inspects the package's stack frames while it works, because error reports show their local variables."""
 
 import inspect
 import itertools

@@ -1,4 +1,4 @@
-"""Interrupts work as a signal handler does: at each line that Python begins, one after the other."""
+"""Interrupts work like a signal handler, at each Python line, one after the other."""
 
 import dis
 import secrets

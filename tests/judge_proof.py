@@ -1,4 +1,4 @@
-"""Proof that a judge objects: its proof is run with the package that lacks one guard, one after the other."""
+"""Proves that a checker detects bugs: runs its proof with one guard removed at a time."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What ``make lint`` checks: each a command of its own, and all of them run, whatever the others say."""
+"""The checks of ``make lint``: each is a command, and all of them run even if one fails."""
 
 import subprocess
 import sys
@@ -12,11 +12,12 @@ CHECKS = {
     "mypy": ["-m", "mypy", "--no-error-summary"],
     "import-linter": ["-c", "from importlinter.cli import lint_imports_command as lint; lint()"],
     "migrations": ["manage.py", "makemigrations", "--check", "--dry-run"],
+    "words": ["-m", "tests.words"],
 }
 
 
 def lint(names: Collection[str] = CHECKS.keys()) -> Outcome:
-    """Run these checks, show what the unhappy ones say."""
+    """Run these checks; print the output of those that fail."""
     outcome = Outcome("lint")
     for name in names:
         command = [sys.executable, *CHECKS[name]]

@@ -1,4 +1,4 @@
-"""``make lock``: requirements.txt anew, every version that is installed with the hashes of its files.
+"""``make lock``: renews requirements.txt, with every installed version and the hashes of its files.
 
 It asks the package index, by uv; versions that still fit stay, unless it is told ``--upgrade``.
 """

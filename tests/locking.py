@@ -1,4 +1,4 @@
-"""Rows that somebody's transaction keeps locked while a test runs."""
+"""Locks rows in another transaction while a test runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Where the files of the tests lie: in memory where there is room, so that no test waits for a disk.
+"""The place of temporary test files: in memory if there is room, so that tests do not wait for a disk.
 
 A commit waits for the disk, and thousands of tests commit. What a server or SQLite does is the same; only benchmarks
 and the proofs that have targets of their own use the disk.

@@ -8,8 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+from resourcepool.translation import CONTEXT
 from tests.spawned import ROOT
 
 LANGUAGES = ("zh_Hans",)
@@ -32,13 +34,32 @@ def catalogue(language: str, package: Path = PACKAGE) -> Path:
 
 def collect(package: Path) -> None:
     """Bring the catalogues below ``package`` up to date with its code and templates."""
-    languages = [option for language in LANGUAGES for option in ("--locale", language)]
-    # No places and no dates: they would change with every edit of anything.
-    _admin(package, "makemessages", *languages, "--no-location", "--no-obsolete", "--no-wrap")
+    template = package / "locale" / "django.pot"
+    # All languages are left out, so that only the template is made: its texts have no context yet.
+    languages = [f"--exclude={language}" for language in LANGUAGES]
+    _admin(package, "makemessages", *languages, "--keep-pot", "--add-location=file", "--no-wrap")
+    template.write_text("\n\n".join(_in_context(template.read_text().split("\n\n"))))
+    _run("msguniq", "--no-wrap", "--no-location", "-o", template, template)
     for language in LANGUAGES:
         path = catalogue(language, package)
+        if not path.exists():
+            path.parent.mkdir(parents=True)
+            shutil.copy(template, path)
+        _run("msgmerge", "--quiet", "--update", "--backup=none", "--no-wrap", "--no-location", path, template)
+        _run("msgattrib", "--no-obsolete", "--no-wrap", "-o", path, path)
+        # No dates: they would change with every edit of anything.
         lines = path.read_text().splitlines(keepends=True)
         path.write_text("".join(line for line in lines if not line.startswith('"POT-Creation-Date')))
+    template.unlink()
+
+
+def _in_context(blocks: list[str]) -> Iterator[str]:
+    """Give the texts of the code their context; texts of templates without one are Django's own, and left out."""
+    for block in blocks:
+        if "msgctxt" in block or "Content-Type" in block:
+            yield block
+        elif re.search(r"^#:.*\.py\b", block, re.MULTILINE):
+            yield re.sub(r"^msgid ", f'msgctxt "{CONTEXT}"\nmsgid ', block, count=1, flags=re.MULTILINE)
 
 
 def compile_all(package: Path) -> None:
@@ -52,6 +73,8 @@ def texts_of(po: Path) -> Texts:
     for block in po.read_text().split("\n\n"):
         fields = _fields(block)
         if "msgid" in fields:
+            if fields["msgid"] and fields.get("msgctxt") != CONTEXT:
+                raise ValueError(f"without the context {CONTEXT!r}: {block}")
             if fields["msgid"] and re.search(r"^#,.*fuzzy", block, re.MULTILINE):
                 raise ValueError(f"fuzzy: {block}")
             forms = [text for name, text in fields.items() if name.startswith("msgstr")]
@@ -68,6 +91,10 @@ def _fields(block: str) -> dict[str, str]:
             name = begins.strip() or name
             fields[name] = fields.get(name, "") + ast.literal_eval(f'"{text}')
     return fields
+
+
+def _run(*command: str | Path) -> None:
+    subprocess.run(command, check=True)
 
 
 def _admin(package: Path, *arguments: str) -> None:

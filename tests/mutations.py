@@ -1,4 +1,4 @@
-"""Proof that the tests guard what they are said to guard: takes out one guard at a time and sees them turn red.
+"""Proves that the tests detect missing guards: removes one guard at a time and expects failures.
 
 python -m tests.mutations            each one, on SQLite or its own server; prints a table; exit 1 if one goes unnoticed
 python -m tests.mutations claim      those whose name contains the word

@@ -1,4 +1,4 @@
-"""What came out of each part of a test run, and the table at the end."""
+"""The result of each part of a test run, and the table at the end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A part of the test run beside the others, in a process of its own: while one of them waits, another one computes."""
+"""Runs a part of the test run in parallel, in its own process: while one part waits, another one computes."""
 
 import contextlib
 import dataclasses

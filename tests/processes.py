@@ -1,4 +1,4 @@
-"""Ending processes: ours in good order, our children's without leftovers."""
+"""Ends processes: this one normally, and children without leftovers."""
 
 import contextlib
 import os

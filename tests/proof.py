@@ -1,4 +1,4 @@
-"""What the command of every proof does: one run under misfortunes, what the judge says, and where the evidence is."""
+"""The common command of all proofs: a run with injected faults, the checker's result, and where the evidence is."""
 
 import argparse
 import json

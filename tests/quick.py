@@ -1,4 +1,4 @@
-"""``make quick``: in less than a minute, on SQLite, what most changes would break; ``make test`` is for a commit."""
+"""``make quick``: the most important tests on SQLite in less than a minute; ``make test`` is for a commit."""
 
 from tests.lint import lint
 from tests.outcome import Outcome

@@ -1,4 +1,4 @@
-"""Forwards TCP connections to a database server, in one thread, and fails when it is told to."""
+"""Forwards TCP connections to a database server in one thread, and fails on command."""
 
 import contextlib
 import selectors

@@ -1,4 +1,4 @@
-"""What failed is run once more when all else has ended, alone and on a fresh database.
+"""Runs failed tests once more at the end, alone and on a fresh database.
 
 What fails again is a fault. What passes is unsteady: it is named at the end, and its first failure is kept in UNSTEADY.
 """

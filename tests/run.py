@@ -1,4 +1,4 @@
-"""Runs pytest against one database, in a process of its own."""
+"""Runs pytest against one database, in its own process."""
 
 import contextlib
 import os
@@ -60,7 +60,7 @@ def phases(name: str, extra: Sequence[str]) -> list[list[str]]:
 
 
 def of_everything() -> dict[str, str]:
-    """Return what a run of everything is told: of very many cases that are alike it tries fewer, see tests/case_sample.py.
+    """Return the environment of a full run: it samples long lists of similar cases, see tests/case_sample.py.
 
     What is drawn once is inherited by the processes of its parts (each test for one of the servers has its turn), and
     by a second try of what has failed.

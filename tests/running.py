@@ -1,4 +1,4 @@
-"""For how long the test that runs has been running: a busy machine makes that longer, and so it is allowed for."""
+"""The age of the current test: slow machines get longer limits."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The project's settings, and an app with models that only the tests need."""
+"""The project's settings, and an app with models for tests."""
 
 from project.settings import *  # noqa: F403
 from project.settings import INSTALLED_APPS as PROJECT_APPS

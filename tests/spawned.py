@@ -1,4 +1,4 @@
-"""Real Python processes for tests: started, listened to, and killed if they outlive the test."""
+"""Real Python processes for tests: started, read from, and killed if they outlive the test."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""How state machines are run: few examples in ``make test``, fewer where a statement takes long, many if told so.
+"""Settings of state-machine tests: few examples in ``make test``, fewer on slow databases, many on request.
 
 ``HYPOTHESIS_PROFILE=long`` says that.
 """

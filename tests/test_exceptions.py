@@ -1,4 +1,4 @@
-"""How refusals read, in both languages."""
+"""The texts of errors, in both languages."""
 
 import ast
 import datetime

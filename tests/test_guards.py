@@ -1,4 +1,4 @@
-"""The list of guards itself; whether the tests miss them is seen by ``make mutations``."""
+"""The list of guards itself; ``make mutations`` shows whether the tests detect their removal."""
 
 import ast
 

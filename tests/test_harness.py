@@ -1,4 +1,4 @@
-"""The harness itself: servers leave nothing behind, children work on the test's own database, pins are complete."""
+"""The harness itself: servers leave nothing behind, children use the test's own database, pins are complete."""
 
 import contextlib
 import gc
@@ -396,6 +396,6 @@ def test_a_test_for_servers_that_would_never_run_is_noticed(
 @pytest.mark.django_db
 def test_a_row_that_nobody_can_take_is_not_waited_for() -> None:
     row = new(SemaphorePermit, in_service=False)
-    with pytest.raises(AssertionError, match="nobody can take"):
+    with pytest.raises(AssertionError, match="cannot be claimed"):
         steal(row)
     assert steal(new(SemaphorePermit)).holder == "thief"

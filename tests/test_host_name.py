@@ -1,4 +1,4 @@
-"""The name of a host stands in holders, servers and the history, whatever it is: nobody here has chosen it."""
+"""Any host name can appear in holders, queue servers and the history."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Nothing is installed that is not the file whose hash stands in requirements.txt."""
+"""Only files with the hashes in requirements.txt are installed."""
 
 import hashlib
 import os

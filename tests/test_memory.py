@@ -1,4 +1,4 @@
-"""Where the files of the tests lie."""
+"""The place of temporary test files."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""CONTRIBUTING's worked example of a new kind of resource, in a project of its own."""
+"""CONTRIBUTING's worked example of a new kind of resource, in its own project."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""docs/origins.md explains every requirement number in use, and every path and name on it exists."""
+"""docs/origins.md explains every requirement number in use, and all its paths and names exist."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The end of a test run: which tests failed is in its last lines, with the line that says why."""
+"""The end of a test run: the last lines name the failed tests and the line with the reason."""
 
 from dataclasses import asdict
 from pathlib import Path

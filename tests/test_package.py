@@ -1,4 +1,4 @@
-"""What users import from the package itself."""
+"""The public names of the package."""
 
 import pytest
 

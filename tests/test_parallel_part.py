@@ -1,4 +1,4 @@
-"""A part of the test run beside the others: what it says is shown at its end, what came out counts, nothing is left."""
+"""A parallel part of the test run: its output is shown at its end, its result counts, nothing is left behind."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The project around the app: what it reads from the environment, and its landing page."""
+"""The demo project: its environment variables, and its landing page."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What a page of the docs has people install is all that its recipe needs."""
+"""The packages that a docs page installs are all that its recipe needs."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The relay: what it is told to spoil is spoiled, once, and nothing else is."""
+"""The relay: it injects exactly the requested faults, once."""
 
 import contextlib
 import socket

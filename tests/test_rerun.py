@@ -1,4 +1,4 @@
-"""What failed is run once more: what fails again is a fault, what passes is unsteady and named."""
+"""Failed tests run once more: repeated failures are faults, others are named as unsteady."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Text of any characters, in a database that was made for those of western Europe alone."""
+"""Any Unicode text, in a database with a western European character set."""
 
 import contextlib
 from collections.abc import Iterator

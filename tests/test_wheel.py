@@ -1,4 +1,4 @@
-"""What ``pip install`` brings: everything that the package needs when it runs, and nothing else."""
+"""The wheel contains all files that the package needs at run time, and no others."""
 
 import subprocess
 import sys

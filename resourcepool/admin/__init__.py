@@ -3,7 +3,7 @@
 from resourcepool.admin.base import ReadOnlyAdmin
 from resourcepool.admin.dashboard_link import DashboardAdmin
 from resourcepool.admin.locks.channels import ChannelAdmin, MessageAdmin, SubscriptionAdmin
-from resourcepool.admin.locks.conditions import ConditionAdmin
+from resourcepool.admin.locks.conditions import BarrierAdmin, ConditionAdmin
 from resourcepool.admin.locks.locks import LockAdmin, RWLockAdmin, SemaphoreAdmin
 from resourcepool.admin.queues.queue_groups import QueueGroupAdmin
 from resourcepool.admin.queues.queues import QueueAdmin
@@ -23,6 +23,7 @@ from resourcepool.admin.taskqueue.streams import StreamAdmin, TaskAdmin
 from resourcepool.admin.taskqueue.timers import TimerAdmin, TimerNodeAdmin, TopicAdmin
 
 __all__ = [
+    "BarrierAdmin",
     "BucketAdmin",
     "ChannelAdmin",
     "ConditionAdmin",

@@ -1,6 +1,6 @@
-"""The base of all pages of the admin: safe from odd addresses, and with lists that stay quick on long tables.
+"""The base classes of all admin pages: robust against hostile URLs, and fast on long tables.
 
-Anybody can write NUL into an address, or a regular expression that keeps SQLite busy for hours.
+A URL may contain NUL, or a regular expression that keeps SQLite busy for hours.
 """
 
 import math
@@ -20,11 +20,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.text import format_lazy
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from resourcepool.admin.columns import formatted_fields
-from resourcepool.admin.datetime_lookups import compares_moments, moment_of
+from resourcepool.admin.datetime_lookups import is_datetime_lookup, parse_param
 from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
 from resourcepool.database.columns import is_seconds
 from resourcepool.database.short_statements import fail_if_locked, row_locked
@@ -33,8 +31,10 @@ from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import describe_lockers
 from resourcepool.status.snapshots import exact_duration
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy
 
-# Django's classes as the type checker wants them; they take no type parameters at run time.
+# The stubs want type parameters that Django's classes do not take at run time.
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]
     ModelForm = forms.ModelForm[Any]
@@ -43,7 +43,7 @@ else:
 
 
 class SecondsField(forms.FloatField):
-    """A field for seconds, which shows whole ones without a fraction."""
+    """A number of seconds; whole numbers are shown without a fraction."""
 
     def prepare_value(self, value: Any) -> Any:
         """Return 604800 for 604800.0."""
@@ -51,9 +51,11 @@ class SecondsField(forms.FloatField):
 
 
 class BaseAdmin(ModelAdmin):
-    """A page that knows no row whose key no database can hold, and whose list never counts its table.
+    """The base of all admin pages of this app.
 
-    ``time_annotations``: annotations of each row, by name: the microseconds until the moment in a column, by the database's clock.
+    Attributes:
+        time_annotations: annotations of each row, as {name: column}: the microseconds from now, by the database's
+            clock, until the time in that column.
     """
 
     list_per_page = 50
@@ -77,7 +79,7 @@ class BaseAdmin(ModelAdmin):
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Return the form; the help of each field for seconds tells how long its default, or its value, is."""
+        """Return the form; the help of each field for seconds spells its default or current value, e.g. "7 d"."""
         form: Any = super().get_form(request, obj, change, **kwargs)
         text = gettext_lazy("{help} Default: {time}.") if obj is None else gettext_lazy("{help} Now: {time}.")
         for column in filter(is_seconds, self.opts.fields):
@@ -87,34 +89,35 @@ class BaseAdmin(ModelAdmin):
         return form
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return what the page shows; if nothing on it is edited, values are spelled as in lists."""
-        found: Any = super().get_fieldsets(request, obj)
+        """Return the fieldsets; on a page that is only read, values are formatted as in lists."""
+        fieldsets: Any = super().get_fieldsets(request, obj)
         if obj is None or self.has_change_permission(request, obj):
-            return found
+            return fieldsets
         return [
-            (name, {**more, "fields": formatted_fields(more["fields"], self.model)}) for name, more in found
+            (name, {**options, "fields": formatted_fields(options["fields"], self.model)})
+            for name, options in fieldsets
         ]
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Write only what was edited: others write the rest while the form is open."""
+        """Write only the changed columns: programs write the others while the form is open."""
         if not change:
             super().save_model(request, obj, form, change)
-        elif changed_columns := self.changed_columns(form):
-            obj.save(update_fields=changed_columns)
+        elif columns := self.changed_columns(form):
+            obj.save(update_fields=columns)
 
     def changed_columns(self, form: Any) -> list[str]:
         """Return the columns that ``form`` changes."""
         return list(form.changed_data)
 
     def load_column_values(self, rows: Any) -> None:
-        """Set on ``rows``, which share one page, the values that columns need: one query for all rows."""
+        """Set on ``rows``, which are one page of the list, the values that columns need, in one query for all."""
 
     def load_page_values(self, row: Any) -> None:
-        """Set the same on the ``row`` of a change page."""
+        """Set on the ``row`` of a change page the values that its lines need."""
         self.load_column_values([row])
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Return the template's context for the page of ``row``, besides the form."""
+        """Return the additional template context for the page of ``row``."""
         self.load_page_values(row)
         return {}
 
@@ -124,7 +127,7 @@ class BaseAdmin(ModelAdmin):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def url_pattern(self, route: str, view: Callable[..., HttpResponse], page: str) -> URLPattern:
-        """Return the address of a page that Django has not, for ``get_urls``."""
+        """Return the URL pattern of an additional page, for ``get_urls``."""
         name = f"{self.opts.app_label}_{self.opts.model_name}_{page}"
         return path(route, self.admin_site.admin_view(view), name=name)
 
@@ -139,17 +142,17 @@ class BaseAdmin(ModelAdmin):
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """Show and save the form; a row that another transaction keeps locked is not saved."""
+        """Show and save the form; a row that another transaction has locked is not saved."""
         view = partial(super().changeform_view, request, object_id, *args, **kwargs)
-        return self._briefly(request, view, _("Not saved: %s"), object_id)
+        return self._report_locked_row(request, view, _("Not saved: %s"), object_id)
 
     def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Ask, then delete; a row that another transaction keeps locked is not deleted."""
+        """Ask, then delete; a row that another transaction has locked is not deleted."""
         view = partial(super().delete_view, request, object_id, *args, **kwargs)
-        return self._briefly(request, view, _("Not deleted: %s"), object_id)
+        return self._report_locked_row(request, view, _("Not deleted: %s"), object_id)
 
-    def _briefly(
-        self, request: HttpRequest, view: Callable[[], HttpResponse], otherwise: str, object_id: str | None
+    def _report_locked_row(
+        self, request: HttpRequest, view: Callable[[], HttpResponse], message: str, object_id: str | None
     ) -> HttpResponse:
         if request.method != "POST":
             return view()
@@ -159,71 +162,74 @@ class BaseAdmin(ModelAdmin):
                 return view()
         except RowLocked:
             error = row_locked(using, describe_lockers(using, self.model, self._key(object_id)))
-            self.message_user(request, otherwise % localized(error), messages.ERROR)
+            self.message_user(request, message % localized(error), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
     def _key(self, object_id: str | None) -> list[Any]:
-        """Return the primary key that an address names, if it can be one."""
-        if object_id is None or not self._can_be_key(unquote(object_id)):
+        """Return the primary key in a URL as a list; empty if no row can have it."""
+        if object_id is None or not self._is_possible_key(unquote(object_id)):
             return []
         return [self.opts.pk.to_python(unquote(object_id))]
 
     def response_action(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Run an action on the chosen rows; Django answers 400 to keys that no row can have."""
-        if all(map(self._can_be_key, request.POST.getlist(ACTION_CHECKBOX_NAME))):
+        """Run an action on the selected rows; keys that no row can have are answered with 400."""
+        if all(map(self._is_possible_key, request.POST.getlist(ACTION_CHECKBOX_NAME))):
             return super().response_action(request, *args, **kwargs)
         raise SuspiciousOperation("no key of a row")
 
-    def _can_be_key(self, text: str) -> bool:
+    def _is_possible_key(self, text: str) -> bool:
         key = self.opts.pk
         try:
-            key.run_validators(key.to_python(text))  # one of them is the range of the database's numbers
+            key.run_validators(key.to_python(text))  # includes the number range of the database
         except ValidationError:
             return False
-        return NUL not in text and self._can_be(key, text)
+        return NUL not in text and self._is_possible_value(key, text)
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        """Allow the list's own filters, a column's value, and moments before or after one; the rest is 400."""
-        if any(lookup in self._asked_by(one, request) for one in self.get_list_filter(request)):  # type: ignore[arg-type]
+        """Allow the list's filters, ``column=value`` and comparisons of dates; anything else is answered with 400."""
+        if any(lookup in self._filter_params(entry, request) for entry in self.get_list_filter(request)):  # type: ignore[arg-type]
             return True
-        if compares_moments(self.model, lookup):
-            return moment_of(value) is not None
+        if is_datetime_lookup(self.model, lookup):
+            return parse_param(value) is not None
         try:
             field = self.opts.get_field(lookup.removesuffix("__exact"))
         except FieldDoesNotExist:
             return False
         is_value = field.concrete and not field.is_relation and field.get_lookup("exact") is not None
-        return is_value and self._can_be(field, value)
+        return is_value and self._is_possible_value(field, value)
 
-    def _asked_by(self, chosen: Any, request: Any) -> list[str | None]:
-        """Return the parameters of one entry of ``list_filter``."""
-        if isinstance(chosen, type) and issubclass(chosen, admin.SimpleListFilter):
-            return [chosen.parameter_name]
-        if isinstance(chosen, type):
-            return list(chosen(request, {}, self.model, self).expected_parameters())
-        path, kind = (chosen, FieldListFilter.create) if isinstance(chosen, str) else chosen
+    def _filter_params(self, entry: Any, request: Any) -> list[str | None]:
+        """Return the URL parameters of one entry of ``list_filter``."""
+        if isinstance(entry, type) and issubclass(entry, admin.SimpleListFilter):
+            return [entry.parameter_name]
+        if isinstance(entry, type):
+            return list(entry(request, {}, self.model, self).expected_parameters())
+        path, kind = (entry, FieldListFilter.create) if isinstance(entry, str) else entry
         field = get_fields_from_path(self.model, path)[-1]
         return list(kind(field, request, {}, self.model, self, field_path=path).expected_parameters())
 
-    def _can_be(self, field: Any, value: str) -> bool:
-        """Tell whether every database can be asked whether ``field`` is ``value``."""
+    def _is_possible_value(self, field: Any, value: str) -> bool:
+        """Return whether every database can compare ``field`` with ``value``."""
         if isinstance(field, DateTimeField):
-            return False  # each database has its own idea of which zones and years there are
+            return False  # databases differ in the time zones and years they accept
         try:
-            found = field.to_python(value)
-            field.get_db_prep_value(found, connections[router.db_for_read(self.model)])
+            parsed = field.to_python(value)
+            field.get_db_prep_value(parsed, connections[router.db_for_read(self.model)])
         except (ValidationError, ValueError, TypeError, ArithmeticError):
             return False
-        return not isinstance(found, float) or math.isfinite(found)
+        return not isinstance(parsed, float) or math.isfinite(parsed)
 
-    def render_page(self, request: HttpRequest, template: str, title: str, **more: Any) -> HttpResponse:
-        context = {"title": title, "opts": self.opts, "media": self.media, **more}
+    def render_page(
+        self, request: HttpRequest, template: str, title: str, **extra_context: Any
+    ) -> HttpResponse:
+        """Render an additional page of this model."""
+        context = {"title": title, "opts": self.opts, "media": self.media, **extra_context}
         request.current_app = self.admin_site.name
         return TemplateResponse(request, template, self.admin_site.each_context(request) | context)
 
 
 class ExactSearchMixin(ModelAdmin):
-    """A list whose search takes the whole term, spaces and all, for its one search field, the way the index has it."""
+    """A list whose search compares the whole term with its one search field, so that an index serves it."""
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         term = search_term.strip()
@@ -231,11 +237,11 @@ class ExactSearchMixin(ModelAdmin):
 
 
 class ReadOnlyAdmin(BaseAdmin):
-    """Nobody adds, changes or deletes here."""
+    """A page without adding, changing and deleting."""
 
     actions: Any = None
-    show_facets = admin.ShowFacets.NEVER  # events and moves are too many to be counted for each filter
-    sortable_by: ClassVar[Any] = ()  # there is no index for it
+    show_facets = admin.ShowFacets.NEVER  # tables are too long to count for each filter
+    sortable_by: ClassVar[Any] = ()  # no index supports it
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
 
     def get_list_display(self, request: HttpRequest) -> Any:

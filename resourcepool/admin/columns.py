@@ -1,4 +1,4 @@
-"""Columns of lists and lines of pages: states, links, moments and durations, spelled the same on every page."""
+"""Format states, links, dates and durations, the same way in every list and on every page."""
 
 import datetime
 import re
@@ -14,18 +14,18 @@ from django.utils import timezone
 from django.utils.functional import lazy
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
 
-from resourcepool.dashboard.links import address
+from resourcepool.dashboard.links import admin_url
 from resourcepool.database.columns import is_seconds
 from resourcepool.events import SentenceField, localized
 from resourcepool.status.snapshots import UNITS, duration, exact_duration, with_zone
+from resourcepool.translation import gettext as _
 
-UNIT = re.compile(r" ?[(（](s|秒)[)）]$")  # at the end of a label, in each language
+UNIT_SUFFIX = re.compile(r" ?[(（](s|秒)[)）]$")  # of a label, in both languages
 
 
 def lines(first: str, *rest: str) -> SafeString:
-    """Return the texts one below the other, those after the first in small print; empty ones are left out."""
+    """Return ``first`` with the non-empty texts of ``rest`` in small print below it."""
     small = format_html_join("", "<small>{}</small>", ((line,) for line in rest if line))
     if not small:
         return format_html("{}", first)
@@ -33,28 +33,29 @@ def lines(first: str, *rest: str) -> SafeString:
 
 
 def badge(css: str, text: str) -> SafeString:
-    """Return a state in the colour of a class of the style sheet."""
+    """Return ``text`` as a state, coloured by the CSS class ``css``."""
     return format_html('<span class="resourcepool-state {}">{}</span>', css, text)
 
 
-def link_to_list(site: AdminSite, model: Any, text: object, **wanted: object) -> SafeString | str:
-    """Return ``text`` as a link to the rows of ``model`` that are ``wanted``; plain if the site has no such list."""
-    return _link(address(site, model, "changelist", **wanted), text)
+def link_to_list(site: AdminSite, model: Any, text: object, **filters: object) -> SafeString | str:
+    """Return ``text`` as a link to the filtered list of ``model``; plain text if the site has no such list."""
+    return _link(admin_url(site, model, "changelist", **filters), text)
 
 
 def link_to_page(site: AdminSite, model: Any, key: Any, text: object) -> SafeString | str:
-    """Return ``text`` as a link to the page of the row with this key; plain if the site has no such page."""
-    return _link(address(site, model, "change", quote(key)), text)
+    """Return ``text`` as a link to the page of the row ``key``; plain text if the site has no such page."""
+    return _link(admin_url(site, model, "change", quote(key)), text)
 
 
-def _link(there: str, text: object) -> SafeString | str:
-    return format_html('<a href="{}">{}</a>', there, text) if there else str(text)
+def _link(url: str, text: object) -> SafeString | str:
+    return format_html('<a href="{}">{}</a>', url, text) if url else str(text)
 
 
 def countdown(seconds: float, text: str, over: str) -> SafeString:
-    """Return ``text``, whose "%s" goes on counting down in the browser; once nothing is left it says ``over``.
+    """Return ``text`` whose "%s" counts down in the browser; at zero it becomes ``over``.
 
-    The server sends how much is left, so the two clocks are never compared. Without scripts, the text stays as it is.
+    The page contains the remaining seconds, so server and browser clocks are never compared. Without JavaScript the
+    text stays as it was.
     """
     left = max(0.0, seconds)
     units = "|".join(f"{size} {_(unit)}" for unit, size in (*UNITS, ("%d s", 1)))
@@ -66,41 +67,41 @@ def countdown(seconds: float, text: str, over: str) -> SafeString:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration; one below 10 s with its fraction."""
+    """Return a duration such as "12 min"; with hundredths below 10 s."""
     return duration(seconds) if seconds >= 10 else _("%.2f s") % seconds
 
 
-def passed(micros: int) -> str:
-    """Return the time since a moment, given the microseconds until it (``MicrosUntil``)."""
+def time_since(micros: int) -> str:
+    """Return "3 h" for a past moment, given the (negative) microseconds until it (``MicrosUntil``)."""
     return duration(max(0.0, -micros / 1_000_000))
 
 
 def ago(micros: int) -> str:
-    """Return the same: "3 h ago"."""
-    return _("%s ago") % passed(micros)
+    """Return "3 h ago", given the same number."""
+    return _("%s ago") % time_since(micros)
 
 
 def for_time_since(micros: int) -> str:
-    """Return the same as a duration: "for 3 h"."""
-    return _("for %s") % passed(micros)
+    """Return "for 3 h", given the same number."""
+    return _("for %s") % time_since(micros)
 
 
 def format_datetime(at: datetime.datetime) -> str:
-    """Return "2026-11-21 03:12:07", as in logs, in the time zone that ``zone`` names."""
+    """Return "2026-11-21 03:12:07" in the current time zone, which ``time_zone_note`` names."""
     return f"{_local(at):%Y-%m-%d %H:%M:%S}"
 
 
 def format_short_datetime(at: datetime.datetime, now: datetime.datetime) -> str:
-    """Return a moment for a narrow column: without today's date."""
+    """Return a date and time for a narrow column: today's without the date."""
     at, now = _local(at), _local(now)
     return f"{at:%H:%M:%S}" if at.date() == now.date() else format_datetime(at)
 
 
-def zone() -> str:
+def time_zone_note() -> str:
     """Return a sentence that names the time zone of the page."""
     now = timezone.localtime(datetime.datetime.now(datetime.UTC))
-    told = {"name": timezone.get_current_timezone_name(), "offset": now.isoformat()[-6:]}
-    return _("Times are shown in %(name)s (%(offset)s).") % told
+    zone = {"name": timezone.get_current_timezone_name(), "offset": now.isoformat()[-6:]}
+    return _("Times are shown in %(name)s (%(offset)s).") % zone
 
 
 def _local(at: datetime.datetime) -> datetime.datetime:
@@ -108,17 +109,21 @@ def _local(at: datetime.datetime) -> datetime.datetime:
 
 
 def column(field: str, title: Any, spell: Callable[[Any], str], name: str = "") -> Any:
-    """Return a column of a list, or a line of a page: what ``spell`` makes of the field, unless it is None.
+    """Return a column of a list, or a line of a page, that shows a field formatted.
 
-    ``name``: for the style sheet, if not that of the field.
+    Args:
+        field: its name; None is shown as "".
+        title: the heading.
+        spell: returns the text of a value.
+        name: for the CSS class, if other than ``field``.
     """
 
-    def spelled(row: Any) -> str:
+    def formatted(row: Any) -> str:
         value = getattr(row, field)
         return "" if value is None else spell(value)
 
-    spelled.__name__ = name or field  # what the page calls it by
-    return admin.display(description=title)(spelled)
+    formatted.__name__ = name or field  # Django derives the CSS class from it
+    return admin.display(description=title)(formatted)
 
 
 datetime_column, duration_column = (
@@ -128,22 +133,24 @@ datetime_column, duration_column = (
 
 
 def formatted_fields(fields: Iterable[Any], model: Any) -> list[Any]:
-    """Return read-only ``fields``; seconds, moments and reasons are replaced by columns that format them."""
-    spelled = _spelled(model)
-    return [spelled.get(field, field) for field in fields]
+    """Return ``fields`` of ``model`` with seconds, dates and reasons replaced by columns that format them."""
+    formatted = _formatted_columns(model)
+    return [formatted.get(field, field) for field in fields]
 
 
 @cache
-def _spelled(model: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _formatted_columns(model: Any) -> dict[str, Any]:
+    formatted: dict[str, Any] = {}
     for field in model._meta.fields:
         if is_seconds(field):
-            found[field.name] = column(field.name, _without_unit(field.verbose_name), spell=exact_duration)
+            formatted[field.name] = column(field.name, _without_unit(field.verbose_name), spell=exact_duration)
         elif isinstance(field, DateTimeField):
-            found[field.name] = datetime_column(field.name, field.verbose_name)
+            formatted[field.name] = datetime_column(field.name, field.verbose_name)
         elif isinstance(field, SentenceField):
-            found[field.name] = column(field.name, field.verbose_name, spell=localized)
-    return found
+            formatted[field.name] = column(field.name, field.verbose_name, spell=localized)
+    return formatted
 
 
-_without_unit: Any = lazy(lambda label: UNIT.sub("", str(label)), str)  # in the language of the reader
+_without_unit: Any = lazy(
+    lambda label: UNIT_SUFFIX.sub("", str(label)), str
+)  # lazy: the language is the reader's

@@ -1,4 +1,4 @@
-"""The bases of pages of places (streams, dispensers, topics, channels), and of the work in them (tasks, timers)."""
+"""Base pages for containers (streams, dispensers, topics, channels) and for the work in them (tasks, timers)."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -9,8 +9,6 @@ from django.db.models import BooleanField, Exists, OuterRef, Value
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.activity import ActivityAdminMixin
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
@@ -21,19 +19,30 @@ from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import DISCARD, PAUSE, RESUME, RETRY
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.templatetags.resourcepool_dashboard import code_spans
+from resourcepool.translation import gettext
+from resourcepool.translation import gettext_lazy as _
 
 CSS = {"ready": "free", "pending": "free", "running": "leased", "assigned": "leased", "done": "free"}
 
 
 class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
-    """Settings are edited; the work has a list of its own."""
+    """Pages of a container: its settings can be edited; its work has its own list.
 
-    can_be_added = False  # programs make it when they first use it
+    Attributes:
+        settings: the fields of its settings.
+        status_columns: columns computed from ``row.status``.
+        work_model: the model of its tasks or timers.
+        container_field: the field of ``work_model`` that refers to it.
+        read_status: returns the status of each of the given names.
+        can_be_added: False if programs create it on first use.
+    """
+
+    can_be_added = False
     settings: ClassVar[tuple[str, ...]]
-    status_columns: ClassVar[tuple[str, ...]]  # columns, from the row's ``status``
-    work: ClassVar[Any]  # the model of its tasks or timers
-    place: ClassVar[str]  # the column of these that names it
-    read: ClassVar[Any]  # returns the status of each of these names
+    status_columns: ClassVar[tuple[str, ...]]
+    work_model: ClassVar[Any]
+    container_field: ClassVar[str]
+    read_status: ClassVar[Any]
     search_fields = ordering = ("name",)
     operations = by_name(PAUSE, RESUME)
 
@@ -44,46 +53,50 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
         return ("name", *self.settings, *(self.status_columns if obj else ()))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return the fields that no form changes; programs know a place by its name."""
+        """Return the fields that no form changes; programs refer to a container by its name."""
         return ("name", *self.status_columns) if obj else ()
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return self.can_be_added and super().has_add_permission(request, *args)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Save it, and tell the history when it was paused or resumed."""
+        """Save it, and record in the history that it was paused or resumed."""
         super().save_model(request, obj, form, change)
         if change and "is_paused" in form.changed_data:
             what, fence = EventKind.PAUSED if obj.is_paused else EventKind.RESUMED, getattr(obj, "fence", 0)
             emit(RowEvent(what, self.model, obj._state.db, obj.pk, fence, actor=request.user.get_username()))
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Return the rows, each with whether the names and errors of its work may be shown."""
-        tells = Value(can_view(self.admin_site, request, self.work), BooleanField())
-        return super().get_queryset(request).annotate(tells_work=tells)
+        """Return the rows, annotated with whether the user may see names and errors of their work."""
+        shows_work = Value(can_view(self.admin_site, request, self.work_model), BooleanField())
+        return super().get_queryset(request).annotate(shows_work=shows_work)
 
     def load_column_values(self, rows: Any) -> None:
-        found = {one.name: one for one in self.read(*(row.name for row in rows))} if rows else {}
+        statuses = (
+            {status.name: status for status in self.read_status(*(row.name for row in rows))} if rows else {}
+        )
         for row in rows:
-            status = found[row.name]
-            row.status = status if getattr(row, "tells_work", False) else status.redacted()
+            status = statuses[row.name]
+            row.status = status if getattr(row, "shows_work", False) else status.redacted()
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Return what Django asks about; a place that has work is not deleted, and the work may be too much to list."""
-        rows = self.model.objects.using(router.db_for_write(self.model)).filter(pk__in=[one.pk for one in objs])
-        used = rows.filter(Exists(self.work.objects.filter(**{self.place: OuterRef("pk")})))
-        text, work = gettext("%(name)s has %(work)s"), self.work._meta.verbose_name_plural
-        names = used.values_list("pk", flat=True)
-        if kept := [self.link_to_work(name, text % {"name": name, "work": work}) for name in names]:
-            return [], {}, set(), kept
+        """Return what Django asks about; a container with work is protected, and its work may be too much to list."""
+        rows = self.model.objects.using(router.db_for_write(self.model)).filter(pk__in=[obj.pk for obj in objs])
+        with_work = rows.filter(
+            Exists(self.work_model.objects.filter(**{self.container_field: OuterRef("pk")}))
+        )
+        text, work = gettext("%(name)s has %(work)s"), self.work_model._meta.verbose_name_plural
+        names = with_work.values_list("pk", flat=True)
+        if protected := [self.link_to_work(name, text % {"name": name, "work": work}) for name in names]:
+            return [], {}, set(), protected
         return super().get_deleted_objects(objs, request)
 
-    def link_to_work(self, name: str, text: object, **wanted: object) -> SafeString | str:
-        """Return ``text`` as a link to the work of the place of this name that is ``wanted``."""
-        return link_to_list(self.admin_site, self.work, text, **{self.place: name}, **wanted)
+    def link_to_work(self, name: str, text: object, **filters: object) -> SafeString | str:
+        """Return ``text`` as a link to the filtered list of the work in the container ``name``."""
+        return link_to_list(self.admin_site, self.work_model, text, **{self.container_field: name}, **filters)
 
     def badge_of(self, row: Any, status: Any) -> tuple[str, str]:
-        """Return the state of ``row``: its class in the style sheet, and its text."""
+        """Return the state of ``row`` as (CSS class, text)."""
         raise NotImplementedError
 
     @admin.display(description=_("status"))
@@ -92,16 +105,19 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
 
     @admin.display(description=_("finished"))
     def finished(self, row: Any) -> str:
-        told = gettext("%(done)d done, %(failed)d failed in the last minute")
+        counts = gettext("%(done)d done, %(failed)d failed in the last minute")
         dead = self.link_to_work(row.name, row.status.dead, status="dead")
-        waiting = format_html("{} {}", dead, gettext("dead-letter")) if row.status.dead else ""
-        return lines(told % {"done": row.status.done, "failed": row.status.failed}, waiting)
+        dead_letter = format_html("{} {}", dead, gettext("dead-letter")) if row.status.dead else ""
+        return lines(counts % {"done": row.status.done, "failed": row.status.failed}, dead_letter)
 
 
 class WorkAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, OperationsAdminMixin):
-    """The newest tasks or timers first; those of one place that are to begin are in the order in which they do.
+    """Lists of tasks or timers, newest first.
 
-    ``filtered_ordering``: {the value of the filter: the order}; only for one place, for which there is an index.
+    Attributes:
+        css: the CSS class of each state.
+        filtered_ordering: the ordering by value of the filter "status"; only within one container, where an index
+            supports it.
     """
 
     actions = ()
@@ -110,11 +126,11 @@ class WorkAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, OperationsA
     filtered_ordering: ClassVar[dict[str, Sequence[Any]]] = {}
 
     def get_ordering(self, request: HttpRequest) -> Any:
-        place = self.model.named_by[0].removesuffix("_id")
-        wanted = request.GET.get("status", "") if request.GET.get(place) else ""
-        return self.filtered_ordering.get(wanted) or super().get_ordering(request)
+        container = self.model.key_columns[0].removesuffix("_id")
+        status = request.GET.get("status", "") if request.GET.get(container) else ""
+        return self.filtered_ordering.get(status) or super().get_ordering(request)
 
     @admin.display(description=_("state"))
     def state_badge(self, row: Any) -> str:
-        other = "quarantined" if row.state in row.failed_states else "draining"
-        return badge(self.css.get(row.state, other), row.get_state_display())
+        default = "quarantined" if row.state in row.failed_states else "draining"
+        return badge(self.css.get(row.state, default), row.get_state_display())

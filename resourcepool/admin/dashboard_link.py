@@ -1,4 +1,4 @@
-"""The dashboard on the index of the admin site, for users who may view a part of it."""
+"""The dashboard on the index of the admin site, for users who may view any part of it."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from resourcepool.history.models import Dashboard
 
 @admin.register(Dashboard)
 class DashboardAdmin(ReadOnlyAdmin):
-    """The dashboard stands where the list of a model would."""
+    """Shows the dashboard at the URL of the model's list."""
 
     def get_urls(self) -> list[URLPattern]:
         return urls(self.admin_site)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell whether the user may view any pool or other system."""
+        """Return whether the user may view any pool or other system."""
         return bool(visible_models(self.admin_site, request) or visible_systems(self.admin_site, request))
 
     def has_module_permission(self, request: HttpRequest) -> bool:

@@ -1,4 +1,4 @@
-"""Moments in the address of a list, such as ``?at__gte=2026-11-27T03:00``."""
+"""Date and time look-ups in the address of a list, such as ``?at__gte=2026-11-27T03:00``."""
 
 import datetime
 from typing import Any
@@ -9,24 +9,24 @@ from django.utils.dateparse import parse_datetime
 
 from resourcepool.dialect import aware
 
-COMPARED = ("gt", "gte", "lt", "lte")
-YEARS = range(1_001, 9_999)  # which every database knows, in every zone
+COMPARISONS = ("gt", "gte", "lt", "lte")
+YEARS = range(1_001, 9_999)  # that every database supports, in every time zone
 
 
-def compares_moments(model: Any, lookup: str) -> bool:
-    """Tell whether ``lookup`` asks for moments before or after one."""
-    name, _, how = lookup.partition("__")
+def is_datetime_lookup(model: Any, lookup: str) -> bool:
+    """Return whether ``lookup`` compares a ``DateTimeField`` of ``model``, e.g. ``at__gte``."""
+    name, _, comparison = lookup.partition("__")
     try:
-        return how in COMPARED and isinstance(model._meta.get_field(name), DateTimeField)
+        return comparison in COMPARISONS and isinstance(model._meta.get_field(name), DateTimeField)
     except FieldDoesNotExist:
         return False
 
 
-def moment_of(text: str) -> datetime.datetime | None:
-    """Return the moment that a text names, in the zone of the page unless it names one; None: it names none."""
+def parse_param(text: str) -> datetime.datetime | None:
+    """Return the date and time in ``text``, in the current time zone unless it names one; None: invalid."""
     try:
-        # The plus of a zone is a space in an address, unless it is quoted.
-        found = parse_datetime(text) or parse_datetime(text.replace(" ", "+"))
+        # An unquoted plus sign of a time zone arrives as a space.
+        parsed = parse_datetime(text) or parse_datetime(text.replace(" ", "+"))
     except ValueError:
         return None
-    return aware(found) if found is not None and found.year in YEARS else None
+    return aware(parsed) if parsed is not None and parsed.year in YEARS else None

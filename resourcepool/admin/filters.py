@@ -1,14 +1,14 @@
-"""The two kinds of filters beside lists: values to choose from (``choice_filter``), and a text to type in (``text_filter``)."""
+"""The two kinds of filters beside lists: a choice of values (``choice_filter``), and a text field (``text_filter``)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.contrib import admin
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.paging import NUL
+from resourcepool.translation import gettext_lazy as _
 
-ITS_NAME = _("its name")
+WHOLE_NAME = _("whole name")
 Narrow = Callable[[Any, str], Any]
 Options = Iterable[tuple[str, Any]] | Callable[[], Iterable[tuple[str, Any]]]
 
@@ -21,8 +21,8 @@ class ChoiceFilter(admin.SimpleListFilter):
         return list(self.options() if callable(self.options) else self.options)
 
     def queryset(self, request: Any, queryset: Any) -> Any:
-        wanted = self.value()
-        return self.narrow(queryset, wanted) if wanted else queryset
+        value = self.value()
+        return self.narrow(queryset, value) if value else queryset
 
 
 class TextFilter(admin.SimpleListFilter):
@@ -39,13 +39,13 @@ class TextFilter(admin.SimpleListFilter):
         return True
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        """Yield the data of the one form: its text, and the other parameters of the page."""
-        others = [pair for pair in changelist.params.items() if pair[0] != self.parameter_name]
+        """Yield the context of the form: its text, and the other parameters of the page."""
+        other_params = [pair for pair in changelist.params.items() if pair[0] != self.parameter_name]
         yield {
             "name": self.parameter_name,
             "value": self.value() or "",
             "hint": self.hint,
-            "others": others,
+            "others": other_params,
             "without": changelist.get_query_string(remove=[self.parameter_name]),
         }
 
@@ -60,19 +60,22 @@ def choice_filter(name: str, title: Any, options: Options, narrow: Narrow | None
     """Return a filter with values to choose from.
 
     Args:
-        name: of the parameter in the address.
-        options: (value, what it is called), or what returns them.
-        narrow: returns those of the rows that a value asks for; None: those with this value in the column ``name``.
+        name: the URL parameter.
+        title: the heading.
+        options: pairs (value, label), or a function that returns them.
+        narrow: returns the rows that match a value; None: rows with this value in the column ``name``.
     """
-    offered: Any = staticmethod(options) if callable(options) else options
-    about = {"parameter_name": name, "title": title, "options": offered}
-    return type(f"{name}_filter", (ChoiceFilter,), about | {"narrow": staticmethod(narrow or _by_value(name))})
+    static_options: Any = staticmethod(options) if callable(options) else options
+    attrs = {"parameter_name": name, "title": title, "options": static_options}
+    return type(f"{name}_filter", (ChoiceFilter,), attrs | {"narrow": staticmethod(narrow or _by_value(name))})
 
 
-def text_filter(name: str, title: Any, hint: Any = ITS_NAME, narrow: Narrow | None = None) -> type[TextFilter]:
-    """Return a filter with a text field; ``hint`` names the text, ``narrow`` is as in ``choice_filter``."""
-    about = {"parameter_name": name, "title": title, "hint": hint}
-    return type(f"{name}_filter", (TextFilter,), about | {"narrow": staticmethod(narrow or _by_value(name))})
+def text_filter(
+    name: str, title: Any, hint: Any = WHOLE_NAME, narrow: Narrow | None = None
+) -> type[TextFilter]:
+    """Return a filter with a text field, ``hint`` as its placeholder; see ``choice_filter``."""
+    attrs = {"parameter_name": name, "title": title, "hint": hint}
+    return type(f"{name}_filter", (TextFilter,), attrs | {"narrow": staticmethod(narrow or _by_value(name))})
 
 
 def _by_value(name: str) -> Narrow:

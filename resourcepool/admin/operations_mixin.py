@@ -1,4 +1,4 @@
-"""Pages on which an operator does something: with a permission of its own, and outside of the page's transaction."""
+"""Run operations from lists and pages: with a permission of their own, outside the transaction of the request."""
 
 import datetime
 from collections.abc import Callable, Mapping
@@ -27,102 +27,113 @@ from resourcepool.labels import join_names
 from resourcepool.operations import Operation
 from resourcepool.queues.ids import MAX_QUEUES_AT_ONCE
 
-SHOWN = 20
-MOST_TOLD = 80  # characters of what was refused
+SHOWN = 20  # rows listed on the confirmation page
+MAX_VALUE_LENGTH = 80  # of a refused value in a message
 
 
 class OperationsAdminMixin(BaseAdmin):
-    """For those who may see the list: whatever may be done besides takes a permission of its own, and that one.
+    """Offers operations: each is an action of the list and a button on the page of a row.
 
-    Each of ``operations`` is an action of the list and a button on the page of a row; both ask first, on the same page.
+    Both show a confirmation page first. An operation needs its own permission and the permission to view the list.
 
-    ``at_once``: the pages whose changes are seen by others at once, whatever ATOMIC_REQUESTS says, and for which nobody
-    waits long where a row is locked. Those with Django's forms have a transaction of their own.
+    Attributes:
+        operations: the operations on rows of this model, by name.
+        non_atomic_pages: names of the pages that run outside of ATOMIC_REQUESTS, so that changes are visible at once
+            and a locked row does not hold up the request. Pages with Django's forms open their own transaction.
     """
 
     confirmation_template = "resourcepool/admin/operate.html"
     change_form_template = "resourcepool/admin/queues/page.html"
-    at_once: tuple[str, ...] = ("changelist", "add", "change", "delete", "operate")
+    non_atomic_pages: tuple[str, ...] = ("changelist", "add", "change", "delete", "operate")
     sortable_by: ClassVar[Any] = ()
-
-    operations: Mapping[str, Operation] = {}  # what can be done to rows of this model, by name
+    operations: Mapping[str, Operation] = {}
 
     def can_offer(self, operation: Operation, row: Any) -> bool:
-        """Tell whether the page of ``row`` offers it, because it would change something."""
+        """Return whether the page of ``row`` offers it: it would change something."""
         return bool(operation.states) and operation.is_offered(row)
 
     def has_operate_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell whether this user may run operations here."""
+        """Return whether the user may run operations here."""
         permission = f"{self.opts.app_label}.{get_permission_codename('operate', self.opts)}"
         return bool(request.user.has_perm(permission)) and self.has_view_or_change_permission(request, obj)
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        """Tell whether this user may add rows; it needs the permission to view them, too."""
+        """Return whether the user may add rows; this also needs the permission to view them."""
         return super().has_add_permission(request, *args) and self.has_view_or_change_permission(request)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell whether this user may delete rows; it needs the permission to view them, too."""
+        """Return whether the user may delete rows; this also needs the permission to view them."""
         allowed = super().has_delete_permission(request, obj)
         return allowed and self.has_view_or_change_permission(request, obj)
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the addresses of all pages, those ``at_once`` outside of ATOMIC_REQUESTS."""
-        asks = self.url_pattern("<path:object_id>/operate/<slug:name>/", self.operate_view, "operate")
-        urls = [asks, *super().get_urls()]
+        """Return the URLs of all pages, with ``non_atomic_pages`` exempt from ATOMIC_REQUESTS."""
+        operate = self.url_pattern("<path:object_id>/operate/<slug:name>/", self.operate_view, "operate")
+        urls = [operate, *super().get_urls()]
         for url in urls:
-            if str(url.name).rpartition("_")[2] in self.at_once:
+            if str(url.name).rpartition("_")[2] in self.non_atomic_pages:
                 for alias in connections:
                     transaction.non_atomic_requests(using=alias)(url.callback)
         return urls
 
-    def may(self, request: HttpRequest, operation: Operation, row: Any = None) -> bool:
-        """Tell whether this user may do ``operation``, to ``row`` if one is named."""
+    def can_run(self, request: HttpRequest, operation: Operation, row: Any = None) -> bool:
+        """Return whether the user may run ``operation``, on ``row`` if given."""
         return bool(getattr(self, f"has_{operation.permission}_permission")(request, row))
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """Return the actions of the list: the operations that this user may do, and the others."""
-        found: Any = super().get_actions(request)
+        """Return the actions of the list: the operations that the user may run, then the others."""
+        others: Any = super().get_actions(request)
         if self.actions is None or IS_POPUP_VAR in request.GET:
-            return found
-        offered = [one for one in self.operations.values() if one.is_for(self.model) and self.may(request, one)]
-        return {one.name: (_action_of(one), one.name, one.title) for one in offered} | found
+            return others
+        offered = [
+            operation
+            for operation in self.operations.values()
+            if operation.is_for(self.model) and self.can_run(request, operation)
+        ]
+        return {
+            operation.name: (_action(operation), operation.name, operation.title) for operation in offered
+        } | others
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Add (operation, URL) of every operation that this user may run on ``row`` now."""
+        """Add pairs (operation, URL) of the operations that the user may run on ``row`` now."""
         buttons = [
-            (one, self.page_url("operate", quote(row.pk), name))
-            for name, one in self.operations.items()
-            if one.is_for(self.model) and self.may(request, one, row) and self.can_offer(one, row)
+            (operation, self.page_url("operate", quote(row.pk), name))
+            for name, operation in self.operations.items()
+            if operation.is_for(self.model)
+            and self.can_run(request, operation, row)
+            and self.can_offer(operation, row)
         ]
         return super().page_context(request, row) | {"buttons": buttons}
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
-        """Ask, and do it to one row; then go to ``back``, or to its page, or, if it is removed, to the list."""
+        """Confirm, run it on one row, and go to ``back``, to the row's page or, if it was removed, to the list."""
         operation = self.operations.get(name)
         if operation and not (operation.states or back):
-            operation = None  # it has an address of its own
-        if not (self.may(request, operation) if operation else self.has_operate_permission(request)):
+            operation = None  # it has its own URL
+        if not (self.can_run(request, operation) if operation else self.has_operate_permission(request)):
             raise PermissionDenied
         row = self.get_object(request, unquote(object_id))
         if operation is None or row is None:
             raise Http404
-        if not self.may(request, operation, row):
+        if not self.can_run(request, operation, row):
             raise PermissionDenied
-        there = back or self.page_url("change", object_id)
+        next_url = back or self.page_url("change", object_id)
         rows = self.get_queryset(request).filter(pk=row.pk)
-        if page := self.ask(request, rows, operation, back=there):
+        if page := self.confirm_or_run(request, rows, operation, back=next_url):
             return page
-        is_gone = not back and not rows.exists()
-        return HttpResponseRedirect(self.page_url("changelist") if is_gone else there)
+        is_removed = not back and not rows.exists()
+        return HttpResponseRedirect(self.page_url("changelist") if is_removed else next_url)
 
-    def ask(self, request: HttpRequest, rows: Any, operation: Operation, back: str) -> HttpResponse | None:
-        """Return the confirmation page; None after the operation has run: messages report its result."""
-        if not self.may(request, operation):
+    def confirm_or_run(
+        self, request: HttpRequest, rows: Any, operation: Operation, back: str
+    ) -> HttpResponse | None:
+        """Return the confirmation page; None after the operation has run, when messages report its result."""
+        if not self.can_run(request, operation):
             raise PermissionDenied
         chosen = self.select_rows(rows, operation)
-        is_answered = request.method == "POST" and "confirmed" in request.POST
-        form = OperationForm(request.POST if is_answered else None, operation=operation, now=self.now)
-        if is_answered and form.is_valid():
+        is_confirmed = request.method == "POST" and "confirmed" in request.POST
+        form = OperationForm(request.POST if is_confirmed else None, operation=operation, now=self.now)
+        if is_confirmed and form.is_valid():
             self.perform(request, chosen, operation, form.cleaned_data)
             return None
         context = {
@@ -135,18 +146,18 @@ class OperationsAdminMixin(BaseAdmin):
         return self.render_form_page(request, capfirst(operation.title), form, back, context)
 
     def render_form_page(
-        self, request: HttpRequest, title: str, form: forms.Form, back: str, more: dict[str, Any]
+        self, request: HttpRequest, title: str, form: forms.Form, back: str, extra_context: dict[str, Any]
     ) -> HttpResponse:
-        """Return a page beside the list with a form on it."""
-        more = {"form": form, "back": back, "media": self.media + form.media, **more}
-        return self.render_page(request, self.confirmation_template, title, **more)
+        """Return a page with ``form``; *Cancel* leads to ``back``."""
+        context = {"form": form, "back": back, "media": self.media + form.media, **extra_context}
+        return self.render_page(request, self.confirmation_template, title, **context)
 
     def now(self) -> datetime.datetime:
-        """Return the moment by the clock of the model's database."""
+        """Return the time of the database's clock."""
         return read_clock(connections[self.model.pool.using])
 
     def select_rows(self, rows: Any, operation: Operation) -> Any:
-        """Return the rows as they stand: as many as are done at once, and one more if there are more."""
+        """Return the rows: as many as one operation changes, and one more if there are more."""
         return list(rows.order_by("pk")[: MAX_QUEUES_AT_ONCE + 1])
 
     def confirmation_context(self, request: HttpRequest, chosen: Any, operation: Operation) -> dict[str, Any]:
@@ -164,61 +175,61 @@ class OperationsAdminMixin(BaseAdmin):
         return str(row)
 
     def perform(self, request: HttpRequest, chosen: Any, operation: Operation, entered: dict[str, Any]) -> None:
-        """Run it on the chosen rows in one statement; messages count the rows changed and left."""
+        """Run it on the chosen rows in one statement; messages count the changed and the skipped rows."""
         rows, using = chosen[:MAX_QUEUES_AT_ONCE], router.db_for_write(self.model)
-        those = self.model._default_manager.using(using).filter(pk__in=[row.pk for row in rows])
-        actor, concerned, count = request.user.get_username(), set[Any](), 0
+        targets = self.model._default_manager.using(using).filter(pk__in=[row.pk for row in rows])
+        actor, changed_pks, count = request.user.get_username(), set[Any](), 0
 
         def do() -> None:
-            nonlocal concerned, count
-            concerned = set(operation.applicable(those).values_list("pk", flat=True))
-            count = retrying(connections[using], lambda: operation.do(those, actor=actor, **entered))
+            nonlocal changed_pks, count
+            changed_pks = set(operation.applicable(targets).values_list("pk", flat=True))
+            count = retrying(connections[using], lambda: operation.do(targets, actor=actor, **entered))
 
         if not self.attempt(request, do):
             return
         if count:
             typed = ", ".join(str(value) for value in entered.values() if value)
-            self.log(request, [row for row in rows if row.pk in concerned], operation, typed)
+            self.log(request, [row for row in rows if row.pk in changed_pks], operation, typed)
             self.message_user(request, operation.done_message % {"count": count}, messages.SUCCESS)
-        if left := len(rows) - count:
-            self.message_user(request, operation.skipped_message % {"count": left}, messages.WARNING)
+        if skipped := len(rows) - count:
+            self.message_user(request, operation.skipped_message % {"count": skipped}, messages.WARNING)
 
     def attempt(self, request: HttpRequest, work: Callable[[], object]) -> bool:
-        """Run ``work``, or show why it failed; return whether it succeeded."""
+        """Run ``work`` and return whether it succeeded; a message shows why not."""
         try:
             work()
         except ResourcePoolError as error:
             self.message_user(request, refusal_text(error), messages.ERROR)
         except (DatabaseError, InterfaceError) as error:
-            unknown = unanswered(self.get_queryset(request).db, error)
-            self.message_user(request, localized(unknown), messages.ERROR)
+            unavailable = no_answer(self.get_queryset(request).db, error)
+            self.message_user(request, localized(unavailable), messages.ERROR)
         else:
             return True
         return False
 
     def log(self, request: HttpRequest, rows: list[Any], operation: Operation, typed: str | None = "") -> None:
-        """Record the operation, and the text that was ``typed``, in Django's log of each row."""
-        said = f"{operation.title}: {typed}" if typed else str(operation.title)
-        LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, said)  # type: ignore[arg-type]
+        """Record the operation, and the ``typed`` reason, in Django's log of each row."""
+        text = f"{operation.title}: {typed}" if typed else str(operation.title)
+        LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, text)  # type: ignore[arg-type]
 
 
-def _action_of(operation: Operation) -> Callable[..., HttpResponse | None]:
+def _action(operation: Operation) -> Callable[..., HttpResponse | None]:
     def action(page: OperationsAdminMixin, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return page.ask(request, rows, operation, back=request.get_full_path())
+        return page.confirm_or_run(request, rows, operation, back=request.get_full_path())
 
     return action
 
 
-def unanswered(alias: str, error: Exception) -> DatabaseUnavailable:
-    """Return the error to show if the database did not answer."""
+def no_answer(alias: str, error: Exception) -> DatabaseUnavailable:
+    """Return the error to show after the database did not answer."""
     return DatabaseUnavailable(sentence_for("database", alias=repr(alias), error=str(error)))
 
 
 def refusal_text(error: ResourcePoolError) -> str:
-    """Return what was refused and why, as one says it beside a form: “7, 8” instead of queue=['7', '8']."""
+    """Return the message of ``error`` for beside a form: “7, 8” instead of queue=['7', '8']."""
     if not isinstance(error, BadOption):
         return localized(error)
     values = error.value if isinstance(error.value, list) else [error.value]
-    value = join_names([str(each) for each in values])[:MOST_TOLD]
-    said = localized(sentence_for("not_allowed", name=error.name, value=value, why=error.why))
-    return said.replace(f"{error.name}={value}", f"“{value}”", 1)
+    value = join_names([str(value) for value in values])[:MAX_VALUE_LENGTH]
+    text = localized(sentence_for("not_allowed", name=error.name, value=value, why=error.why))
+    return text.replace(f"{error.name}={value}", f"“{value}”", 1)

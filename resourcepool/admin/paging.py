@@ -1,4 +1,4 @@
-"""Pages of long tables: one look at the table finds what is counted and shown, and it ends at MOST rows."""
+"""Pages of long tables: one query finds the keys that are counted and shown, at most ``MAX_ROWS``."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,8 @@ from django.db import connections
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-from resourcepool.admin.columns import zone
-from resourcepool.admin.datetime_lookups import compares_moments, moment_of
+from resourcepool.admin.columns import time_zone_note
+from resourcepool.admin.datetime_lookups import is_datetime_lookup, parse_param
 from resourcepool.dialect import in_columns
 
 if TYPE_CHECKING:
@@ -19,62 +19,62 @@ if TYPE_CHECKING:
 else:
     Paginator = DjangoPaginator
 
-MOST = 10_000
-NUL = "\0"  # which PostgreSQL refuses
-LONGEST = 500  # letters of one parameter of a list; SQLite compares no more words at once
+MAX_ROWS = 10_000
+NUL = "\0"  # refused by PostgreSQL
+MAX_PARAM_LENGTH = 500  # longer searches exceed the expression depth of SQLite
 
 
-class Capped(int):
-    """A count that ends at MOST and then says "10,000+"."""
+class CappedCount(int):
+    """A count that is shown as "10,000+" above ``MAX_ROWS``."""
 
     def __str__(self) -> str:
-        return f"{MOST:,}+" if self > MOST else super().__str__()
+        return f"{MAX_ROWS:,}+" if self > MAX_ROWS else super().__str__()
 
 
 class CappedPaginator(Paginator):
-    """Pages over the first MOST rows; a search is carried out once, not once to count and once to show."""
+    """Pages over the first ``MAX_ROWS`` rows; a search runs once, not once to count and once to show."""
 
     @cached_property
     def keys(self) -> list[Any]:
-        """The primary keys of the rows that can be paged to, and one more if there are more."""
+        """The primary keys of the first ``MAX_ROWS`` rows, and one more if there are more."""
         rows: Any = self.object_list
-        return list(rows.values_list("pk", flat=True)[: MOST + 1])
+        return list(rows.values_list("pk", flat=True)[: MAX_ROWS + 1])
 
     @cached_property
     def count(self) -> int:
-        return Capped(len(self.keys))
+        return CappedCount(len(self.keys))
 
     @cached_property
     def num_pages(self) -> int:
-        return max(1, math.ceil(min(self.count, MOST) / self.per_page))
+        return max(1, math.ceil(min(self.count, MAX_ROWS) / self.per_page))
 
     def page(self, number: Any) -> Any:
         number = self.validate_number(number)
-        last = min(number * self.per_page, MOST)
+        last = min(number * self.per_page, MAX_ROWS)
         rows: Any = self.object_list
         return Page(rows.filter(pk__in=self.keys[(number - 1) * self.per_page : last]), number, self)
 
 
 class CappedList(DjangoChangeList):
-    """A list that never counts the whole table, and finds nothing for what no row can have."""
+    """A list that never counts the whole table, and is empty for parameters that no row can match."""
 
     def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         rows = super().get_queryset(request, *args, **kwargs)
-        asked = (text for texts in request.GET.lists() for text in texts[1])
-        return rows.none() if any(NUL in text or len(text) > LONGEST for text in asked) else rows
+        values = (text for texts in request.GET.lists() for text in texts[1])
+        return rows.none() if any(NUL in text or len(text) > MAX_PARAM_LENGTH for text in values) else rows
 
     def get_filters_params(self, params: Any = None) -> Any:
-        """Return what the list is filtered by; moments as the columns have them."""
-        found: Any = super().get_filters_params(params)
-        return {lookup: [self._stored(lookup, text) for text in texts] for lookup, texts in found.items()}
+        """Return the look-ups of the list, dates and times in the form that the columns store."""
+        lookups: Any = super().get_filters_params(params)
+        return {lookup: [self._stored(lookup, text) for text in texts] for lookup, texts in lookups.items()}
 
     def _stored(self, lookup: str, text: str) -> str:
-        moment = moment_of(text) if compares_moments(self.model, lookup) else None
-        return text if moment is None else in_columns(moment, connections[self.root_queryset.db]).isoformat()
+        at = parse_param(text) if is_datetime_lookup(self.model, lookup) else None
+        return text if at is None else in_columns(at, connections[self.root_queryset.db]).isoformat()
 
     def get_results(self, request: Any) -> None:
         super().get_results(request)
-        self.search_help_text = " ".join(filter(None, (str(self.search_help_text or ""), zone())))
+        self.search_help_text = " ".join(filter(None, (str(self.search_help_text or ""), time_zone_note())))
         if not self.multi_page:
             self.result_list = self.paginator.page(1).object_list
         self.model_admin.load_column_values(self.result_list)  # type: ignore[attr-defined]

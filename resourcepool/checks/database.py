@@ -13,17 +13,17 @@ from resourcepool.safety.routing import ambiguous_models, used_aliases
 
 @register("resourcepool", Tags.database)
 def check_databases(*, databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report the problems of each of these databases that has leased models."""
-    from resourcepool.safety.diagnosis import diagnose  # here: most processes start without this check
+    """Report the problems of those of these databases that have leased models."""
+    from resourcepool.safety.diagnosis import diagnose  # here, because most processes start without this check
 
     used = used_aliases() if databases else []
-    asked = [connections[alias] for alias in databases or () if alias in used]
-    return [_message(problem) for connection in asked for problem in diagnose(connection).problems]
+    leased = [connections[alias] for alias in databases or () if alias in used]
+    return [_message(problem) for connection in leased for problem in diagnose(connection).problems]
 
 
 @register("resourcepool")
 def check_routers(**_: Any) -> list[CheckMessage]:
-    """Report models that routers write to several databases (E008)."""
+    """Report models that the routers write to several databases (E008)."""
     return [_message(problem) for problem in ambiguous_models()]
 
 

@@ -1,4 +1,4 @@
-"""Checks of RESOURCEPOOL in the settings."""
+"""Checks of the setting RESOURCEPOOL."""
 
 import base64
 import contextlib
@@ -28,42 +28,33 @@ from resourcepool.taskqueue.timers.runner import node_labels, node_version
 
 @register("resourcepool")
 def check_settings(**_: Any) -> list[CheckMessage]:
-    """Report unknown or wrong settings (E001), pools and checks of models that do not exist (E002), and a service for
-    hints that this process cannot use (E012)."""
+    """Report unknown or invalid settings (E001), options for models that do not exist (E002), and a hint service
+    that this process cannot use (E012)."""
     if not isinstance(getattr(settings, "RESOURCEPOOL", {}), Mapping):
         return [Error("RESOURCEPOOL is not a dict.", id="resourcepool.E001")]
-    found = list(_unknown("RESOURCEPOOL", all_settings().keys(), DEFAULTS))
-    found += _check_options("RESOURCEPOOL", {name.upper(): setting(name.upper()) for name in POOL_OPTIONS})
-    of_rows, of_nodes = (ticket_ttl, history_kept, history_rows), (node_labels, node_version, rest_waits)
-    for check in (
-        *of_rows,
-        *of_nodes,
-        Thresholds.from_settings,
-        _check_quarantine,
-        _check_keys,
-        _check_prepared,
-    ):
-        found += _wrong("", check)
-    found += _check_hints()
+    messages = list(_unknown("RESOURCEPOOL", all_settings().keys(), DEFAULTS))
+    messages += _check_options("RESOURCEPOOL", {name.upper(): setting(name.upper()) for name in POOL_OPTIONS})
+    readers = (ticket_ttl, history_kept, history_rows, node_labels, node_version, rest_waits)
+    for check in (*readers, Thresholds.from_settings, _check_quarantine, _check_keys, _check_prepared):
+        messages += _wrong("", check)
+    messages += _check_hints()
     models: dict[str, Any] = {model._meta.label: model for model in resource_models()}
-    told: set[str] = {
-        model._meta.label for model in (*election_models(), *recorded_models())
-    }  # no other options
+    history_only: set[str] = {model._meta.label for model in (*election_models(), *recorded_models())}
     for name in ("POOLS", "CHECKS"):
         broken = list(_wrong("", partial(setting, name)))
-        found += broken
+        messages += broken
         for label in [] if broken else list(setting(name)):
             where = f"RESOURCEPOOL[{name!r}][{label!r}]"
             if label in models and name == "CHECKS":
-                found += _wrong("", partial(check_settings_of, models[label]))
+                messages += _wrong("", partial(check_settings_of, models[label]))
             elif label in models:
-                found += _check_pool(where, setting(name)[label], POOL_OPTIONS)
-            elif label in told and name == "POOLS":
-                found += _check_pool(where, setting(name)[label], ("history",))
+                messages += _check_pool(where, setting(name)[label], POOL_OPTIONS)
+            elif label in history_only and name == "POOLS":
+                messages += _check_pool(where, setting(name)[label], ("history",))
             else:
-                hint = f"There are: {', '.join(models)}."
-                found.append(Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002"))
-    return [*found, *_check_rest_limits({*models, LockRow._meta.label})]
+                hint = f"Known models: {', '.join(models)}."
+                messages.append(Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002"))
+    return [*messages, *_check_rest_limits({*models, LockRow._meta.label})]
 
 
 def _check_rest_limits(labels: Collection[str]) -> Iterator[CheckMessage]:
@@ -73,7 +64,10 @@ def _check_rest_limits(labels: Collection[str]) -> Iterator[CheckMessage]:
         if label in labels:
             yield from _wrong("", partial(rest_limits, label))
         else:
-            hint, where = f"There are: {', '.join(sorted(labels))}.", f"RESOURCEPOOL['REST_LIMITS'][{label!r}]"
+            hint, where = (
+                f"Known models: {', '.join(sorted(labels))}.",
+                f"RESOURCEPOOL['REST_LIMITS'][{label!r}]",
+            )
             yield Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002")
 
 
@@ -104,14 +98,14 @@ def _check_hints() -> Iterator[CheckMessage]:
     try:
         chosen = choice.configured()
     except BadOption as error:
-        hint = "For example 'postgresql', 'redis://localhost:6379/0' or 'amqp://localhost'; see docs/hints.md."
+        hint = "Write for example 'postgresql', 'redis://localhost:6379/0' or 'amqp://localhost'; see docs/hints.md."
         yield Error(f"{error}.", hint=hint, id="resourcepool.E001")
         return
     try:
         if chosen:
             chosen.check_usable()
     except BadOption as error:
-        hint = "See docs/hints.md. With None everything works as well, and waiting processes look from time to time."
+        hint = "See docs/hints.md. With None everything works, too: waiting processes poll."
         yield Error(f"{error}.", hint=hint, id="resourcepool.E012")
 
 
@@ -130,7 +124,7 @@ def _check_options(where: str, chosen: Mapping[str, Any]) -> Iterator[CheckMessa
 
 def _unknown(where: str, names: Set[str], known: Any) -> Iterator[CheckMessage]:
     for name in names - set(known):
-        hint = f"There are: {', '.join(known)}."
+        hint = f"Known names: {', '.join(known)}."
         yield Error(f"{where}[{name!r}] is not a setting.", hint=hint, id="resourcepool.E001")
 
 

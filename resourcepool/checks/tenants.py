@@ -1,4 +1,4 @@
-"""Checks a project whose tenants have database schemas of their own (django-tenants, django-tenant-schemas)."""
+"""Checks projects with one database schema per tenant (django-tenants, django-tenant-schemas)."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ from django.db import connections, router
 from resourcepool.models import Event
 from resourcepool.safety.routing import leased_models
 
-SETTER = "set_schema"  # what a connection has that such a backend makes
+SETTER = "set_schema"  # a method of the connections of such a backend
 HINT = (
-    "Name this app in SHARED_APPS and not in TENANT_APPS: every connection finds the tables of the shared schema. A"
-    " column can tell the rows of the tenants apart. (docs/checks.md#e020)"
+    "Move this app from TENANT_APPS to SHARED_APPS: every connection finds the tables of the shared schema. Add a"
+    " column to distinguish the rows of the tenants. (docs/checks.md#e020)"
 )
 
 
 @register("resourcepool")
 def check_tenants(**_: Any) -> list[CheckMessage]:
-    """Report apps with leased models of which each tenant has tables of its own (E020): our threads know no tenant."""
+    """Report apps with leased models whose tables exist per tenant (E020): background threads know no tenant."""
     models: list[Any] = [*leased_models(), Event]
     leased = {
         model._meta.app_label: model._meta.app_config.name
@@ -27,7 +27,7 @@ def check_tenants(**_: Any) -> list[CheckMessage]:
         if hasattr(connections[router.db_for_write(model)], SETTER)
     }
     of_tenants = _apps_of_tenants() if leased else set()
-    text = "each tenant has tables of its own, but leases are renewed, waited for and recorded in the shared schema."
+    text = "its tables exist per tenant, but leases are renewed, waited for and recorded in the shared schema."
     return [
         Error(text, hint=HINT, obj=label, id="resourcepool.E020")
         for label, name in leased.items()
@@ -36,7 +36,7 @@ def check_tenants(**_: Any) -> list[CheckMessage]:
 
 
 def _apps_of_tenants() -> set[str]:
-    """Return the names of the apps that the settings name for tenants."""
+    """Return the names of the apps in TENANT_APPS and TENANT_TYPES."""
     shared, types = getattr(settings, "PUBLIC_SCHEMA_NAME", "public"), getattr(settings, "TENANT_TYPES", {})
     apps = [*getattr(settings, "TENANT_APPS", ())]
     for name, kind in types.items():

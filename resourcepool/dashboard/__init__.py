@@ -1,1 +1,1 @@
-"""A page of the admin site that says how the pools stand, and keeps saying it."""
+"""The dashboard: a live page of the admin site with the state of all pools and other systems."""

@@ -1,12 +1,10 @@
-"""What the dashboard shows, put together from the read side; the templates only lay it out."""
+"""Build the context of the dashboard from the readings in ``status``; the templates only lay it out."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from resourcepool.dashboard.access import visible_jobs
-from resourcepool.dashboard.cells import KEY_PLACEHOLDER, bands, resource_squares
+from resourcepool.dashboard.cells import KEY_PLACEHOLDER, proportional_squares, resource_squares
 from resourcepool.dashboard.chart import Chart, Series, chart
 from resourcepool.dashboard.containers import KINDS, container_panel
 from resourcepool.dashboard.links import Links
@@ -21,91 +19,98 @@ from resourcepool.status.alarms import alarms_of
 from resourcepool.status.grid import MAX_CELLS, Cell, grid
 from resourcepool.status.jobs import jobs
 from resourcepool.status.pools import PoolStatus, pools
+from resourcepool.translation import gettext as _
 from resourcepool.waiting.models import Ticket
 
-MOST_ALARMS = 100
-IMPORT = "manage.py resourcepool_import proxies.csv"
+MAX_ALARMS = 100
+IMPORT_COMMAND = "manage.py resourcepool_import proxies.csv"
 
 
 def overview(
     models: Sequence[Any], span: ChartRange, links: Links, systems: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return what the page shows: how the pools of ``models`` stand, with six queries if all are in one database.
+    """Return the context of the page, with six queries for all pools if they are in one database.
 
     Args:
-        systems: of which it tells how they stand, too, of ``access.SYSTEMS``: for queues seven queries more, for each
-            of the others five, one if there is none, for locks see ``lock_panel``; with "tasks" and "timers", streams
-            and topics are told with the keys and errors of these.
+        models: the resource models of the pools.
+        span: the time range of the charts.
+        links: makes the URLs.
+        systems: names of ``access.SYSTEMS`` to show, too. Queues take seven more queries; each other system takes five,
+            or one if it is empty; for locks see ``lock_panel``. With "tasks" and "timers", streams and topics include
+            the keys and errors of these.
 
     Raises:
         DatabaseError, DatabaseUnavailable: the database does not answer.
     """
-    standing, done = pools(models), visible_jobs(jobs(), models)
-    labels = [pool.label for pool in standing]
-    happened, history = recent_events(labels), trends(labels, span)
-    cells = grid([model for model, pool in zip(models, standing, strict=True) if 0 < pool.total <= MAX_CELLS])
+    pool_statuses, job_statuses = pools(models), visible_jobs(jobs(), models)
+    labels = [pool.label for pool in pool_statuses]
+    recent, history = recent_events(labels), trends(labels, span)
+    cells = grid(
+        [model for model, pool in zip(models, pool_statuses, strict=True) if 0 < pool.total <= MAX_CELLS]
+    )
     cards = []
-    for number, (model, pool) in enumerate(zip(models, standing, strict=True)):
+    for number, (model, pool) in enumerate(zip(models, pool_statuses, strict=True)):
         label = pool.label.lower()
-        seen = happened.get(label, RecentEvents()) if model.pool.keeps_history else None
-        points = up_to_now(history[label], _now(pool, seen), span) if any(history[label]) else []
+        counts = recent.get(label, RecentEvents()) if model.pool.keeps_history else None
+        points = up_to_now(history[label], _current_point(pool, counts), span) if any(history[label]) else []
         cards.append(
             _card(f"rp{number}", model, pool, cells.get(pool.label, []), links)
             | {
-                "happened": seen,  # None: its history is switched off
+                "recent": counts,  # None: its history is off
                 "charts": charts(points) if points else [],
             }
         )
     queues = panel(links) if "queues" in systems else None
     panels = {system: container_panel(links, system, systems) for system in KINDS}
     locks = lock_panel(links, systems)
-    read = {system: [row.one for row in found.rows] for system, found in panels.items()}
+    statuses = {system: [row.status for row in shown.rows] for system, shown in panels.items()}
     alarms = alarms_of(
-        *(standing, done, open_leaks(labels), queues.queue_groups if queues else ()),
-        *(read["streams"], read["dispensers"], read["topics"], locks.found, read["channels"]),
+        *(pool_statuses, job_statuses, open_leaks(labels), queues.queue_groups if queues else ()),
+        *(statuses["streams"], statuses["dispensers"], statuses["topics"], locks.summary, statuses["channels"]),
     )
     return panels | {
-        "alarms": [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]],
-        "waiters": sum(pool.waiters for pool in standing),
+        "alarms": [(alarm, links.for_alarm(alarm)) for alarm in alarms[:MAX_ALARMS]],
+        "waiters": sum(pool.waiters for pool in pool_statuses),
         "cards": cards,
         "queues": queues,
         "locks": locks,
-        "conditions": condition_panel(links) if "conditions" in systems else None,
-        "sweep": done.get(SWEEP),
+        "conditions": condition_panel(links, systems),
+        "sweep": job_statuses.get(SWEEP),
         "span": span,
     }
 
 
 def _card(card: str, model: Any, pool: PoolStatus, cells: list[Cell], links: Links) -> dict[str, Any]:
-    is_single = pool.total <= MAX_CELLS  # whether each square is one resource
+    is_single = pool.total <= MAX_CELLS  # one square per resource
     return {
         "id": card,
         "pool": pool,
         "address": links.changelist(model),
-        "line": links.changelist(Ticket, pool=pool.label.lower()) if pool.waiters else "",
+        "tickets": links.changelist(Ticket, pool=pool.label.lower()) if pool.waiters else "",
         "bad": links.changelist(model, verdict=Verdict.BAD.value),
         "segments": segments(pool, lambda state: links.changelist(model, state=state.value)),
         "squares": resource_squares(cells, links.change_page(model, KEY_PLACEHOLDER), card)
         if is_single
-        else bands(pool.counts),
+        else proportional_squares(pool.counts),
         "is_single": is_single,
         "each": round(pool.total / 100),
-        "hint": _hint(model),  # what to type while the pool is empty
+        "hint": _hint(model),
     }
 
 
 def segments(pool: PoolStatus, address: Callable[[State], str]) -> list[dict[str, Any]]:
-    """Return the states of a pool one beside the other, as a bar shows them, in percent of its width."""
-    found, before = [], 0
+    """Return the segments of a pool's bar, one per state, in percent of its width; ``address`` returns their URLs."""
+    parts, start = [], 0
     for state, count in pool.counts.items():
         if count:
-            place = {"start": f"{100 * before / pool.total:.2f}", "width": f"{100 * count / pool.total:.2f}"}
-            found.append({"state": state, "count": count, "address": address(state), **place})
-            before += count
-    return found
+            position = {"start": f"{100 * start / pool.total:.2f}", "width": f"{100 * count / pool.total:.2f}"}
+            parts.append({"state": state, "count": count, "address": address(state), **position})
+            start += count
+    return parts
 
 
 def charts(points: Sequence[Point | None]) -> list[Chart]:
+    """Return the charts of a pool; None among ``points``: not sampled."""
 
     def series(name: str, css: str, style: str, column: str) -> Series:
         return Series(name, css, style, [None if point is None else getattr(point, column) for point in points])
@@ -119,17 +124,19 @@ def charts(points: Sequence[Point | None]) -> list[Chart]:
     ]
 
 
-def _now(pool: PoolStatus, happened: RecentEvents | None) -> Point:
+def _current_point(pool: PoolStatus, counts: RecentEvents | None) -> Point:
+    """Return the pool's state now as the last point of its charts; losses are only counted per sample."""
     return Point(
         leased=pool.counts[State.LEASED],
         capacity=pool.working,
         waiters=pool.waiters,
-        acquired=happened.acquired if happened else None,
+        acquired=counts.acquired if counts else None,
         lost=None,
     )
 
 
 def _hint(model: Any) -> str:
+    """Return a command that fills an empty pool."""
     if issubclass(model, Proxy):
-        return IMPORT
+        return IMPORT_COMMAND
     return f'manage.py shell -c "from {model.__module__} import {model.__name__} as M; M.objects.create(...)"'

@@ -1,4 +1,4 @@
-"""The squares of a card: one for each resource, or, of a large pool, one for each hundredth of it."""
+"""The squares of a card: one per resource or, for a large pool, a hundred in proportion to its states."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -6,49 +6,49 @@ from typing import Any
 from django.contrib.admin.utils import quote
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
 
 from resourcepool.events import localized
 from resourcepool.resources.state import State
 from resourcepool.status.grid import Cell
 from resourcepool.status.snapshots import duration
+from resourcepool.translation import gettext as _
 
-BANDS = 100
-KEY_PLACEHOLDER = "0pk0"  # stands for the key in the address of a page
+PROPORTIONAL_SQUARES = 100
+KEY_PLACEHOLDER = "0pk0"  # placeholder for the key in a URL
 
 
 def resource_squares(cells: Sequence[Cell], address: str, card: str) -> SafeString:
-    """Return a square for each resource, which leads to its page.
+    """Return a square for each resource, linked to its page.
 
     Args:
-        address: of the page of the resource with the key PLACE; "" when there is none.
-        card: what the ids of the squares begin with, so that the focus is found again after a renewal.
+        address: URL of a page, with ``KEY_PLACEHOLDER`` as the key; "": no links.
+        card: prefix of the ids, by which the focus is restored after a refresh.
     """
-    words = CellDescriber()
-    return render_squares(((cell.state.value, words.of(cell), cell.pk) for cell in cells), address, card)
+    describer = CellDescriber()
+    return render_squares(((cell.state.value, describer.text(cell), cell.pk) for cell in cells), address, card)
 
 
 def render_squares(cells: Iterable[tuple[str, str, Any]], address: str, group: str) -> SafeString:
-    """Return a square for each (class, what it says, key); see ``resource_squares``."""
+    """Return a square for each (CSS class, text, key); see ``resource_squares``."""
     texts = [(css, group, index, text, key) for index, (css, text, key) in enumerate(cells)]
     if not address:
         plain = (
             '<span class="rp-cell rp-{}" id="{}-{}" title="{}" tabindex="0" role="img" aria-label="{}"></span>'
         )
         return format_html_join("", plain, ((*text, text[-1]) for *text, _key in texts))
-    before, _place, after = address.partition(KEY_PLACEHOLDER)
+    before, _key, after = address.partition(KEY_PLACEHOLDER)
     linked = '<a class="rp-cell rp-{}" id="{}-{}" title="{}" href="{}"></a>'
     return format_html_join("", linked, ((*text, f"{before}{quote(key)}{after}") for *text, key in texts))
 
 
 class CellDescriber:
-    """Says what resources are doing; looks each word up once, because there are a thousand."""
+    """Describes resources; looks up each translation once, for up to a thousand cells."""
 
     def __init__(self) -> None:
         self._states = {state: str(state.label) for state in State}
         self._held, self._left = _("for %s"), _("%s left")
 
-    def of(self, cell: Cell) -> str:
+    def text(self, cell: Cell) -> str:
         """Return a line like "17: a.example:3128, leased (web1/90/main/3), for 12 min, 40 s left"."""
         name = f"{cell.name}, " if cell.name else ""
         line = f"{cell.pk}: {name}{self._states[cell.state]}"
@@ -61,13 +61,13 @@ class CellDescriber:
         return line
 
 
-def bands(counts: Mapping[State, int]) -> SafeString:
-    """Return a hundred squares, shared out by how many resources are in each state."""
-    shares = proportional_shares(counts, BANDS)
-    render_squares = (state for state, share in shares.items() for _mark in range(share))
+def proportional_squares(counts: Mapping[State, int]) -> SafeString:
+    """Return a hundred squares, divided in proportion to the resources in each state."""
+    shares = proportional_shares(counts, PROPORTIONAL_SQUARES)
+    states = (state for state, share in shares.items() for _square in range(share))
     return format_html(
         '<span class="rp-bands" aria-hidden="true">{}</span>',
-        format_html_join("", '<span class="rp-cell rp-{}"></span>', ((state,) for state in render_squares)),
+        format_html_join("", '<span class="rp-cell rp-{}"></span>', ((state,) for state in states)),
     )
 
 

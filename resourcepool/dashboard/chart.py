@@ -1,4 +1,4 @@
-"""Charts as SVG, drawn here so that a page needs no script for them. Pure functions: numbers in, text out."""
+"""Charts as SVG paths, so that the page needs no JavaScript for them. Pure functions: numbers in, text out."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from django.utils.formats import number_format
-from django.utils.translation import gettext as _
 
-WIDTH, HEIGHT = 300, 84  # of the area that is drawn in, in units of the SVG
+from resourcepool.translation import gettext as _
 
-Values = Sequence[float | None]  # from the oldest to now; None where nothing is known
+WIDTH, HEIGHT = 300, 84  # of the plot area, in SVG units
+
+Values = Sequence[float | None]  # oldest first; None: no data
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One row of figures, and how it is drawn: ``style`` is "area", "line" or "bars", ``css`` its class."""
+    """One series of values; ``style`` is "area", "line" or "bars", ``css`` the class of its path."""
 
     name: str
     css: str
@@ -25,14 +26,14 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What the template puts into the SVG.
+    """The content of the SVG.
 
     Attributes:
-        shapes: (class, path) for each series.
-        gaps: the path over the times of which nothing is known.
-        top: the figure at the upper end of the axis.
-        text: what the chart shows, for those who do not see it.
-        key: (class, name) of each series, if there are several to be told apart.
+        shapes: (CSS class, path) of each series.
+        gaps: the path of the areas without data.
+        top: the value at the upper end of the axis.
+        text: the accessible description.
+        key: (CSS class, name) of each series, if there are several.
     """
 
     title: str
@@ -44,63 +45,64 @@ class Chart:
 
 
 def chart(title: str, series: Sequence[Series]) -> Chart:
-    """Draw these, which must be equally long, over one axis that begins at 0."""
-    known = [value for one in series for value in one.values if value is not None]
-    top = nice_top(max(known, default=0.0))
+    """Return a chart of ``series``, all of the same length, over an axis that begins at 0."""
+    known = [value for item in series for value in item.values if value is not None]
+    top = axis_top(max(known, default=0.0))
     missing: Values = [1.0 if value is None else None for value in series[0].values]
     return Chart(
         title=title,
-        shapes=[(one.css, DRAW[one.style](one.values, top)) for one in series],
-        gaps=area(missing, 1.0),
-        top=number(top),
-        text=". ".join(localized(one) for one in series),
-        key=[(one.css, one.name) for one in series] if len(series) > 1 else [],
+        shapes=[(item.css, PATHS[item.style](item.values, top)) for item in series],
+        gaps=area_path(missing, 1.0),
+        top=format_value(top),
+        text=". ".join(description(item) for item in series),
+        key=[(item.css, item.name) for item in series] if len(series) > 1 else [],
     )
 
 
-def nice_top(highest: float) -> float:
-    """Return the next of 1, 2, 5, 10, 20, 50 .. that is not below ``highest``."""
+def axis_top(highest: float) -> float:
+    """Return the smallest of 1, 2, 5, 10, 20, 50 .. that is at least ``highest``."""
     if highest <= 1:
         return 1.0
     size = 10.0 ** math.floor(math.log10(highest))
     return next(step * size for step in (1, 2, 5, 10) if step * size >= highest)
 
 
-def localized(series: Series) -> str:
+def description(series: Series) -> str:
+    """Return the last, lowest and highest value of ``series`` in words."""
     known = [value for value in series.values if value is not None]
     if not known:
-        return _("%(name)s: nothing is known") % {"name": series.name}
-    numbers = {
+        return _("%(name)s: no data") % {"name": series.name}
+    values = {
         "name": series.name,
-        "last": number(known[-1]),
-        "low": number(min(known)),
-        "high": number(max(known)),
+        "last": format_value(known[-1]),
+        "low": format_value(min(known)),
+        "high": format_value(max(known)),
     }
-    return _("%(name)s: %(last)s at the end, between %(low)s and %(high)s") % numbers
+    return _("%(name)s: %(last)s at the end, between %(low)s and %(high)s") % values
 
 
-def number(value: float) -> str:
-    """Return a figure for people: one decimal below 10, none above."""
+def format_value(value: float) -> str:
+    """Return ``value`` with one decimal below 10, with none above."""
     if value < 10 and value != int(value):
         return number_format(value, 1)
     return number_format(round(value), 0, use_l10n=True, force_grouping=True)
 
 
-def line(values: Values, top: float) -> str:
-    """Return the path of a line with a step at each change, broken where nothing is known."""
+def line_path(values: Values, top: float) -> str:
+    """Return the path of a step line, interrupted where there is no data."""
     return " ".join(f"M{_x(start, values)} {_steps(start, run, values, top)}" for start, run in _runs(values))
 
 
-def area(values: Values, top: float) -> str:
-    """Return the path of the area below such a line."""
+def area_path(values: Values, top: float) -> str:
+    """Return the path of the area below a step line."""
     return " ".join(
         f"M{_x(start, values)} {HEIGHT} L{_x(start, values)} {_steps(start, run, values, top)} V{HEIGHT} Z"
         for start, run in _runs(values)
     )
 
 
-def bars(values: Values, top: float) -> str:
-    """Return the path of a bar for each figure above 0."""
+def bars_path(values: Values, top: float) -> str:
+    """Return the path of a bar for each value above 0."""
     width = max(1.0, WIDTH / max(1, len(values)) - 1)
     return " ".join(
         f"M{_x(index, values)} {HEIGHT} V{_y(value, top)} h{width:.1f} V{HEIGHT} Z"
@@ -109,21 +111,21 @@ def bars(values: Values, top: float) -> str:
     )
 
 
-DRAW: dict[str, Callable[[Values, float], str]] = {"line": line, "area": area, "bars": bars}
+PATHS: dict[str, Callable[[Values, float], str]] = {"line": line_path, "area": area_path, "bars": bars_path}
 
 
 def _steps(start: int, run: Sequence[float], values: Values, top: float) -> str:
-    """Return the way along a run, beginning at the height of its first figure."""
-    way = " ".join(f"V{_y(value, top)} H{_x(start + index + 1, values)}" for index, value in enumerate(run))
-    return f"{_y(run[0], top)} {way}"
+    """Return the path along a run, beginning at the height of its first value."""
+    steps = " ".join(f"V{_y(value, top)} H{_x(start + index + 1, values)}" for index, value in enumerate(run))
+    return f"{_y(run[0], top)} {steps}"
 
 
 def _runs(values: Values) -> Iterator[tuple[int, list[float]]]:
-    """Yield the index and the figures of each stretch without a gap."""
+    """Yield the start index and the values of each run without a gap."""
     for is_known, run in groupby(enumerate(values), key=lambda item: item[1] is not None):
         if is_known:
-            found = [(index, value) for index, value in run if value is not None]
-            yield found[0][0], [value for _index, value in found]
+            points = [(index, value) for index, value in run if value is not None]
+            yield points[0][0], [value for _index, value in points]
 
 
 def _x(index: int, values: Values) -> str:

@@ -1,4 +1,4 @@
-"""What the dashboard shows of streams, dispensers, topics of timers and channels: a line for each."""
+"""The dashboard's cards of streams, dispensers, timer topics and channels: a line for each."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,60 +17,61 @@ from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode
 
 
-class Kind(NamedTuple):
-    """How one kind is shown.
+class ContainerKind(NamedTuple):
+    """How a kind of container is shown.
 
     Attributes:
-        mark: the start of the ids of its links.
-        work: of ``access.SYSTEMS``: those who may not see that are told no names and errors of it.
-        lists: what its line leads to: a model, and which of the rows that belong to it; None: all rows there are.
-        is_wrong: whether something is wrong with one that stands so.
+        places: reads their statuses.
+        id_prefix: of the HTML ids of its links.
+        work: a name of ``access.SYSTEMS``; users who may not view that see no names and errors of its work.
+        lists: linked lists: a model and the filters of its rows besides the container; None: all rows.
+        is_wrong: whether a status is marked as wrong.
     """
 
     places: StatusReader
-    mark: str
+    id_prefix: str
     work: str
     lists: Mapping[str, tuple[Any, Mapping[str, str] | None]]
-    is_wrong: Callable[[Any], bool] = lambda one: bool(one.explanation)
+    is_wrong: Callable[[Any], bool] = lambda status: bool(status.explanation)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line.
+    """One line of a card.
 
     Attributes:
-        id: of its link on the page.
-        one: its status.
-        page: its address; "" when there is none.
-        state: "up", "late" (paused) or "dead" (something is wrong), for the style sheet.
-        lists: the addresses of what belongs to it, each "" when there is none.
+        id: HTML id of its link.
+        status: its status, as read from the database.
+        url: its page; "": none.
+        state: CSS class: "up", "late" (paused) or "dead" (something is wrong).
+        links: the URLs of its lists by name; "": none.
     """
 
     id: str
-    one: Any
-    page: str
+    status: Any
+    url: str
     state: str = "up"
-    lists: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 class Panel(NamedTuple):
-    """The first lines, by name; ``every``: the address of the list of all; "" when there is none."""
+    """The first lines by name; ``all_url``: the list of all; "": none."""
 
     rows: Sequence[Row] = ()
     has_more: bool = False
-    every: str = ""
+    all_url: str = ""
 
 
 TASKS, UNFINISHED = DispenserTask.State, {"status": "unfinished"}
 KINDS = {
-    "streams": Kind(
+    "streams": ContainerKind(
         STREAMS,
         "rps",
         "tasks",
         {"unfinished": (Task, UNFINISHED), "dead": (Task, {"status": Task.State.DEAD.value})},
-        is_wrong=lambda one: bool(one.explanation or one.blocked),
+        is_wrong=lambda status: bool(status.explanation or status.blocked),
     ),
-    "dispensers": Kind(
+    "dispensers": ContainerKind(
         DISPENSERS,
         "rpd",
         "dispensers",
@@ -79,9 +80,9 @@ KINDS = {
             for state in (TASKS.READY, TASKS.ASSIGNED, TASKS.FAILED)
         }
         | {"buckets": (Bucket, {})},
-        is_wrong=lambda one: bool(one.depth and one.explanation),  # one without tasks is no trouble
+        is_wrong=lambda status: bool(status.depth and status.explanation),  # nothing is wrong without tasks
     ),
-    "topics": Kind(
+    "topics": ContainerKind(
         TOPICS,
         "rpt",
         "timers",
@@ -89,11 +90,11 @@ KINDS = {
             "unfinished": (Timer, UNFINISHED),
             "due": (Timer, {"status": "due"}),
             "dead": (Timer, {"status": Timer.State.DEAD.value}),
-            "nodes": (TimerNode, None),  # which handle any topic
+            "nodes": (TimerNode, None),  # nodes handle any topic
         },
-        is_wrong=lambda one: bool(one.explanation or one.late > LATE_AFTER),
+        is_wrong=lambda status: bool(status.explanation or status.late > LATE_AFTER),
     ),
-    "channels": Kind(
+    "channels": ContainerKind(
         CHANNELS,
         "rpc",
         "subscriptions",
@@ -103,27 +104,27 @@ KINDS = {
 
 
 def container_panel(links: Links, system: str, systems: Collection[str]) -> Panel:
-    """Return a line for each of the first: five queries at most, one if there is none, none if ``system`` is not asked.
+    """Return a line for each of the first containers, with at most five queries; one query if there is none.
 
     Args:
-        system: one of ``KINDS``.
-        systems: what is for whoever asks, of ``access.SYSTEMS``.
+        links: makes the URLs.
+        system: a key of ``KINDS``.
+        systems: the names of ``access.SYSTEMS`` that the user may view; without ``system`` the panel is empty.
     """
     if system not in systems:
         return Panel()
     kind = KINDS[system]
-    found, after = kind.places.page()
-    shown = found if kind.work in systems else [one.redacted() for one in found]
-    every = links.changelist(kind.places.model) if after else ""
-    return Panel(
-        [_row(links, kind, f"{kind.mark}{number}", one) for number, one in enumerate(shown)], bool(after), every
-    )
+    statuses, after = kind.places.page()
+    if kind.work not in systems:
+        statuses = [status.redacted() for status in statuses]
+    rows = [_row(links, kind, f"{kind.id_prefix}{number}", status) for number, status in enumerate(statuses)]
+    return Panel(rows, bool(after), links.changelist(kind.places.model) if after else "")
 
 
-def _row(links: Links, kind: Kind, mark: str, one: Any) -> Row:
-    state = "late" if getattr(one, "is_paused", False) else "dead" if kind.is_wrong(one) else "up"
-    lists = {
-        name: links.changelist(model, **({} if which is None else {kind.places.word: one.name, **which}))
-        for name, (model, which) in kind.lists.items()
+def _row(links: Links, kind: ContainerKind, row_id: str, status: Any) -> Row:
+    state = "late" if getattr(status, "is_paused", False) else "dead" if kind.is_wrong(status) else "up"
+    urls = {
+        name: links.changelist(model, **({} if filters is None else {kind.places.word: status.name, **filters}))
+        for name, (model, filters) in kind.lists.items()
     }
-    return Row(mark, one, links.change_page(kind.places.model, one.name), state, lists)
+    return Row(row_id, status, links.change_page(kind.places.model, status.name), state, urls)

@@ -1,4 +1,4 @@
-"""Where figures and problems lead: to the pages of the admin that show what they are about."""
+"""The admin pages that numbers and alarms of the dashboard link to."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -31,13 +31,13 @@ from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.waiting.models import Ticket
 
-# The list that shows what an alarm is about: a model, and which of its rows.
-OF_POOLS: dict[AlarmKind, tuple[Any, dict[str, str]]] = {
+# The list that an alarm of a pool links to: a model and the filters.
+POOL_LISTS: dict[AlarmKind, tuple[Any, dict[str, str]]] = {
     **dict.fromkeys((AlarmKind.NOTHING_IN_SERVICE, AlarmKind.EXHAUSTED, AlarmKind.STARVED), (Ticket, {})),
     AlarmKind.LEAKED: (Event, {"what": EventKind.LEAKED.value, "past": "hour"}),
 }
-# Of other systems: also the parameter that names the stream, topic, ...; the kind of the alarm decides first.
-OF_KINDS: dict[AlarmKind, tuple[Any, str, dict[str, str]]] = {
+# For alarms of other systems also the URL parameter of the stream, topic, ... The kind of alarm takes precedence.
+KIND_LISTS: dict[AlarmKind, tuple[Any, str, dict[str, str]]] = {
     AlarmKind.UNOWNED: (Queue, "queue_group", {"status": "unowned"}),
     AlarmKind.DRAIN_OVERDUE: (Queue, "queue_group", {"status": "asked"}),
     AlarmKind.FLAPPING: (Move, "queue_group", {}),
@@ -47,7 +47,7 @@ OF_KINDS: dict[AlarmKind, tuple[Any, str, dict[str, str]]] = {
     AlarmKind.FAILED_TASKS: (DispenserTask, "dispenser", {"state": DispenserTask.State.FAILED.value}),
     AlarmKind.DEAD_TIMERS: (Timer, "topic", {"status": "dead"}),
 }
-OF_SYSTEMS: dict[str, tuple[Any, str, dict[str, str]]] = {
+SYSTEM_LISTS: dict[str, tuple[Any, str, dict[str, str]]] = {
     ABOUT_QUEUES: (Server, "queue_group", {}),
     ABOUT_STREAMS: (Task, "stream", {"status": "unfinished"}),
     ABOUT_DISPENSERS: (DispenserTask, "dispenser", {"state": DispenserTask.State.READY.value}),
@@ -56,50 +56,50 @@ OF_SYSTEMS: dict[str, tuple[Any, str, dict[str, str]]] = {
 }
 
 
-def address(site: AdminSite, model: Any, page: str, *args: object, **wanted: object) -> str:
-    """Return the URL of a page of ``model``, of the rows that are ``wanted``; "" if this admin site has none."""
+def admin_url(site: AdminSite, model: Any, page: str, *args: object, **filters: object) -> str:
+    """Return the URL of an admin page of ``model`` with ``filters``; "" if this admin site has no such page."""
     if not site.is_registered(model):
         return ""
     name = f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
     try:
-        found = reverse(name, args=args, current_app=site.name)
+        url = reverse(name, args=args, current_app=site.name)
     except NoReverseMatch:
         return ""
-    return f"{found}?{urlencode(wanted)}" if wanted else found
+    return f"{url}?{urlencode(filters)}" if filters else url
 
 
 class Links:
-    """The URLs of pages for the user of ``request``; "" for those that are not there, or that they may not view."""
+    """URLs of admin pages for the user of ``request``; "" for pages that do not exist or that they may not view."""
 
     def __init__(self, site: AdminSite, request: HttpRequest) -> None:
         self._site, self._request = site, request
 
-    def list(self, model: Any, **wanted: str) -> str:
-        """Return the list of the rows that are ``wanted``."""
-        return address(self._site, model, "changelist", **wanted) if self._can_view(model) else ""
+    def changelist(self, model: Any, **filters: str) -> str:
+        """Return the URL of the list of ``model`` with ``filters``."""
+        return admin_url(self._site, model, "changelist", **filters) if self._can_view(model) else ""
 
-    def page(self, model: Any, key: Any) -> str:
-        """Return the page of the row with this key."""
-        return address(self._site, model, "change", quote(key)) if self._can_view(model) else ""
+    def change_page(self, model: Any, key: Any) -> str:
+        """Return the URL of the page of the row ``key``."""
+        return admin_url(self._site, model, "change", quote(key)) if self._can_view(model) else ""
 
-    def problem(self, alarm: Alarm) -> str:
-        """Return the list that shows what an alarm is about."""
+    def for_alarm(self, alarm: Alarm) -> str:
+        """Return the URL of the list that shows the subject of ``alarm``."""
         kind = alarm.kind
         if kind in (AlarmKind.JOB_FAILED, AlarmKind.CHECKER_BROKEN, AlarmKind.SWEEP_STALE):
-            return self.list(Job)
+            return self.changelist(Job)
         if kind in (AlarmKind.EXPIRED, AlarmKind.CHECK_STALE):
-            return self.list(apps.get_model(alarm.pool), state=State.FREE.value)
-        if kind in OF_POOLS:
-            model, wanted = OF_POOLS[kind]
-            return self.list(model, pool=alarm.pool.lower(), **wanted)
+            return self.changelist(apps.get_model(alarm.pool), state=State.FREE.value)
+        if kind in POOL_LISTS:
+            model, filters = POOL_LISTS[kind]
+            return self.changelist(model, pool=alarm.pool.lower(), **filters)
         system, colon, name = alarm.pool.partition(": ")
         if not colon:
             return ""
         if (about := f"{system}: %s") == ABOUT_LOCKS:
-            of_kind, _space, name = name.partition(" ")
-            return self.list(LockKind(of_kind).model, status="waited", q=name)
-        model, column, wanted = OF_KINDS.get(kind) or OF_SYSTEMS[about]
-        return self.list(model, **{column: name, **wanted})
+            lock_kind, _space, name = name.partition(" ")
+            return self.changelist(LockKind(lock_kind).model, status="waited", q=name)
+        model, parameter, filters = KIND_LISTS.get(kind) or SYSTEM_LISTS[about]
+        return self.changelist(model, **{parameter: name, **filters})
 
     def _can_view(self, model: Any) -> bool:
         site = self._site

@@ -1,38 +1,45 @@
-"""What the dashboard shows of locks and their relatives: what is waited for, what stands, and circles."""
+"""The dashboard panels of locks, with waiters and wait cycles, and of conditions and barriers."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from resourcepool.dashboard.containers import Panel, Row
+from resourcepool.dashboard.containers import Row
 from resourcepool.dashboard.links import Links
-from resourcepool.locks.models import NUMBER_MARK, Notification
-from resourcepool.status.locks.conditions import KINDS, put
+from resourcepool.locks.models import NUMBER_MARK
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import LockStatus, locks
 from resourcepool.status.locks.summary import LocksSummary, summary
 
 KIND_OF_SYSTEM = {"locks": LockKind.LOCK, "semaphores": LockKind.SEMAPHORE, "rwlocks": LockKind.RWLOCK}
-MAX_CONDITIONS_SHOWN = 20  # conditions and barriers
+NOTIFYING_SYSTEMS = {"conditions": LockKind.CONDITION, "barriers": LockKind.BARRIER}
+MAX_CONDITIONS_SHOWN = 20  # including barriers
 
 
 class LockPanel(NamedTuple):
-    """``every``: (name of a kind, address of the list of those that are held); a row is "dead" in a deadlock."""
+    """``every``: (kind, URL of the list of held names). The state of a row in a deadlock is "dead"."""
 
-    found: LocksSummary
+    summary: LocksSummary
+    rows: Sequence[Row] = ()
+    every: Sequence[tuple[str, str]] = ()
+
+
+class ConditionPanel(NamedTuple):
+    """``every``: (kind, URL of its list) if there are more rows than shown."""
+
     rows: Sequence[Row] = ()
     every: Sequence[tuple[str, str]] = ()
 
 
 def lock_panel(links: Links, systems: Collection[str]) -> LockPanel:
-    """Return how the kinds stand that may be told: three queries if nobody waits, fifteen at most, none if none may."""
+    """Return the panel of the kinds that the user may see: three queries without waiters, fifteen at most."""
     kinds = [kind for name, kind in KIND_OF_SYSTEM.items() if name in systems]
     if not kinds:
         return LockPanel(LocksSummary())
     found = summary(kinds)
-    certain = [cycle for cycle in found.cycles if cycle.is_certain]
+    deadlocks = [cycle for cycle in found.cycles if cycle.is_certain]
     rows = []
     for number, one in enumerate(found.waited):
-        state = "dead" if any(cycle.is_about(one.kind, one.name) for cycle in certain) else "up"
+        state = "dead" if any(cycle.is_about(one.kind, one.name) for cycle in deadlocks) else "up"
         rows.append(Row(f"rpl{number}", one, _page(links, one), state))
     lists = [
         (kind.model._meta.verbose_name_plural, links.changelist(kind.model, status="held")) for kind in kinds
@@ -44,11 +51,15 @@ def _page(links: Links, one: LockStatus) -> str:
     return links.change_page(one.kind.model, f"{one.name}{NUMBER_MARK}0" if one.kind.has_permits else one.name)
 
 
-def condition_panel(links: Links) -> Panel:
-    """Return how the first conditions and barriers stand: four queries, one if there is none."""
-    page = locks(kind=KINDS, limit=MAX_CONDITIONS_SHOWN)
+def condition_panel(links: Links, systems: Collection[str]) -> ConditionPanel:
+    """Return the first conditions and barriers that the user may see: one query without any, six at most."""
+    kinds = [kind for name, kind in NOTIFYING_SYSTEMS.items() if name in systems]
+    if not kinds:
+        return ConditionPanel()
+    page = locks(kind=kinds, limit=MAX_CONDITIONS_SHOWN)
     rows = [
-        Row(f"rpw{number}", one, links.change_page(Notification, put(one.kind, one.name)))
+        Row(f"rpw{number}", one, links.change_page(one.kind.model, one.name))
         for number, one in enumerate(page.locks)
     ]
-    return Panel(rows, bool(page.after), links.changelist(Notification) if page.after else "")
+    lists = [(kind.model._meta.verbose_name_plural, links.changelist(kind.model)) for kind in kinds]
+    return ConditionPanel(rows, [(str(name), address) for name, address in lists if page.after and address])

@@ -1,4 +1,4 @@
-"""The dashboard's two answers: the page, and the part of it that is asked for again every few seconds."""
+"""The views of the dashboard: the page, and its live part, which the browser fetches every few seconds."""
 
 import logging
 from collections.abc import Callable
@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, path
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -21,8 +20,9 @@ from resourcepool.dashboard.cards import overview
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.status.activity import ChartRange
+from resourcepool.translation import gettext as _
 
-EVERY = 5  # seconds between two looks
+REFRESH_EVERY = 5  # seconds
 
 View = Callable[..., HttpResponse]
 
@@ -30,40 +30,41 @@ logger = logging.getLogger(__name__)
 
 
 def urls(site: AdminSite) -> list[URLPattern]:
-    """Return the dashboard's addresses on this admin site, below the one that the site gives it."""
-    whole, part = answering(site.admin_view(partial(page, site=site))), answering(partial(live, site=site))
+    """Return the URL patterns of the dashboard on ``site``."""
+    page_view = handle_outage(site.admin_view(partial(page, site=site)))
+    live_view = handle_outage(partial(live, site=site))
     return [
-        path("", whole, name="resourcepool_dashboard_changelist"),
-        path("live/", part, name="resourcepool_dashboard_live"),
+        path("", page_view, name="resourcepool_dashboard_changelist"),
+        path("live/", live_view, name="resourcepool_dashboard_live"),
     ]
 
 
-def answering(view: View) -> View:
-    """Answer 503 with one sentence instead of an error page when the database does not answer."""
+def handle_outage(view: View) -> View:
+    """Make ``view`` answer 503 with one sentence, instead of an error page, when the database does not answer."""
 
     @wraps(view)
-    def answer(*args: Any, **kwargs: Any) -> HttpResponse:
+    def wrapped(*args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return view(*args, **kwargs)
         except (DatabaseError, InterfaceError, ResourcePoolError) as error:
-            logger.warning("the dashboard cannot be shown: %s", error)
-            text = _("The database does not answer as it should; the server's log says more.")
+            logger.warning("dashboard unavailable: %s", error)
+            text = _("The database is not responding correctly; see the application log.")
             return HttpResponse(
-                text, status=503, content_type="text/plain", headers={"Retry-After": str(EVERY)}
+                text, status=503, content_type="text/plain", headers={"Retry-After": str(REFRESH_EVERY)}
             )
 
-    return answer
+    return wrapped
 
 
 @require_safe
 def page(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
-    """Show the whole page; it needs no script. The admin site has checked that the user is staff."""
+    """Show the whole page, which works without JavaScript; the admin site has checked that the user is staff."""
     context = {
         **site.each_context(request),
         **_overview(request, site),
         "title": _("Dashboard"),
-        "spans": list(ChartRange),  # a template would call the class
-        "every": EVERY,
+        "spans": list(ChartRange),  # a list, because a template would call the class
+        "every": REFRESH_EVERY,
         "is_nav_sidebar_enabled": False,
     }
     return render(request, "resourcepool/dashboard/page.html", context)
@@ -72,7 +73,7 @@ def page(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
 @never_cache
 @require_safe
 def live(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
-    """Return the part that changes; a user who is logged out gets 403, not the login page."""
+    """Return the live part; after a logout the answer is 403, not the login page."""
     if not site.has_permission(request):
         return HttpResponse(_("You are logged out."), status=403, content_type="text/plain")
     return render(request, "resourcepool/dashboard/live.html", _overview(request, site))
@@ -84,7 +85,7 @@ def _overview(request: HttpRequest, site: AdminSite) -> dict[str, Any]:
     systems = visible_systems(site, request)
     if not models and not systems:
         raise PermissionDenied
-    chosen = request.GET.get("span", "")
-    span = ChartRange(chosen) if chosen in list(ChartRange) else ChartRange.HOUR
+    name = request.GET.get("span", "")
+    span = ChartRange(name) if name in list(ChartRange) else ChartRange.HOUR
     shown = overview(models, span, Links(site, request), systems)
     return {"shown": shown, "now": timezone.now()}

@@ -15,12 +15,12 @@ from resourcepool import dialect
 from resourcepool.database.clock import monotonic
 from resourcepool.database.timeouts import statement_timeout
 
-QUIET_WITHIN = 1.0  # seconds for which a fork, or the exit, waits for the statements of background threads
+PAUSE_TIMEOUT = 1.0  # seconds that a fork, or the exit, waits for the statements of background threads
 
 logger = logging.getLogger(__name__)
 
 _turns: list[threading.RLock] = []  # each held while a background thread uses a database
-_held_back: dict[int, list[threading.RLock]] = {}  # {forking thread: the locks it holds for that}
+_paused_by: dict[int, list[threading.RLock]] = {}  # {forking thread: the turns it holds meanwhile}
 
 
 def start(name: str, work: Callable[[], object]) -> threading.Thread:
@@ -41,9 +41,9 @@ def start(name: str, work: Callable[[], object]) -> threading.Thread:
 
 @contextlib.contextmanager
 def log_errors(failed: str, *about: object) -> Iterator[None]:
-    """Log an exception in the block as ``failed``, and go on: an error of one lease must not affect the others.
+    """Log an exception in the block as ``failed`` and continue: an error of one lease must not affect the others.
 
-    This includes SystemExit: a signal receiver that wants to end the process would only end this thread.
+    Includes SystemExit, which would only end this thread when a signal receiver raises it.
     """
     try:
         yield
@@ -51,10 +51,10 @@ def log_errors(failed: str, *about: object) -> Iterator[None]:
         logger.exception(failed, *about)
 
 
-class _StandIn(ConnectionProxy):  # type: ignore[type-arg]
-    """Stands in ``connections`` of this thread until its private connection to ``alias`` is used.
+class _LazyConnection(ConnectionProxy):  # type: ignore[type-arg]
+    """Placeholder in this thread's ``connections`` until its private connection to ``alias`` is used.
 
-    So no driver is loaded, or missed, for a database that this thread does not use.
+    So a thread needs no driver for a database that it does not use.
     """
 
     def __init__(self, own: "OwnConnections", alias: str) -> None:
@@ -62,7 +62,7 @@ class _StandIn(ConnectionProxy):  # type: ignore[type-arg]
         self.__dict__["alias"] = alias
 
     def close(self) -> None:
-        """Do nothing: an unused connection needs no closing."""
+        """Close the connection if it was used."""
         if self.alias in self._connections:
             self._connections[self.alias].close()
 
@@ -80,7 +80,7 @@ class OwnConnections:
         self.turn = turn
 
     def __getitem__(self, alias: str) -> BaseDatabaseWrapper:
-        """Return the connection to ``alias``; raises Django's own error when there can be none."""
+        """Return the connection to ``alias``; raises Django's own error if it is not configured."""
         if alias not in self._made:
             self._made[alias] = connections[alias] = dialect.private_connection(alias)
         return self._made[alias]
@@ -91,15 +91,15 @@ class OwnConnections:
 
     @property
     def are_open(self) -> bool:
-        """Whether any of them has a session on a server."""
+        """Whether any of them has a session on a database server."""
         return any(connection.connection is not None for connection in self._made.values())
 
     @contextlib.contextmanager
-    def in_place(self) -> Iterator[Self]:
-        """Make ``connections`` return these in the calling thread, and at the end the previous ones."""
+    def installed(self) -> Iterator[Self]:
+        """Make ``connections`` return these in the calling thread, and restore the previous ones at the end."""
         before = {connection.alias: connection for connection in connections.all(initialized_only=True)}
         for alias in (aliases := list(connections)):
-            connections[alias] = _StandIn(self, alias)  # type: ignore[assignment]
+            connections[alias] = _LazyConnection(self, alias)  # type: ignore[assignment]
         try:
             yield self
         finally:
@@ -109,7 +109,7 @@ class OwnConnections:
                 connections[alias] = connection
 
     def close(self) -> None:
-        """End the sessions; the next query begins a new one."""
+        """End the sessions; the next query opens a new one."""
         for connection in self._made.values():
             dialect.close_quietly(connection)
 
@@ -121,11 +121,11 @@ class OwnConnections:
 
 @contextlib.contextmanager
 def own_connections() -> Iterator[OwnConnections]:
-    """Give the calling thread connections with short timeouts, and close them at the end; use them in their turn."""
+    """Give the calling thread connections with short timeouts until the end of the block; use them with ``turn``."""
     with own_turn() as turn:
         own = OwnConnections(turn)
         try:
-            with statement_timeout(), own.in_place():
+            with statement_timeout(), own.installed():
                 yield own
         finally:
             own.discard()
@@ -133,23 +133,23 @@ def own_connections() -> Iterator[OwnConnections]:
 
 @contextlib.contextmanager
 def own_turn() -> Iterator[threading.RLock]:
-    """Yield a lock that a fork waits for: hold it only while you use a database.
+    """Yield a lock that a fork waits for; hold it only while using a database.
 
-    A child inherits the locks inside the drivers' libraries as they are, and would wait for ever for a lock of a thread
-    that it does not have.
+    A forked child inherits the locks inside the drivers' libraries and would wait for ever for one that was held by a
+    thread of the parent.
     """
     turn = threading.RLock()
     _turns.append(turn)
     try:
         yield turn
     finally:
-        if turn in _turns:  # not so in a child that was forked meanwhile
+        if turn in _turns:  # false in a child that was forked meanwhile
             _turns.remove(turn)
 
 
 @contextlib.contextmanager
 def background_paused() -> Iterator[None]:
-    """Let the background threads finish their statements, for a second at most, and begin no more meanwhile."""
+    """Let background threads finish their statements, for up to a second, and start no new ones in the block."""
     _before_fork()
     try:
         yield
@@ -158,21 +158,21 @@ def background_paused() -> Iterator[None]:
 
 
 def _before_fork() -> None:
-    deadline = monotonic() + QUIET_WITHIN
-    held = _held_back[threading.get_ident()] = []
+    deadline = monotonic() + PAUSE_TIMEOUT
+    held = _paused_by[threading.get_ident()] = []
     for turn in tuple(_turns):
         if turn.acquire(timeout=max(0.0, deadline - monotonic())):
-            held.append(turn)  # noqa: PERF401 (known as held even if a signal handler raises in the middle)
+            held.append(turn)  # noqa: PERF401 (recorded even if a signal handler raises in the loop)
 
 
 def _after_fork_in_parent() -> None:
-    for turn in _held_back.pop(threading.get_ident(), []):
+    for turn in _paused_by.pop(threading.get_ident(), []):
         turn.release()
 
 
 def _after_fork_in_child() -> None:
     _turns.clear()
-    _held_back.clear()
+    _paused_by.clear()
 
 
 os.register_at_fork(

@@ -1,18 +1,18 @@
-"""Cuts rows into statements that every server takes."""
+"""Splits rows into batches that fit into one statement."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-LENGTH = 250_000  # characters of up to 4 bytes: a server may take only 1 MB (max_allowed_packet) in a statement
+LENGTH = 250_000  # characters of up to 4 bytes: some database servers allow only 1 MB (max_allowed_packet)
 
 Row = TypeVar("Row")
 
 
 def batches(rows: Iterable[Row], length: Callable[[Row], int], most: int) -> Iterator[list[Row]]:
-    """Yield the rows in batches of at most ``most``, and of ``LENGTH`` characters unless it is a single row.
+    """Yield batches of at most ``most`` rows and ``LENGTH`` characters; a longer row is a batch of its own.
 
     Args:
-        length: returns how many characters a row has.
+        length: returns the number of characters of a row.
     """
     batch: list[Row] = []
     total = 0

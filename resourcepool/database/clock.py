@@ -1,4 +1,4 @@
-"""This process's own clock, under the name that leases use; see ``resourcepool.clock``."""
+"""This process's monotonic clock, as imported by leases; see ``resourcepool.clock``."""
 
 from resourcepool.clock import monotonic
 

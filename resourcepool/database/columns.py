@@ -1,4 +1,4 @@
-"""Columns for numbers that people enter, with their limits."""
+"""Model fields for numbers with limits, for admin forms."""
 
 import math
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.options import DAY
+from resourcepool.translation import gettext_lazy as _
 
 
 def check_finite(value: float) -> None:
-    """Refuse NaN and infinity; raises ValidationError."""
+    """Raise ValidationError for NaN and infinity."""
     if not math.isfinite(value):
         raise ValidationError(_("Enter a number of seconds."))
 
@@ -24,9 +24,9 @@ def seconds(name: Any, default: float, help_text: Any, least: float = 0.0, most:
 
 
 def is_seconds(column: Any) -> bool:
-    """Tell whether a column was made by ``seconds``: a number that must be finite, and has limits."""
-    found = getattr(column, "validators", ())
-    return check_finite in found and any(isinstance(one, MaxValueValidator) for one in found)
+    """Whether a column was made by ``seconds``."""
+    validators = getattr(column, "validators", ())
+    return check_finite in validators and any(isinstance(one, MaxValueValidator) for one in validators)
 
 
 def whole(name: Any, default: int, help_text: Any, least: int, most: int) -> Any:

@@ -1,6 +1,6 @@
-"""A background thread that runs turns on one database.
+"""A background thread that works on one database.
 
-Each database has its own: a hanging database must not delay the leases and the waiters of another one.
+Each database has its own, so that a hanging one does not delay the leases and the waiters of another.
 """
 
 import logging
@@ -17,12 +17,12 @@ logger = logging.getLogger(__name__)
 
 
 class Loop:
-    """Runs a turn when its wakeup rings or the time has come; has no connection while there is nothing to do.
+    """Calls ``turn`` when it is woken or due; closes its connection while there is nothing to do.
 
     Attributes:
         wakeup: wakes it.
-        rests_after: seconds for which it keeps an idle connection.
-        thread: runs the turns.
+        idle_timeout: seconds after which an idle connection is closed.
+        thread: the thread that calls ``turn``.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Loop:
         Args:
             name: of its thread.
             wakeup: wakes it.
-            turn: does what is due, and returns when to look again (see ``clock.monotonic``; infinity: when woken).
+            turn: does the work that is due, and returns when to run again (``clock.monotonic``; infinity: when woken).
             has_work: whether there is something to do, now or later.
         """
         self.wakeup = wakeup
@@ -56,7 +56,7 @@ class Loop:
         """Start the thread unless it runs.
 
         Raises:
-            RuntimeError: there can be no more threads.
+            RuntimeError: no more threads can be started.
         """
         self.thread.ensure_started()
 
@@ -68,7 +68,7 @@ class Loop:
                     with own.turn:
                         wake_at = self._turn()
                 except Exception:
-                    logger.exception("resourcepool-%s failed; it tries again", self._name)
+                    logger.exception("resourcepool-%s failed; trying again", self._name)
                     wake_at = monotonic() + PAUSE_AFTER_FAILURE
                 if self._has_work() or not own.are_open:
                     self.wakeup.sleep_until(wake_at)

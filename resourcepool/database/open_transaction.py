@@ -1,4 +1,4 @@
-"""A caller's transaction, for the keeper: a row that it has locked cannot be renewed meanwhile."""
+"""A caller's open transaction, for the keeper: a row that it locks cannot be renewed meanwhile."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -15,52 +15,55 @@ from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import GuardOutsideTransaction
 
 A_MINUTE = 60.0  # seconds
-SHORTEST_SILENCE = 5.0  # seconds: a process may pause for this long without being taken for dead
+MIN_IDLE_TIMEOUT = 5.0  # seconds that a process may always pause in a transaction
 
 
 class OpenTransaction:
     """One particular transaction of this process, as another thread sees it."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        """Take the transaction that is open on ``connection``; for the thread that opened it."""
-        self._connection, self._outermost = connection, _marked(connection.atomic_blocks)
+        """Remember the transaction open on ``connection``; call it in the thread that opened it."""
+        self._connection, self._outermost = connection, _identifying_block(connection.atomic_blocks)
         self._commits_at_its_end = connection.commit_on_exit
 
     @property
     def is_open(self) -> bool:
-        """Whether it still runs; a later one on the same connection does not count."""
+        """Whether this transaction is still open; a later one on the same connection does not count."""
         connection = self._connection
         if outermost := connection.atomic_blocks[:1]:
             return outermost[0] is self._outermost
-        # Django removes the last block before it commits, and turns autocommit on after that.
+        # Django removes the last block before the commit, and turns autocommit on after it.
         is_committing = connection.connection is not None and not connection.autocommit
         return is_committing and self._commits_at_its_end
 
 
 def callers_blocks(connection: BaseDatabaseWrapper) -> list[Any]:
-    """Return the open atomic blocks, but for the one that Django's TestCase wraps around a test."""
+    """Return the open atomic blocks, without the one that Django's TestCase wraps around a test."""
     return [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
 
 
 def set_idle_timeout(connection: BaseDatabaseWrapper, ttl: float = A_MINUTE) -> None:
-    """Make the server end the open transaction, if any, after about ``ttl`` seconds without a statement.
+    """Make the database server end the open transaction, if any, after about ``ttl`` seconds without a statement.
 
-    A host that vanishes in a transaction would otherwise keep its rows locked until the server notices, which takes
-    hours. Not set in the transaction that Django's TestCase wraps around a test.
+    Otherwise a host that vanishes in a transaction keeps its rows locked until the server notices, for hours. Not set
+    in the transaction that Django's TestCase wraps around a test.
     """
     blocks = connection.atomic_blocks
     if blocks and not getattr(blocks[0], "_from_testcase", False):
         with statement_timeout():
-            retrying(connection, partial(dialect.limit_idle, connection, max(ttl, SHORTEST_SILENCE)))
+            retrying(connection, partial(dialect.limit_idle, connection, max(ttl, MIN_IDLE_TIMEOUT)))
 
 
 @contextlib.contextmanager
 def guard_transaction(using: str, ensure_held: Callable[[], object], called: str) -> Iterator[None]:
     """Begin a ``guard()``: the open ``atomic`` block rolls back if this one raises, even if the error is caught.
 
+    Args:
+        called: the name of the object with this ``guard()``, for the error.
+
     Raises:
-        LeaseLost: ``ensure_held`` raises it.
-        GuardOutsideTransaction: no transaction is open; ``called`` is what has this ``guard()``.
+        LeaseLost: raised by ``ensure_held``.
+        GuardOutsideTransaction: no transaction is open.
     """
     try:
         ensure_held()
@@ -77,13 +80,13 @@ def guard_transaction(using: str, ensure_held: Callable[[], object], called: str
     )
 
 
-def _marked(blocks: list[Any]) -> Any:
-    """Return the outermost ``atomic`` block, as an object that stands for this transaction alone.
+def _identifying_block(blocks: list[Any]) -> Any:
+    """Return the outermost ``atomic`` block as an object that identifies this transaction.
 
-    A decorated function enters the same object with each call. Django only counts blocks, and removes the last one at
-    the end, on commit and on rollback; so a copy works as well.
+    A decorated function enters the same object with each call, so it is replaced by a copy: Django only counts blocks,
+    and removes the last one at the end.
     """
-    if not hasattr(blocks[0], "stands_for_one_transaction"):
+    if not hasattr(blocks[0], "identifies_transaction"):
         blocks[0] = copy(blocks[0])
-        blocks[0].stands_for_one_transaction = True
+        blocks[0].identifies_transaction = True
     return blocks[0]

@@ -1,7 +1,7 @@
-"""Transactions that are committed once, also when the reply to a COMMIT is lost.
+"""Transactions that are committed exactly once, even if the reply to a COMMIT is lost.
 
-Each leaves its number in a row of its own; sent again, it finds the number there if it was committed. What it changed
-does not tell: others may have changed it since.
+Each writes its number into its writer's row; sent again, it finds the number there if it was committed. The changed
+rows themselves prove nothing, because others may have changed them since.
 """
 
 # ruff: noqa: S608 (quoted names)
@@ -16,20 +16,20 @@ from typing import Any, ClassVar, TypeVar
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.constants import OnConflict
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool import dialect
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import SHORT_LOCK_WAIT, DbNow, KeyField, short_transaction
 from resourcepool.options import DAY
+from resourcepool.translation import gettext_lazy as _
 
-KEPT = DAY  # seconds; a transaction is sent again for a few
+KEPT = DAY  # seconds; retries take only a few
 
 Result = TypeVar("Result")
 
 
 class Receipt(models.Model):
-    """The number of the last transaction of one writer, which is one thread of a process at a time."""
+    """The number of the last transaction of one writer; one thread uses a writer at a time."""
 
     writer = KeyField(_("writer"), max_length=32, primary_key=True, editable=False)
     number = models.BigIntegerField(_("number"), editable=False)
@@ -49,37 +49,37 @@ class Receipt(models.Model):
 def commit_once(
     connection: BaseDatabaseWrapper, work: Callable[[], Result], *, wait: int = SHORT_LOCK_WAIT, **limits: Any
 ) -> Result:
-    """Return what ``work`` returns. It runs in one transaction that is committed once, however often it is sent.
+    """Run ``work`` in one transaction that is committed exactly once, however often it is sent; return its result.
 
-    Inside a transaction of the caller, ``work`` goes with that.
+    Inside a transaction of the caller, ``work`` is committed with that.
 
     Args:
-        wait: whole seconds for which a statement waits for a lock.
+        wait: whole seconds that a statement waits for a lock.
         limits: see ``short_transaction``.
 
     Raises:
-        DatabaseUnavailable: nothing was changed, or it is not known.
+        DatabaseUnavailable: nothing was changed, or it is unknown.
     """
-    told: list[Result] = []
+    results: list[Result] = []
     hooks: list[Any] = []
     with _numbered(connection.alias) as (writer, number):
 
         def send() -> Result:
             is_callers = connection.in_atomic_block or not connection.get_autocommit()
             with short_transaction(connection, wait=wait, **limits):
-                # First: this waits for a try whose COMMIT is still on its way.
-                if is_callers or _leave(connection, writer, number):
-                    told[:] = [work()]
+                # First, because this waits for an attempt whose COMMIT is still under way.
+                if is_callers or _write_number(connection, writer, number):
+                    results[:] = [work()]
                     hooks[:] = connection.run_on_commit
-                else:  # what was to be done after that commit was not, for nobody knew of it
+                else:  # committed before, but Django did not run the hooks of that attempt
                     connection.run_on_commit += hooks
-            return told[0]
+            return results[0]
 
         return retrying(connection, send)
 
 
-def _leave(connection: BaseDatabaseWrapper, writer: str, number: int) -> bool:
-    """Leave this number in the writer's row; False: it is there."""
+def _write_number(connection: BaseDatabaseWrapper, writer: str, number: int) -> bool:
+    """Write this number into the writer's row; returns False if it is there already."""
     quote, now = connection.ops.quote_name, dialect.of(connection).indexed_now
     table, at = quote(Receipt._meta.db_table), quote("at")
     update = f"UPDATE {table} SET number = %s, {at} = {now} WHERE writer = %s AND number < %s"
@@ -91,13 +91,13 @@ def _leave(connection: BaseDatabaseWrapper, writer: str, number: int) -> bool:
     return bool(dialect.run(connection, insert, (writer, number), dialect.row_count))
 
 
-# {database: the writers of this process that nobody uses just now, each with its last number}
+# {database: unused writers of this process, each with its last number}
 _idle: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
 
 
 @contextlib.contextmanager
 def _numbered(alias: str) -> Iterator[tuple[str, int]]:
-    """Have a writer for oneself, with the number of its next transaction."""
+    """Yield a writer for exclusive use, and the number of its next transaction."""
     idle = _idle[alias]
     try:
         writer, number = idle.pop()
@@ -109,5 +109,5 @@ def _numbered(alias: str) -> Iterator[tuple[str, int]]:
         idle.append((writer, number + 1))
 
 
-# A child has writers of its own: the parent goes on with its numbers.
+# A child has its own writers, because the parent continues with its numbers.
 os.register_at_fork(after_in_child=_idle.clear)

@@ -1,7 +1,7 @@
-"""Sends a statement: each try is followed by another one after a transient database error.
+"""Retries a statement after transient database errors.
 
-Only ever around a whole transaction: inside a caller's transaction the first error already decides, and
-swallowing one there has been seen to commit half the work (docs/databases.md).
+Only around a whole transaction: inside a caller's transaction the first error is raised, because retrying there could
+commit half of the work (docs/databases.md).
 """
 
 import logging
@@ -27,12 +27,12 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 TRIES = 6
-TRIES_FOR = 3.0  # seconds after which no further try is made
-BROKEN_OFF = "can't change 'autocommit' now"  # psycopg: the answer to a COMMIT was not waited for
+TRIES_FOR = 3.0  # seconds after which no further attempt is made
+INTERRUPTED_COMMIT = "can't change 'autocommit' now"  # psycopg's error after an interrupted COMMIT
 
 
 class Unsettled(Exception):
-    """Raised by ``settle``: the statement did not take effect; send it again."""
+    """Raised by ``settle``: the statement did not take effect, so send it again."""
 
 
 def retrying(
@@ -42,25 +42,24 @@ def retrying(
     settle: Callable[[], Result] | None = None,
     busy: Callable[[], Result] | None = None,
 ) -> Result:
-    """Call ``send`` until it succeeds: a few times, with growing random pauses, for ``TRIES_FOR``.
+    """Call ``send`` until it succeeds: up to ``TRIES`` times within ``TRIES_FOR``, with growing random pauses.
 
     Args:
-        settle: called after a lost connection, when ``send`` may or may not have been committed; finds out, and
-            returns the result, or raises ``Unsettled`` to send again. Without it, ``send`` must be safe to
-            repeat.
-        busy: the result if another transaction has the row locked, instead of another try.
+        settle: called after a lost connection, when ``send`` may or may not have been committed: it finds out and
+            returns the result, or raises ``Unsettled`` to send again. Without it, ``send`` must be idempotent.
+        busy: called for the result if another transaction locks the row, instead of another attempt.
 
     Raises:
-        DatabaseUnavailable: the last try failed, too, or the database refuses.
-        NotMigrated: the table, or a column of it, does not exist.
+        DatabaseUnavailable: the last attempt failed, too, or the database refuses.
+        NotMigrated: the table or a column does not exist.
     """
     is_callers, unsure, gives_up_at = connection.in_atomic_block, False, monotonic() + TRIES_FOR
     handled = sys.exc_info()[1]
     try:
         for turn in range(TRIES):
-            this = StatementAttempt(connection)
+            attempt = StatementAttempt(connection)
             try:
-                with this:
+                with attempt:
                     if unsure and settle:
                         try:
                             return settle()
@@ -68,75 +67,74 @@ def retrying(
                             unsure = False
                     return send()
             except (DatabaseError, InterfaceError) as error:
-                if (signal := _hidden_by(error, connection, handled)) is not None:
-                    raise signal from None
-                error_kind = dialect.error_kind(connection, error)
-                if error_kind is ErrorKind.BUSY and busy is not None:
+                if (cause := _signal_handlers_exception(error, connection, handled)) is not None:
+                    raise cause from None
+                kind = dialect.error_kind(connection, error)
+                if kind is ErrorKind.BUSY and busy is not None:
                     return busy()
-                unsure = unsure or error_kind is ErrorKind.DISCONNECTED
-                refuses = error_kind in (ErrorKind.REFUSED, ErrorKind.LOGIN)
+                unsure = unsure or kind is ErrorKind.DISCONNECTED
+                refuses = kind in (ErrorKind.REFUSED, ErrorKind.LOGIN)
                 is_last = turn == TRIES - 1 or (refuses and not unsure)
-                _raise_if_final(
-                    connection, error, error_kind, this, is_last=is_last or monotonic() > gives_up_at
-                )
+                is_last = is_last or monotonic() > gives_up_at
+                _raise_if_final(connection, error, kind, attempt, is_last=is_last)
                 time.sleep(random.uniform(0, 0.03 * 2**turn))  # noqa: S311 (jitter, not a secret)
     except (DatabaseError, InterfaceError, ResourcePoolError, Unsettled):
         raise
     except BaseException:
-        # Raised by a signal handler, perhaps between the driver's BEGIN or COMMIT and Django's record of it.
-        if not is_callers:  # also if it is still in ours: Python may leave that later
+        # A signal handler's exception, perhaps between the driver's BEGIN or COMMIT and Django's record of it.
+        if not is_callers:  # even if our own block is still open: Python may leave it later
             dialect.close_quietly(connection)
         raise
     raise AssertionError("unreachable")
 
 
-def _hidden_by(
+def _signal_handlers_exception(
     error: Exception, connection: BaseDatabaseWrapper, handled: BaseException | None
 ) -> BaseException | None:
-    """Return what a signal handler raised if ``error`` came of that: Django ends a transaction whose COMMIT has begun.
+    """Return the signal handler's exception that caused this driver error, if any.
 
-    Drivers raise errors because of others of their own, so that may be any Exception only where it is certain. What is
-    ``handled`` already is none of ours.
+    Drivers chain their own errors, so an ``Exception`` counts only if the COMMIT was certainly interrupted. Errors
+    before ``handled`` are the caller's.
     """
-    found, is_certain = error.__context__, BROKEN_OFF in str(error)
-    of_driver: type[Exception] = connection.Database.Error  # type: ignore[attr-defined]
-    while found is not None and found is not handled:
-        if not isinstance(found, Exception) or (is_certain and not isinstance(found, of_driver)):
-            return found
-        found = found.__context__
+    cause, is_certain = error.__context__, INTERRUPTED_COMMIT in str(error)
+    driver_error: type[Exception] = connection.Database.Error  # type: ignore[attr-defined]
+    while cause is not None and cause is not handled:
+        if not isinstance(cause, Exception) or (is_certain and not isinstance(cause, driver_error)):
+            return cause
+        cause = cause.__context__
     return None
 
 
 def _raise_if_final(
     connection: BaseDatabaseWrapper,
     error: Exception,
-    error_kind: ErrorKind | None,
-    this: "StatementAttempt",
+    kind: ErrorKind | None,
+    attempt: StatementAttempt,
     *,
     is_last: bool,
 ) -> None:
     """Raise, unless the statement may be sent again."""
-    said = _said("database", connection, error, this)
-    if error_kind is ErrorKind.NOT_MIGRATED:
-        raise NotMigrated(_said("not_migrated", connection, error, this)) from error
-    if error_kind is None or connection.in_atomic_block:
+    message = _message("database", connection, error, attempt)
+    if kind is ErrorKind.NOT_MIGRATED:
+        raise NotMigrated(_message("not_migrated", connection, error, attempt)) from error
+    if kind is None or connection.in_atomic_block:
         raise error
-    if error_kind is ErrorKind.DISCONNECTED:
-        dialect.close_quietly(connection)  # the driver may have closed it already, and then raises
-    if is_last or this.is_over:
-        final = DatabaseUnavailable(said)
-        final.is_login = error_kind is ErrorKind.LOGIN
+    if kind is ErrorKind.DISCONNECTED:
+        dialect.close_quietly(connection)  # drivers may have closed it already
+    if is_last or attempt.is_over:
+        final = DatabaseUnavailable(message)
+        final.is_login = kind is ErrorKind.LOGIN
         raise final from error
-    logger.debug("%s; trying again", said)
+    logger.debug("%s; trying again", message)
 
 
 def fetch_rows(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Any]:
-    """Return the rows of this SELECT; raises as ``retrying``."""
+    """Return the rows of this SELECT; raises like ``retrying``."""
     return retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))
 
 
-def _said(code: str, connection: BaseDatabaseWrapper, error: Exception, this: "StatementAttempt") -> str:
-    """Return the database and its error message, without the excerpt of the statement that PostgreSQL adds."""
-    said, _, _ = str(error).partition("\nLINE ")
-    late = f" (no answer within {this.limit:g} s)" if this.is_over else ""
-    return sentence_for(code, alias=repr(connection.alias), error=f"{said}{late}")
+def _message(code: str, connection: BaseDatabaseWrapper, error: Exception, attempt: StatementAttempt) -> str:
+    """Return the database and its error message, without PostgreSQL's excerpt of the statement."""
+    text, _, _ = str(error).partition("\nLINE ")
+    late = f" (no answer within {attempt.limit:g} s)" if attempt.is_over else ""
+    return sentence_for(code, alias=repr(connection.alias), error=f"{text}{late}")

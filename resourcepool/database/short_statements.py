@@ -1,4 +1,4 @@
-"""Statements with a short lock timeout, sent once."""
+"""Statements with a short lock timeout, without retries."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ from resourcepool.exceptions import RowLocked
 
 @contextlib.contextmanager
 def fail_if_locked(using: str) -> Iterator[None]:
-    """Run the block's statements, one transaction on ``using``, with a short lock timeout; nothing is sent again.
+    """Run the block in one transaction on ``using`` with a short lock timeout, without retries.
 
     Raises:
-        RowLocked: nothing was changed. Inside a transaction of the caller it is the database's own error.
+        RowLocked: nothing was changed. Inside a transaction of the caller, the database's own error is raised instead.
     """
     connection = connections[using]
     is_outermost = not connection.in_atomic_block
@@ -29,19 +29,18 @@ def fail_if_locked(using: str) -> Iterator[None]:
         raise
 
 
-def row_locked(using: str, told: str = "") -> RowLocked:
-    """Return the error for a locked row; ``told``: who has it locked."""
-    return RowLocked(_with(told, sentence_for("row_locked", alias=repr(using))))
+def row_locked(using: str, lockers: str = "") -> RowLocked:
+    """Return the error for a locked row; ``lockers``: the sessions that lock it."""
+    return RowLocked(_with_lockers(lockers, sentence_for("row_locked", alias=repr(using))))
 
 
-def rows_locked(using: str, locked: int, done: int, told: str = "") -> RowLocked:
-    """Return the error that says how many rows are locked, and how many others were changed."""
+def rows_locked(using: str, locked: int, done: int, lockers: str = "") -> RowLocked:
+    """Return the error for ``locked`` rows, of which ``done`` others were changed."""
     if locked == 1 and not done:
-        return row_locked(using, told)
-    return RowLocked(
-        _with(told, sentence_for("rows_locked", alias=repr(using), count=locked, count_done=done)), done
-    )
+        return row_locked(using, lockers)
+    error = sentence_for("rows_locked", alias=repr(using), count=locked, count_done=done)
+    return RowLocked(_with_lockers(lockers, error), done)
 
 
-def _with(told: str, said: str) -> str:
-    return sentence_for("about", name=said, why=told) if told else said
+def _with_lockers(lockers: str, error: str) -> str:
+    return sentence_for("about", name=error, why=lockers) if lockers else error

@@ -1,8 +1,8 @@
-"""Limits how long a try of a statement waits for its answer.
+"""Limits how long one attempt of a statement waits for its answer.
 
-For servers that accept a statement and never answer: frozen (stopped, or out of disk), or behind a network that has
-dropped the connection silently. Drivers wait for them without end: PostgreSQL's has no limit, MySQL's has one that few
-projects set. So a thread watches the clock and hangs up; the statement fails as if the connection was lost.
+For database servers that accept a statement and never answer: frozen (stopped, or out of disk), or behind a network
+that dropped the connection silently. Drivers wait for them without a limit: PostgreSQL's has none, and few projects set
+MySQL's. So a thread watches the clock and shuts the socket down; the statement fails as if the connection was lost.
 """
 
 import contextlib
@@ -22,90 +22,90 @@ from resourcepool.threads.daemon import Daemon
 
 logger = logging.getLogger(__name__)
 
-STATEMENT_TIMEOUT = 6.0  # seconds for one try; more than the recommended wait for a locked row
+STATEMENT_TIMEOUT = 6.0  # seconds per attempt; more than the recommended wait for a locked row
 TIMEOUT_GRACE = 3.0  # seconds beyond the caller's timeout
-AGAIN = 1.0  # seconds until the next session of the same try is hung up
+RECHECK = 1.0  # seconds until a session that the same attempt opened meanwhile is shut down, too
 
 
-class Watched:
-    """The waits of one thread.
+class ThreadState:
+    """The current block and attempt of one thread.
 
-    Weak, because a thread that is interrupted on the way into a block or a try, or out of it, may not remove it.
+    The references are weak, because a signal handler may keep a thread from removing them.
 
     Attributes:
-        limiting: the block that limits its tries.
-        trying: the current try.
+        block: the block that limits its attempts.
+        attempt: the current attempt.
     """
 
-    __slots__ = ("__weakref__", "limiting", "trying")
+    __slots__ = ("__weakref__", "attempt", "block")
 
     def __init__(self) -> None:
-        self.limiting: weakref.ref[statement_timeout] | None = None
-        self.trying: weakref.ref[StatementAttempt] | None = None
+        self.block: weakref.ref[statement_timeout] | None = None
+        self.attempt: weakref.ref[StatementAttempt] | None = None
 
     @property
     def limit(self) -> float | None:
-        """Seconds that each of its tries may take; None: no limit."""
-        block = self.limiting() if self.limiting is not None else None
+        """Seconds that each of its attempts may take; None: no limit."""
+        block = self.block() if self.block is not None else None
         return None if block is None else block.seconds
 
 
-class _Mine(threading.local):
-    """The calling thread's waits."""
+class _Local(threading.local):
+    """The calling thread's state."""
 
     def __init__(self) -> None:
-        self.state = Watched()
+        self.state = ThreadState()
         watchdog.add(self.state)
 
 
 class statement_timeout:  # noqa: N801 (used like a function)
-    """Limits how long each try of a statement by this thread waits for its answer in the block."""
+    """Limits how long each attempt of a statement by this thread waits for its answer in the block."""
 
-    __slots__ = ("__weakref__", "_before", "_mine", "seconds")
+    __slots__ = ("__weakref__", "_outer", "_state", "seconds")
 
     def __init__(self, seconds: float = STATEMENT_TIMEOUT) -> None:
         """Prepare the block.
 
         Args:
-            seconds: that a try may take; a lower limit around the block still applies.
+            seconds: the limit per attempt; a lower limit around the block still applies.
         """
-        self._local = mine = _local.state
-        before = mine.limit
-        self.seconds = seconds if before is None else min(before, seconds)
+        self._state = state = _local.state
+        outer = state.limit
+        self.seconds = seconds if outer is None else min(outer, seconds)
 
     def __enter__(self) -> None:
-        self._before, self._local.limiting = self._local.limiting, weakref.ref(self)
+        self._outer, self._state.block = self._state.block, weakref.ref(self)
 
     def __exit__(self, *raised: object) -> None:
-        self._local.limiting = self._before
+        self._state.block = self._outer
 
 
 class StatementAttempt:
-    """One try of a statement; without ``statement_timeout`` it has no limit.
+    """One attempt of a statement; outside ``statement_timeout`` it has no limit.
 
     Attributes:
-        limit: seconds that it may take; None: no limit.
+        limit: seconds it may take; None: no limit.
         until: the time, by this process's clock, at which the limit is reached.
-        hang_up_at: when to hang up, for the first time or again.
-        is_hung_up: it took longer.
+        shutdown_at: when to shut the socket down, for the first time or again.
+        is_timed_out: whether it took longer.
     """
 
     __slots__ = (
         "__weakref__",
-        "_before",
         "_connecting",
-        "_mine",
+        "_outer",
+        "_state",
         "connection",
-        "hang_up_at",
-        "is_hung_up",
+        "is_timed_out",
         "limit",
+        "shutdown_at",
         "until",
     )
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        self.connection, self.is_hung_up, self.until = connection, False, math.inf
-        self._local = _local.state
-        self.limit = self._local.limit if connection.vendor != "sqlite" else None
+        self.connection, self.is_timed_out, self.until = connection, False, math.inf
+        self._state = _local.state
+        self.limit = self._state.limit if connection.vendor != "sqlite" else None
 
     def __enter__(self) -> None:
         if self.limit is None:
@@ -116,87 +116,92 @@ class StatementAttempt:
                 self._connecting = dialect.limit_connect_time(self.connection, self.limit)
                 self._connecting.__enter__()
             dialect.remember_socket(self.connection)
-        self.until = self.hang_up_at = monotonic() + self.limit
-        self._before, self._local.trying = self._local.trying, weakref.ref(self)
-        # Checked here, because that takes a fraction of the calls that would check it again.
+        self.until = self.shutdown_at = monotonic() + self.limit
+        self._outer, self._state.attempt = self._state.attempt, weakref.ref(self)
+        # Checked inline, because calls would cost several times as much.
         if self.until < watchdog.wakeup.next_at or not watchdog.thread.is_running:
-            watchdog.look_at(self.until)
+            watchdog.check_by(self.until)
 
     def __exit__(self, *raised: object) -> None:
         if self.limit is None:
             return
-        self._local.trying = self._before  # a signal handler's try ends, and the interrupted one goes on
-        if self.is_hung_up:  # noted before the check whether it is still under way
+        self._state.attempt = self._outer  # of code that a signal handler interrupted
+        if self.is_timed_out:  # set before the watchdog checks whether the attempt is still under way
             watchdog.finish()
         if self._connecting is not None:
             self._connecting.__exit__(None, None, None)
-        if self.is_hung_up and not self.connection.in_atomic_block:
-            dialect.close_quietly(self.connection)  # also if the answer came at the very last moment
+        if self.is_timed_out and not self.connection.in_atomic_block:
+            dialect.close_quietly(self.connection)  # also if the answer came at the last moment
 
     @property
     def is_over(self) -> bool:
-        """Whether it has reached its limit."""
+        """Whether its limit is reached."""
         return self.limit is not None and monotonic() >= self.until
 
 
 class Watchdog:
-    """The thread that hangs up, and the threads that it watches; starts on first use, and again after a fork."""
+    """The thread that shuts sockets down, and the threads it watches; starts on first use, and again after a fork."""
 
     def __init__(self) -> None:
-        self._all: dict[int, weakref.ref[Watched]] = {}
+        self._states: dict[int, weakref.ref[ThreadState]] = {}
         self.wakeup = Wakeup()
         self.thread = Daemon("answers", self._run)
-        self._hanging_up = threading.Lock()
+        self._shutting_down = threading.Lock()
 
-    def add(self, one: Watched) -> None:
-        """Watch this thread until it ends."""
-        key, every = id(one), self._all
-        every[key] = weakref.ref(one, lambda _: every.pop(key, None))
+    def add(self, state: ThreadState) -> None:
+        """Watch the thread of ``state`` until it ends."""
+        key, states = id(state), self._states
+        states[key] = weakref.ref(state, lambda _: states.pop(key, None))
 
-    def look_at(self, moment: float) -> None:
-        """Look at that moment, at the latest, which tries have reached their limits."""
+    def check_by(self, moment: float) -> None:
+        """Check the limits of all attempts at ``moment`` or earlier."""
         if not self.thread.is_running:
-            with contextlib.suppress(RuntimeError):  # no more threads: nothing has a limit
-                self.thread.ensure_started()  # its first look finds the thread that asks for this
+            with contextlib.suppress(RuntimeError):  # no more threads can start: attempts have no limit
+                self.thread.ensure_started()  # its first check includes the calling thread
         else:
             self.wakeup.bring_forward(moment)
 
     def finish(self) -> None:
-        """Return once no connection is being hung up."""
-        with self._hanging_up:
+        """Return once no socket is being shut down."""
+        with self._shutting_down:
             pass
 
     def _run(self) -> None:
         while True:
             self.wakeup.reset()
             try:
-                look_at = self._look(monotonic())
+                check_at = self._check(monotonic())
             except Exception:
-                logger.exception("nobody could be hung up just now")
-                look_at = monotonic() + AGAIN
-            self.wakeup.sleep_until(look_at)
+                logger.exception("could not close a stuck connection")
+                check_at = monotonic() + RECHECK
+            self.wakeup.sleep_until(check_at)
 
-    def _look(self, now: float) -> float:
-        """Hang up tries that have reached their limits; return when to look again."""
-        look_at = math.inf
-        for found in list(self._all.values()):
-            if (state := found()) is None or (trying := state.trying) is None or (one := trying()) is None:
+    def _check(self, now: float) -> float:
+        """Shut down the sockets of attempts that have reached their limits; return when to check again."""
+        check_at = math.inf
+        for weak in list(self._states.values()):
+            if (
+                (state := weak()) is None
+                or (current := state.attempt) is None
+                or (attempt := current()) is None
+            ):
                 continue
-            if one.hang_up_at <= now:
-                with self._hanging_up:
-                    one.is_hung_up, one.hang_up_at = True, now + AGAIN  # it may begin another session
-                    if state.trying is trying:
-                        dialect.shutdown_socket(one.connection)
-            look_at = min(look_at, one.hang_up_at)
-        return look_at
+            if attempt.shutdown_at <= now:
+                with self._shutting_down:
+                    attempt.is_timed_out = True
+                    attempt.shutdown_at = now + RECHECK  # it may open another session
+                    if state.attempt is current:
+                        dialect.shutdown_socket(attempt.connection)
+            check_at = min(check_at, attempt.shutdown_at)
+        return check_at
 
 
 def _after_fork() -> None:
     global _local  # noqa: PLW0603
-    watchdog.__init__()  # type: ignore[misc]  # the parent's thread, lock and tries are not the child's
-    _local = _Mine()
+    watchdog.__init__()  # type: ignore[misc]  # the parent's thread, lock and attempts are not the child's
+    _local = _Local()
 
 
 watchdog = Watchdog()
-_local = _Mine()
+_local = _Local()
 os.register_at_fork(after_in_child=_after_fork)

@@ -1,4 +1,4 @@
-"""Lets a loop sleep until a time that other threads may bring forward."""
+"""Lets a loop sleep until a given time, which other threads may bring forward."""
 
 import math
 import queue
@@ -9,26 +9,26 @@ from resourcepool.database.clock import monotonic
 class Wakeup:
     """One loop sleeps on it; any thread may wake it earlier.
 
-    A turn of the loop is: ``reset``, do what is due and find the next time, ``sleep_until`` then. A call that arrives
-    between the look and the sleep ends the sleep.
+    A turn of the loop is: ``reset``, do the work that is due and compute the next time, then ``sleep_until``. A request
+    that arrives before the sleep ends it at once.
 
-    A requested time stays requested until it has come, even if its reason has gone meanwhile: one idle turn is cheaper
-    than waking the loop for each of a thousand short leases.
+    A requested time stays in effect even if its reason disappears: one idle turn is cheaper than waking the loop for
+    each of a thousand short leases.
 
-    Each request is one call that happens or not, so that an exception of a signal handler leaves nothing half done: an
-    interrupted ``Event`` keeps its lock, and blocks the next thread that uses it.
+    Each request is one atomic call, so a signal handler's exception cannot leave it half done: an interrupted ``Event``
+    would keep its lock and block the next thread.
 
     Attributes:
-        asked_for: when the loop looks again; later requests can be skipped. Written by the loop alone.
+        next_at: when the loop runs again; later requests can be skipped. Only the loop writes it.
     """
 
     def __init__(self) -> None:
-        self._asked: queue.SimpleQueue[float] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[float] = queue.SimpleQueue()
         self.next_at = math.inf
 
     def reset(self) -> None:
         """Begin a turn."""
-        while self._hear(0):
+        while self._receive(0):
             pass
         if self.next_at <= monotonic():
             self.next_at = math.inf
@@ -36,21 +36,21 @@ class Wakeup:
     def sleep_until(self, moment: float) -> None:
         """Sleep until ``moment`` (see ``clock.monotonic``; infinity: until woken), or until a request."""
         self.next_at = min(self.next_at, moment)
-        self._hear(max(0.0, self.next_at - monotonic()))
+        self._receive(max(0.0, self.next_at - monotonic()))
 
     def bring_forward(self, moment: float) -> None:
-        """Make the loop look again at ``moment`` at the latest."""
+        """Make the loop run again at ``moment`` or earlier."""
         if moment < self.next_at:
-            self._asked.put(moment)
+            self._requests.put(moment)
 
     def wake(self) -> None:
-        """Make the loop look again now."""
-        self._asked.put(-math.inf)
+        """Make the loop run again now."""
+        self._requests.put(-math.inf)
 
-    def _hear(self, seconds: float) -> bool:
-        """Receive the next request, waiting this many seconds; returns whether there was one."""
+    def _receive(self, seconds: float) -> bool:
+        """Receive the next request, waiting up to ``seconds``; returns whether there was one."""
         try:
-            moment = self._asked.get(timeout=None if math.isinf(seconds) else seconds)
+            moment = self._requests.get(timeout=None if math.isinf(seconds) else seconds)
         except queue.Empty:
             return False
         self.next_at = min(self.next_at, moment)

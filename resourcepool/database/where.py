@@ -1,4 +1,4 @@
-"""A piece of SQL with its parameters: mostly an additional condition on the rows of one table."""
+"""A piece of SQL with its parameters, mostly an additional condition on one table."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """SQL text and its parameters. As a condition it begins with " AND ", or is empty for "any row"."""
+    """SQL text and its parameters. A condition begins with " AND ", or is empty for "any row"."""
 
     sql: str = ""
     params: tuple[Any, ...] = ()

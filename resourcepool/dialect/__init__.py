@@ -1,6 +1,6 @@
-"""The only package that knows which database it talks to: its clock, its fence arithmetic, its errors.
+"""The only package that knows the differences between databases: clocks, fence arithmetic, errors.
 
-Facts and their sources are in docs/databases.md. Every SQL text here takes moments as whole microseconds.
+The sources are in docs/databases.md. All SQL here takes times as whole microseconds.
 """
 
 from resourcepool.dialect.base import Dialect, ErrorKind, RowUpdate, micros

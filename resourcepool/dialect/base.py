@@ -1,4 +1,4 @@
-"""What every database answers in its own way: the names of the differences, and what they mean."""
+"""The interface to the differences between databases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 
 class ErrorKind(Enum):
-    """What a failed statement means for its sender."""
+    """What a failed statement means for its caller."""
 
     CONFLICT = "conflict"  # rolled back, or the whole database is locked: send it again
     BUSY = "busy"  # the row is locked: send it again, or do without
-    DISCONNECTED = "disconnected"  # it may have taken effect: reconnect and look
-    NOT_MIGRATED = "not migrated"  # a table or a column is not there
-    LOGIN = "login"  # a wrong user, password or database name: misconfigured, or being changed at this moment
-    REFUSED = "refused"  # it may pass: a full disk, a missing permission, whatever is on no list
+    DISCONNECTED = "disconnected"  # it may have taken effect: reconnect and check
+    NOT_MIGRATED = "not migrated"  # a table or a column does not exist
+    LOGIN = "login"  # a wrong user, password or database name: misconfigured, or just being changed
+    REFUSED = "refused"  # perhaps temporary: a full disk, a missing permission, an unlisted error
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,151 +27,152 @@ class RowUpdate:
     table: str
     pk: str
     changes: Sequence[tuple[str, str]]  # (column, its new value)
-    where: str  # columns with the name of their table
+    where: str  # with qualified column names
 
     @property
     def update(self) -> str:
-        """The statement that makes this change alone."""
+        """The statement for this change alone."""
         return f"UPDATE {self.table} SET {self.assignments()} WHERE {self.where}"  # noqa: S608 (quoted names)
 
     def assignments(self, prefix: str = "") -> str:
-        """Return what follows SET."""
+        """Return the assignments of SET."""
         return ", ".join(f"{prefix}{column} = {value}" for column, value in self.changes)
 
 
 class Dialect:
-    """What differs between databases; one subclass each."""
+    """The differences between databases; one subclass for each."""
 
-    now = ""  # where the database can, as a row is evaluated: a lease may have expired while one waited for its lock
-    clock_step = 0.000_001  # seconds between two readings that differ
+    now = ""  # if possible, the time when the row is evaluated: a lease may expire while the statement waits for a lock
+    clock_step = 0.000_001  # resolution of the clock in seconds
     later = ""  # now plus %s microseconds
-    indexed_now = ""  # as the statement began, in the form that lets an index on a moment be used
+    indexed_now = ""  # the start of the statement, in a form that can use an index
     greatest = "GREATEST"
     true, false = "1", "0"
     next_fence = "{fence} + 1"
     returning = " RETURNING {fence}"
-    binary_param = "%s"  # a text parameter that is compared byte by byte
-    returning_key = ""  # an INSERT ends with this to tell the new row's key
+    binary_param = "%s"  # a text parameter compared byte by byte
+    returning_key = ""  # suffix of an INSERT that returns the new row's key
     micros_now = ""  # microseconds from 1970 until now
-    fresh_number = "{micros_now}"  # the same as a number that no statement has read before
+    fresh_number = "{micros_now}"  # the same, but different for every statement
     micros_until = ""  # microseconds from now until the column {moment}
-    null_in_order = "{column}"  # in ORDER BY, for a column that is NULL in all rows that are found
-    # That two columns, by which an index is ordered, are not before two numbers: in the form for which it is used.
-    not_before = "({first}, {second}) >= ({one}, {other})"
-    by_index = ""  # after a table: {index} is to be used, for the planner may prefer to sort
+    null_in_order = "{column}"  # in ORDER BY, a column that is NULL in all selected rows
+    # Two indexed columns are not less than two numbers, in a form that uses the index.
+    not_before = "({first}, {second}) >= ({first_value}, {second_value})"
+    by_index = ""  # index hint after a table: use {index}, where the planner may prefer to sort
     lock_wait = ""  # sets how long this session waits for a row or a table, in whole seconds
-    lock_options: dict[str, Any] = {}  # the same, where it is an option of the connection
-    # Sets the same, and how long the session may idle, until the end of the transaction, or until ``usual_lock_wait``.
+    lock_options: dict[str, Any] = {}  # the same, if it is an option of the connection
+    # Sets the same, and the session's idle timeout, until the end of the transaction or until ``usual_lock_wait``.
     short_lock_wait = ""
     usual_lock_wait = ""
-    exists_is_slow = True  # a condition that looks into another table takes time that is worth saving
-    timeouts: dict[str, Any] = {}  # options that keep a dead network from hanging a connection
+    exists_is_slow = True  # an EXISTS subquery is worth avoiding
+    timeouts: dict[str, Any] = {}  # connection options against hanging on a dead network
 
     @property
     def indexed_later(self) -> str:
-        """``later``, in the form of ``indexed_now``."""
+        """``later`` based on ``indexed_now``."""
         return self.later.replace(self.now, self.indexed_now)
 
     def can_prepare(self, connection: BaseDatabaseWrapper) -> bool:
-        """Whether statements that a session sends often are worth preparing (``prepared``)."""
+        """Whether preparing frequent statements pays off (``prepared``)."""
         return False
 
     def claim_nowait(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
-        """Return ``update`` (WHERE the key {pk} = %s ..) so that it fails or finds nothing if the row is locked."""
+        """Return ``update`` (WHERE {pk} = %s ..) changed to fail, or match no row, if the row is locked."""
         return update
 
     def change_both(
         self, first: "RowUpdate", second: "RowUpdate", *, nowait: BaseDatabaseWrapper | None = None
     ) -> tuple[str, ...]:
-        """Return the statements, of one transaction, that make these two changes; each must report a changed row.
+        """Return the statements of one transaction that make both changes; each must report a changed row.
 
         Args:
-            at_once: of this connection; they fail or change nothing if the second row is locked. MySQL waits for
-                the first one.
+            nowait: the connection, if they are to fail, or change nothing, when the second row is locked. MySQL still
+                waits for the first row.
         """
         return (first.update, second.update)
 
     def change_row_and_first_ticket(
-        self, row: "RowUpdate", ticket: "RowUpdate", first: str, tells: str
+        self, row: "RowUpdate", ticket: "RowUpdate", first: str, value: str
     ) -> str | None:
-        """Return one statement that makes these two changes, or neither, to the row and to the first ticket in line.
-
-        None: this database has no such statement.
+        """Return one statement that changes both the row and the first waiting ticket, or neither.
 
         Args:
-            first: " FROM .. WHERE .. ORDER BY ..", which finds the tickets in line.
-            tells: a whole number made of the ticket's columns; see ``first_ticket_value``.
+            first: " FROM .. WHERE .. ORDER BY .." of the waiting tickets.
+            value: a whole number computed from the ticket's columns; see ``first_ticket_value``.
+
+        Returns:
+            None: this database has no such statement.
         """
         return None
 
     def first_ticket_value(self, cursor: Any) -> int | None:
-        """Return what ``change_row_and_first_ticket`` tells of the ticket, or None if it changed nothing."""
+        """Return ``value`` of the ticket that ``change_row_and_first_ticket`` changed; None if it changed nothing."""
         raise NotImplementedError
 
     def insert_rows(
         self, table: str, names: Sequence[str], rows: Sequence[Sequence[str | int | None]], at: str
     ) -> tuple[str, list[str]]:
-        """Return the statement, and its parameters, that adds all these rows, each with the moment of now.
+        """Return the statement, and its parameters, that inserts these rows, each with the current time.
 
         Args:
-            table, names, at: quoted; ``names`` of the columns of ``rows``, ``at`` of the one for the moment.
+            table, names, at: quoted; ``names``: the columns of ``rows``; ``at``: the column for the time.
         """
-        # Whole numbers are written out: drivers take their time for every placeholder.
-        values = ", ".join(f"({', '.join(map(_written, row))}, {self.indexed_now})" for row in rows)
+        # Whole numbers as literals, because drivers are slow with placeholders.
+        values = ", ".join(f"({', '.join(map(_literal, row))}, {self.indexed_now})" for row in rows)
         texts = [value for row in rows for value in row if isinstance(value, str)]
         return f"INSERT INTO {table} ({', '.join(names)}, {at}) VALUES {values}", texts  # noqa: S608 (quoted, numbers)
 
     def fence_after_update(self, cursor: Any) -> int | None:
-        """Return the fence that the claim just executed on ``cursor`` was granted, or None if it lost."""
+        """Return the fence granted by the claim just executed on ``cursor``, or None if it matched no row."""
         row = cursor.fetchone()
         return None if row is None else int(row[0])
 
     def error_kind(self, error: Exception) -> ErrorKind | None:
-        """Return what ``error``, raised by the driver of this database, means; None when retrying cannot help."""
+        """Return the kind of this driver's ``error``; None: retrying cannot help."""
         raise NotImplementedError
 
     def refuses_text(self, error: Exception) -> bool:
-        """Whether ``error`` of the driver says that a character cannot be stored, or sent."""
+        """Whether the driver's ``error`` says that a character cannot be stored or sent."""
         return False
 
     def violates(self, error: Exception, constraint: str) -> bool:
-        """Whether ``error`` says that an insertion would break this unique constraint."""
+        """Whether ``error`` is a violation of this unique constraint."""
         return False
 
     def before_warnings(self, connection: BaseDatabaseWrapper) -> str:
-        """Return what goes before an insertion that ``raise_on_altered_text`` looks at."""
+        """Return the prefix of an INSERT that ``raise_on_altered_text`` checks."""
         return ""
 
     def raise_on_altered_text(self, connection: BaseDatabaseWrapper) -> None:
-        """Raise DataError if an insertion that ignores existing keys has stored something else than it was given."""
+        """Raise DataError if an INSERT that ignores existing keys has altered a text."""
 
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
-        """Whether a look inside an open transaction sees what others have committed since that began."""
-        return True  # on SQLite a transaction that has read cannot write after another one's commit
+        """Whether a query inside an open transaction sees later commits of others."""
+        return True  # on SQLite a transaction that has read cannot write after another's commit
 
     def has_transaction(self, connection: BaseDatabaseWrapper) -> bool:
-        """Return whether this session has an open transaction: Django does not know of one that was begun by SQL."""
+        """Whether this session has an open transaction, also one begun by SQL, which Django does not see."""
         raise NotImplementedError
 
     def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
-        """Return the statements by which the server ends an open transaction whose client is silent, if there are any.
+        """Return the statements that limit how long an open transaction may idle, or None if there are none.
 
-        The first one takes the whole seconds, and remembers what holds otherwise; the second one takes others in the
-        same transaction; the third one sets what held again after it ("": it ends by itself).
+        The first one takes whole seconds, and saves the previous limit; the second one changes the limit in the same
+        transaction; the third one restores the previous limit after it ("": not needed).
         """
         return None
 
     def key_after_insert(self, cursor: Any) -> int:
-        """Return the primary key of the row just inserted on ``cursor``."""
+        """Return the primary key of the row just inserted."""
         return int(cursor.lastrowid)
 
 
 def unlisted(error: Exception) -> ErrorKind | None:
-    """Return what an error means of which no list knows more than its class."""
+    """Return the kind of an error by its class alone."""
     return ErrorKind.REFUSED if isinstance(error, OperationalError | InternalError | InterfaceError) else None
 
 
-def _written(value: str | int | None) -> str:
+def _literal(value: str | int | None) -> str:
     if value is None:
         return "NULL"
     return "%s" if isinstance(value, str) else f"{value:d}"

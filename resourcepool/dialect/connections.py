@@ -1,4 +1,4 @@
-"""Connections to the server: with short timeouts, hung up by another thread, and abandoned in a forked child."""
+"""Connections to the database server: short timeouts, shutdown by another thread, and removal in a forked child."""
 
 import contextlib
 import math
@@ -16,24 +16,24 @@ from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.dialect.supported import of, supports
 
-LOCK_WAIT = 1  # whole seconds that a background thread waits for a locked row
+LOCK_WAIT = 1  # whole seconds a background thread waits for a locked row
 CONNECT = "connect_timeout"
 BEGIN = "get_new_connection"
-SOCKET = "_resourcepool_socket"  # Django's connection objects have no such attributes
+SOCKET = "_resourcepool_socket"  # our attributes on Django's connection objects
 SETTINGS = "_resourcepool_settings"
 
-# Strong references: collecting a connection of the parent's threads in a child would close it.
+# Strong references: in a forked child, garbage collection would close connections of the parent's threads.
 _opened: list[BaseDatabaseWrapper] = []
 _abandoned: list[Any] = []
 
 
 class _Socket(NamedTuple):
-    """The socket of one session of the driver's."""
+    """The socket of one driver session."""
 
     driver: Any
-    number: int | None  # None: the driver does not tell
+    number: int | None  # None: unknown
     inode: int | None
-    is_ours: bool  # a statement of ours began the session
+    is_ours: bool  # the session was opened by a statement of this package
 
 
 @sensitive_variables()
@@ -45,7 +45,7 @@ def private_connection(alias: str, *, has_lock_limit: bool = True) -> BaseDataba
     """
     connection = connections.create_connection(alias)
     _opened.append(connection)
-    if not supports(connection):  # holds no leases; a receiver of a signal may use it
+    if not supports(connection):  # it has no leases, but a signal receiver may use it
         return connection
     dialect = of(connection)
     options = {**connection.settings_dict["OPTIONS"], **dialect.timeouts}
@@ -61,93 +61,93 @@ def private_connection(alias: str, *, has_lock_limit: bool = True) -> BaseDataba
         if has_lock_limit:
             limit_lock_waits(connection)
 
-    # Django has no per-connection hook; the connection_created signal would reach every connection.
+    # Django has no hook per connection; the signal connection_created is sent for every one.
     setattr(connection, "init_connection_state", initialise_and_limit)  # noqa: B010
     return connection
 
 
 def limit_lock_waits(connection: BaseDatabaseWrapper) -> None:
-    """Have this session wait for a locked row only for a moment."""
+    """Make this session wait only briefly for a locked row."""
     statement = of(connection).lock_wait
     if statement:
         execute(connection, statement, {"seconds": LOCK_WAIT})
 
 
 def execute(connection: BaseDatabaseWrapper, sql: str, params: Any = None) -> None:
-    """Execute a statement that has no answer."""
+    """Execute a statement without a result."""
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
 
 
 def close_quietly(connection: BaseDatabaseWrapper) -> None:
-    """End the session of ``connection``, whatever state it is in."""
+    """Close ``connection`` in whatever state it is."""
     with contextlib.suppress(DatabaseError, InterfaceError):
         connection.close()
 
 
 def discard(connection: BaseDatabaseWrapper) -> None:
-    """End the session of a private connection that nobody will use again."""
+    """Close a private connection for good."""
     close_quietly(connection)
     with contextlib.suppress(ValueError):  # in a child that was forked meanwhile
         _opened.remove(connection)
 
 
 def remember_socket(connection: BaseDatabaseWrapper) -> None:
-    """Remember which socket leads to the server, for ``shutdown_socket``: MySQL's driver does not tell another thread."""
+    """Remember the connection's socket for ``shutdown_socket``: MySQL's driver does not tell another thread."""
     if connection.connection is not None and _socket_of(connection) is None:
         _remember(connection, connection.connection, is_ours=False)
 
 
 def is_socket_known(connection: Any) -> bool:
-    """Whether the next statement goes to a session that is there already, and whose socket is known."""
-    known = connection.__dict__.get(SOCKET)  # not by ``_socket_of``: every statement asks this
+    """Whether the next statement uses an open session whose socket is known."""
+    known = connection.__dict__.get(SOCKET)  # not by ``_socket_of``, because every statement calls this
     if known is None or known.driver is not connection.connection:
         return False
     return bool(connection.health_check_done or not connection.health_check_enabled)
 
 
 def may_connect(connection: Any) -> bool:
-    """Whether the next statement may begin a session: there is none, or Django will see first whether it is alive."""
+    """Whether the next statement may open a session: there is none, or Django checks its health first."""
     is_unsure = connection.health_check_enabled and not connection.health_check_done
     return connection.connection is None or is_unsure
 
 
 def shutdown_socket(connection: BaseDatabaseWrapper) -> None:
-    """Close the socket under a thread that waits for an answer: its statement fails as with a lost connection."""
-    known = _socket_of(connection)  # a session that went back into a pool may be another thread's by now
+    """Shut down the socket of a thread that waits for an answer; its statement fails like on a lost connection."""
+    known = _socket_of(connection)  # a session returned to a pool may belong to another thread by now
     if known is None or known.number is None:
         return
-    # It may be closed already.
+    # OSError: it is closed already.
     with contextlib.suppress(OSError), socket.socket(fileno=os.dup(known.number)) as end:
-        # Should the session have ended meanwhile, the number may by now be that of another one.
+        # The inode, because after the end of the session the number may be reused.
         if os.fstat(end.fileno()).st_ino == known.inode:
             end.shutdown(socket.SHUT_RDWR)
 
 
 @contextlib.contextmanager
 def limit_connect_time(connection: BaseDatabaseWrapper, seconds: float) -> Iterator[None]:
-    """Have a session that is begun in this block wait for the server so long at most, and its socket be known.
+    """Limit the time to open a session in this block to ``seconds``, and remember its socket.
 
-    For that the connection object gets a ``get_new_connection`` of its own until the end of the block. Anything later
-    (the signal ``connection_created``, an ``execute_wrapper``) comes after Django's first statements of a session, and
-    the server may be frozen by then; and mysqlclient refuses to tell another thread its socket.
+    It replaces the connection object's ``get_new_connection`` until the end of the block. Later hooks (the signal
+    ``connection_created``, an ``execute_wrapper``) run after Django's first statements of a session, when the database
+    server may already be frozen; and mysqlclient does not tell its socket to another thread.
     """
     begin = connection.get_new_connection
-    if getattr(begin, "func", None) is _begin:  # inside of another such block
+    if getattr(begin, "func", None) is _begin:  # inside another such block
         yield
         return
-    # Not in a local variable: error reports show these, and it has the password.
+    # Not in a local variable, because error reports show these, and it contains the password.
     connection.__dict__[SETTINGS] = connection.settings_dict
     _limit_connecting(connection, seconds)
-    of_others = connection.__dict__.get(BEGIN)  # what measures sessions may have put it there
+    replaced = connection.__dict__.get(BEGIN)  # of a tool that measures connections
     connection.__dict__[BEGIN] = partial(_begin, connection, begin)
     try:
         yield
     finally:
         connection.settings_dict = connection.__dict__.pop(SETTINGS)
         del connection.__dict__[BEGIN]
-        if of_others is not None:
-            connection.__dict__[BEGIN] = of_others
+        if replaced is not None:
+            connection.__dict__[BEGIN] = replaced
 
 
 @sensitive_variables()
@@ -160,7 +160,7 @@ def _limit_connecting(connection: BaseDatabaseWrapper, seconds: float) -> None:
 
 
 def close_own_session(connection: BaseDatabaseWrapper) -> None:
-    """End the session if a statement of ours began it (``limit_connect_time``), and no transaction is open in it."""
+    """Close the session if this package opened it (``limit_connect_time``) and it has no open transaction."""
     known = _socket_of(connection)
     if known is not None and known.is_ours and not _is_in_transaction(connection):
         close_quietly(connection)
@@ -175,7 +175,7 @@ def _begin(connection: BaseDatabaseWrapper, begin: Callable[[Any], Any], conn_pa
 
 def _remember(connection: BaseDatabaseWrapper, driver: Any, *, is_ours: bool) -> None:
     number = inode = None
-    with contextlib.suppress(Exception):  # a driver that does not tell
+    with contextlib.suppress(Exception):  # the driver has no fileno
         number = driver.fileno()
         inode = os.fstat(number).st_ino
     vars(connection)[SOCKET] = _Socket(driver, number, inode, is_ours)
@@ -191,10 +191,10 @@ def _is_in_transaction(connection: BaseDatabaseWrapper) -> bool:
 
 
 def close_files() -> None:
-    """Just before a fork: close the SQLite files that this thread has open and is in no transaction on.
+    """Before a fork: close this thread's SQLite files without an open transaction.
 
-    A child inherits what the library remembers of its locks on a file, but not the locks. The parent, seeing itself
-    alone, would remove the log when it closes, and with it what the child has committed (howtocorrupt.html, 2.6).
+    A child inherits the library's record of its file locks, but not the locks. The parent would then remove the log on
+    close, and with it the child's commits (howtocorrupt.html, 2.6).
     """
     for connection in _of_this_thread():
         is_idle = not _is_in_transaction(connection)
@@ -203,10 +203,10 @@ def close_files() -> None:
 
 
 def drop_inherited_connections() -> None:
-    """In a forked child: let go of the parent's connections without a word to the server.
+    """In a forked child: drop the parent's connections without sending anything to the database server.
 
-    Parent and child share the socket. Used by both it mixes up replies; closed by the child it logs the
-    parent out. So the child's end is pointed at /dev/null and the next query connects anew.
+    Parent and child share the sockets. If both use one, replies get mixed up; if the child closes it, the parent is
+    logged out. So the child's descriptor is redirected to /dev/null, and the next query opens a new session.
     """
     ours = [connection for connection in _of_this_thread() if not connection.in_atomic_block]
     for connection in [*ours, *_opened]:
@@ -215,11 +215,11 @@ def drop_inherited_connections() -> None:
             continue
         _abandoned.append(driver)
         connection.connection = None
-        # A driver whose thread was in the middle of a statement refuses to tell; private ones were asked before.
+        # A driver in the middle of a statement does not tell its descriptor; private ones are remembered.
         with contextlib.suppress(Exception):
             redirect_to_devnull((known and known.number) or driver.fileno())
     _opened.clear()
-    # A pool of psycopg's: its idle sessions are the parent's, and the threads that serve it are not in the child.
+    # psycopg's pools: their idle sessions are the parent's, and their threads do not exist in the child.
     postgresql = sys.modules.get("django.db.backends.postgresql.base")
     pools: dict[str, Any] = getattr(getattr(postgresql, "DatabaseWrapper", None), "_connection_pools", {})
     _abandoned.extend(pools.values())
@@ -227,15 +227,15 @@ def drop_inherited_connections() -> None:
 
 
 def redirect_to_devnull(descriptor: int) -> None:
-    """In a forked child: make this socket of the parent's lead to /dev/null, so that closing it ends no session."""
+    """In a forked child: redirect the parent's socket to /dev/null, so that closing it does not end the session."""
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, descriptor, inheritable=False)
     os.close(nothing)
 
 
 def _of_this_thread() -> list[BaseDatabaseWrapper]:
-    # A proxy stands for a connection that has not been made yet.
-    return [one for one in connections.all(initialized_only=True) if not isinstance(one, ConnectionProxy)]
+    # A proxy is a placeholder for a connection that has not been made yet.
+    return [each for each in connections.all(initialized_only=True) if not isinstance(each, ConnectionProxy)]
 
 
 def _lives_in_memory(connection: BaseDatabaseWrapper) -> bool:

@@ -1,7 +1,7 @@
-"""Sends a statement through mysqlclient's session itself, and reads its whole answer.
+"""Sends a statement through mysqlclient directly, and reads its whole answer.
 
-The cursors of Django and of the driver take half as long again as the statement. They are left out only where nobody
-can tell: the classes are Django's and the driver's own, and no tool that measures or logs has put anything in between.
+The cursors of Django and of the driver cost half as much as the statement itself. They are bypassed only if their
+classes are Django's and the driver's own, and no tool wraps or logs them.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ PLAIN = [
     "MySQLdb.cursors.Cursor",
     "MySQLdb.connections.Connection",
 ]
-VIOLATED = {1048, 1690, 3819, 4025}  # integrity errors in Django's eyes, which the driver takes for others
+INTEGRITY_ERRORS = {1048, 1690, 3819, 4025}  # for Django, but not for the driver
 
 
 class Reply(NamedTuple):
-    """A server's answer, read in full: as much of a driver's cursor as is read of one."""
+    """A complete answer, with the part of a cursor's interface that readers use."""
 
     rowcount: int
     lastrowid: int
@@ -29,7 +29,7 @@ class Reply(NamedTuple):
 
     @classmethod
     def of_cursor(cls, cursor: Any) -> "Reply":
-        """Return the answer that mysqlclient's cursor has just read."""
+        """Return the answer just read by mysqlclient's cursor."""
         has_rows = cursor.description is not None
         return cls(cursor.rowcount, cursor.lastrowid, cursor.fetchall() if has_rows else ())
 
@@ -39,8 +39,8 @@ class Reply(NamedTuple):
 
 
 def is_plain(cursor: Any) -> bool:
-    """Whether a cursor of a connection to MySQL is Django's and mysqlclient's own, with nothing around it."""
-    execute = utils.CursorWrapper.execute  # replaced by those who trace statements
+    """Whether a MySQL cursor consists of Django's and mysqlclient's own classes, without wrappers."""
+    execute = utils.CursorWrapper.execute  # tracing tools replace it
     if type(execute) is not FunctionType or execute.__code__.co_filename != utils.__file__:
         return False
     classes = []
@@ -51,18 +51,18 @@ def is_plain(cursor: Any) -> bool:
 
 
 def send(connection: Any, text: str, params: Sequence[Any]) -> Reply:
-    """Send ``text``, its %s replaced by ``params``, on a connection whose cursors are plain; see ``is_plain``."""
+    """Send ``text`` with its %s replaced by ``params``, on a connection with plain cursors (``is_plain``)."""
     if connection.needs_rollback:
         connection.validate_no_broken_transaction()
     session = connection.connection
     values = [b"%d" % value if type(value) is int else session.literal(value) for value in params]
-    _discard_unread(session)  # usually there is nothing
+    _discard_unread(session)  # usually nothing
     try:
         session.query(text.encode() % tuple(values))
         result = session.store_result()
         return Reply(session.affected_rows(), session.insert_id(), result.fetch_row(0) if result else ())
     except connection.Database.Error as error:
-        if error.args and error.args[0] in VIOLATED:
+        if error.args and error.args[0] in INTEGRITY_ERRORS:
             raise IntegrityError(*error.args) from error
         with connection.wrap_database_errors:
             raise
@@ -72,10 +72,10 @@ def send(connection: Any, text: str, params: Sequence[Any]) -> Reply:
 
 
 def _discard_unread(session: Any) -> None:
-    """Do away with the reply to a statement that a signal has interrupted, and with more results of a procedure."""
+    """Discard the reply to an interrupted statement, and further results of a procedure."""
     try:
         session.discard_result()
-    except session.Error:  # that of the statement before
+    except session.Error:  # of the previous statement
         pass
     try:
         while session.next_result() == 0:

@@ -1,4 +1,4 @@
-"""The database's clock, in querysets and by itself, and model fields that mean the same on every database."""
+"""The database's clock in querysets and Python, and model fields that behave the same on every database."""
 
 import datetime
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ else:  # Django's fields take no type parameters when they run
 
 
 class DbNow(expressions.Func):
-    """The database's UTC clock in a queryset, as the statement began: an index on a moment can be compared with it.
+    """The database's UTC clock at the start of the statement, in a form that can use an index.
 
     Django's own ``Now()`` is the session's local time on MySQL.
     """
@@ -45,9 +45,9 @@ class DbLater(expressions.Func):
 
 
 class DbMicros(expressions.Func):
-    """The database's clock as whole microseconds since 1970, in a queryset: where a fence begins.
+    """The database's clock as whole microseconds since 1970: the first fence of a new row.
 
-    A row that is deleted and made again would otherwise repeat the fences of its first life.
+    So a row that is deleted and recreated never repeats fences.
     """
 
     output_field = models.BigIntegerField()
@@ -57,7 +57,7 @@ class DbMicros(expressions.Func):
 
 
 class MicrosUntil(expressions.Func):
-    """Whole microseconds from the database's now until a moment column; negative once it has passed."""
+    """Whole microseconds from the database's now until a datetime column; negative once it has passed."""
 
     output_field = models.BigIntegerField()
 
@@ -68,9 +68,9 @@ class MicrosUntil(expressions.Func):
 
 
 class NullInOrder(expressions.Func):
-    """In ``order_by``, a column of an index that is NULL in all rows that are found: they are read along the index.
+    """In ``order_by``: a column of an index that is NULL in all selected rows, so that rows are read by the index.
 
-    PostgreSQL does that only if each of the index's columns is named, and MariaDB only if this one is not.
+    PostgreSQL needs every column of the index in ORDER BY; MariaDB needs this one left out.
     """
 
     def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, *_: Any, **__: Any) -> Any:
@@ -80,15 +80,15 @@ class NullInOrder(expressions.Func):
 
 
 def read_clock(connection: BaseDatabaseWrapper) -> datetime.datetime:
-    """Return the database's now as Django reads moments from it: with a time zone if USE_TZ is on.
+    """Return the database's now as Django reads datetimes from it: with a time zone if USE_TZ is on.
 
-    In UTC; but where ``TIME_ZONE`` is set for a database that stores plain text, Django reads all of them as moments of
-    that zone (E013), and only what is read in the same way can be compared.
+    In UTC; but if ``TIME_ZONE`` is set for a database that stores datetimes as text, Django reads all of them in that
+    zone (E013), so this one is read in the same way, to be comparable.
     """
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {of(connection).now}", ())
-        (found,) = cursor.fetchone()
-    moment: datetime.datetime = datetime.datetime.fromisoformat(found) if isinstance(found, str) else found
+        (value,) = cursor.fetchone()
+    moment: datetime.datetime = datetime.datetime.fromisoformat(value) if isinstance(value, str) else value
     plain = moment.astimezone(datetime.UTC).replace(tzinfo=None) if moment.tzinfo else moment
     if not settings.USE_TZ:
         return plain
@@ -96,28 +96,28 @@ def read_clock(connection: BaseDatabaseWrapper) -> datetime.datetime:
 
 
 def in_columns(moment: datetime.datetime, connection: BaseDatabaseWrapper) -> datetime.datetime:
-    """Return a moment of the project's as a column has it: without USE_TZ it is one of TIME_ZONE, but text is UTC."""
+    """Return the project's datetime as stored in a column: without USE_TZ it is in TIME_ZONE, but text is UTC."""
     if settings.USE_TZ:
         return moment
-    if connection.features.supports_timezones:  # without a zone it would be ambiguous when clocks go back
+    if connection.features.supports_timezones:  # a naive one would be ambiguous when clocks go back
         return aware(moment)
     return aware(moment).astimezone(datetime.UTC).replace(tzinfo=None)
 
 
 def from_columns(moment: datetime.datetime, connection: BaseDatabaseWrapper) -> datetime.datetime:
-    """Return a moment that was read from a column, with a time zone."""
+    """Return a datetime read from a column, with a time zone."""
     if timezone.is_naive(moment):
         moment = moment.replace(tzinfo=_zone_of_columns(connection))
     return moment.astimezone(datetime.UTC)
 
 
 def aware(moment: datetime.datetime) -> datetime.datetime:
-    """Return a moment of the project's with a time zone."""
+    """Return the project's datetime with a time zone."""
     return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
 
 
 def for_project(moment: datetime.datetime) -> datetime.datetime:
-    """Return a moment that has a time zone as the project has them: without USE_TZ one of TIME_ZONE without a zone."""
+    """Return an aware datetime in the project's form: without USE_TZ naive, in TIME_ZONE."""
     return moment if settings.USE_TZ else timezone.make_naive(moment)
 
 
@@ -126,36 +126,36 @@ def _zone_of_columns(connection: BaseDatabaseWrapper) -> datetime.tzinfo:
 
 
 class KeyField(CharField):
-    """Text that is compared byte by byte on every database; MySQL's default collation would ignore case."""
+    """Text compared byte by byte on every database; MySQL's default collation ignores case."""
 
     mysql_collation = "utf8mb4_bin"
 
     def deconstruct(self) -> Any:
-        # Migrations name the public place of this class, wherever it is defined.
+        # The public path, so that migrations do not depend on this module.
         name, _, args, kwargs = super().deconstruct()
         return name, "resourcepool.dialect.KeyField", args, kwargs
 
 
 class FenceField(BigIntegerField):
-    """A number of which no row that is made later has an equal or a lower one: a new row's 0 is the database's clock.
+    """Starts at the database's clock (microseconds), so a recreated row never repeats a fence.
 
-    Not promised where the server's clock is set back, nor for two rows of one key within a millisecond on SQLite.
+    Not promised if the server's clock is set back, nor for two rows of one key within a millisecond on SQLite.
     """
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        """Return what is stored: of a new row the clock, unless it says where it goes on.
+        """Return the clock for a new row, unless it has a fence.
 
-        One that was read before its row was deleted, and is saved after that, is a new row: its fence is an old one.
+        An instance that was read before its row was deleted, and saved after that, is a new row with an old fence.
         """
         value = super().pre_save(model_instance, add)
         return DbMicros() if add and (value == 0 or not model_instance._state.adding) else value
 
     @property
     def db_returning(self) -> bool:
-        """Whether the instance learns from the insertion what was stored; on MySQL 8 it says 0 until it is read."""
+        """Whether the INSERT returns the stored value; on MySQL 8 the instance has 0 until it is read again."""
         return bool(connection.features.can_return_columns_from_insert)
 
     def deconstruct(self) -> Any:
-        # The column is a whole number like any other: nothing to migrate.
+        # The column is an ordinary big integer, so there is nothing to migrate.
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.BigIntegerField", args, kwargs

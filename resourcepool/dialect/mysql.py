@@ -9,14 +9,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.dialect.base import Dialect, ErrorKind, RowUpdate, unlisted
 
 _DISCONNECTED = (
-    *(1040, 1053, 1077, 1079, 1158, 1159, 1160, 1161, 1203, 1226, 1290, 1836, 1927),  # the server's
-    *(3032, 3168, 3169),  # MySQL's: offline, not ready, the session was killed
-    3100,  # MySQL's group replication: this member has left the group in the middle of a commit
-    *(2002, 2003, 2005, 2006, 2013, 2055, 4031),  # the driver's
-    2014,  # out of step: a signal interrupted the thread that was to read the reply
+    *(1040, 1053, 1077, 1079, 1158, 1159, 1160, 1161, 1203, 1226, 1290, 1836, 1927),  # of the server
+    *(3032, 3168, 3169),  # of MySQL: offline, not ready, session killed
+    3100,  # of MySQL's group replication: this member left the group during a commit
+    *(2002, 2003, 2005, 2006, 2013, 2055, 4031),  # of the driver
+    2014,  # out of sync: a signal interrupted the thread before it read the reply
 )
 _CODES = {
-    # Of MySQL's group replication: another member changed the row first.
+    # 3101, of MySQL's group replication: another member changed the row first.
     **dict.fromkeys((1213, 1020, 3101), ErrorKind.CONFLICT),
     **dict.fromkeys((1205, 1317, 1969, 3024, 3572), ErrorKind.BUSY),
     **dict.fromkeys(_DISCONNECTED, ErrorKind.DISCONNECTED),
@@ -24,25 +24,25 @@ _CODES = {
     # No access to the database, wrong user or password, no such database, wrong plugin, expired or locked.
     **dict.fromkeys((1044, 1045, 1049, 1698, 1820, 1862, 3118, 4151), ErrorKind.LOGIN),
 }
-_NO_TEXT = (1267, 1300, 1366, 3988)  # text that a column, or the connection, cannot hold
+_NO_TEXT = (1267, 1300, 1366, 3988)  # text that the column or the connection cannot represent
 EXISTS = 1062
 _FOR_GOOD = (
     *_NO_TEXT,
-    *(2059, 2061, 3159),  # a login method that the driver lacks, or that needs an encrypted connection
+    *(2059, 2061, 3159),  # a login method that the driver does not support, or that needs encryption
 )
 
 IN_TRANSACTION = 1568  # ER_CANT_CHANGE_TX_CHARACTERISTICS
 
-# In the eyes of MySQL the least of a variable and a plain number is a decimal number, which no variable takes.
+# CAST, because MySQL's LEAST of a variable and a number is a decimal, which cannot be assigned.
 _LIMIT_IDLE = """SESSION wait_timeout =
     CAST(LEAST(@@SESSION.wait_timeout, COALESCE(%(idle)s, @@SESSION.wait_timeout)) AS UNSIGNED)"""
-# MariaDB has limits for transactions alone, too, which count in place of that one where somebody has set them. What is
-# in /*M! .. */ only MariaDB reads.
+# MariaDB also has limits for transactions alone, which override that one if they are set. Only MariaDB executes
+# /*M! .. */.
 _OF_MARIADB = ("idle_transaction_timeout", "idle_write_transaction_timeout")
 
 
 def _limit_idle(kept: str = "") -> str:
-    """Return the assignments that limit silence to ``%(idle)s`` seconds, or less; ``kept`` has what was set before."""
+    """Return assignments that limit idle time to ``%(idle)s`` seconds or less; ``kept``: variable for the old value."""
     keep = f"@{kept} = @@SESSION.wait_timeout, " if kept else ""
     of_mariadb = ""
     for name in _OF_MARIADB:
@@ -62,11 +62,11 @@ _IDLE = (
     f"SET {_limit_idle()}",
     f"SET {_usual_idle('resourcepool_guard_idle')}",
 )
-_AT_ONCE = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR "  # MariaDB's; on MySQL the least is a second
+_NOWAIT = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR "  # MariaDB only; MySQL's minimum is a second
 
 
 class MySQL(Dialect):
-    """MariaDB and MySQL. Neither has UPDATE .. RETURNING, so the fence travels as the last insert id."""
+    """MariaDB and MySQL. They lack UPDATE .. RETURNING, so the fence is returned as the last insert id."""
 
     now = indexed_now = "UTC_TIMESTAMP(6)"
     later = "UTC_TIMESTAMP(6) + INTERVAL %s MICROSECOND"
@@ -75,11 +75,11 @@ class MySQL(Dialect):
     binary_param = "BINARY %s"
     micros_now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
     micros_until = "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), {moment})"
-    null_in_order = "NULL"  # named itself, the column has the rows sorted
-    # For row values no index is used.
-    not_before = "({first} > {one} OR {first} = {one} AND {second} >= {other})"
+    null_in_order = "NULL"  # the column itself would make the server sort
+    # Row values use no index.
+    not_before = "({first} > {first_value} OR {first} = {first_value} AND {second} >= {second_value})"
     by_index = " FORCE INDEX ({index})"
-    # The second of these is for a table that is locked as a whole: by default one waits for that for a day.
+    # lock_wait_timeout is for a locked table; its default is a day.
     lock_wait = """
         SET SESSION innodb_lock_wait_timeout = %(seconds)s, SESSION lock_wait_timeout = %(seconds)s
             /*M!, SESSION idle_transaction_timeout = 5 */
@@ -100,8 +100,8 @@ class MySQL(Dialect):
 
     def claim_nowait(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
         if _is_mariadb(connection):
-            return _AT_ONCE + update
-        # Within a query of its own, because MySQL reads no table that it updates.
+            return _NOWAIT + update
+        # In a derived table, because MySQL cannot read a table that it updates.
         return update.replace(f"{pk} = %s", f"{pk} = {_unlocked(table, pk, f'{pk} = %s')}", 1)
 
     def can_prepare(self, connection: BaseDatabaseWrapper) -> bool:
@@ -115,20 +115,20 @@ class MySQL(Dialect):
         if nowait is None:
             return (update,)
         if _is_mariadb(nowait):
-            return (_AT_ONCE + update,)
+            return (_NOWAIT + update,)
         key = f"{second.table}.{second.pk}"
         return (f"{update} AND {key} = {_unlocked(second.table, key, second.where)}",)
 
     def change_row_and_first_ticket(
-        self, row: RowUpdate, ticket: RowUpdate, first: str, tells: str
+        self, row: RowUpdate, ticket: RowUpdate, first: str, value: str
     ) -> str | None:
-        # Within a query of its own, because MySQL reads no table that it updates.
-        found = f"SELECT {ticket.pk}{first} LIMIT 1 FOR UPDATE SKIP LOCKED"
-        query = f"SELECT {ticket.pk} FROM ({found}) first_in_line"  # noqa: S608
+        # In a derived table, because MySQL cannot read a table that it updates.
+        first_ticket = f"SELECT {ticket.pk}{first} LIMIT 1 FOR UPDATE SKIP LOCKED"
+        query = f"SELECT {ticket.pk} FROM ({first_ticket}) first_in_line"  # noqa: S608
         return (
             f"UPDATE {row.table}, {ticket.table} SET {_assignments(row, ticket)} "  # noqa: S608
             f"WHERE {row.where} AND {ticket.table}.{ticket.pk} = ({query}) AND {ticket.where} "
-            f"AND LAST_INSERT_ID({tells}) IS NOT NULL"
+            f"AND LAST_INSERT_ID({value}) IS NOT NULL"
         )
 
     def first_ticket_value(self, cursor: Any) -> int | None:
@@ -138,26 +138,26 @@ class MySQL(Dialect):
         return bool(error.args) and error.args[0] in _NO_TEXT
 
     def violates(self, error: Exception, constraint: str) -> bool:
-        code, said = (*error.args, None, None)[:2]
-        return code == EXISTS and re.search(rf"[.']{constraint}'$", str(said)) is not None
+        code, message = (*error.args, None, None)[:2]
+        return code == EXISTS and re.search(rf"[.']{constraint}'$", str(message)) is not None
 
     def before_warnings(self, connection: BaseDatabaseWrapper) -> str:
-        # By default MariaDB keeps 64 of the warnings of a statement, and each key that exists is one.
+        # By default MariaDB keeps 64 warnings per statement, and each existing key is one.
         return "SET STATEMENT max_error_count = 65535 FOR " if _is_mariadb(connection) else ""
 
     def raise_on_altered_text(self, connection: BaseDatabaseWrapper) -> None:
-        # INSERT IGNORE ignores more than existing keys: of text that a column cannot hold it stores "??".
+        # INSERT IGNORE ignores more than existing keys: it stores "??" for text that a column cannot represent.
         with connection.cursor() as cursor:
             cursor.execute("SHOW WARNINGS")
-            for level, code, said in cursor.fetchall():
+            for level, code, message in cursor.fetchall():
                 if level != "Note" and code != EXISTS:
-                    raise DataError(code, said)
+                    raise DataError(code, message)
 
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         return getattr(connection, "isolation_level", None) == "read committed"
 
     def has_transaction(self, connection: BaseDatabaseWrapper) -> bool:
-        # MySQL does not tell, but refuses to change a transaction that is under way; otherwise this changes nothing.
+        # MySQL has no such function, but refuses to change an open transaction; otherwise this has no effect.
         try:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION READ WRITE")
@@ -171,7 +171,7 @@ class MySQL(Dialect):
         return _IDLE
 
     def fence_after_update(self, cursor: Any) -> int | None:
-        # LAST_INSERT_ID keeps its old value after a lost race: the row count has to be asked first.
+        # LAST_INSERT_ID keeps its old value if no row matched, so the row count comes first.
         return int(cursor.lastrowid) if cursor.rowcount == 1 else None
 
     def error_kind(self, error: Exception) -> ErrorKind | None:
@@ -185,9 +185,9 @@ class MySQL(Dialect):
 
 
 def _unlocked(table: str, pk: str, where: str) -> str:
-    """Return the query for the key of the row found by ``where``; NULL: another transaction has it locked."""
-    found = f"SELECT {pk} FROM {table} WHERE {where} FOR UPDATE SKIP LOCKED"  # noqa: S608 (quoted names)
-    return f"(SELECT * FROM ({found}) unlocked)"  # noqa: S608
+    """Return a subquery for the key of the row that matches ``where``; NULL: another transaction locks it."""
+    query = f"SELECT {pk} FROM {table} WHERE {where} FOR UPDATE SKIP LOCKED"  # noqa: S608 (quoted names)
+    return f"(SELECT * FROM ({query}) unlocked)"  # noqa: S608
 
 
 def _assignments(*changes: RowUpdate) -> str:

@@ -17,7 +17,7 @@ _STATES = {
     "42501": ErrorKind.REFUSED,
     **dict.fromkeys(("28000", "28P01", "3D000"), ErrorKind.LOGIN),
 }
-_NO_TEXT = ("22021", "22P05")  # text that the database, or the connection, cannot hold
+_NO_TEXT = ("22021", "22P05")  # text that the database or the connection cannot represent
 
 IDLE, UNKNOWN = 0, 4  # libpq's PQTRANS_IDLE and PQTRANS_UNKNOWN: the session is lost
 
@@ -29,7 +29,7 @@ _LOGIN = (
     "no pg_hba.conf entry",
 )
 
-# Zero means no limit; LEAST leaves NULL out. It ends with the transaction.
+# 0 means no limit; LEAST ignores NULL. The setting ends with the transaction.
 _IDLE = """
     SELECT SET_CONFIG('idle_in_transaction_session_timeout', LEAST(%(idle)s * 1000, NULLIF(1000 *
         EXTRACT(EPOCH FROM CURRENT_SETTING('idle_in_transaction_session_timeout')::interval), 0))::bigint || 'ms', true)
@@ -37,7 +37,7 @@ _IDLE = """
 
 
 class PostgreSQL(Dialect):
-    """PostgreSQL. ``now()`` is the start of the transaction, so it is not used."""
+    """PostgreSQL. ``now()`` is not used, because it is the start of the transaction."""
 
     now = "CLOCK_TIMESTAMP()"
     true, false = "TRUE", "FALSE"
@@ -71,7 +71,7 @@ class PostgreSQL(Dialect):
     def change_both(
         self, first: RowUpdate, second: RowUpdate, *, nowait: BaseDatabaseWrapper | None = None
     ) -> tuple[str, ...]:
-        # Locked before the other one changes: else that could change alone.
+        # Locked first, because otherwise the other row could change alone.
         lock = "FOR UPDATE SKIP LOCKED" if nowait else "FOR UPDATE"
         text = (
             f"WITH second AS (SELECT 1 FROM {second.table} WHERE {second.where} {lock}), "  # noqa: S608 (quoted)
@@ -81,28 +81,28 @@ class PostgreSQL(Dialect):
         return (text,)
 
     def change_row_and_first_ticket(
-        self, row: RowUpdate, ticket: RowUpdate, first: str, tells: str
+        self, row: RowUpdate, ticket: RowUpdate, first: str, value: str
     ) -> str | None:
         return (
             f"WITH chosen AS (SELECT *{first} LIMIT 1 FOR UPDATE SKIP LOCKED), "  # noqa: S608 (quoted names)
             f"given AS (UPDATE {row.table} SET {row.assignments()} FROM chosen AS {ticket.table} "
-            f"WHERE {row.where} AND {ticket.where} RETURNING {ticket.table}.{ticket.pk} AS pk, {tells} AS told) "
+            f"WHERE {row.where} AND {ticket.where} RETURNING {ticket.table}.{ticket.pk} AS pk, {value} AS value) "
             f"UPDATE {ticket.table} SET {ticket.assignments()} FROM given "
-            f"WHERE {ticket.table}.{ticket.pk} = given.pk RETURNING given.told"
+            f"WHERE {ticket.table}.{ticket.pk} = given.pk RETURNING given.value"
         )
 
     def first_ticket_value(self, cursor: Any) -> int | None:
-        found = cursor.fetchone()
-        return None if found is None else int(found[0])
+        row = cursor.fetchone()
+        return None if row is None else int(row[0])
 
     def insert_rows(
         self, table: str, names: Sequence[str], rows: Sequence[Sequence[str | int | None]], at: str
     ) -> tuple[str, list[str]]:
-        # One parameter: for ten thousands of them psycopg takes as long as the server for the rows.
+        # A single parameter: psycopg is slow with tens of thousands of them.
         keys, columns = [name.strip('"') for name in names], ", ".join(names)
-        told = json.dumps([dict(zip(keys, row, strict=True)) for row in rows], ensure_ascii=False)
+        values = json.dumps([dict(zip(keys, row, strict=True)) for row in rows], ensure_ascii=False)
         read = f"SELECT {columns}, {self.indexed_now} FROM JSON_POPULATE_RECORDSET(NULL::{table}, CAST(%s AS json))"  # noqa: S608 (quoted)
-        return f"INSERT INTO {table} ({columns}, {at}) {read}", [told]
+        return f"INSERT INTO {table} ({columns}, {at}) {read}", [values]
 
     def has_transaction(self, connection: Any) -> bool:
         return int(connection.connection.info.transaction_status) not in (IDLE, UNKNOWN)
@@ -115,8 +115,8 @@ class PostgreSQL(Dialect):
         return getattr(chosen, "name", "READ_COMMITTED") == "READ_COMMITTED"
 
     def violates(self, error: Exception, constraint: str) -> bool:
-        said = getattr(error.__cause__, "diag", None)
-        return _state(error) == "23505" and getattr(said, "constraint_name", None) == constraint
+        details = getattr(error.__cause__, "diag", None)
+        return _state(error) == "23505" and getattr(details, "constraint_name", None) == constraint
 
     def refuses_text(self, error: Exception) -> bool:
         return _state(error) in _NO_TEXT
@@ -126,7 +126,7 @@ class PostgreSQL(Dialect):
         if state:
             return ErrorKind.DISCONNECTED if state.startswith("08") else _STATES.get(state) or unlisted(error)
         message = str(error)
-        # A refused login carries no SQLSTATE either.
+        # A refused login has no SQLSTATE.
         if any(words in message for words in _LOGIN):
             return ErrorKind.LOGIN
         lost = isinstance(error, InterfaceError) or type(error).__name__ == "OperationalError"

@@ -6,14 +6,14 @@ from resourcepool.dialect.base import Dialect, ErrorKind, unlisted
 
 
 class SQLite(Dialect):
-    """SQLite. Moments are text; its clock counts milliseconds."""
+    """SQLite. Datetimes are text; its clock has milliseconds."""
 
     now = indexed_now = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'now')"
     clock_step = 0.001
     later = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'now', (%s / 1000000.0) || ' seconds')"
     greatest = "MAX"
     micros_now = "CAST(ROUND((JULIANDAY('now') - 2440587.5) * 86400000000) AS INTEGER)"
-    fresh_number = "({micros_now} + ABS(RANDOM() %% 1000))"  # its clock counts milliseconds
+    fresh_number = "({micros_now} + ABS(RANDOM() %% 1000))"  # its clock has milliseconds
     micros_until = "CAST(ROUND((JULIANDAY({moment}) - JULIANDAY('now')) * 86400000000) AS INTEGER)"
     lock_options = {"timeout": 2}
     exists_is_slow = False

@@ -12,9 +12,9 @@ from resourcepool.dialect.supported import of
 
 Result = TypeVar("Result")
 
-SESSION = "_resourcepool_session"  # Django's connection objects have no such attribute
-LATEST = "_resourcepool_latest"  # which statement was begun last
-OUT_OF_STEP = 2014  # as MySQL's driver says of a reply that it does not wait for
+SESSION = "_resourcepool_session"  # our attributes on Django's connection objects
+LATEST = "_resourcepool_latest"  # the statement sent last
+OUT_OF_SYNC = 2014  # the MySQL driver's error code for "commands out of sync"
 
 
 def run(
@@ -23,7 +23,7 @@ def run(
     params: Sequence[Any] | Mapping[str, Any],
     read: Callable[[Any], Result],
 ) -> Result:
-    """Execute ``sql`` on ``connection`` and return what ``read`` makes of the cursor, or (MySQL) the ``Reply``."""
+    """Execute ``sql`` on ``connection`` and return ``read(cursor)``, or on MySQL ``read(reply)``."""
     if connection.vendor != "mysql" or connection.force_debug_cursor:
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
@@ -34,19 +34,19 @@ def run(
         reply = session.execute(sql, params)
     except (DatabaseError, InterfaceError):
         raise
-    except BaseException:  # a signal handler's: the reply is not read, and the next statement would get it
+    except BaseException:  # a signal handler's: the next statement would get the unread reply
         if not connection.in_atomic_block:
             close_quietly(connection)
         raise
     if connection.__dict__[LATEST] is not this:
-        # The driver asks the session for the row count and the last insert id after it has read the reply, and they may
-        # be those of a statement that a signal handler sent in between.
-        raise OperationalError(OUT_OF_STEP, "a signal handler sent a statement before the reply was read")
+        # The driver reads the row count and the last insert id after the reply; they may belong to a statement that a
+        # signal handler sent in between.
+        raise OperationalError(OUT_OF_SYNC, "a signal handler sent a statement before the reply was read")
     return read(reply)
 
 
 def all_rows(cursor: Any) -> list[Any]:
-    """Return every row of the answer."""
+    """Return all rows of the answer."""
     return list(cursor.fetchall())
 
 
@@ -56,10 +56,10 @@ def row_count(cursor: Any) -> int:
 
 
 def _session(connection: BaseDatabaseWrapper) -> Session:
-    """Return the session of this connection to MySQL; if there is none, or another one than before, a new one."""
+    """Return the cached session of this MySQL connection, or a new one after a reconnect."""
     connection.close_if_health_check_failed()
-    kept: Session | None = connection.__dict__.get(SESSION)
-    if kept is None or kept.driver is not connection.connection:
+    session: Session | None = connection.__dict__.get(SESSION)
+    if session is None or session.driver is not connection.connection:
         can_prepare = not connection.queries_logged and of(connection).can_prepare(connection)
-        kept = connection.__dict__[SESSION] = Session(connection, can_prepare=can_prepare)
-    return kept
+        session = connection.__dict__[SESSION] = Session(connection, can_prepare=can_prepare)
+    return session

@@ -13,12 +13,12 @@ _DIALECTS: dict[str, Dialect] = {"mysql": MySQL(), "postgresql": PostgreSQL(), "
 
 
 def supports(connection: BaseDatabaseWrapper) -> bool:
-    """Tell whether this package runs on the database of ``connection``."""
+    """Whether this package supports the database of ``connection``."""
     return connection.vendor in _DIALECTS
 
 
 def of(connection: BaseDatabaseWrapper) -> Dialect:
-    """Return the dialect of ``connection``; raises ResourcePoolError for a database that is not supported."""
+    """Return the dialect of ``connection``; raises ResourcePoolError for an unsupported database."""
     try:
         return _DIALECTS[connection.vendor]
     except KeyError:
@@ -29,17 +29,17 @@ def of(connection: BaseDatabaseWrapper) -> Dialect:
 
 
 def error_kind(connection: BaseDatabaseWrapper, error: Exception) -> ErrorKind | None:
-    """Return what ``error``, raised by a statement on ``connection``, means; None when retrying cannot help."""
+    """Return the kind of ``error``, raised by a statement on ``connection``; None: retrying cannot help."""
     if not isinstance(error, DatabaseError | InterfaceError):
         return None
     return of(connection).error_kind(error)
 
 
 def refuses_text(connection: BaseDatabaseWrapper, error: Exception) -> bool:
-    """Whether a statement failed for a character that the database, or the connection, cannot hold."""
+    """Whether a statement failed because the database or the connection cannot represent a character."""
     return isinstance(error, UnicodeEncodeError) or of(connection).refuses_text(error)
 
 
 def violates(connection: BaseDatabaseWrapper, error: Exception, constraint: str) -> bool:
-    """Whether an insertion failed because it would break this unique constraint."""
+    """Whether an INSERT failed because of this unique constraint."""
     return of(connection).violates(error, constraint)

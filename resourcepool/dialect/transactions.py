@@ -1,4 +1,4 @@
-"""Limits for one transaction: how long it waits for a locked row, and how long it may be silent."""
+"""Limits for one transaction: how long it waits for a locked row, and how long it may idle."""
 
 import contextlib
 import math
@@ -12,21 +12,21 @@ from resourcepool.dialect.connections import close_quietly, execute
 from resourcepool.dialect.supported import of
 
 SHORT_LOCK_WAIT = 3  # whole seconds
-IDLE = 5  # whole seconds, more than any of them thinks between two statements
-ENDING = "set_autocommit"  # what Django calls at the end of a transaction, whatever its end
+IDLE = 5  # whole seconds; our transactions never pause that long between two statements
+ENDING = "set_autocommit"  # Django calls it at the end of every transaction
 
 
 @contextlib.contextmanager
 def short_transaction(
     connection: BaseDatabaseWrapper, *, idle: int | None = IDLE, wait: int = SHORT_LOCK_WAIT
 ) -> Iterator[None]:
-    """Open a transaction in which a statement waits for a locked row, or table, for ``wait`` seconds at most.
+    """Open a transaction in which a statement waits at most ``wait`` seconds for a locked row or table.
 
-    When its process stands still for ``idle`` seconds (None: as long as the project's settings say), the server ends
-    the session, and what it has locked is free.
+    If the process is suspended for ``idle`` seconds (None: the project's setting), the database server ends the session
+    and releases its locks.
 
-    Inside a transaction of the caller, also one begun by turning autocommit off, and on SQLite, a wait is as long as
-    the project's settings say.
+    Inside a transaction of the caller, also one begun by turning autocommit off, and on SQLite, the project's settings
+    limit the wait.
     """
     db_dialect, session = of(connection), None
     is_outermost = not connection.in_atomic_block and connection.get_autocommit()
@@ -37,16 +37,16 @@ def short_transaction(
                 execute(connection, db_dialect.short_lock_wait, {"seconds": wait, "idle": idle})
             yield
     finally:
-        # After its end, because Django refuses all statements in a transaction that is to be rolled back.
+        # After its end, because Django refuses statements in a transaction marked for rollback.
         if db_dialect.usual_lock_wait and session is not None:
             _reset(connection, session, db_dialect.usual_lock_wait)
 
 
 def limit_idle(connection: BaseDatabaseWrapper, seconds: float) -> None:
-    """Have the server end this session if it is silent for so long within the transaction that is open in it.
+    """Make the database server end this session if it idles for ``seconds`` in its open transaction.
 
-    What was set before is back after the transaction, and stays if it is less. SQLite has no such limit, and neither
-    has a transaction on MariaDB or MySQL that was begun by turning autocommit off: nobody tells when it ends.
+    The previous limit is restored after the transaction, and kept if it is lower. There is no such limit on SQLite, nor
+    in a transaction on MariaDB or MySQL that was begun by turning autocommit off, whose end cannot be noticed.
     """
     limit = of(connection).limit_idle(connection)
     if limit is None:
@@ -54,18 +54,18 @@ def limit_idle(connection: BaseDatabaseWrapper, seconds: float) -> None:
     first, again, usual = limit
     if usual and not connection.commit_on_exit:
         return
-    until_its_end = vars(connection).get(ENDING)
-    if isinstance(until_its_end, _UntilItsEnd) and until_its_end.session is connection.connection:
+    restore = vars(connection).get(ENDING)
+    if isinstance(restore, _RestoreAtEnd) and restore.session is connection.connection:
         execute(connection, again, {"idle": math.ceil(seconds)})
         return
-    vars(connection).pop(ENDING, None)  # of a session that was closed in the middle of its transaction
+    vars(connection).pop(ENDING, None)  # left by a session that was closed in the middle of its transaction
     execute(connection, first, {"idle": math.ceil(seconds)})
     if usual:
-        setattr(connection, ENDING, _UntilItsEnd(connection, usual))
+        setattr(connection, ENDING, _RestoreAtEnd(connection, usual))
 
 
-class _UntilItsEnd:
-    """Stands in for what ends the transaction that is open in ``session``, and sets what is usual after that."""
+class _RestoreAtEnd:
+    """Replaces ``set_autocommit`` until the end of the open transaction, and then restores the usual limit."""
 
     def __init__(self, connection: BaseDatabaseWrapper, usual: str) -> None:
         self.session, self._connection, self._usual = connection.connection, connection, usual
@@ -82,7 +82,7 @@ class _UntilItsEnd:
 
 
 def _reset(connection: BaseDatabaseWrapper, session: object, usual: str) -> None:
-    # A session that is lost by now has taken along what was set in it; one that cannot be set back does not go on.
+    # A lost session needs no reset; one that cannot be reset is closed.
     if session is connection.connection:
         try:
             execute(connection, usual)

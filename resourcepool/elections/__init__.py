@@ -1,4 +1,4 @@
-"""Elections: of all processes that campaign for the same thing, one leads."""
+"""Leader election: one of all campaigning processes leads."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,9 @@ __all__ = ["Election", "Leader", "Term"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is: Django imports this package before there are models."""
+    """Import names on first use: Django imports this package before its models are ready."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from resourcepool.elections import election
 
-    return getattr(election, name)  # which imports the others, too
+    return getattr(election, name)  # that module imports the others, too

@@ -1,4 +1,4 @@
-"""Leader election, as kazoo's ``Election`` (document 002, R2.3): the leader leases a row."""
+"""Leader election, with an interface like kazoo's ``Election``: the leader leases a row."""
 
 import asyncio
 import contextlib
@@ -27,31 +27,31 @@ from resourcepool.waiting.request import Request
 from resourcepool.waiting.sync_async import ASYNC, Mode, never, run_sync
 
 TTL = 60.0  # seconds
-NAP = 0.5  # seconds
-MOST_STANDBYS = 10_000
+POLL = 0.5  # seconds
+MAX_STANDBYS = 10_000
 
 
 class Election:
-    """Something that only one process at a time may lead; when it dies, another one leads after its ttl.
+    """An election, which one process at a time leads; if the leader crashes, another one leads after its ttl.
 
         with Election("reports").campaign() as term:
             while term.is_leader:
                 with transaction.atomic(), term.guard():
                     ...
 
-    Not promised: that a former leader that does not look (``is_leader``, ``guard``) stops in time.
+    Not promised: that a former leader stops in time if it does not check (``is_leader``, ``guard``).
 
     Args:
         name: one line of 1 to 200 characters; campaigns of one name compete.
-        model: the model of its row; each has elections of its own.
-        ttl: seconds or timedelta after the death of the leader's process until another one may lead.
-        lock_delay: seconds or timedelta that a new leader waits after a term that was not resigned, for what the old
-            one may still be doing. All campaigns give the same. (Consul's lock-delay, R2.3.)
+        model: the model of its row; elections of different models are independent.
+        ttl: seconds or timedelta between a crash of the leader and the next term.
+        lock_delay: seconds or timedelta that a new leader waits after a term that was not resigned, so that the old
+            leader can finish its work (as Consul's lock-delay). All campaigns must use the same value.
         on_elected: called with the ``Term`` in the campaigning thread, before ``campaign`` returns it.
         on_lost: called with the ``Term``, once, from a background thread, when it is lost; not when it is resigned.
 
     Raises:
-        BadOption: names the option, the value, and what is allowed.
+        BadOption: names the option, the value and the allowed values.
     """
 
     def __init__(
@@ -71,25 +71,25 @@ class Election:
         self._ttl = options.seconds("ttl", ttl, least=MIN_TTL)
         self._lock_delay = options.seconds("lock_delay", lock_delay)
         self._on_elected, self._on_lost = on_elected, on_lost
-        self._looked_for: Request | None = None  # for which the row was found or added
+        self._created_for: Request | None = None  # the request for which the row was found or created
 
     @property
     def using(self) -> str:
-        """The database of its row."""
+        """The database that decides the election."""
         return router.db_for_write(self.model)
 
     def campaign(self, timeout: object = None, *, stop: Callable[[], bool] = never) -> Term:
-        """Wait in line to lead; return the term.
+        """Wait to lead; return the term.
 
         Args:
-            timeout: seconds or timedelta; None: as long as it takes. A lock-delay comes on top of it.
-            stop: asked now and then; True ends the wait and the lock-delay.
+            timeout: seconds or timedelta, in addition to a lock-delay; None: no limit.
+            stop: called regularly; if it returns True, the wait and the lock-delay end.
 
         Raises:
-            AcquireTimeout: others led all that time, or until ``stop``.
+            AcquireTimeout: others led until the timeout, or until ``stop``.
             ClaimInTransaction: a transaction is open.
             LeaseLost: the term was lost before it began, such as in the lock-delay.
-            DatabaseUnavailable: it was won, but that could not be stored; it is not held.
+            DatabaseUnavailable: the election was won, but this could not be stored; the term is not held.
         """
         return run_sync(self._campaign, timeout, stop)
 
@@ -98,11 +98,11 @@ class Election:
         return await self._campaign(ASYNC, timeout, stop)
 
     def try_now(self) -> Term | None:
-        """Return the term; None: another one leads, or is next. The only wait is the lock-delay.
+        """Return the term; None if another process leads, or is next. Waits only for the lock-delay.
 
         Raises:
             ClaimInTransaction: a transaction is open.
-            DatabaseUnavailable: it was not decided.
+            DatabaseUnavailable: the election was not decided.
         """
         return run_sync(self._try_now)
 
@@ -111,7 +111,7 @@ class Election:
         return await self._try_now(ASYNC)
 
     def leader(self) -> Leader | None:
-        """Return who leads now, by the database's clock; None: nobody. Raises DatabaseUnavailable."""
+        """Return the current leader, by the database's clock; None: no leader. Raises DatabaseUnavailable."""
         connection = connections[self.using]
         rows = verbs.rows_of(connection, self.model).filter(pk=self.name).held()
         columns = ("holder", "fence", "elected_term", MicrosUntil("elected_at"))
@@ -122,22 +122,22 @@ class Election:
         return Leader(holder, term, max(0.0, -micros / 1_000_000) if term == elected_term else None)
 
     def standbys(self, limit: int = 100) -> list[str]:
-        """Return up to ``limit`` holders that wait to lead, the next leader first."""
-        limit = options.whole("limit", limit, least=1, most=MOST_STANDBYS)
-        line = standbys(self.using, self.model, self.name).order_by("priority", "pk")
-        holders = line.values_list("holder", flat=True)[:limit]
+        """Return up to ``limit`` standbys, the next leader first."""
+        limit = options.whole("limit", limit, least=1, most=MAX_STANDBYS)
+        tickets = standbys(self.using, self.model, self.name).order_by("priority", "pk")
+        holders = tickets.values_list("holder", flat=True)[:limit]
         return retrying(connections[self.using], lambda: list(holders.all()))
 
     def _request(self, timeout: object) -> Request:
         wait = math.inf if timeout is None else options.seconds("timeout", timeout)
-        is_told = is_recorded(self.model)
+        recorded = is_recorded(self.model)
         terms = Terms(
-            self._ttl, default_holder(), holder_is_unique=True, on_lost=self._on_lost, is_recorded=is_told
+            self._ttl, default_holder(), holder_is_unique=True, on_lost=self._on_lost, is_recorded=recorded
         )
         return Request(terms, timeout=wait, selector=selector(self.name))
 
     async def _campaign(self, mode: Mode, timeout: object, stop: Callable[[], bool]) -> Term:
-        options.plain_function("stop", stop, "a plain function, which tells whether to end")
+        options.plain_function("stop", stop, "a plain function that returns whether to stop")
         request = self._request(timeout)
         return await self._begin(mode, await mode.acquire(self, request, stop=stop), request, stop)
 
@@ -149,68 +149,68 @@ class Election:
     async def _begin(self, mode: Mode, leases: list[Any], request: Request, stop: Callable[[], bool]) -> Term:
         term: Term = leases[0]
         try:
-            await self._keep_lock_delay(mode, term, await mode.call(self._note, term), request, stop)
+            await self._keep_lock_delay(mode, term, await mode.call(self._store_beginning, term), request, stop)
             return await mode.call(self._deliver, term)
         except BaseException:
             await mode.call(term.release_quietly)
             raise
 
     async def _keep_lock_delay(
-        self, mode: Mode, term: Term, over_at: float, request: Request, stop: Callable[[], bool]
+        self, mode: Mode, term: Term, ends_at: float, request: Request, stop: Callable[[], bool]
     ) -> None:
-        while term.is_leader and (left := over_at - monotonic()) > 0:
+        while term.is_leader and (left := ends_at - monotonic()) > 0:
             if stop():
                 raise self.timed_out(request, term.holder, None)
-            nap = min(left, NAP)
-            await mode.either(partial(term.lost.wait, nap), partial(asyncio.sleep, nap, False))
+            pause = min(left, POLL)
+            await mode.either(partial(term.lost.wait, pause), partial(asyncio.sleep, pause, False))
 
-    def _note(self, term: Term) -> float:
-        """Store that the term has begun; return when the lock-delay is over, by this process's clock."""
+    def _store_beginning(self, term: Term) -> float:
+        """Store the beginning of the term; return the end of the lock-delay, by this process's clock."""
         connection = connections[term.using]
-        mine = verbs.rows_of(connection, self.model).filter(pk=term.pk, fence=term.fence)
+        own_row = verbs.rows_of(connection, self.model).filter(pk=term.pk, fence=term.fence)
         before = (0, 0)
         if self._lock_delay:
-            columns = mine.values_list("elected_term", "resigned_term")
+            columns = own_row.values_list("elected_term", "resigned_term")
             before = retrying(connection, lambda: columns.first() or before)
-        retrying(connection, lambda: mine.update(elected_at=DbNow(), elected_term=term.fence))
+        retrying(connection, lambda: own_row.update(elected_at=DbNow(), elected_term=term.fence))
         elected, resigned = before
         return monotonic() + self._lock_delay if resigned < elected else 0.0
 
     def _deliver(self, term: Term) -> Term:
         term.ensure_held()
-        # Only now: after a term that ends before this, the next one keeps the lock-delay.
-        term.is_noted = bool(self._lock_delay)
+        # Not earlier: after a term that ended before this point, the next leader must wait for the lock-delay.
+        term.stores_resignation = bool(self._lock_delay)
         delivered([term])
         if self._on_elected is not None:
             self._on_elected(term)
         return term
 
-    # What waiting needs: see ``waiting.request.Source``
+    # Used by waiting: see ``waiting.request.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self.name, request.terms)
         if grant is None and retrying(connection, lambda: self._create(connection.alias)):
             grant = verbs.claim(connection, self.model, self.name, request.terms)
-        self._looked_for = request
+        self._created_for = request
         return None if grant is None else [grant]
 
     def handle(self, using: str, grant: Grant, request: Request) -> Term:
         return Term(self.model, using, grant, request.terms)
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """Add the row if need be, unless ``claim_free`` just did: it is not called while many wait."""
-        if self._looked_for is not request:
+        """Create the row if needed, unless ``claim_free`` just did, which is not called while many wait."""
+        if self._created_for is not request:
             retrying(connection, lambda: self._create(connection.alias))
 
-    def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        why = f": {trouble}" if trouble else ""
+    def timed_out(self, request: Request, holder: str, error: Exception | None) -> AcquireTimeout:
+        why = f": {error}" if error else ""
         return AcquireTimeout(f"election {self.name!r} was not won{request.within}{why}")
 
     def _create(self, using: str) -> bool:
-        """Add the row if there is none; return whether there was none."""
+        """Create the row if it does not exist; return whether it did not."""
         rows: Any = self.model._base_manager.using(using)
         if rows.filter(pk=self.name).exists():
             return False
-        with contextlib.suppress(IntegrityError), transaction.atomic(using=using):  # added meanwhile
+        with contextlib.suppress(IntegrityError), transaction.atomic(using=using):  # created meanwhile
             rows.create(pk=self.name)
         return True

@@ -1,4 +1,4 @@
-"""A leased row for each election: its holder leads, and its fence is the number of the term."""
+"""The models of elections: a leased row each, whose holder leads and whose fence is the number of the term."""
 
 import json
 from itertools import filterfalse
@@ -8,8 +8,6 @@ from django.apps import apps
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_noop
 
 from resourcepool import options
 from resourcepool.database.where import ANY_ROW, Where
@@ -18,6 +16,8 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.statements import key
 from resourcepool.leases.table import inherited_from, table_of
+from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext_noop
 
 MAX_NAME = 200
 
@@ -28,7 +28,7 @@ def selector(name: str) -> str:
 
 
 def election_models() -> list[type["AbstractElection"]]:
-    """Return the models of elections that the history records, sorted by label."""
+    """Return the election models with history, sorted by label."""
     models = [
         model for model in apps.get_models() if issubclass(model, AbstractElection) and model.emits_events
     ]
@@ -36,27 +36,27 @@ def election_models() -> list[type["AbstractElection"]]:
 
 
 class AbstractElection(AbstractLease):
-    """An election. A model of your own can keep what leaders have to know or leave behind."""
+    """The base class of election models. Your own model can store data of the leaders."""
 
     name = KeyField(_("name"), max_length=MAX_NAME, primary_key=True)
     elected_at = models.DateTimeField(_("elected at"), null=True, editable=False)
     elected_term = models.BigIntegerField(
-        default=0, editable=False, help_text=_("The term that began then: it is written just after the claim.")
+        default=0, editable=False, help_text=_("The term that began then; written just after the claim.")
     )
     resigned_term = models.BigIntegerField(
         default=0,
         editable=False,
-        help_text=_("The last term that ended in good order, where a lock-delay is kept."),
+        help_text=_("The last term that was resigned; recorded only with a lock-delay."),
     )
 
-    # ``save`` writes these only if ``update_fields`` names them: the instance may be older than the leader.
+    # ``save`` writes these only if ``update_fields`` has them: the instance may be outdated.
     written_by_leaders: ClassVar[frozenset[str]] = frozenset({"elected_at", "elected_term", "resigned_term"})
 
     class Meta:
         abstract = True
 
     def clean(self) -> None:
-        """Refuse a name that is not one printable line."""
+        """Require a name of one printable line."""
         try:
             options.text("name", self.name, most=MAX_NAME)
         except BadOption:
@@ -73,7 +73,7 @@ class AbstractElection(AbstractLease):
 
     @classmethod
     def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:
-        """Return the condition for the row that a ticket's ``selector`` names."""
+        """Return the condition for the row in a ticket's ``selector``."""
         if not (criteria := json.loads(selector)):
             return ANY_ROW
         return Where(
@@ -82,9 +82,9 @@ class AbstractElection(AbstractLease):
 
 
 class Election(AbstractElection):
-    """The row of an ``Election`` without a model of its own."""
+    """The default model of ``Election``."""
 
-    none_yet = gettext_noop("an election; there is none yet: the first campaign makes it")
+    none_yet = gettext_noop("an election; none exists yet: the first campaign creates it")
 
     class Meta:
         verbose_name = _("election")

@@ -18,11 +18,11 @@ from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.models import Ticket
 
-LISTED = 5  # standbys in an error
+MAX_NAMED_STANDBYS = 5  # in an error
 
 
 class Leader(NamedTuple):
-    """Who leads, and for how many seconds; ``since`` is None until the beginning of the term is stored."""
+    """The leader; ``since``: for how many seconds it has led, None until the beginning of the term is stored."""
 
     holder: str
     term: int
@@ -30,24 +30,24 @@ class Leader(NamedTuple):
 
 
 class Term(AwaitedLease):
-    """A lease whose ``fence`` is the number of the term; see ``Lease``. As a context manager it resigns at the end."""
+    """A term: a lease whose ``fence`` is its number; see ``Lease``. As a context manager it resigns at the end."""
 
-    is_noted = False  # whether resigning is stored in the row: after that there is no lock-delay
+    stores_resignation = False  # whether resigning is stored in the row, so that no lock-delay follows
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process may still rely on leading. No I/O, so ask before each step of the work."""
+        """Whether this process may still rely on leading. No I/O: check it before each step of the work."""
         return self.is_held
 
     def resign(self, to: str | None = None) -> None:
-        """Stop leading: the first in line leads at once.
+        """Stop leading; the next standby leads at once.
 
         Args:
-            to: the holder of a standby, which is moved to the front of the line; None: the line as it is.
+            to: the holder of the standby to hand over to; None: the first in line.
 
         Raises:
-            LeaseLost: it was lost before.
-            BadOption: there is no such standby; the term goes on.
+            LeaseLost: the term was lost before.
+            BadOption: no such standby; the term goes on.
         """
         if to is None:
             self.release()
@@ -60,25 +60,25 @@ class Term(AwaitedLease):
 
     def __reduce__(self) -> Any:
         raise TypeError(
-            f"term {self.fence} of {self.pk!r} belongs to this process: send the name and the number"
+            f"term {self.fence} of {self.pk!r} belongs to this process: pass on its name and number instead"
         )
 
     def report_leak(self, why: str) -> None:
-        """Report nothing: a program that leads as long as it lives need not keep the handle."""
+        """Report nothing: a program that always leads need not keep the handle."""
 
     def _move_to_front(self, holder: str) -> None:
         connection = connections[self.using]
-        line = standbys(self.using, self.model, self.pk)
-        first = retrying(connection, lambda: line.aggregate(Min("priority"))["priority__min"] or 0)
+        tickets = standbys(self.using, self.model, self.pk)
+        first = retrying(connection, lambda: tickets.aggregate(Min("priority"))["priority__min"] or 0)
         front = Least(F("priority"), Value(first - 1))
-        if not retrying(connection, lambda: line.filter(holder=holder).update(priority=front)):
-            names = line.order_by("priority", "pk").values_list("holder", flat=True)[:LISTED]
-            raise BadOption("to", holder, "a standby: " + (", ".join(names) or "nobody stands by"))
+        if not retrying(connection, lambda: tickets.filter(holder=holder).update(priority=front)):
+            names = tickets.order_by("priority", "pk").values_list("holder", flat=True)[:MAX_NAMED_STANDBYS]
+            raise BadOption("to", holder, "a standby: " + (", ".join(names) or "none at present"))
 
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
-        if self.is_noted:
-            mine = verbs.rows_of(connection, self.model).filter(pk=self.pk, fence=self.fence)
-            retrying(connection, lambda: mine.update(resigned_term=self.fence))
+        if self.stores_resignation:
+            own_row = verbs.rows_of(connection, self.model).filter(pk=self.pk, fence=self.fence)
+            retrying(connection, lambda: own_row.update(resigned_term=self.fence))
         return super()._send_release(connection)
 
 

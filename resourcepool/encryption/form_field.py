@@ -1,40 +1,40 @@
-"""The form field of a secret: the stored one is never shown, and stays where the field is left empty."""
+"""The form field of a secret: never shows the stored value, and keeps it if the input is empty."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.encryption.secret import EncryptedSecret, encrypt
 from resourcepool.events import localized
 from resourcepool.exceptions import SecretUnreadable
+from resourcepool.translation import gettext_lazy as _
 
-TRIED = ("tried",)  # and thrown away
-MOVED = EncryptedSecret("")  # stands for a stored one that belongs to other values than those that were entered
+TRIED = ("tried",)  # purpose of a trial encryption whose result is dropped
+STALE = EncryptedSecret("")  # marks a stored value that is bound to other values than those entered
 
 
 class SecretInput(forms.PasswordInput):
-    """Shows neither what is stored nor what was typed before; no browser fills it in."""
+    """Shows neither the stored nor the entered value; browsers do not fill it in."""
 
     def __init__(self, attrs: Any = None) -> None:
         super().__init__({"autocomplete": "new-password", **(attrs or {})}, render_value=False)
 
 
 class _Entered(forms.BoundField):
-    """What was typed; if that is nothing, what is stored, still sealed."""
+    """The entered text; if empty, the stored value, still encrypted."""
 
     field: Any
 
     @property
     @sensitive_variables()
     def data(self) -> Any:
-        typed = super().data
-        if typed or not isinstance(self.initial, EncryptedSecret):
-            return typed or ""
-        return MOVED if any(map(self._is_edited, self.field.bound_to)) else self.initial
+        entered = super().data
+        if entered or not isinstance(self.initial, EncryptedSecret):
+            return entered or ""
+        return STALE if any(map(self._is_edited, self.field.bound_to)) else self.initial
 
     def _is_edited(self, name: str) -> bool:
         other = self.form[name] if name in self.form.fields else None
@@ -42,7 +42,7 @@ class _Entered(forms.BoundField):
 
 
 class SecretField(forms.CharField):
-    """Gives the text that was typed, which is never taken for a token, or the ``EncryptedSecret`` that is kept."""
+    """Returns the entered text, which is never treated as a token, or the stored ``EncryptedSecret`` to keep."""
 
     widget = SecretInput
     bound_field_class = _Entered
@@ -52,15 +52,15 @@ class SecretField(forms.CharField):
         self.bound_to = bound_to
 
     def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
-        """Return the attributes without ``maxlength``: a browser cuts what is pasted, and nobody could see it."""
+        """Return the attributes without ``maxlength``, by which browsers would truncate pasted text unseen."""
         return {name: value for name, value in super().widget_attrs(widget).items() if name != "maxlength"}
 
     @sensitive_variables()
     def clean(self, value: Any) -> Any:
-        """Return it; a missing key is this field's error, and a stored one that cannot be kept."""
-        if value is MOVED:
+        """Return the value; raises ValidationError for a missing key, or if the stored value cannot be kept."""
+        if value is STALE:
             raise ValidationError(
-                _("Enter it again: the stored one belongs to what was here before your changes.")
+                _("Enter it again: the stored value belongs to the fields as they were before your changes.")
             )
         if isinstance(value, EncryptedSecret):
             return value
@@ -73,5 +73,5 @@ class SecretField(forms.CharField):
         return text
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Tell whether something was typed; whether it is what is stored, nobody learns."""
+        """Whether a text was entered; does not reveal whether it equals the stored one."""
         return not self.disabled and bool(data) and not isinstance(data, EncryptedSecret)

@@ -1,6 +1,6 @@
 """Encryption with the keys in RESOURCEPOOL["SECRET_KEYS"]: the first one encrypts, every one decrypts.
 
-Each purpose has keys of its own, derived from these: a secret sealed for one purpose cannot be opened for another.
+Each purpose has its own keys, derived from these: a secret encrypted for one purpose cannot be decrypted for another.
 """
 
 import base64
@@ -8,18 +8,18 @@ import hmac
 import json
 from typing import Any
 
-from django.utils.translation import gettext_noop as _
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.conf import setting
 from resourcepool.events import Sentence
 from resourcepool.exceptions import SecretUnreadable
+from resourcepool.translation import gettext_noop as _
 
 Purpose = tuple[str, ...]
-"""What a secret is for, such as ("column", "resourcepool.Proxy.password", "http", "a.example", "80", "joe")."""
+"""The use of a secret, such as ("column", "resourcepool.Proxy.password", "http", "a.example", "80", "joe")."""
 
 ANY_PURPOSE: Purpose = ()
-"""Sealed with the keys themselves, as everything was before there were purposes. Nothing is any more."""
+"""For secrets encrypted with the keys themselves, before purposes were introduced; only decrypted."""
 
 ENCODING = ("utf-8", "surrogatepass")  # an error about half a character would show the whole secret
 
@@ -27,7 +27,7 @@ _COMMAND = 'python -c "from cryptography.fernet import Fernet; print(Fernet.gene
 
 
 class EncryptedSecret:
-    """A secret as it lies in the database; its text is nowhere in ``repr`` or ``str``."""
+    """A secret as stored in the database; ``repr`` and ``str`` do not show it."""
 
     def __init__(self, token: str) -> None:
         self.token = token
@@ -37,7 +37,7 @@ class EncryptedSecret:
 
     @sensitive_variables()
     def open(self, *purposes: Purpose) -> str:
-        """Return the secret, which was sealed for one of these; raises SecretUnreadable when none of the keys fits."""
+        """Decrypt the secret, which was encrypted for one of these; raises SecretUnreadable if no key fits."""
         from cryptography.fernet import InvalidToken
 
         for purpose in purposes:
@@ -46,48 +46,47 @@ class EncryptedSecret:
             except InvalidToken:
                 continue
         text = _(
-            "none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed, or was it"
-            " stored for another row?"
+            "no key in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: a key was removed, or the secret was copied"
+            " from another row"
         )
         raise SecretUnreadable(Sentence(text))
 
     @sensitive_variables()
     def rebound_to(self, purpose: Purpose, *others: Purpose) -> "EncryptedSecret":
-        """Return it sealed for ``purpose`` if it was for one of the others; itself if it is so, or cannot be opened."""
+        """Return the secret encrypted for ``purpose``, if it was for one of ``others``; otherwise unchanged."""
         try:
             self.open(purpose)
         except SecretUnreadable:
             try:
                 return encrypt(self.open(*others), purpose)
             except SecretUnreadable:
-                pass  # the key is lost, or it belongs to another row: reading it raises
+                pass  # the key is lost, or the secret belongs to another row: reading it raises
         return self
 
 
 @sensitive_variables()
 def encrypt(secret: str, purpose: Purpose) -> EncryptedSecret:
-    """Encrypt ``secret`` with the first key; raises SecretUnreadable when there is none."""
+    """Encrypt ``secret`` with the first key; raises SecretUnreadable if there is no key."""
     return EncryptedSecret(_cipher(purpose).encrypt(secret.encode(*ENCODING)).decode())
 
 
 @sensitive_variables()  # or an error report would show the keys
 def _cipher(purpose: Purpose) -> Any:
-    # Slow to import, and projects without secrets never need it.
+    # Imported here, because it is slow and unused in projects without secrets.
     from cryptography.fernet import Fernet, MultiFernet
 
     keys = setting("SECRET_KEYS")
     if not isinstance(keys, list | tuple) or not keys:
         text = _(
-            "there is no key for secrets: put a key first in the list RESOURCEPOOL['SECRET_KEYS'];"
-            " make one with: %(command)s"
+            "there is no key for secrets: add one to the list RESOURCEPOOL['SECRET_KEYS']; create it with: %(command)s"
         )
         raise SecretUnreadable(Sentence(text, command=_COMMAND))
     try:
         ciphers = [Fernet(key) for key in keys]
     except (ValueError, TypeError):
         text = _(
-            "one of the %(count)s keys for secrets is not a Fernet key: put a key first in the list"
-            " RESOURCEPOOL['SECRET_KEYS']; make one with: %(command)s"
+            "one of the %(count)s keys in RESOURCEPOOL['SECRET_KEYS'] is not a Fernet key: replace it;"
+            " create one with: %(command)s"
         )
         raise SecretUnreadable(Sentence(text, count=len(keys), command=_COMMAND)) from None
     return MultiFernet([Fernet(_derived(key, purpose)) for key in keys] if purpose else ciphers)
@@ -95,6 +94,6 @@ def _cipher(purpose: Purpose) -> Any:
 
 @sensitive_variables()
 def _derived(key: str | bytes, purpose: Purpose) -> bytes:
-    # As JSON, because it is one text for one purpose, whatever stands in its parts.
-    said = json.dumps(purpose).encode()
-    return base64.urlsafe_b64encode(hmac.digest(base64.urlsafe_b64decode(key), said, "sha256"))
+    # JSON is unambiguous, whatever the parts contain.
+    text = json.dumps(purpose).encode()
+    return base64.urlsafe_b64encode(hmac.digest(base64.urlsafe_b64decode(key), text, "sha256"))

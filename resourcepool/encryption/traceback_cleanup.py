@@ -1,7 +1,6 @@
-"""Keeps what failing functions knew out of error reports, which show the local variables of each.
+"""Keeps local variables of failing functions out of error reports.
 
-Django's ``sensitive_variables`` cannot do it for generators, nor for what they call: when they have ended, nobody knows
-who called them.
+Django's ``sensitive_variables`` does not cover generators and the functions that they call.
 """
 
 import traceback
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def clear_frame_variables() -> Iterator[None]:
-    """Clear the local variables of all functions that an error ends here; its report still says where it was."""
+    """Clear the local variables in the traceback of an error that leaves the block; files and lines stay."""
     try:
         yield
     except BaseException as error:

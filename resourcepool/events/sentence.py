@@ -1,16 +1,15 @@
-"""A sentence of the program: English as a text, and in the reader's language where it is shown.
+"""A sentence of the program: English text, localized when it is shown.
 
-Logs, signals, errors and ``--json`` have the English text, so that they can be searched and compared. Text that people
-typed is an ordinary ``str``, and is shown unchanged.
+Logs, signals, errors and ``--json`` contain the English text, so that they can be searched and compared. Typed text is
+an ordinary ``str`` and is shown unchanged.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from django.utils.translation import gettext
-
 from resourcepool.events.codes import TEMPLATES
+from resourcepool.translation import gettext
 
 
 class Sentence(str):
@@ -21,7 +20,7 @@ class Sentence(str):
     Only a sentence with a code (``sentence_for``) can be read back from a row; others are stored as English text.
 
     Attributes:
-        code: its key in ``TEMPLATES``; "": it has none.
+        code: its key in ``TEMPLATES``; "": none.
         parameters: numbers, texts, other sentences, and tuples of these, which become lines.
     """
 
@@ -32,34 +31,36 @@ class Sentence(str):
     parameters: Mapping[str, Any]
 
     def __new__(cls, template: str, code: str = "", /, **parameters: Any) -> "Sentence":
-        """Make one; the ``parameters`` are those that ``template`` names."""
-        self = super().__new__(cls, template % _spelled(parameters))
+        """Make a sentence; ``parameters``: the values of the placeholders in ``template``."""
+        self = super().__new__(cls, template % _formatted(parameters))
         self.template, self.code, self.parameters = template, code, parameters
         return self
 
     def __str__(self) -> str:
-        return self  # so str() of an error made with it is a sentence, too
+        return self  # so that str() of an exception with it is a Sentence, too
 
     def __getnewargs_ex__(self) -> tuple[tuple[str, str], Mapping[str, Any]]:
         return (self.template, self.code), self.parameters  # for pickling
 
     def replaced(self, others: Mapping[Any, Any]) -> "Sentence":
-        """Return it with the parameters that are keys of ``others`` replaced by the values."""
-        found = {name: others.get(value, value) for name, value in self.parameters.items()}
-        return Sentence(self.template, self.code, **found)
+        """Return a copy with each parameter that is a key of ``others`` replaced by its value."""
+        parameters = {name: others.get(value, value) for name, value in self.parameters.items()}
+        return Sentence(self.template, self.code, **parameters)
 
     def localized(self) -> str:
-        """Return it in the active language."""
-        return gettext(self.template) % _spelled({name: _shown(one) for name, one in self.parameters.items()})
+        """Return the text in the active language."""
+        return gettext(self.template) % _formatted(
+            {name: _localized(value) for name, value in self.parameters.items()}
+        )
 
 
 def sentence_for(code: str, /, **parameters: Any) -> Sentence:
-    """Return the sentence of this code, which may be stored; raises KeyError for an unknown code or parameter."""
+    """Return the sentence of ``code``, which can be stored; raises KeyError for an unknown code or parameter."""
     return Sentence(TEMPLATES[code], code, **parameters)
 
 
 def joined(items: Sequence[str], code: str = "and_also") -> str:
-    """Return these as one sentence, joined by semicolons ("and_also") or commas ("and"); "" if there are none."""
+    """Return the items as one sentence, joined by semicolons ("and_also") or commas ("and"); "" without items."""
     return (
         reduce(lambda rest, item: sentence_for(code, item=item, rest=rest), items[-2::-1], items[-1])
         if items
@@ -68,18 +69,18 @@ def joined(items: Sequence[str], code: str = "and_also") -> str:
 
 
 def localized(text: object) -> str:
-    """Return a sentence, or an error made with one, in the active language; other text unchanged."""
-    said = str(text)
-    return said.localized() if isinstance(said, Sentence) else said
+    """Return a sentence, or an exception made with one, in the active language; other text unchanged."""
+    full = str(text)
+    return full.localized() if isinstance(full, Sentence) else full
 
 
-def _shown(value: Any) -> Any:
+def _localized(value: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(map(_shown, value))
+        return tuple(map(_localized, value))
     return localized(value) if isinstance(value, str) else value
 
 
-def _spelled(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _formatted(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _text(value) for name, value in parameters.items()}
 
 

@@ -1,1 +1,1 @@
-"""Validity checks (R0.7): whether each resource is still usable. The check leases it, like any holder."""
+"""Health checks: whether each resource is still usable. A check leases the resource, like any holder."""

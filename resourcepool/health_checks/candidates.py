@@ -1,4 +1,4 @@
-"""The resources that are to be checked now."""
+"""Selects the resources to check, and explains why others are skipped."""
 
 import datetime
 import random
@@ -16,7 +16,7 @@ from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.state import State, Verdict, state_of
 
-CHECK_REASON = "check"  # the code of the reason of a quarantine by a check
+CHECK_REASON = "check"  # the code of the reason in quarantines set by a check
 SKIP_REASONS = {
     State.FREE: sentence_for("busy_for_a_moment"),
     State.LEASED: sentence_for("in_use"),
@@ -31,13 +31,14 @@ SKIP_REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A resource that nobody held a moment ago.
+    """A resource that was not held when it was read.
 
     Attributes:
-        holder: whose lease ran out without being released; "" nobody's.
-        is_parked: it is in quarantine; ``is_quarantined_by_others``: by an operator or a crawler, not by a check.
+        holder: the holder of an expired lease that was not released; "": none.
+        is_quarantined: it is in quarantine.
+        is_quarantined_by_others: the quarantine was set by an operator or a crawler, not by a check.
         was_bad: the last check found it bad, or it is in quarantine.
-        until: the end of that quarantine, which tells it from a later one.
+        until: the end of the quarantine, to distinguish it from a later one.
     """
 
     pk: Any
@@ -52,28 +53,28 @@ class Candidate:
 def find_candidates(
     model: Any, pks: Collection[Any] | None, *, any_quarantine: bool, skip_checked_within: float
 ) -> list[Candidate]:
-    """Return the resources that can be checked, free or in quarantine, in random order: each part is a fair sample.
+    """Return free and quarantined resources to check, in random order, so that each batch is a fair sample.
 
     Args:
         pks: only these; None: all.
-        every_quarantine: also quarantines by operators and crawlers, not only by checks.
-        unless_within: without resources that were checked within the last so many seconds.
+        any_quarantine: also resources quarantined by operators and crawlers, not only by checks.
+        skip_checked_within: skip resources that were checked within this many seconds.
     """
     rows = ResourceQuerySet(model=model, using=model.pool.using)
     if pks is not None:
         rows = rows.filter(pk__in=pks)
     if skip_checked_within:
         rows = rows.filter(Q(checked_at=None) | Q(checked_at__lte=DbLater(-skip_checked_within)))
-    parked = rows.quarantined()
+    quarantined = rows.quarantined()
     if not any_quarantine:
-        parked = parked.filter(reason__code=CHECK_REASON)
-    found = [*_read(rows.available(), is_quarantined=False), *_read(parked, is_quarantined=True)]
-    random.shuffle(found)
-    return found
+        quarantined = quarantined.filter(reason__code=CHECK_REASON)
+    candidates = [*_read(rows.available(), is_quarantined=False), *_read(quarantined, is_quarantined=True)]
+    random.shuffle(candidates)
+    return candidates
 
 
 def skip_reasons(model: Any, pks: Collection[Any]) -> dict[Any, str]:
-    """Return {primary key: why it cannot be checked now}."""
+    """Return {primary key: the reason why it cannot be checked now}."""
     rows = all_resources(model).filter(pk__in=pks).annotate(db_now=DbNow())
     read = retrying(connections[model.pool.using], lambda: list(rows.all()))
     states = {row.pk: state_of(row, row.db_now) for row in read}

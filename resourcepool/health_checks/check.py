@@ -1,4 +1,4 @@
-"""Leases resources, runs the checker on each, and acts on its finding."""
+"""Leases resources, runs the checker on each, and quarantines or returns them by its findings."""
 
 import contextlib
 import logging
@@ -17,8 +17,8 @@ from resourcepool.health_checks.lease import CheckLease, lease_candidate
 from resourcepool.health_checks.results import CheckAction, CheckResult
 from resourcepool.resources.state import Verdict
 
-MAX_BATCH = 100  # resources that are judged together, at most; bad ones stay leased until then
-TURNS = 5  # a batch is so many times as large as the number of checks at once
+MAX_BATCH = 100  # resources that are judged together; bad ones stay leased until then
+BATCH_FACTOR = 5  # the size of a batch, in multiples of the number of parallel checks
 
 logger = logging.getLogger(__name__)
 
@@ -28,11 +28,10 @@ class CheckOptions:
     """Options of a check.
 
     Attributes:
-        dry_run: only lease and check the resources, and change nothing.
-        every_quarantine: also check resources in quarantines by operators and crawlers, and return good ones to
-            service.
-        unless_within: skip resources that were checked within the last so many seconds.
-        believe: never blame the checker, however many fail.
+        dry_run: check the resources, but change nothing.
+        any_quarantine: also check resources quarantined by operators and crawlers, and return good ones to service.
+        skip_checked_within: skip resources that were checked within this many seconds.
+        believe: never blame the checker, however many resources fail.
         actor: the operator, for the history; "": a program.
     """
 
@@ -51,30 +50,30 @@ def check(
     on_result: Callable[[CheckResult], object] = lambda _: None,
     checkpoint: Callable[[], object] = lambda: None,
 ) -> None:
-    """Check resources of ``model``: quarantine bad ones, and end quarantines by checks of good ones.
+    """Check resources of ``model``: quarantine bad ones, and return good ones that a check had quarantined.
 
-    Each resource is leased while it is checked. Held and out-of-service resources are skipped; a free one that a waiter
-    is entitled to goes to the waiter. No verdict shortens a quarantine by an operator or a crawler.
+    Each resource is leased during its check. Held and out-of-service resources are skipped; a free one that is due to a
+    waiter goes to the waiter. No verdict shortens a quarantine by an operator or a crawler.
 
     Args:
         pks: only these primary keys; None: all.
-        tell: called with the outcome of each, as soon as it is known.
-        go_on: called now and then; an exception from it ends the checks.
+        on_result: called with each result as soon as it is known.
+        checkpoint: called regularly; an exception from it ends the checks.
 
     Raises:
-        CheckerBroken: too many failed together. These were not changed, and the others not checked.
+        CheckerBroken: too many resources failed together. These were not changed, and the others not checked.
         BadOption: the settings of the check are missing or wrong.
     """
-    rules = check_settings_of(model)
-    rules.checker.prepare()
-    found = find_candidates(
+    check_settings = check_settings_of(model)
+    check_settings.checker.prepare()
+    candidates = find_candidates(
         model, pks, any_quarantine=options.any_quarantine, skip_checked_within=options.skip_checked_within
     )
-    can_be = {candidate.pk for candidate in found}
-    _tell_skipped(model, [pk for pk in dict.fromkeys(pks or ()) if pk not in can_be], on_result)
-    size = min(MAX_BATCH, max(TURNS * rules.at_once, 2 * rules.suspicious))
-    for start in range(0, len(found), size):
-        _Batch(model, rules, options, on_result, checkpoint).check(found[start : start + size])
+    candidate_pks = {candidate.pk for candidate in candidates}
+    _report_skipped(model, [pk for pk in dict.fromkeys(pks or ()) if pk not in candidate_pks], on_result)
+    size = min(MAX_BATCH, max(BATCH_FACTOR * check_settings.at_once, 2 * check_settings.suspicious))
+    for start in range(0, len(candidates), size):
+        _Batch(model, check_settings, options, on_result, checkpoint).check(candidates[start : start + size])
 
 
 @dataclass
@@ -82,39 +81,41 @@ class _Batch:
     """Resources that are judged together."""
 
     model: Any
-    rules: CheckSettings
+    settings: CheckSettings
     options: CheckOptions
     on_result: Callable[[CheckResult], object]
     checkpoint: Callable[[], object]
 
     def __post_init__(self) -> None:
-        self._pool = CheckerPool(self.rules.checker)
-        self._findings: list[tuple[Finding, bool]] = []  # and whether it was bad before
+        self._pool = CheckerPool(self.settings.checker)
+        self._findings: list[tuple[Finding, bool]] = []  # with whether it was bad before
         self._failed: list[tuple[CheckLease, Finding]] = []
         self._skipped: list[Any] = []  # primary keys
 
     def check(self, candidates: list[Candidate]) -> None:
-        """Check these and act on the findings; every lease is given back, also after an error."""
+        """Check these and act on the findings; every lease is released, also after an error."""
         try:
-            self._look_at(deque(candidates))
-            _tell_skipped(self.model, self._skipped, self.on_result)
-            self._refuse_to_believe()
+            self._run_checks(deque(candidates))
+            _report_skipped(self.model, self._skipped, self.on_result)
+            self._raise_on_common_cause()
             while self._failed:
-                self._settle(*self._failed.pop())
+                self._finish(*self._failed.pop())
         finally:
             self._pool.wait()
-            _give_back([*(check.lease for check in self._pool.running), *(lease for lease, _ in self._failed)])
+            _restore_all(
+                [*(check.lease for check in self._pool.running), *(lease for lease, _ in self._failed)]
+            )
 
-    def _look_at(self, candidates: deque[Candidate]) -> None:
+    def _run_checks(self, candidates: deque[Candidate]) -> None:
         while candidates or self._pool.running:
             self.checkpoint()
-            while candidates and len(self._pool.running) < self.rules.at_once:
+            while candidates and len(self._pool.running) < self.settings.at_once:
                 self._begin(candidates.popleft())
             for lease, finding in self._pool.finished():
-                self._failed.append((lease, finding))  # first, so that it is given back in any case
+                self._failed.append((lease, finding))  # at first, so that it is released in any case
                 self._findings.append((finding, lease.candidate.was_bad))
                 if finding.verdict is Verdict.OK:
-                    self._settle(*self._failed.pop())
+                    self._finish(*self._failed.pop())
 
     def _begin(self, candidate: Candidate) -> None:
         lease = lease_candidate(self.model, candidate, self.options.actor)
@@ -123,33 +124,33 @@ class _Batch:
             return
         try:
             self._pool.begin(lease)
-        except LeaseLost:  # its row was just deleted; the job itself goes on
+        except LeaseLost:  # its row was just deleted: go on with the others
             self._skipped.append(candidate.pk)
 
-    def _refuse_to_believe(self) -> None:
-        why = "" if self.options.believe else common_cause(self._findings, self.rules.suspicious)
+    def _raise_on_common_cause(self) -> None:
+        why = "" if self.options.believe else common_cause(self._findings, self.settings.suspicious)
         if not why:
             return
         for lease, finding in self._failed:
-            self.on_result(_checked(lease, finding, CheckAction.NOTHING))
+            self.on_result(_result(lease, finding, CheckAction.NOTHING))
         raise CheckerBroken(sentence_for("nothing_changed", why=why))
 
-    def _settle(self, lease: CheckLease, finding: Finding) -> None:
+    def _finish(self, lease: CheckLease, finding: Finding) -> None:
         try:
             done = self._act(lease, finding)
         except LeaseLost:
             done = CheckAction.LOST
         except BaseException:
-            _give_back([lease])
+            _restore_all([lease])
             raise
-        self.on_result(_checked(lease, finding, done))
+        self.on_result(_result(lease, finding, done))
 
     def _act(self, lease: CheckLease, finding: Finding) -> CheckAction:
         if self.options.dry_run:
             lease.restore()
             return CheckAction.NOTHING
         if not lease.note(finding):
-            _give_back([lease])
+            _restore_all([lease])
             return CheckAction.LOST
         # A quarantine by an operator or a crawler keeps its length and its reason.
         if finding.verdict is Verdict.BAD and not lease.candidate.is_quarantined_by_others:
@@ -162,34 +163,36 @@ class _Batch:
         return CheckAction.NOTHING
 
 
-def _give_back(leases: list[CheckLease]) -> None:
-    """Give these back as they were found, without an event; a lease that cannot be given back runs out."""
+def _restore_all(leases: list[CheckLease]) -> None:
+    """Restore these without an event. Leases that cannot be restored expire."""
     for lease in leases:
-        lease.stop_renewing()  # all of them first, so that an interruption keeps none renewed
+        lease.stop_renewing()  # all at first, so that an interruption leaves none renewed
     for number, lease in enumerate(leases):
         try:
             with contextlib.suppress(LeaseLost):
                 lease.restore()
-        except Exception:  # stop: each further try may take seconds
-            logger.exception("could not give back %d resources; they lapse by themselves", len(leases) - number)
+        except Exception:  # no further tries, each of which may take seconds
+            logger.exception(
+                "could not release %d resources after their check; their leases expire", len(leases) - number
+            )
             return
 
 
-def _checked(lease: CheckLease, finding: Finding, done: CheckAction) -> CheckResult:
+def _result(lease: CheckLease, finding: Finding, done: CheckAction) -> CheckResult:
     return CheckResult(lease.pk, str(lease.resource), finding.verdict, finding.seconds, finding.why, done)
 
 
-def _tell_skipped(model: Any, pks: list[Any], on_result: Callable[[CheckResult], object]) -> None:
-    """Tell why these were not checked; one query, as most of a large pool may be in use."""
+def _report_skipped(model: Any, pks: list[Any], on_result: Callable[[CheckResult], object]) -> None:
+    """Report the reasons why these were not checked, with one query: most of a large pool may be in use."""
     for pk, why in skip_reasons(model, pks).items() if pks else ():
         on_result(CheckResult(pk, f"{model._meta.verbose_name} {pk}", None, None, why, CheckAction.SKIPPED))
 
 
 def common_cause(findings: Sequence[tuple[Finding, bool]], suspicious: int) -> str:
-    """Return why the checker or its target must be at fault, in words; "" if the resources may be.
+    """Return the reason to blame the checker or its target; "" if the resources may be bad.
 
-    It is at fault if at least ``suspicious`` resources, and more than half, newly fail: one broken target must not
-    condemn a whole pool (scrapy-rotating-proxies #5).
+    They are blamed if at least ``suspicious`` resources, and more than half, newly fail: a broken target must not
+    quarantine a whole pool.
 
     Args:
         findings: each with whether its resource was bad before.

@@ -8,12 +8,12 @@ from resourcepool.resources.state import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found.
+    """The result of a check.
 
     Attributes:
-        verdict: ok; bad: the resource's own fault; unknown: the fault may be elsewhere.
-        seconds: how long it took to answer; None: not known.
-        why: one line for people, without secrets.
+        verdict: ok; bad: the resource is at fault; unknown: the fault may be elsewhere.
+        seconds: the response time; None: unknown.
+        why: the reason, one line for people; without secrets.
     """
 
     verdict: Verdict
@@ -22,7 +22,7 @@ class Finding:
 
 
 class Checker:
-    """Finds out whether a resource is usable. One object checks all resources of a run, several at once in threads.
+    """Checks whether resources are usable. One object checks all resources of a run, several in parallel threads.
 
     Example::
 
@@ -36,21 +36,21 @@ class Checker:
                     return Finding(Verdict.OK)
                 return Finding(Verdict.BAD, why="no dial tone")
 
-    An exception from ``check`` counts as unknown. Not promised: that a check which takes longer than ``timeout`` is
-    stopped; soon after it, the resource is given back although the check goes on.
+    An exception from ``check`` counts as unknown. Not promised: that a check which exceeds ``timeout`` is stopped; the
+    resource is released soon after the timeout, although the check goes on.
     """
 
     def __init__(self, *, timeout: float = 10.0) -> None:
-        """Take the settings; raises BadOption for a wrong one. No I/O: ``manage.py check`` calls it, too.
+        """Take the settings; raises BadOption for a wrong one. No I/O, because ``manage.py check`` calls it.
 
         Args:
-            timeout: how long one check may take, in seconds.
+            timeout: the maximum duration of one check, in seconds.
         """
         self.timeout = timeout
 
     def prepare(self) -> None:
-        """Prepare a run; raises CheckerBroken when nothing can be checked."""
+        """Prepare a run; raises CheckerBroken if no resource can be checked."""
 
     def check(self, resource: Any) -> Finding:
-        """Return whether this resource is usable. It is leased: nobody else uses it meanwhile."""
+        """Return whether this resource is usable. It is leased during the check."""
         raise NotImplementedError(f"{type(self).__name__} must define check()")

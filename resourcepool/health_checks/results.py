@@ -1,4 +1,4 @@
-"""The outcomes of checks, and their tally."""
+"""The results of checks, and their summary."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -6,25 +6,24 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from django.utils.translation import gettext_noop as _
-
 from resourcepool.events import joined, sentence_for
 from resourcepool.resources.state import Verdict
+from resourcepool.translation import gettext_noop as _
 
 
 class CheckAction(StrEnum):
-    """What was done with a resource."""
+    """The action taken on a resource after its check."""
 
     NOTHING = "nothing"
     QUARANTINED = _("quarantined")
     RETURNED = _("returned")  # to service
-    SKIPPED = "skipped"  # somebody holds it, or it is out of service
-    LOST = _("lost")  # an operator took it away from the check
+    SKIPPED = "skipped"  # held, or out of service
+    LOST = _("lost")  # an operator revoked the lease of the check
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The outcome for one resource; ``verdict`` is None when it was not checked."""
+    """The result for one resource; ``verdict`` is None if it was not checked."""
 
     pk: Any
     name: str
@@ -35,25 +34,25 @@ class CheckResult:
 
 
 class Tally:
-    """Counts outcomes and passes them on."""
+    """Counts results and passes them on."""
 
     def __init__(self, on_result: Callable[[CheckResult], object] = lambda _: None) -> None:
         self.verdicts: Counter[Verdict] = Counter()
         self.done: Counter[CheckAction] = Counter()
-        self.skipped: Counter[str] = Counter()  # by why they were
-        self._tell = on_result
+        self.skipped: Counter[str] = Counter()  # by reason
+        self._on_result = on_result
 
-    def __call__(self, checked: CheckResult) -> None:
-        """Count an outcome."""
-        self.done[checked.done] += 1
-        if checked.done is CheckAction.SKIPPED:
-            self.skipped[checked.why] += 1
-        if checked.verdict is not None:
-            self.verdicts[checked.verdict] += 1
-        self._tell(checked)
+    def __call__(self, result: CheckResult) -> None:
+        """Count a result."""
+        self.done[result.done] += 1
+        if result.done is CheckAction.SKIPPED:
+            self.skipped[result.why] += 1
+        if result.verdict is not None:
+            self.verdicts[result.verdict] += 1
+        self._on_result(result)
 
     def __str__(self) -> str:
-        """Say "38 ok, 2 bad, 1 unknown; 2 quarantined, 1 returned to service, 4 skipped: in use"."""
+        """Return "38 ok, 2 bad, 1 unknown; 2 quarantined, 1 returned to service, 4 skipped: in use"."""
         verdicts = sentence_for(
             "verdicts", **{f"count_{verdict.value}": self.verdicts[verdict] for verdict in Verdict}
         )
@@ -63,9 +62,13 @@ class Tally:
             CheckAction.LOST: "taken_meanwhile",
         }
         done = joined(
-            [sentence_for(code, count=self.done[what]) for what, code in codes.items() if self.done[what]],
+            [
+                sentence_for(code, count=self.done[action])
+                for action, code in codes.items()
+                if self.done[action]
+            ],
             "and",
         )
         skipped = sorted(self.skipped.items(), key=lambda pair: (-pair[1], pair[0]))
-        left_alone = [sentence_for("skipped", count=number, why=why) for why, number in skipped]
-        return joined([verdicts, *filter(None, [done]), *left_alone])
+        skipped_texts = [sentence_for("skipped", count=number, why=why) for why, number in skipped]
+        return joined([verdicts, *filter(None, [done]), *skipped_texts])

@@ -1,7 +1,7 @@
-"""Hints: "look now", sent to one process. Losing one costs time, never correctness, and none is believed.
+"""Hints: wake-ups sent to one process. Losing one costs time, never correctness.
 
-A process that gets a hint looks at its rows in the database; what it does then depends on these alone. Everything
-works with hints off, too, by looking from time to time. RESOURCEPOOL["HINTS"] chooses what carries them.
+A process that gets a hint reads its rows in the database, and acts only on these. With hints off, processes poll.
+RESOURCEPOOL["HINTS"] selects the service that carries them.
 """
 
 from resourcepool.hints.choice import load

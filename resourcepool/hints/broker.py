@@ -1,4 +1,4 @@
-"""Hints by any other broker that Celery runs on, through kombu; written for RabbitMQ."""
+"""Hints over any other Celery broker, through kombu; written for RabbitMQ."""
 
 import contextlib
 import secrets
@@ -12,20 +12,20 @@ from resourcepool import dialect
 from resourcepool.hints.transport import TIMEOUT, Transport
 
 EXCHANGE = Exchange("resourcepool.hints", type="direct", durable=False)
-# What one of the transports calls its limits, the others ignore.
+# Each kombu transport reads its own option names, and ignores the others.
 LIMITS = dict.fromkeys(("read_timeout", "write_timeout", "socket_timeout", "socket_connect_timeout"), TIMEOUT)
-EXPIRES = 60.0  # seconds after which a broker that does not notice their end removes the queues of the dead
-CONNECT_TIMEOUT = 4  # seconds for a broker to answer who sends a Celery task
+EXPIRES = 60.0  # seconds after which the broker removes the queue of a crashed process
+CONNECT_TIMEOUT = 4  # seconds, when a Celery task is sent
 
 
 def broker_connection(app: Any) -> Any:
-    """Return a connection of a Celery app to its broker, which raises if that does not answer."""
+    """Return a connection of a Celery app to its broker; using it raises if the broker does not answer."""
     options = {**dict.fromkeys(LIMITS, CONNECT_TIMEOUT), **app.conf.broker_transport_options}
     return app.connection_for_write(connect_timeout=CONNECT_TIMEOUT, transport_options=options)
 
 
 class Broker(Transport):
-    """A direct exchange, and a queue per process that is gone with its session. Hints are not stored or confirmed."""
+    """A direct exchange, and a queue per process that ends with its session. Hints are not stored or confirmed."""
 
     def __init__(self, url: str) -> None:
         self._connection: Any = Connection(url, connect_timeout=TIMEOUT, transport_options=dict(LIMITS))
@@ -43,10 +43,10 @@ class Broker(Transport):
     def subscribe(self, address: str) -> None:
         self._connect()
         self._address = address
-        # A name of its own for every session: the broker may not know yet that the last one is gone.
+        # Unique per session: the queue of the previous one may still exist.
         name = f"resourcepool.{address}.{secrets.token_hex(4)}"
-        kept: dict[str, Any] = {"durable": False, "exclusive": True, "auto_delete": True, "expires": EXPIRES}
-        queue = Queue(name, EXCHANGE, routing_key=address, **kept)
+        options: dict[str, Any] = {"durable": False, "exclusive": True, "auto_delete": True, "expires": EXPIRES}
+        queue = Queue(name, EXCHANGE, routing_key=address, **options)
         consumer = Consumer(self._connection.channel(), [queue], no_ack=True, on_message=self._count)
         consumer.consume()
 
@@ -61,18 +61,18 @@ class Broker(Transport):
 
     def close(self) -> None:
         self._producer = self._descriptor = None
-        with contextlib.suppress(Exception):  # of any kind: the session is given up
+        with contextlib.suppress(Exception):  # kombu raises many kinds
             self._connection.release()
 
     def abandon(self) -> None:
-        # py-amqp says good-bye on the socket that parent and child share, and be it at the interpreter's end.
+        # py-amqp closes the session on the socket shared with the parent, at the latest when the interpreter exits.
         if self._descriptor is not None:
             dialect.redirect_to_devnull(self._descriptor)
 
     def _connect(self) -> None:
         self._connection.connect()
-        found = getattr(self._connection.connection, "sock", None)
-        self._descriptor = found.fileno() if isinstance(found, socket.socket) else None
+        sock = getattr(self._connection.connection, "sock", None)
+        self._descriptor = sock.fileno() if isinstance(sock, socket.socket) else None
         self._producer = Producer(self._connection.channel(), EXCHANGE)
 
     def _count(self, message: Any) -> None:

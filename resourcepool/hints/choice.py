@@ -1,4 +1,4 @@
-"""What RESOURCEPOOL["HINTS"] chooses to carry hints."""
+"""The service that RESOURCEPOOL["HINTS"] selects."""
 
 import contextlib
 import functools
@@ -20,24 +20,24 @@ REDIS = ("redis", "rediss", "unix")
 
 @dataclass(frozen=True)
 class Choice:
-    """A service that carries hints; ``target`` may contain a password and is shown nowhere."""
+    """A service that carries hints; ``target`` may contain a password and is never shown."""
 
     service: str
     target: str = field(repr=False)
 
     @property
     def redacted(self) -> str:
-        """The setting, without what may be secret in it."""
+        """The setting without secrets."""
         return f"postgresql:{self.target}" if self.service == "postgresql" else f"{self.service}://..."
 
     @sensitive_variables()
     def open(self) -> Transport:
-        """Return a way to this service, not connected yet; raises BadOption when this process cannot use it."""
+        """Return a transport, not yet connected; raises BadOption if this process cannot use the service."""
         self.check_usable()
         return self.client()(self.target)
 
     def client(self) -> Callable[[str], Transport]:
-        """Return what speaks to it, imported only now: none of them has to be installed. Raises ImportError."""
+        """Return the transport class. Imported here, because the clients are optional; raises ImportError."""
         if self.service == "postgresql":
             from resourcepool.hints.postgresql import PostgreSQL
 
@@ -52,7 +52,7 @@ class Choice:
 
     @sensitive_variables()
     def check_usable(self) -> None:
-        """Raise BadOption when the client is not installed, does not know the URL, or the database is another one."""
+        """Raise BadOption if the client is missing or rejects the URL, or the database is not PostgreSQL."""
         if self.service == "postgresql":
             problem = _problem_of_database(self.target)
         elif self.service in REDIS:
@@ -65,7 +65,7 @@ class Choice:
 
 @sensitive_variables()
 def configured() -> Choice | None:
-    """Return what the settings choose, None for no hints; raises BadOption for what is no choice."""
+    """Return the service in the settings, None for no hints; raises BadOption for an invalid setting."""
     value = setting("HINTS")
     if value is None or value == "":
         return None
@@ -75,8 +75,8 @@ def configured() -> Choice | None:
 
 
 def load() -> None:
-    """Import what the settings choose, before this process forks: a hundred children would import it all at once."""
-    with contextlib.suppress(BadOption, ImportError):  # a system check says so
+    """Import the client before this process forks, so that not every child imports it."""
+    with contextlib.suppress(BadOption, ImportError):  # reported by a system check
         if choice := configured():
             choice.client()
 
@@ -84,14 +84,14 @@ def load() -> None:
 @functools.lru_cache(maxsize=16)
 @sensitive_variables()
 def parse_choice(value: str) -> Choice:
-    """Return what this text chooses; raises BadOption, which does not repeat what may be secret in it."""
+    """Parse the setting; raises BadOption, which contains no secrets."""
     service, colon, alias = value.partition(":")
     if service == "postgresql" and not alias.startswith("//"):
         if colon and not re.fullmatch(r"[\w.-]+", alias):
             raise BadOption(NAME, "postgresql:...", ALLOWED)
         return Choice("postgresql", alias or "default")
-    scheme, found, _ = value.partition("://")
-    if not found or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+]*", scheme):
+    scheme, separator, _ = value.partition("://")
+    if not separator or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+]*", scheme):
         raise BadOption(NAME, "...", ALLOWED)
     if scheme.startswith("postgres"):
         raise BadOption(NAME, f"{scheme}://...", ALLOWED)
@@ -106,7 +106,7 @@ def _problem_of_database(alias: str) -> str | None:
         return f"database {alias!r} is {connection.vendor}; only PostgreSQL carries hints"
     version = getattr(getattr(connection, "Database", None), "__version__", "")
     if tuple(map(int, re.findall(r"\d+", version)[:2])) < (3, 2):
-        return f"it needs psycopg 3.2 or newer, not {version}: pip install 'psycopg>=3.2'"
+        return f"hints need psycopg 3.2 or newer, not {version}: pip install 'psycopg>=3.2'"
     return None
 
 
@@ -117,8 +117,8 @@ def _problem_of_redis(url: str) -> str | None:
         return "redis-py is not installed: pip install 'django-resourcepool[redis]'"
     try:
         connection.parse_url(url)  # type: ignore[no-untyped-call]
-    except ValueError:  # its words may repeat the password
-        return "redis-py does not understand this URL; it is like redis://user:password@host:6379/0"
+    except ValueError:  # its message may contain the password
+        return "redis-py rejects this URL; expected a form like redis://user:password@host:6379/0"
     return None
 
 
@@ -129,4 +129,4 @@ def _problem_of_broker(scheme: str) -> str | None:
         return "kombu is not installed: pip install 'django-resourcepool[celery]'"
     if scheme.lower().split("+")[0] in (name.lower() for name in TRANSPORT_ALIASES):
         return None
-    return "kombu knows no such broker; there are amqp, amqps, sentinel and others"
+    return "unknown kombu broker; use amqp, amqps, sentinel or another one that kombu supports"

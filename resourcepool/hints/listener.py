@@ -1,4 +1,4 @@
-"""Receives this process's hints, in a thread of its own."""
+"""Receives this process's hints in a background thread."""
 
 import logging
 import threading
@@ -12,22 +12,22 @@ from resourcepool.hints.transport import TIMEOUT, Transport
 from resourcepool.threads.daemon import Daemon
 from resourcepool.threads.signal_safe_event import SignalSafeEvent
 
-POLL = 1.0  # seconds between two looks whether to stop
-ECHO_AFTER = 15.0  # seconds without a hint, after which the service is asked for an echo
+POLL = 1.0  # seconds between two checks of the stop flag
+ECHO_AFTER = 15.0  # seconds without a hint, after which the listener requests an echo
 
 logger = logging.getLogger(__name__)
 
 
 class EchoMissing(Exception):
-    """The service took the subscription and an echo is overdue: a dead network, or a pooler in between."""
+    """The service accepted the subscription, but no echo came back: network failure, or a pooler in between."""
 
 
 class Listener:
-    """Calls everybody who wants to be woken: for each hint, for each echo, and after each new connection."""
+    """Calls the registered callbacks for each hint, each echo, and after each new connection."""
 
     def __init__(self, address: str) -> None:
-        self.turn = threading.Lock()  # held while talking to the service: a fork waits for it
-        self.transport: Transport | None = None  # of the last choice, and perhaps closed
+        self.turn = threading.Lock()  # held during exchanges with the service; a fork waits for it
+        self.transport: Transport | None = None  # for ``_choice``; may be closed
         self._choice: choice.Choice | None = None
         self._address = address
         self._wakes: dict[Callable[[], object], None] = {}
@@ -36,7 +36,7 @@ class Listener:
         self._outage = Outage("received", shortest=0.2, longest=30.0)
 
     def listen(self, wake: Callable[[], object]) -> None:
-        """Have ``wake`` called from now on; raises BadOption for settings that this process cannot use."""
+        """Register the callback ``wake``; raises BadOption for a service that this process cannot use."""
         self._wakes[wake] = None
         if not self._thread.is_running and (chosen := choice.configured()):
             chosen.check_usable()
@@ -44,7 +44,7 @@ class Listener:
             self._thread.ensure_started()
 
     def stop(self) -> None:
-        """End the thread within a second or so, and its session with it; wait for that."""
+        """Stop the thread and close its session; waits for that, about a second."""
         self._is_stopping = True
         self._rest.wake()
         self._thread.join(POLL + 2 * TIMEOUT)
@@ -53,8 +53,8 @@ class Listener:
         while chosen := self._chosen():
             pause = 0.0
             try:
-                self._hear(self._opened(chosen), chosen)
-            except Exception as error:  # noqa: BLE001 (each client has its own)
+                self._receive(self._opened(chosen), chosen)
+            except Exception as error:  # noqa: BLE001 (each client has its own errors)
                 pause = self._outage.failed(chosen, error)
             if self.transport:
                 self.transport.close()
@@ -65,31 +65,31 @@ class Listener:
             self.transport, self._choice = chosen.open(), chosen
         return self.transport
 
-    def _hear(self, transport: Transport, chosen: choice.Choice) -> None:
+    def _receive(self, transport: Transport, chosen: choice.Choice) -> None:
         with self.turn:
             transport.subscribe(self._address)
         self._wake()  # hints may have been lost until now
-        heard_at, is_asked = monotonic() - ECHO_AFTER, False  # so that the first echo is asked for at once
+        received_at, awaits_echo = monotonic() - ECHO_AFTER, False  # request the first echo at once
         while self._chosen() == chosen:
-            if not is_asked and monotonic() - heard_at >= ECHO_AFTER:
+            if not awaits_echo and monotonic() - received_at >= ECHO_AFTER:
                 transport.echo()
-                heard_at, is_asked = monotonic(), True
+                received_at, awaits_echo = monotonic(), True
             if transport.receive(POLL):
-                heard_at, is_asked = monotonic(), False
+                received_at, awaits_echo = monotonic(), False
                 self._outage.recovered(chosen)
                 self._wake()
-            elif is_asked and monotonic() - heard_at >= ECHO_AFTER:
+            elif awaits_echo and monotonic() - received_at >= ECHO_AFTER:
                 raise EchoMissing
 
     def _chosen(self) -> choice.Choice | None:
         try:
             return None if self._is_stopping else choice.configured()
         except BadOption:
-            return None  # in tests: the settings were fine when this began
+            return None  # only in tests: the settings were valid when the thread started
 
     def _wake(self) -> None:
         for wake in tuple(self._wakes):
             try:
                 wake()
             except Exception:
-                logger.exception("a hint could not be passed on")
+                logger.exception("error in a hint callback")

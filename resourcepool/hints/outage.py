@@ -1,4 +1,4 @@
-"""A service that is away: how long to pause, and one line in the log when it begins and when it is over."""
+"""Back-off while a service is unavailable, with one log message at the start and one at the end."""
 
 import logging
 import random
@@ -10,28 +10,28 @@ logger = logging.getLogger(__name__)
 
 
 class Outage:
-    """Failures in a row. Errors are logged by kind only: what clients say about a URL may contain its password."""
+    """Consecutive failures. Logs only the type of an error: messages of clients may contain the password."""
 
-    def __init__(self, what: str, *, shortest: float, longest: float) -> None:
-        self._what, self._shortest, self._longest = what, shortest, longest
+    def __init__(self, action: str, *, shortest: float, longest: float) -> None:
+        self._action, self._shortest, self._longest = action, shortest, longest
         self._pause = 0.0
 
     def failed(self, choice: Choice, error: Exception) -> float:
-        """Take note of a failure; return how many seconds to pause: twice as long each time, with jitter."""
+        """Note a failure; return the seconds to pause: exponential back-off with jitter."""
         if not self._pause:
             why = str(error) if isinstance(error, BadOption) else type(error).__name__
             logger.warning(
-                "hints cannot be %s by %s: %s; processes look from time to time",
-                self._what,
+                "hints cannot be %s by %s: %s; falling back to polling",
+                self._action,
                 choice.redacted,
                 why,
             )
         self._pause = min(max(self._shortest, 2 * self._pause), self._longest)
-        # Or all processes would come back to a server that has just started at the same moments.
+        # Jitter: processes must not all reconnect at the same moment.
         return self._pause * random.uniform(0.5, 1)  # noqa: S311 (jitter)
 
     def recovered(self, choice: Choice) -> None:
-        """Take note that it works."""
+        """Note a success."""
         if self._pause:
             self._pause = 0.0
-            logger.info("hints can be %s by %s again", self._what, choice.redacted)
+            logger.info("hints can be %s by %s again", self._action, choice.redacted)

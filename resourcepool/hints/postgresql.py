@@ -1,4 +1,4 @@
-"""Hints by LISTEN and NOTIFY: a channel per process, on the database that the rows are in."""
+"""Hints over LISTEN and NOTIFY: one channel per process, on the database that holds the rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,13 +7,13 @@ from resourcepool import dialect
 from resourcepool.hints.transport import Transport
 
 PREFIX = "resourcepool_"
-NAME = "resourcepool hints"  # as which the listening sessions can be recognized in pg_stat_activity
-# NOTIFY wakes every session that listens in this database, whatever its channel. So many a second cost what hints save:
-# 32 listeners at 300 hints a second gained nothing, 48 at 600 lost a fifth of the rate, 128 two thirds.
+NAME = "resourcepool hints"  # application_name of the listening sessions in pg_stat_activity
+# NOTIFY wakes every listening session of the database, whatever its channel. More wake-ups cost more than they save:
+# measured, 32 listeners at 300 hints a second gained nothing, 48 at 600 lost a fifth of the rate, 128 two thirds.
 MAX_WAKEUPS_PER_SECOND = 10_000
 LISTENERS = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = CURRENT_DATABASE() AND application_name = %s"
-# A notification is a transaction, and nobody minds if a crash forgets it: no wait for the disk. For it alone: a pooler
-# may hand the session on to others.
+# A notification is a transaction that need not survive a crash: it does not wait for the disk. The setting is local to
+# the transaction, because a pooler may share the session.
 SEND = """
     SELECT pg_notify(channel, ''), quick
     FROM (SELECT SET_CONFIG('synchronous_commit', 'off', true) AS quick OFFSET 0) AS setting,
@@ -22,9 +22,9 @@ SEND = """
 
 
 class PostgreSQL(Transport):
-    """A session of its own: a pooler in transaction mode would hand what is listened to on to others.
+    """Needs a direct session: a pooler in transaction mode would pass the LISTEN on to other clients.
 
-    A server that stands still keeps the thread waiting until it goes on; the caller's rows wait for it as well.
+    If the database server hangs, the thread waits until it continues.
     """
 
     def __init__(self, alias: str) -> None:

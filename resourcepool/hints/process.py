@@ -1,4 +1,4 @@
-"""This process's own address, sender and listener; a forked child begins with its own."""
+"""The address, sender and listener of this process; a forked child has its own."""
 
 import atexit
 import logging
@@ -19,78 +19,79 @@ from resourcepool.hints.transport import Transport
 
 logger = logging.getLogger(__name__)
 
-FORK_TIMEOUT = 0.2  # seconds for which a fork waits for what the threads are saying
-MAX_ADDRESSES = 2**23  # addresses: what a hand-over tells is one of them and a ticket in one number of 63 bits
-EXIT_TIMEOUT = 0.5  # seconds for which the end of the process waits for the last hints, however often it asks
+FORK_TIMEOUT = 0.2  # seconds for which a fork waits for exchanges with the service
+MAX_ADDRESSES = 2**23  # a hand-over returns address and ticket as one number of 63 bits
+EXIT_TIMEOUT = 0.5  # seconds, in total, for which the end of the process waits for the last hints
 
-_inherited: list[
-    Transport
-] = []  # strong references: collected in a child, they would end the parent's sessions
+# Strong references: garbage collection in a child would end the parent's sessions.
+_inherited: list[Transport] = []
 _held_turns: list[threading.Lock] = []
 
 
 def address() -> int:
-    """Return where hints reach this process: a number below ``MAX_ADDRESSES``, another one for each forked child.
+    """Return the address of this process: a number below ``MAX_ADDRESSES``; a forked child has another one.
 
-    Two processes may have the same, though that is unlikely: then both are woken. Also there when hints are off.
+    In the unlikely case that two processes have the same address, both are woken. Also defined while hints are off.
     """
     return _own.address
 
 
 def is_enabled() -> bool:
-    """Return whether RESOURCEPOOL["HINTS"] chooses something; whether that works is not asked here."""
+    """Return whether RESOURCEPOOL["HINTS"] selects a service; does not check whether it works."""
     return bool(setting("HINTS"))
 
 
 def send(address: int, per_second: float = 0.0) -> None:
-    """Tell the process at ``address`` to look now; call it after the commit.
+    """Send a hint to the process at ``address``; call it after the commit.
 
-    Returns at once and never raises: a thread sends it, or drops it when the service is away. No-op when hints are off.
+    Returns at once and never raises: a thread sends the hint, or drops it if the service is unavailable. No-op while
+    hints are off.
 
     Args:
-        per_second: how many hints of this kind all processes send together, about; some services drop too many.
+        per_second: approximate rate of such hints by all processes together; some services drop hints above a limit.
     """
     try:
         if is_enabled():
             _own.sender.send(_written(address), per_second)
     except BadOption:
-        pass  # RESOURCEPOOL is no dict: said wherever it is used
+        pass  # RESOURCEPOOL is not a dict: other code reports it
 
 
-def after_commit(using: str, tell: Callable[..., object], *given: Any) -> None:
-    """Call ``tell``, which sends hints, once what the caller has written counts; never if autocommit is off."""
+def after_commit(using: str, send_hints: Callable[..., object], *args: Any) -> None:
+    """Call ``send_hints`` after the caller's transaction commits; never if autocommit is off."""
     connection = connections[using]
     if connection.in_atomic_block or connection.get_autocommit():
 
-        def told() -> None:
+        def send_or_log() -> None:
             try:
-                tell(*given)
-            except (DatabaseError, InterfaceError, ResourcePoolError) as error:  # what was committed counts
-                logger.warning("nobody was told: %s", error)
+                send_hints(*args)
+            except (DatabaseError, InterfaceError, ResourcePoolError) as error:  # the commit has succeeded
+                logger.warning("hints were not sent: %s", error)
 
-        # Not ``robust``: Django would swallow what a signal handler raises meanwhile.
-        transaction.on_commit(told, using=using)
+        # Not ``robust``: Django would swallow exceptions of signal handlers.
+        transaction.on_commit(send_or_log, using=using)
 
 
 def listen(wake: Callable[[], object]) -> None:
-    """Have ``wake()`` called for every hint that reaches this process, from a thread; twice the same counts once.
+    """Call ``wake()`` for every hint that reaches this process, from a background thread.
 
-    It is also called after each new connection, because hints may have been lost, and now and then for nothing. It must
-    be quick. A forked child calls ``listen`` for itself. Without effect, but remembered, while hints are off.
+    It is also called after each new connection, because hints may have been lost, and sometimes without a reason. It
+    must be quick. Registering it twice has no effect. A forked child must call ``listen`` itself. While hints are off,
+    ``wake`` is registered, but not called.
 
     Raises:
-        BadOption: the service that is chosen cannot be used: its client is not installed, for example.
+        BadOption: this process cannot use the service, for example because its client is not installed.
     """
     _own.listener.listen(wake)
 
 
 def stop_listening() -> None:
-    """Close the listener's session, which else stays open until the process ends; ``listen`` opens it again."""
+    """Close the listener's session, which is otherwise open until the process ends; ``listen`` opens it again."""
     _own.listener.stop()
 
 
 def flush(seconds: float) -> None:
-    """Wait until the hints sent so far are sent or dropped, for so many seconds at most."""
+    """Wait up to ``seconds`` until all hints so far are sent or dropped."""
     _own.sender.flush(seconds)
 
 
@@ -102,7 +103,7 @@ def flush_at_exit() -> None:
 
 
 class _Process:
-    """What every process has its own of."""
+    """The state of one process."""
 
     def __init__(self) -> None:
         self.address = 1 + secrets.randbelow(MAX_ADDRESSES - 1)
@@ -135,7 +136,7 @@ def _after_fork_in_child() -> None:
 
 
 _own = _Process()
-# Registered before anything that releases at the end, so called after that.
+# Registered before the functions that release leases at exit, so called after them.
 atexit.register(flush_at_exit)
 os.register_at_fork(
     before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child

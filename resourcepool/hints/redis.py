@@ -1,4 +1,4 @@
-"""Hints by Redis pub/sub: a channel per process."""
+"""Hints over Redis pub/sub: one channel per process."""
 
 import contextlib
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ PREFIX = "resourcepool."
 
 
 class Redis(Transport):
-    """redis-py, without its own retries: whoever uses this decides when to try again."""
+    """redis-py without its own retries: sender and listener decide when to try again."""
 
     def __init__(self, url: str) -> None:
         limits: dict[str, Any] = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}

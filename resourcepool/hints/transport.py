@@ -1,41 +1,41 @@
-"""What a service that carries hints has to do."""
+"""The interface of a service that carries hints."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-TIMEOUT = 1.0  # seconds for connecting and for every answer, where the client can limit them
+TIMEOUT = 1.0  # seconds for connecting and for each reply, where the client supports it
 
 
 class Transport(ABC):
-    """One thread's own way to a service. It connects when used; each method raises what its client raises.
+    """A connection of one thread to a service. Connects on first use; methods raise the errors of the client.
 
-    After an error, ``close`` is called, and the next use connects anew.
+    After an error, ``close`` is called, and the next use connects again.
     """
 
     @abstractmethod
     def send(self, addresses: Sequence[str]) -> None:
-        """Send a hint to each of these addresses, in one go if possible. Nobody need be listening."""
+        """Send a hint to each of these addresses, in one batch if possible, whether or not a process listens."""
 
     def max_per_second(self) -> float:
-        """Return how many hints a second, from all processes together, cost less than they save."""
+        """Return the rate, of all processes together, above which hints cost more than they save."""
         return math.inf
 
     @abstractmethod
     def subscribe(self, address: str) -> None:
-        """Return once every hint sent to ``address`` from now on will reach ``receive``."""
+        """Subscribe; returns when every later hint to ``address`` will reach ``receive``."""
 
     @abstractmethod
     def receive(self, timeout: float) -> bool:
-        """Wait ``timeout`` seconds at most; return whether something came, a hint or an echo."""
+        """Wait up to ``timeout`` seconds; return whether a hint or an echo arrived."""
 
     @abstractmethod
     def echo(self) -> None:
-        """Ask for something to be received; what is subscribed but never answers is cut off."""
+        """Request an echo, to detect a subscription that no longer delivers."""
 
     @abstractmethod
     def close(self) -> None:
-        """End the session, whatever state it is in."""
+        """End the session, whatever its state."""
 
-    def abandon(self) -> None:  # noqa: B027 (most clients notice by themselves that they were forked)
-        """In a forked child: let go of the parent's session without a word to the service."""
+    def abandon(self) -> None:  # noqa: B027 (most clients detect a fork themselves)
+        """In a forked child: drop the parent's session without sending anything to the service."""

@@ -1,1 +1,1 @@
-"""What happened to whom and when: an append-only table, written off the path of those who acquire."""
+"""The history: an append-only table of events, written in the background."""

@@ -1,4 +1,4 @@
-"""Leases that were reported as leaked, until they end or an operator acknowledges the leak."""
+"""Open leaks: leases reported as leaked that have not ended, and that no operator has acknowledged."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -11,7 +11,7 @@ from resourcepool.history.models import MAX_ROW, Event, EventQuerySet, storable
 from resourcepool.signals import EventKind, RowEvent, emit
 
 HOUR = 3_600.0  # seconds
-MOST = 10  # of one lease
+MAX_EVENTS = 10  # of one lease
 
 _OVER = (
     EventKind.RELEASED,
@@ -25,34 +25,34 @@ _OVER = (
 
 
 def open_leaks(labels: Collection[str]) -> dict[str, int]:
-    """Return {pool: how many of its leases are open leaks}, in one query; pools without any are left out."""
+    """Return {pool: number of open leaks}, in one query, without pools that have none."""
     names = {label.lower(): label for label in labels}
     counts = _open(names).order_by().values_list("pool").annotate(Count("row", distinct=True))
     return {names[pool]: count for pool, count in retrying(connections[counts.db], lambda: list(counts.all()))}
 
 
-def are_leaks(model: Any, grants: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
-    """Return the open leaks among ``grants``: (primary key, fence) of each."""
-    named = {(storable(pk, MAX_ROW), fence): (pk, fence) for pk, fence in grants}
-    of_these = _open([model._meta.label_lower]).filter(row__in={row for row, _ in named})
-    found = retrying(connections[of_these.db], lambda: set(of_these.values_list("row", "fence").all()))
-    return [grant for name, grant in named.items() if name in found]
+def select_open_leaks(model: Any, grants: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """Return those of ``grants``, as (primary key, fence), that are open leaks."""
+    by_stored_key = {(storable(pk, MAX_ROW), fence): (pk, fence) for pk, fence in grants}
+    of_these = _open([model._meta.label_lower]).filter(row__in={row for row, _ in by_stored_key})
+    leaked = retrying(connections[of_these.db], lambda: set(of_these.values_list("row", "fence").all()))
+    return [grant for name, grant in by_stored_key.items() if name in leaked]
 
 
 def leak_events(row: Any) -> list[Event]:
-    """Return the reports and acknowledgements of a leak of the running lease of ``row``."""
+    """Return the reports and acknowledgements of a leak of the current lease of ``row``."""
     events = (
         Event.objects.of(row)
         .filter(fence=row.fence, what__in=(EventKind.LEAKED, EventKind.ACKNOWLEDGED))
         .order_by("pk")
     )
-    return retrying(connections[events.db], lambda: list(events.all()[:MOST]))
+    return retrying(connections[events.db], lambda: list(events.all()[:MAX_EVENTS]))
 
 
 def acknowledge(rows: Any, reason: str, actor: str) -> int:
-    """Acknowledge the leaks of ``rows`` in the history; returns how many. The leases do not change."""
+    """Acknowledge the open leaks of ``rows`` in the history; returns their number. The leases do not change."""
     holders = {(pk, fence): holder for pk, fence, holder in rows.values_list("pk", "fence", "holder")}
-    known = are_leaks(rows.model, holders)
+    known = select_open_leaks(rows.model, holders)
     for pk, fence in known:
         about = {"pk": pk, "fence": fence, "holder": holders[pk, fence]}
         emit(RowEvent(EventKind.ACKNOWLEDGED, rows.model, rows.db, reason=reason, actor=actor, **about))
@@ -60,9 +60,9 @@ def acknowledge(rows: Any, reason: str, actor: str) -> int:
 
 
 def _open(pools: Iterable[str]) -> EventQuerySet:
-    """Return the reports of the last hour about leases that have not ended since."""
+    """Return the leak reports of the last hour whose leases have not ended since."""
     since = Event.objects.filter(pool=OuterRef("pool"), row=OuterRef("row"))
-    # Only a quarantine by the holder ends the lease, and only that one has ``seconds``.
+    # A quarantine by the holder ends the lease; only that kind has ``seconds``.
     ended = Q(what__in=_OVER) | Q(what=EventKind.QUARANTINED, seconds__isnull=False)
     over = since.filter(Q(fence__gt=OuterRef("fence")) | Q(ended, fence=OuterRef("fence")))
     reports: EventQuerySet = Event.objects.filter(what=EventKind.LEAKED, pool__in=list(pools)).since(HOUR)

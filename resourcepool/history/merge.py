@@ -1,7 +1,7 @@
-"""Makes one event of a lease that ends before its acquisition has been written.
+"""Merges the acquisition and the end of a short lease into one event, if neither has been written yet.
 
-This halves the writes of a pool with many short leases. A longer lease has an event of its acquisition, which tells
-since when it is held.
+This halves the writes of a pool with many short leases. A longer lease has an event of its acquisition, so that pages
+can show since when it is held.
 """
 
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ from resourcepool.signals import EventKind, RowEvent
 
 
 class Entry(NamedTuple):
-    """The content of one event: ``event``, and the acquisition of the same grant if that has no event of its own."""
+    """One row of the history: ``event``, and the acquisition of the same grant if it is merged into it."""
 
     event: RowEvent
     begun: RowEvent | None = None
 
 
-def merged(events: Iterable[RowEvent]) -> list[Entry]:
-    """Return the events for ``events``, in order; one for a lease that begins and ends among them."""
+def merge_events(events: Iterable[RowEvent]) -> list[Entry]:
+    """Return the rows to write for ``events``, in order; a lease that begins and ends among them becomes one row."""
     entries: list[Entry | None] = []
     begins = EventKind.ACQUIRED  # looked up once: enum members are slow in Python 3.11
     begun: dict[tuple[object, object, int], tuple[int, RowEvent]] = {}  # {grant: index, and acquisition}
@@ -36,6 +36,6 @@ def merged(events: Iterable[RowEvent]) -> list[Entry]:
     return [entry for entry in entries if entry is not None]
 
 
-def taken_apart(entries: Iterable[Entry]) -> list[RowEvent]:
-    """Return the facts in ``entries``."""
+def split_entries(entries: Iterable[Entry]) -> list[RowEvent]:
+    """Return the events in ``entries``."""
     return [event for entry in entries for event in (entry.begun, entry.event) if event is not None]

@@ -1,21 +1,21 @@
-"""The events of leases and resources, and samples of pools; rows are only added and, when old, removed."""
+"""Events of leases and resources, and samples of pools. Rows are only added, and pruned when old."""
 
 import datetime
 from typing import Any, ClassVar, Self
 
 from django.db import models
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbLater, KeyField, MicrosUntil
 from resourcepool.events import SentenceField
 from resourcepool.events.field import valid
 from resourcepool.signals import EventKind
 from resourcepool.text import CharField
+from resourcepool.translation import gettext_lazy as _
 
-# The ends of a lease that only its holder reports.
+# Ends of a lease that only its holder reports.
 ENDS = frozenset({EventKind.RELEASED, EventKind.HANDED_OVER, EventKind.FIXED, EventKind.QUARANTINED})
 
-# The events of an acquisition: its own, or that of the whole lease. The kinds are listed for the index.
+# Events of an acquisition: its own, or one of the whole lease. The kinds are listed to use the index.
 ACQUISITION = models.Q(what=EventKind.ACQUIRED) | models.Q(what__in=sorted(ENDS), is_whole=True)
 
 MAX_TEXT = 200
@@ -36,7 +36,7 @@ class EventQuerySet(models.QuerySet[Any]):
         return self.filter(pool=row._meta.label_lower, row=storable(row.pk, MAX_ROW))
 
     def acquisitions(self) -> Self:
-        """Return the events of an acquisition, one for each lease."""
+        """Return one event per acquired lease: its acquisition, or that of the whole lease."""
         return self.filter(ACQUISITION)
 
     def since(self, seconds: float) -> Self:
@@ -44,21 +44,20 @@ class EventQuerySet(models.QuerySet[Any]):
         return self.filter(at__gt=DbLater(-seconds))
 
     def with_age(self) -> Self:
-        """Return them with the annotation that ``Event.age`` needs."""
+        """Add the annotation for ``Event.age``."""
         return self.annotate(micros_until=MicrosUntil("at"))
 
 
 class Event(models.Model):
-    """An event of one row, written by the process in which it happened (peers: LR #43, #1043).
+    """An event of one row, written by the process in which it happened.
 
-    A lease that ended before its acquisition was written has one event, of its end: ``is_whole``. Any other has an
-    event of its acquisition, too.
+    A lease that ended before its acquisition was written has a single event, of its end, with ``is_whole``.
 
     Not promised: completeness. The last events of a killed process are lost.
     """
 
     at = models.DateTimeField(_("at"))
-    what = CharField(_("what"), max_length=12, choices=EventKind.choices)
+    what = CharField(_("event"), max_length=12, choices=EventKind.choices)
     pool = KeyField(_("pool"), max_length=150)
     row = KeyField(_("resource"), max_length=MAX_ROW)
     fence = models.BigIntegerField(_("fence"), default=0)
@@ -66,11 +65,11 @@ class Event(models.Model):
     actor = CharField(_("by"), max_length=MAX_ACTOR, default="")
     reason = SentenceField(_("reason"), default="")
     seconds = models.FloatField(_("seconds"), null=True)
-    ttl = models.FloatField(_("good after each renewal for (s)"), null=True)
+    ttl = models.FloatField(_("TTL (s)"), null=True)
     host = CharField(_("host"), max_length=80, default="")
     pid = models.PositiveIntegerField(_("process"), default=0)
-    # With a default in the database: processes of the previous version write without this column.
-    is_whole = models.BooleanField(_("tells of the whole lease"), default=False, db_default=False)
+    # With a database default, because processes of the previous version do not write this column.
+    is_whole = models.BooleanField(_("covers the whole lease"), default=False, db_default=False)
 
     objects: ClassVar[Any] = EventQuerySet.as_manager()
 
@@ -88,18 +87,18 @@ class Event(models.Model):
 
     @property
     def began_at(self) -> datetime.datetime | None:
-        """When the lease or check began whose end this is; None: it is no end, or unknown."""
+        """When the lease or check of this event began; None: unknown, or the event is not an end."""
         return None if self.seconds is None else self.at - datetime.timedelta(seconds=self.seconds)
 
     @property
     def age(self) -> float:
-        """Seconds from the event until it was read ``with_age``, by the database's clock."""
+        """Seconds between the event and its reading ``with_age``, by the database's clock."""
         micros: int = self.micros_until  # type: ignore[attr-defined]
         return max(0.0, -micros / 1_000_000)
 
 
 class Sample(models.Model):
-    """The state of a pool in one minute, and what happened in it: the data of the charts."""
+    """The state of a pool in one minute, and its events in that minute: the data of the charts."""
 
     pool = KeyField(_("pool"), max_length=150)
     minute = models.DateTimeField(_("minute"))
@@ -124,7 +123,7 @@ class Sample(models.Model):
 
 
 class Dashboard(Sample):
-    """The dashboard's link in the admin's index; it has no table and no permissions."""
+    """The dashboard's link in the admin index, without a table or permissions of its own."""
 
     class Meta:
         proxy = True

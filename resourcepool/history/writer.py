@@ -1,4 +1,4 @@
-"""Writes facts into the history's table; a fact that cannot be stored does not stop the others."""
+"""Writes events into the history's table; an event that cannot be stored does not stop the others."""
 
 import logging
 import math
@@ -17,7 +17,7 @@ from resourcepool.dialect import DbLater
 from resourcepool.events import sentence_for
 from resourcepool.events.field import stored
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.history.durations import grant, held
+from resourcepool.history.durations import grant_key, revoked_durations
 from resourcepool.history.merge import Entry
 from resourcepool.history.models import MAX_ACTOR, MAX_ROW, MAX_TEXT, Event, storable
 from resourcepool.labels import host_name
@@ -28,10 +28,10 @@ COLUMNS = (
     *("pool", "row", "holder", "actor", "reason", "host"),
 )
 
-# Errors of the database, after which the events are written later. Any other error is of a single event.
-NOT_NOW = (ResourcePoolError, OperationalError, InterfaceError, InternalError, ProgrammingError)
+# Errors of the database, after which the events are written later. Other errors concern a single event.
+RETRY_LATER = (ResourcePoolError, OperationalError, InterfaceError, InternalError, ProgrammingError)
 
-# Text that needs no placeholder: drivers are slow with many placeholders.
+# Text that is safe as a literal, because drivers are slow with many placeholders.
 PLAIN = re.compile(r"[\w./: -]*", re.ASCII).fullmatch
 
 logger = logging.getLogger(__name__)
@@ -40,29 +40,29 @@ _host = host_name()
 
 
 def write(entries: Sequence[Entry]) -> None:
-    """Add these to the history; an event that the database cannot store is left out, and logged.
+    """Add the entries to the history; an event that the database cannot store is logged and skipped.
 
     Raises:
-        DatabaseUnavailable: and the others of ``NOT_NOW``: nothing, or not all of them, is written.
+        DatabaseUnavailable: like the others of ``RETRY_LATER``: none, or not all, were written.
     """
     using = router.db_for_write(Event)
     try:
         retrying(connections[using], partial(_add, entries, using))
-    except NOT_NOW:
+    except RETRY_LATER:
         raise
-    except Exception as error:  # noqa: BLE001 (drivers have many errors for text that cannot be stored)
+    except Exception as error:  # noqa: BLE001 (drivers raise various errors for text that cannot be stored)
         if len(entries) > 1:
             for entry in entries:
                 write([entry])
         else:
             event = entries[0].event
-            # Not the error's text, in which drivers repeat the values.
+            # Not the error's text, because drivers repeat the values in it.
             what = (str(event.kind), event.model._meta.label, event.pk, type(error).__name__)
-            logger.error("the event %r of %s %r cannot be written, and is left out: %s", *what)  # noqa: TRY400
+            logger.error("event %r of %s %r cannot be stored and is skipped: %s", *what)  # noqa: TRY400
 
 
 def write_gap(count: int) -> None:
-    """Record that ``count`` events of this process are missing; raises DatabaseUnavailable."""
+    """Record that ``count`` events of this process were dropped; raises DatabaseUnavailable."""
     reason = sentence_for("not_written", count=count)
     gap = Event(at=DbLater(0), what=EventKind.LOST, reason=reason, host=_host, pid=os.getpid())
     using = router.db_for_write(Event)
@@ -71,24 +71,24 @@ def write_gap(count: int) -> None:
 
 def _add(entries: Sequence[Entry], using: str) -> None:
     connection, now = connections[using], monotonic()
-    lasted = held((entry.event for entry in entries), now, using)
-    db_dialect, pid, freed = dialect.of(connection), os.getpid(), EventKind.REVOKED
+    durations = revoked_durations((entry.event for entry in entries), now, using)
+    db_dialect, pid, revoked = dialect.of(connection), os.getpid(), EventKind.REVOKED
     earlier, unit = db_dialect.later.split("%s")
     rows: list[str] = []
     texts: list[str] = []
     for event, begun in entries:
         at = f"{earlier}{dialect.micros(event.at - now)}{unit}"
         is_whole, ttl = (db_dialect.false, event.ttl) if begun is None else (db_dialect.true, begun.ttl)
-        seconds = lasted.get(grant(event)) if event.kind is freed else event.seconds
+        seconds = durations.get(grant_key(event)) if event.kind is revoked else event.seconds
         numbers = f"{event.fence:d}, {is_whole}, {pid}, {_float(ttl)}, {_float(seconds)}"
         rows.append(f"({at}, '{event.kind.value}', {numbers}, {_texts(event, texts)})")
     dialect.run(connection, f"{_insert(connection)} {', '.join(rows)}", texts, dialect.row_count)
 
 
 def _insert(connection: BaseDatabaseWrapper) -> str:
-    """Return the beginning of the statement; ``bulk_create`` takes ten times as much processor time."""
+    """Return the start of the INSERT; ``bulk_create`` takes ten times the processor time."""
     quote = connection.ops.quote_name
-    column_of = {one.name: str(one.column) for one in Event._meta.concrete_fields}
+    column_of = {field.name: str(field.column) for field in Event._meta.concrete_fields}
     names = ", ".join(quote(column_of[name]) for name in COLUMNS)
     return f"INSERT INTO {quote(Event._meta.db_table)} ({names}) VALUES"
 
@@ -98,8 +98,8 @@ def _float(value: float | None) -> str:
 
 
 def _texts(event: RowEvent, texts: list[str]) -> str:
-    """Return the SQL of the text columns, and add its parameters to ``texts``."""
-    found = (
+    """Return the SQL of the text columns, and append its parameters to ``texts``."""
+    values = (
         event.model._meta.label_lower,
         storable(event.pk, MAX_ROW),
         storable(event.holder, MAX_TEXT),
@@ -107,7 +107,7 @@ def _texts(event: RowEvent, texts: list[str]) -> str:
         stored(event.reason),
         _host,
     )
-    if PLAIN("".join(found)):
-        return "'" + "', '".join(found) + "'"
-    texts += filter(None, found)
-    return ", ".join(["%s" if text else "''" for text in found])
+    if PLAIN("".join(values)):
+        return "'" + "', '".join(values) + "'"
+    texts += filter(None, values)
+    return ", ".join(["%s" if text else "''" for text in values])

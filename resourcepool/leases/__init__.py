@@ -1,1 +1,1 @@
-"""The primitive: a leased row, its six verbs, the handle, the keeper, the line of waiters."""
+"""The primitive: a leased row, its six verbs, the handle and the keeper."""

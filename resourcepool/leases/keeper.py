@@ -1,8 +1,8 @@
-"""The keeper: renews all leases of this process, and notices losses.
+"""The keeper: renews all leases of this process and notices losses.
 
-One daemon thread for each database with leases renews them, on its own connection with short timeouts. Another thread
-only watches the clock, so that a hanging database cannot delay the news of a loss. All start on first use, and start
-again after a fork.
+One daemon thread per database renews its leases, on its own connection with short timeouts. Another thread only
+watches the clock, so a hanging database cannot delay the report of a loss. All start on first use, and start again
+after a fork.
 """
 
 import logging
@@ -24,7 +24,7 @@ from resourcepool.database.wakeup import Wakeup
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import shutdown, verbs
-from resourcepool.leases.leaks import forgotten
+from resourcepool.leases.leaks import unreferenced
 from resourcepool.leases.renewable import Renewable
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Trust
@@ -32,20 +32,19 @@ from resourcepool.threads.daemon import Daemon
 
 logger = logging.getLogger(__name__)
 
-IDLE = 1.0  # seconds without leases, after which a connection is closed
+IDLE = 1.0  # seconds without leases after which a connection is closed
 
 
 class Keeper:
     """All leases of this process, and the threads that renew and watch them.
 
-    It has no lock, because a signal handler that acquires or raises might leave a thread waiting for it: the state is a
-    dictionary, read and changed by one step of the interpreter each.
+    Lock-free, so that a signal handler cannot deadlock it: every access is one atomic operation of a dict.
     """
 
     def __init__(self) -> None:
         self._kept: dict[Renewable, None] = {}
-        self._unrenewed: dict[Renewable, None] = {}  # not renewed any more, and perhaps not given back yet
-        self._beats: dict[str, Loop] = {}
+        self._unrenewed: dict[Renewable, None] = {}  # no longer renewed, and perhaps not released yet
+        self._renewal_loops: dict[str, Loop] = {}
         self._watch = Wakeup()
         self._watcher = Daemon("watch", self._watch_loop)
         self._releases_at_exit = False
@@ -54,8 +53,8 @@ class Keeper:
     def keep(self, lease: Renewable) -> None:
         """Renew and watch ``lease`` from now on."""
         self._kept[lease] = None
-        beat = self._beats.get(lease.using)
-        # Checked here, because that takes a fraction of the calls that would check it again.
+        beat = self._renewal_loops.get(lease.using)
+        # Checked inline, because calls would cost several times as much.
         if beat is None or not (beat.thread.is_running and self._watcher.is_running):
             beat = self._start(lease.using)
         trust = lease.trust
@@ -65,26 +64,27 @@ class Keeper:
             self._watch.bring_forward(trust.until)
 
     def stop_renewing(self, lease: Renewable) -> None:
-        """Never renew ``lease`` again; unless it is given back before, the end of this process releases it."""
+        """Stop renewing ``lease``; it expires, unless it is released before or when this process ends."""
         if lease in self._kept:
             self._unrenewed[lease] = None
             self._kept.pop(lease, None)
 
     def remove(self, lease: Renewable) -> None:
-        """Stop watching ``lease``. A renewal under way finds another fence, or nobody to tell."""
+        """Stop renewing and watching ``lease``."""
         self._kept.pop(lease, None)
         self._unrenewed.pop(lease, None)
 
     def leases(self) -> list[Renewable]:
-        """Return all leases that this process holds now, without those whose ``stop_renewing`` was interrupted."""
+        """Return all leases that this process renews."""
+        # ``stop_renewing`` may have been interrupted half-way.
         return [lease for lease in list(self._kept) if lease not in self._unrenewed]
 
     def unreleased(self) -> list[Renewable]:
-        """Return all leases that this process holds now, or failed to give up and might still hold."""
+        """Return all leases that this process holds, including those whose release failed."""
         return list({**self._kept, **self._unrenewed})
 
     def holds(self, model: Model, using: str, pk: Any, fence: int) -> bool:
-        """Tell whether one of the leases that are not given back is this grant."""
+        """Whether one of the ``unreleased`` leases is this grant."""
         return any(
             (lease.pk, lease.fence, lease.using) == (pk, fence, using)
             and lease.model._meta.concrete_model is model._meta.concrete_model
@@ -92,41 +92,42 @@ class Keeper:
         )
 
     def is_renewing(self, lease: Renewable) -> bool:
-        """Tell whether ``lease`` is being renewed."""
+        """Whether ``lease`` is being renewed."""
         return lease in self._kept and lease not in self._unrenewed
 
     def is_alive(self) -> bool:
-        """Tell whether all threads run (also true before the first lease)."""
-        return self._watcher.is_healthy and all(beat.is_alive for beat in list(self._beats.values()))
+        """Whether all threads run; true before the first lease, too."""
+        return self._watcher.is_healthy and all(beat.is_alive for beat in list(self._renewal_loops.values()))
 
     def release_at_exit(self) -> None:
-        """Release the remaining leases when this process ends in an orderly way."""
+        """Release the remaining leases when this process exits normally."""
         if not self._releases_at_exit:
             shutdown.at_exit(0, lambda: shutdown.release_everything(self.unreleased()))
             self._releases_at_exit = True
 
     def _start(self, using: str) -> Loop:
+        """Start the threads that renew the leases on this database and watch all leases; return the first's loop."""
         self.release_at_exit()
-        beat = self._beat(using)
+        beat = self._renewal_loop(using)
         beat.start()
         self._watcher.ensure_started()
         return beat
 
-    def _beat(self, using: str) -> Loop:
-        if (beat := self._beats.get(using)) is None:
-            turn, has_work = partial(self._beat_once, using), partial(self._keeps_on, using)
+    def _renewal_loop(self, using: str) -> Loop:
+        if (beat := self._renewal_loops.get(using)) is None:
+            turn, has_work = partial(self._renew_due_leases, using), partial(self._has_leases_on, using)
             new = Loop(f"beat-{using}", Wakeup(), turn, has_work, idle_timeout=IDLE)
-            beat = self._beats.setdefault(using, new)
+            beat = self._renewal_loops.setdefault(using, new)
         return beat
 
     def _kept_on(self, using: str) -> list[Renewable]:
         return [lease for lease in self.leases() if lease.using == using]
 
-    def _keeps_on(self, using: str) -> bool:
+    def _has_leases_on(self, using: str) -> bool:
         return any(lease.using == using for lease in self.leases())
 
-    def _beat_once(self, using: str) -> float:
-        """Renew the due leases on this database; return when to look again."""
+    def _renew_due_leases(self, using: str) -> float:
+        """Renew the due leases on this database; return when to run again."""
         self._report_leaks(using)
         now, due, wake_at = monotonic(), defaultdict(list), math.inf
         for lease in self._kept_on(using):
@@ -142,13 +143,13 @@ class Keeper:
         return wake_at
 
     def _report_leaks(self, using: str) -> None:
-        for lease in forgotten(self._kept_on(using)):
+        for lease in unreferenced(self._kept_on(using)):
             if lease.is_delivered:
                 _report_leak(lease, sentence_for("no_handle"))
-            else:  # the thread that should have got it was interrupted
+            else:  # the thread that acquired it was interrupted
                 self.stop_renewing(lease)
         for lease in [lease for lease in self._kept_on(using) if lease.is_orphaned]:
-            if lease.is_delivered:  # somebody else still has the handle, and is told
+            if lease.is_delivered:  # another thread may still use the handle, so report the loss
                 _lose(lease, sentence_for("owner_ended"), lease.trust)
             else:
                 self.stop_renewing(lease)
@@ -158,7 +159,7 @@ class Keeper:
                 _report_leak(lease, sentence_for("held_long", seconds=lease.terms.leak_after))
 
     def _renew(self, using: str, batch: list[Renewable]) -> float:
-        """Renew one batch, whatever happens to the other batches; return when to look again."""
+        """Renew one batch independently of the others; return when to run again."""
         try:
             renewed_all = renew_together(using, batch)
         except DatabaseUnavailable as error:
@@ -181,21 +182,21 @@ class Keeper:
             try:
                 wake_at = self._watch_once()
             except Exception:
-                logger.exception("the keeper could not tell of a loss; it tries again")
+                logger.exception("the keeper could not report a loss; trying again")
                 wake_at = monotonic() + PAUSE_AFTER_FAILURE
             self._watch.sleep_until(wake_at)
 
     def _watch_once(self) -> float:
-        """Mark leases that are no longer trusted as lost; return when to look again."""
+        """Mark leases as lost whose trust window is over; return when to run again."""
         now, wake_at = monotonic(), math.inf
         for lease in self.unreleased():
             trust = lease.trust
             if trust.until > now:
                 wake_at = min(wake_at, trust.until)
-            elif lease.is_ending:  # the thread that gives it up reports the loss, unless that fails
+            elif lease.is_ending:  # the releasing thread reports the loss, unless it fails
                 wake_at = min(wake_at, now + PAUSE_AFTER_FAILURE)
             elif self.is_renewing(lease):
-                _lose(lease, trust.why_over(now), trust)
+                _lose(lease, trust.end_reason(now), trust)
             else:
                 self.remove(lease)
         return wake_at
@@ -205,34 +206,34 @@ def renew_together(using: str, leases: list[Renewable]) -> bool:
     """Renew leases of one model in one statement, each for its own ttl, and mark lost ones.
 
     Returns:
-        False: other transactions have some rows locked; those leases were left for the next beat.
+        False: some rows are locked by other transactions; their leases are left for the next renewal.
 
     Raises:
-        DatabaseUnavailable: nothing is known about any of them.
+        DatabaseUnavailable: it is unknown which were renewed.
     """
     model, connection = leases[0].model, connections[using]
     held = [_Held(lease.trust, lease, lease.pk, lease.fence) for lease in leases]
-    if len({one.pk for one in held}) < len(held):  # an older handle of the same row is among them
-        held = _tell_the_lost(using, held)
+    if len({grant.pk for grant in held}) < len(held):  # an older handle of the same row is among them
+        held = _mark_lost(using, held)
     sent_at, renewed = _send(connection, model, held)
     complete = renewed is not None
-    if renewed is None:  # one locked row must not cost this process all the others
-        unlocked = verbs.unlocked(connection, model, [one.pk for one in held])
-        held = [one for one in held if one.pk in unlocked]
+    if renewed is None:  # a locked row must not cost this process all other leases
+        unlocked = verbs.unlocked(connection, model, [grant.pk for grant in held])
+        held = [grant for grant in held if grant.pk in unlocked]
         sent_at, renewed = _send(connection, model, held)
     if renewed is None:
         return False
     if renewed < len(_grants(held)):
-        held = _tell_the_lost(using, held)
+        held = _mark_lost(using, held)
     if renewed != len(_grants(held)):
-        return False  # it is not known which of them were renewed
-    for one in held:
-        one.trust.confirm(sent_at)
+        return False  # it is unknown which were renewed
+    for grant in held:
+        grant.trust.confirm(sent_at)
     return complete
 
 
 class _Held(NamedTuple):
-    """One grant in a batch; meanwhile ``fix()`` may move its handle to another row."""
+    """One grant in a batch, even if ``fix()`` moves its handle to another row meanwhile."""
 
     trust: Trust  # read first: if ``fix()`` runs in between, the renewal confirms the old window
     lease: Renewable
@@ -240,42 +241,42 @@ class _Held(NamedTuple):
     fence: int
 
 
-def _tell_the_lost(using: str, held: list[_Held]) -> list[_Held]:
+def _mark_lost(using: str, held: list[_Held]) -> list[_Held]:
     """Mark leases whose fence changed as lost; return the rest."""
     if not held:
         return []
-    model, connection, pks = held[0].lease.model, connections[using], [one.pk for one in held]
+    model, connection, pks = held[0].lease.model, connections[using], [grant.pk for grant in held]
     live = retrying(connection, lambda: verbs.live_fences(connection, model, pks))
-    for one in held:
-        if live.get(one.pk) != one.fence and keeper.is_renewing(one.lease):
-            _lose(one.lease, verbs.TAKEN, one.trust)
-    return [one for one in held if live.get(one.pk) == one.fence]
+    for grant in held:
+        if live.get(grant.pk) != grant.fence and keeper.is_renewing(grant.lease):
+            _lose(grant.lease, verbs.TAKEN, grant.trust)
+    return [grant for grant in held if live.get(grant.pk) == grant.fence]
 
 
 def _may_renew(lease: Renewable) -> bool:
-    """Whether the holder's ``renew_while`` agrees; an exception counts as no."""
-    with log_errors("cannot tell whether to renew %s; not renewed yet", lease):
+    """Whether the holder's ``renew_while`` is true; an exception counts as false."""
+    with log_errors("renew_while of %s failed; not renewed yet", lease):
         return lease.terms.may_renew
     return False
 
 
 def _lose(lease: Renewable, reason: str, trust: Trust) -> None:
-    with log_errors("not everybody could be told that %s is lost", lease):
+    with log_errors("could not report to every receiver that %s is lost", lease):
         lease.lose(reason, trust)
 
 
 def _report_leak(lease: Renewable, why: str) -> None:
-    with log_errors("not everybody could be told that %s may be leaked", lease):
+    with log_errors("could not report to every receiver that %s may be leaked", lease):
         lease.report_leak(why)
 
 
 def _grants(held: list[_Held]) -> set[tuple[object, int]]:
-    return {(one.pk, one.fence) for one in held}
+    return {(grant.pk, grant.fence) for grant in held}
 
 
 def _send(connection: BaseDatabaseWrapper, model: Model, held: list[_Held]) -> tuple[float, int | None]:
     sent_at, ttls = monotonic(), dict[tuple[Any, int], float]()
-    for one in held:  # each handle of a grant trusts its own ttl, so the longest is written
+    for one in held:  # each handle of a grant trusts its own ttl, so the longest one is written
         grant = one.pk, one.fence
         ttls[grant] = max(one.trust.next_ttl(sent_at), ttls.get(grant, 0.0))
     if not ttls:

@@ -1,31 +1,30 @@
-"""Forgotten leases: no code can give them back any more.
+"""Leaked leases: no code refers to their handle, so no code can release them.
 
-The idea is HikariCP's leak detection. A forgotten lease is renewed all the same, because the code that dropped the
-handle may still use the resource.
+As in HikariCP, a leaked lease is only reported. It is still renewed, because the code that dropped the handle may still
+use the resource.
 
-References are counted, rather than a ``weakref`` watched, because the keeper has to have the handle itself:
-``on_lost`` is called with it, it is renewed when it is forgotten, and released at the end of the process. A finalizer
-that brings it back would have to be Python code, and Python drops an exception that a signal handler raises in one:
-Ctrl-C would be lost. A count is taken once per beat; an acquire pays nothing for it.
+The keeper needs the handle itself, for ``on_lost`` and for the release at exit, so a ``weakref`` does not work: a lease
+is leaked when only the keeper refers to it. A finalizer does not work either: Python drops an exception that a signal
+handler raises in one, and Ctrl-C would be lost. References are counted once per round; an acquire pays nothing for it.
 """
 
 import sys
 from typing import Any
 
 
-def forgotten(kept: list[Any]) -> list[Any]:
-    """Return the leases in ``kept``, a list of a dict's keys, that nothing else refers to."""
-    return [one for one, count in zip(kept, _references(kept), strict=True) if count <= _FEWEST]
+def unreferenced(leases: list[Any]) -> list[Any]:
+    """Return the leases that nothing refers to but a dict and this list of its keys."""
+    return [lease for lease, count in zip(leases, _references(leases), strict=True) if count <= _MIN_REFERENCES]
 
 
-def _references(kept: list[Any]) -> list[int]:
-    return [sys.getrefcount(one) for one in kept]
+def _references(leases: list[Any]) -> list[int]:
+    return [sys.getrefcount(lease) for lease in leases]
 
 
-def _fewest() -> int:
-    """Return the number of references to an object that only a dict and a list of its keys refer to."""
-    known = {object(): None}
-    return _references(list(known))[0]
+def _min_references() -> int:
+    """Return the reference count of an object that only a dict and a list of its keys refer to."""
+    objects = {object(): None}
+    return _references(list(objects))[0]
 
 
-_FEWEST = _fewest()
+_MIN_REFERENCES = _min_references()

@@ -1,4 +1,4 @@
-"""The handle of one grant: what a holder keeps, checks and gives back."""
+"""The handle of one grant, which a holder keeps, checks and releases."""
 
 import contextlib
 import logging
@@ -30,10 +30,9 @@ logger = logging.getLogger(__name__)
 
 
 class _Itself(property):
-    """``__enter__`` that returns the handle.
+    """``__enter__`` in C that returns the handle: no bytecode in which a signal handler could lose the lease.
 
-    In a ``with`` statement it runs no Python code of ours, before which a signal could be handled: a caller of
-    ``with pool.acquire()`` is in the block, or has not been given anything. ``ExitStack`` calls it.
+    ``ExitStack`` calls it as a function.
     """
 
     def __call__(self, lease: "Lease") -> "Lease":
@@ -47,34 +46,34 @@ class Lease(BaseLease):
     since its last confirmed renewal was *sent*; then ``lost`` is set, ``on_lost`` runs, and every further
     call raises ``LeaseLost``.
 
-    Not promised: that a holder which does not check (``ensure_held``, ``guard``) stops in time. Only ``guard``
-    and a far end that checks ``fence`` exclude a late write.
+    Not promised: that a holder stops in time without checking (``ensure_held``, ``guard``). Only ``guard``, or a
+    service that checks ``fence``, excludes a late write.
 
     Usable from any thread of the process that acquired it; as a context manager it releases at the end.
-    The theory: docs/how-it-works.md. Requirements R0.2, R0.5 and R0.6: docs/origins.md.
+    The theory: docs/how-it-works.md.
     """
 
     @property
     def is_held(self) -> bool:
-        """Whether this process may still rely on the lease. No I/O."""
+        """Whether this process still holds the lease. No I/O."""
         return self.remaining > 0
 
     @property
     def remaining(self) -> float:
-        """Seconds for which the lease can be relied on without another renewal; 0 when it is not held."""
-        over = self._state.is_near or self._pid != os.getpid()
-        return 0.0 if over else max(0.0, self.trust.until - monotonic())
+        """Seconds until the lease must be renewed to stay held; 0 when it is not held."""
+        is_over = self._state.may_have_ended or self._pid != os.getpid()
+        return 0.0 if is_over else max(0.0, self.trust.until - monotonic())
 
     def ensure_held(self) -> None:
-        """Return if this process may still rely on the lease. No I/O, so call it before each use.
+        """Raise unless this process still holds the lease. No I/O, so call it before each use.
 
         Raises:
-            LeaseLost: it has been lost, or was not confirmed in time.
-            LeaseReleased: it has been released.
+            LeaseLost: it was lost, or not confirmed in time.
+            LeaseReleased: it was released.
         """
         self._check_process()
         if not self._state.has_ended and (now := monotonic()) >= (trust := self.trust).until:
-            self.lose(trust.why_over(now), trust)
+            self.lose(trust.end_reason(now), trust)
         self._state.raise_if_ended(self)
 
     def renew(self) -> None:
@@ -83,51 +82,53 @@ class Lease(BaseLease):
         self._renew()
 
     def release(self) -> None:
-        """Give the row back, to rest for ``cooldown`` seconds.
+        """Release the lease; its row becomes free after ``cooldown`` seconds.
+
+        After an error it is still renewed, and can be released again.
 
         Raises:
             LeaseReleased: it was released before.
-            LeaseLost: it was lost before; nothing has been changed for the new holder.
+            LeaseLost: it was lost before; a new holder is not affected.
         """
         self._check_process()
-        if self._state.given:
+        if self._state.outcome:
             self._state.raise_if_ended(self)
-        # Also when it counts as lost here: the fence decides, and a row that is still ours is freed sooner.
+        # Also if it counts as lost here: the fence decides, and a row that is still ours becomes free sooner.
         self._give_up(EventKind.RELEASED, "released", self._send_release)
 
     def release_or_expire(self) -> None:
-        """Release for good: if the database does not confirm it, the lease is not renewed any more and expires.
+        """Release the lease, or let it expire if the database does not confirm that.
 
         Raises:
             LeaseReleased, LeaseLost: see ``release``.
             DatabaseUnavailable: it expires.
         """
-        self.stop_renewing()  # before the statement: after an interruption nobody would give it back later
+        self.stop_renewing()  # before the statement, because no code releases it after an interruption
         self.release()
 
     def release_or_log(self) -> None:
-        """Give back without telling whether that succeeded; raises nothing but what a signal handler raises."""
+        """``release_or_expire`` that logs failures; raises only exceptions of a signal handler."""
         try:
             self.release_or_expire()
         except LeaseLost as lost:
             logger.warning("%s", lost)
         except DatabaseUnavailable as error:
-            logger.warning("could not release %s; it lapses by itself: %s", self, error)
+            logger.warning("could not release %s; it will expire: %s", self, error)
 
     def release_quietly(self) -> None:
-        """Give back without raising, for callers with a more important error of their own."""
+        """``release_or_expire`` that never raises, for callers with a more important exception of their own."""
         try:
             self.release_or_log()
         except Exception:
-            logger.exception("could not release %s; it lapses by itself", self)
+            logger.exception("could not release %s; it will expire", self)
 
     def hand_over(self, to: str, *, ttl: object = None) -> int:
-        """Pass the row straight to a successor, who takes it up with ``pool.adopt(pk, fence)``.
+        """Hand the row over to a successor, who takes it with ``pool.adopt(pk, fence)``.
 
-        In a transaction it counts when that is committed, so tell the successor only then.
+        In a transaction it takes effect with the commit, so notify the successor after that.
 
         Args:
-            to: the successor's name, for people to read.
+            to: the successor's name, for people.
             ttl: seconds or timedelta within which the successor must adopt it; default: this lease's ttl.
 
         Returns:
@@ -154,9 +155,9 @@ class Lease(BaseLease):
     def guard(self) -> Iterator[Self]:
         """Let the caller's open transaction commit only while the lease is held.
 
-        Renews the lease inside that transaction. From then on the row is locked, so nobody can take it over
-        before the commit. Keep the transaction shorter than half the ttl: the keeper cannot renew meanwhile, and a
-        session that is silent in it for a ttl (5 s at least) is ended by the server (docs/databases.md).
+        Renews the lease inside that transaction, which locks the row: no other process can acquire it before the
+        commit. Keep the transaction shorter than half the ttl: the keeper cannot renew meanwhile, and the database
+        server ends a session that is idle in it for a ttl (5 s at least; docs/databases.md).
 
         Raises:
             LeaseLost: it is not held; the innermost ``atomic`` block rolls back, also if the error is caught inside it.
@@ -175,12 +176,12 @@ class Lease(BaseLease):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._state.given:
+        if self._state.outcome:
             return
         if error is None:
             self.release_or_expire()
         else:
-            self.release_quietly()  # the caller's own error matters more
+            self.release_quietly()  # the caller's exception matters more
 
     def __repr__(self) -> str:
         state = "held" if self.is_held else "ended"
@@ -193,7 +194,7 @@ class Lease(BaseLease):
         return verbs.release(*row, self.terms.cooldown, trusted_until=self.trust.until)
 
     def _renew(self) -> None:
-        # Of this grant: another thread may ``fix()`` the handle meanwhile, which then has another row.
+        # The trust of this grant: another thread's ``fix()`` may move the handle to another row meanwhile.
         sent_at, trust = monotonic(), self.trust
         self._transaction = self._opened(self._connection) if self._connection.atomic_blocks else None
         held = [(self.pk, self.fence)]
@@ -202,15 +203,15 @@ class Lease(BaseLease):
         if not is_held:
             self.lose(verbs.TAKEN, trust)
             self.ensure_held()
-        if self._transaction is not None:  # it counts once the transaction is committed: a rollback undoes it
+        if self._transaction is not None:  # a rollback would undo it
             transaction.on_commit(partial(trust.confirm, sent_at), using=self.using)
-        elif self._connection.autocommit:  # otherwise its commit is not noticed
+        elif self._connection.autocommit:  # otherwise Django does not see the commit
             trust.confirm(sent_at)
 
     def _give_up(
-        self, what: EventKind, given: str, send: Callable[[BaseDatabaseWrapper], object], reason: str = ""
+        self, kind: EventKind, outcome: str, send: Callable[[BaseDatabaseWrapper], object], reason: str = ""
     ) -> None:
-        """End the grant by ``send``, which returns whether it was still ours; if it fails, nothing has ended."""
+        """End the grant by ``send``, which returns whether it was still ours; after an error it has not ended."""
 
         def give_up() -> bool:
             connection = self._connection
@@ -219,8 +220,8 @@ class Lease(BaseLease):
                     set_idle_timeout(connection, self.terms.ttl)
                 done = bool(send(connection))
             if done:
-                self._finish(given)
-                self._emit(what, connection, reason)
+                self._finish(outcome)
+                self._emit(kind, connection, reason)
             return done
 
         if not self._state.attempt(self, give_up):

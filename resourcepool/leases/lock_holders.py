@@ -1,4 +1,4 @@
-"""Sessions that have a row locked: mostly holders inside ``guard``, which may have vanished with their host."""
+"""Sessions that lock a row: mostly holders inside ``guard``, whose host may have vanished."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from resourcepool.events import sentence_for
 AnyModel = type[models.Model]
 
 MAX_ROWS = 1_000  # rows per query
-TOLD = 3  # rows that an error names
+MAX_NAMED = 3  # rows that an error names
 
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """A row that is locked at this moment.
+    """A row that is locked now.
 
     Attributes:
         pool: "app.Model"; ``id``: its primary key.
-        session: the session that has it locked; None: this database user may not see it.
+        session: the session that locks it; None: this database user may not see it.
     """
 
     pool: str
@@ -29,19 +29,23 @@ class Locked:
     session: Session | None
 
     def __str__(self) -> str:
-        one, row = self.session, f"{self.pool} {self.id}"
-        if one is None:
+        session, row = self.session, f"{self.pool} {self.id}"
+        if session is None:
             return sentence_for("locked_by_unseen", row=row)
-        who = {"session": one.number, "client": one.client or "the same host", "command": one.command}
-        if one.idle is None:
+        who = {
+            "session": session.number,
+            "client": session.client or "the same host",
+            "command": session.command,
+        }
+        if session.idle is None:
             return sentence_for("locked_by_busy", row=row, **who)
-        return sentence_for("locked_by", row=row, count=round(one.idle), **who)
+        return sentence_for("locked_by", row=row, count=round(session.idle), **who)
 
 
 def lockers(using: str, model: AnyModel, pks: Collection[Any]) -> list[Locked]:
-    """Return the rows, of the first ``MAX_ROWS``, that a session has locked at this moment.
+    """Return the rows, among the first ``MAX_ROWS``, that a session locks now.
 
-    Empty on SQLite, where the whole database is locked, and inside a transaction of the caller, which the query could
+    Empty on SQLite, which locks the whole database, and inside a transaction of the caller, which the query could
     disturb.
     """
     connection = connections[using]
@@ -52,13 +56,13 @@ def lockers(using: str, model: AnyModel, pks: Collection[Any]) -> list[Locked]:
         return []
     try:
         table = quote(model._meta.db_table)
-        found = inspector(connection).lockers(table, quote(str(column.column)), list(keys))
-    except (DatabaseError, InterfaceError):  # without the right to ask, the answer is less detailed
+        sessions = inspector(connection).lockers(table, quote(str(column.column)), list(keys))
+    except (DatabaseError, InterfaceError):  # no permission: the error says less
         return []
     label, pk_of = model._meta.label, {str(key): pk for key, pk in keys.items()}
-    return [Locked(label, pk_of[str(one)], session) for one, session in found.items() if str(one) in pk_of]
+    return [Locked(label, pk_of[str(key)], session) for key, session in sessions.items() if str(key) in pk_of]
 
 
 def describe_lockers(using: str, model: AnyModel, pks: Collection[Any]) -> str:
-    """Return who has the first few of these rows locked; "": nobody, or unknown."""
-    return "; ".join(map(str, lockers(using, model, pks)[:TOLD]))
+    """Return which sessions lock the first few of these rows; "": none, or unknown."""
+    return "; ".join(map(str, lockers(using, model, pks)[:MAX_NAMED]))

@@ -1,4 +1,4 @@
-"""The leased row: three columns that every kind of lease has."""
+"""The leased row: the three columns of every kind of lease."""
 
 import datetime
 from collections.abc import Iterable
@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 from django.conf import settings
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.database.short_statements import fail_if_locked
 from resourcepool.database.where import Where
@@ -15,14 +14,15 @@ from resourcepool.dialect import DbNow, FenceField
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.terms import MAX_LENGTH
 from resourcepool.text import CharField
+from resourcepool.translation import gettext_lazy as _
 
 LEASE_COLUMNS = frozenset({"busy_before", "fence", "holder"})
-# update_or_create adds fields with a ``pre_save`` of their own to ``update_fields``.
+# update_or_create adds fields that define ``pre_save`` to ``update_fields``.
 ADDED_BY_DJANGO = frozenset({"busy_before", "fence"})
 
 
 def long_ago() -> datetime.datetime:
-    """Return the fixed moment in the past that a new row starts with: it was never busy."""
+    """Return the ``busy_before`` of a new row: a fixed time in the past."""
     moment = datetime.datetime(2000, 1, 1)  # noqa: DTZ001
     return moment.replace(tzinfo=datetime.UTC) if settings.USE_TZ else moment
 
@@ -31,11 +31,11 @@ class LeaseQuerySet(models.QuerySet[Any]):
     """Filters over leased rows, by the database's clock. Claiming goes through the model's pool."""
 
     def bulk_create(self, objs: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """Insert them; a copy of a row that was read starts without a holder."""
-        made = list(objs)
-        for one in made:
-            one.begin_anew()
-        return super().bulk_create(made, *args, **kwargs)
+        """Insert the objects; a copy of a stored row starts without a holder."""
+        rows = list(objs)
+        for row in rows:
+            row.reset_lease_columns()
+        return super().bulk_create(rows, *args, **kwargs)
 
     def held(self) -> Self:
         """Rows with a running lease."""
@@ -46,7 +46,7 @@ class LeaseQuerySet(models.QuerySet[Any]):
         return self.held().filter(holder=holder)
 
     def available(self) -> Self:
-        """Rows that a claim would get."""
+        """Rows that can be claimed now."""
         return self.filter(busy_before__lte=DbNow(), **self.model.claimable_when)
 
     def expired(self) -> Self:
@@ -55,31 +55,30 @@ class LeaseQuerySet(models.QuerySet[Any]):
 
 
 class AbstractLease(models.Model):
-    """A row that at most one holder has at a time.
+    """A row with at most one holder at a time.
 
-    ``(pk, fence)`` identifies exactly one grant, for ever, also when a row is deleted and created again under the same
-    key: a new row's fence begins at the database's clock. The three columns change only through the verbs in
+    ``(pk, fence)`` identifies exactly one grant, for ever, even if a row is deleted and recreated under the same key: a
+    new row's fence starts at the database's clock. The three columns change only through the verbs in
     ``leases/verbs.py``; ``save()`` does not change them on existing rows.
     """
 
-    # The condition for a claim, besides a passed busy_before.
+    # Column values that a claimable row has, besides a ``busy_before`` in the past.
     claimable_when: ClassVar[dict[str, bool]] = {}
-    # Whether events of its leases are sent (``signals``).
+    # Whether its leases emit events (``signals``).
     emits_events: ClassVar[bool] = True
-    # Whether waiters stand in a line of their own for each name (``name_of``), not in one for the whole table. Then a
-    # ticket's selector is that name.
+    # Whether waiters wait per name (``name_of``) instead of for the whole table; a ticket's selector is then that name.
     line_per_name: ClassVar[bool] = False
-    # Whether a row is for those who wait at that moment: given back while nobody does, it is removed.
+    # Whether a row is deleted on release when it has no waiters.
     deletes_idle_rows: ClassVar[bool] = False
 
     busy_before = models.DateTimeField(
         _("busy before"),
         default=long_ago,
         editable=False,
-        help_text=_("Taken until this moment of the database's clock; free once it has passed."),
+        help_text=_("Leased until this time of the database's clock; free afterwards."),
     )
     fence = FenceField(
-        _("fence"), default=0, editable=False, help_text=_("Goes up with every grant and every release.")
+        _("fence"), default=0, editable=False, help_text=_("Increases with every grant and every release.")
     )
     holder = CharField(
         _("holder"),
@@ -87,12 +86,12 @@ class AbstractLease(models.Model):
         default="",
         blank=True,
         editable=False,
-        help_text=_("Who has it, for people to read; empty after a release."),
+        help_text=_("Holder's name, for people; empty after a release."),
     )
 
     objects: ClassVar[Any] = LeaseQuerySet.as_manager()
 
-    _was_stored = False  # read or saved: its lease columns belong to another row, or are outdated
+    _was_stored = False  # read or saved, so its lease columns are those of another row, or outdated
 
     class Meta:
         abstract = True
@@ -100,20 +99,19 @@ class AbstractLease(models.Model):
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save, but never write busy_before, fence and holder of an existing row.
 
-        An instance read a moment ago may contain a lease that has since been replaced (document 000's ``close()`` frees
-        its successor's lease this way).
+        An instance may contain a lease that has been replaced since it was read.
 
         Raises:
             BadOption: ``update_fields`` names one of them.
-            RowLocked: another transaction, such as a holder's ``guard``, has kept the row locked for more than 3 s.
-                Inside your own transaction your settings decide how long to wait, and the error is the database's own.
+            RowLocked: another transaction, such as a holder's ``guard``, kept the row locked for more than 3 s.
+                Inside a transaction of yours, your settings decide how long to wait, and the error is the database's.
         """
         names = set(kwargs.get("update_fields") or ())
-        asked = LEASE_COLUMNS & names
-        if asked == ADDED_BY_DJANGO:
-            kwargs["update_fields"] = names - asked
-        elif asked:
-            raise BadOption("update_fields", sorted(asked), because="these change only through a lease")
+        lease_columns = LEASE_COLUMNS & names
+        if lease_columns == ADDED_BY_DJANGO:
+            kwargs["update_fields"] = names - lease_columns
+        elif lease_columns:
+            raise BadOption("update_fields", sorted(lease_columns), because="these change only through a lease")
         super().save(*args, **kwargs)
         self._was_stored = True
 
@@ -123,34 +121,34 @@ class AbstractLease(models.Model):
         instance._was_stored = True
         return instance
 
-    def begin_anew(self) -> None:
-        """Before an insert: give a copy of a row that was read or saved the lease columns of a new row."""
+    def reset_lease_columns(self) -> None:
+        """Before an insert: give a copy of a stored row the lease columns of a new one."""
         if self._was_stored or not self._state.adding:
             self.busy_before, self.fence, self.holder = long_ago(), 0, ""
 
     def _do_insert(self, *args: Any, **kwargs: Any) -> Any:
-        self.begin_anew()
+        self.reset_lease_columns()
         return super()._do_insert(*args, **kwargs)  # type: ignore[misc]  # the stubs lack it
 
     def _do_update(self, base_qs: Any, using: Any, pk_val: Any, values: Any, fields: Any, *rest: Any) -> Any:
-        # Copies made by hand, positional arguments and loaddata bypass save(), but not this.
-        kept = [v for v in values if self._may_write(v[0].name, v[2], by_name=fields is not None)]
+        # Manual copies, positional arguments and loaddata bypass save(), but not this.
+        written = [v for v in values if self._may_write(v[0].name, v[2], by_name=fields is not None)]
         with fail_if_locked(using):
-            return super()._do_update(base_qs, using, pk_val, kept, fields, *rest)
+            return super()._do_update(base_qs, using, pk_val, written, fields, *rest)
 
     def _may_write(self, name: str, value: Any, *, by_name: bool) -> bool:
         return name not in LEASE_COLUMNS
 
     @classmethod
     def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:
-        """Return the condition that a ticket's ``selector`` (JSON text) describes."""
+        """Return the SQL condition of a ticket's ``selector`` (JSON text)."""
         return Where()
 
     @classmethod
     def name_of(cls, pk: Any) -> str:
-        """Return the name under which the row with this key is waited for, if there is a line per name."""
+        """Return the name that waiters for the row ``pk`` use, if ``line_per_name``."""
         return str(pk)
 
     @classmethod
     def return_due_rows(cls, using: str) -> None:
-        """Called now and then while nothing is free: make rows claimable whose time out of service is over."""
+        """Return rows to service that are due; called now and then while nothing is free."""

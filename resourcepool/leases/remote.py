@@ -1,7 +1,6 @@
-"""Leases of programs that are no processes of this project: such a program has a token in place of a handle.
+"""Leases of programs outside this project, which have a token instead of a handle.
 
-Peers: Boskos and lockable-resources lease over HTTP. The token is signed, so it cannot be made up; whoever has it acts
-for the holder.
+The token is signed, so it cannot be forged; any program that has it acts for the holder.
 """
 
 import os
@@ -25,18 +24,18 @@ from resourcepool.leases.verbs import TAKEN
 from resourcepool.signals import EventKind
 
 SALT = "resourcepool.lease"
-MOST_LETTERS = 10_000  # of a token: names of 200 characters take 12 letters each, and a third more
+MAX_TOKEN_LENGTH = 10_000  # names of 200 characters, escaped with 12 letters each, plus a third for base64
 
 
 @dataclass(frozen=True)
 class Token:
-    """What a token says of a grant.
+    """The content of a token: a grant and its options.
 
     Attributes:
         model: "app.model".
         pk: the primary key, as text.
-        granted_at: seconds since 1970, by the clock of the server that granted it: for ``max_hold`` and the history.
-        ttl, cooldown, max_hold: as it was acquired, in seconds.
+        granted_at: seconds since 1970, by the granting web server's clock: for ``max_hold`` and the history.
+        ttl, cooldown, max_hold: the options it was acquired with, in seconds.
     """
 
     model: str
@@ -49,37 +48,36 @@ class Token:
     max_hold: float | None
 
     def signed(self) -> str:
-        """Return it as text, signed with SECRET_KEY."""
+        """Return the token as text, signed with SECRET_KEY."""
         return signing.dumps(list(vars(self).values()), salt=SALT)
 
     @classmethod
     def read(cls, text: object) -> "Token":
-        """Return what a text says that ``signed`` has made; raises BadOption, without the text."""
+        """Return the token in a ``signed`` text; raises BadOption, without the text."""
         try:
-            if isinstance(text, str) and len(text) <= MOST_LETTERS:
+            if isinstance(text, str) and len(text) <= MAX_TOKEN_LENGTH:
                 return cls(*signing.loads(text, salt=SALT))
         except (signing.BadSignature, TypeError, ValueError):  # ValueError: half a surrogate pair
             pass
         raise BadOption("lease", Hidden(), "the text under that name in the answer to acquire")
 
     def grant(self, pk: Any) -> Grant:
-        """Return the grant that it is about; ``pk``: its primary key."""
+        """Return the grant of this token; ``pk``: its primary key as the model's type."""
         return Grant(pk, self.fence, self.holder, monotonic() - max(0.0, time.time() - self.granted_at))
 
 
 def detach(lease: Lease) -> str:
-    """Detach a lease that this process has just got, for a program elsewhere; return its token.
+    """Detach a lease that this process has just acquired for another program; return its token.
 
-    From now on nothing here renews or releases it, not at the end of this process either. The handle is of no use any
-    more.
+    This process no longer renews or releases it, not even at exit. Do not use the handle afterwards.
 
     Raises:
-        DatabaseUnavailable: this process is ending, in another thread, which may release it at this moment.
+        DatabaseUnavailable: this process is exiting, and may be releasing it.
     """
     keeper.remove(lease)
     if shutdown.has_begun():
         lease.release_quietly()
-        raise DatabaseUnavailable("this web server is ending: ask another")
+        raise DatabaseUnavailable("this web server is shutting down; send the request again")
     granted_at, terms = time.time() - (monotonic() - lease.trust.granted_at), lease.terms
     spans = terms.ttl, terms.cooldown, terms.max_hold
     which = lease.model._meta.label_lower, str(lease.pk), lease.fence, lease.holder
@@ -87,28 +85,28 @@ def detach(lease: Lease) -> str:
 
 
 class Remote(Lease):
-    """A lease of a program elsewhere, for one call: mixed into the kind of lease that it is.
+    """Mixin for a lease of another program, for one request.
 
-    Nothing here watches it, so whether it is still held is decided by the row alone.
+    No thread watches it here, so the row alone decides whether it is still held.
     """
 
     def ensure_held(self) -> None:
         """Raise LeaseLost if it was held for ``max_hold`` seconds, or has ended in this call."""
         now = monotonic()
         if not self._state.has_ended and self.trust.next_ttl(now) <= 0.0:
-            self.lose(self.trust.why_over(now))
+            self.lose(self.trust.end_reason(now))
         self._state.raise_if_ended(self)
 
     def lose(self, reason: str, trust: Trust | None = None) -> None:
-        """Note the loss, for this call alone: the program may have released it before, so nobody else is told."""
+        """Mark it as lost for this request, without an event: the program may have released it before."""
         why = f"it was released before, {reason}" if reason == TAKEN else reason
-        self._state.end(lost=LeaseLost(f"{self} of {self.holder} is over: {why}"))
+        self._state.end(lost=LeaseLost(f"{self} of {self.holder} has ended: {why}"))
 
     def _give_up(self, *how: Any) -> None:
-        """Refuse one that has run out: the statement that ends a lease matches its fence alone, also after its ttl."""
-        mine = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
+        """Refuse an expired lease first: the statement that ends a lease matches only its fence, even after the ttl."""
+        row = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
         with statement_timeout():
-            if retrying(self._connection, mine.expired().exists):
+            if retrying(self._connection, row.expired().exists):
                 self.lose(sentence_for("not_renewed_in_ttl", seconds=self.terms.ttl))
                 self._state.raise_if_ended(self)
         super()._give_up(*how)
@@ -120,6 +118,6 @@ class Remote(Lease):
         self.trust = Trust(self.terms, grant.sent_at, is_proven=True)
         self._state = Ending()
 
-    def _emit(self, what: EventKind, connection: BaseDatabaseWrapper, reason: str = "") -> None:
-        if what is not EventKind.ACQUIRED:  # it was told of when it was granted
-            super()._emit(what, connection, reason)
+    def _emit(self, kind: EventKind, connection: BaseDatabaseWrapper, reason: str = "") -> None:
+        if kind is not EventKind.ACQUIRED:  # emitted when it was granted
+            super()._emit(kind, connection, reason)

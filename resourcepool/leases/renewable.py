@@ -1,4 +1,4 @@
-"""The part of a lease that the keeper uses."""
+"""The interface of a lease to the keeper."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
@@ -8,7 +8,7 @@ from resourcepool.leases.terms import Terms, Trust
 
 
 class Renewable(Hashable, Protocol):
-    """A lease that is renewed, lost or forgotten, and released together with others; see ``Lease``."""
+    """A lease as the keeper uses it; see ``BaseLease``."""
 
     model: Model
     using: str
@@ -20,29 +20,29 @@ class Renewable(Hashable, Protocol):
 
     @property
     def is_ending(self) -> bool:
-        """Whether a thread is giving it up at this moment."""
+        """Whether a thread is releasing it or handing it over now."""
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether a transaction of this process has the row locked."""
+        """Whether a transaction of this process locks its row."""
 
     @property
     def is_orphaned(self) -> bool:
-        """Whether nobody can give it back."""
+        """Whether no code can release it."""
 
     @property
     def leaks_at(self) -> float:
         """The time, by this process's clock, from which it counts as leaked; infinity: never, or already reported."""
 
     def report_leak(self, why: str) -> None:
-        """Report once that it was probably forgotten."""
+        """Report once that it may be leaked."""
 
     def mark_released(self) -> None:
-        """Note that it has been released together with others."""
+        """Mark it as released, after a batch with others was."""
 
     @staticmethod
     def after_batch_release(using: str, model: Model, pks: Sequence[Any]) -> None:
-        """Called once after several leases of ``model``, of the rows with these keys, have been released together."""
+        """Called once after the leases of these rows were released together."""
 
     def lose(self, reason: str, trust: Trust | None = None) -> None:
-        """Note the loss of the grant that ``trust`` belongs to."""
+        """Mark the grant of ``trust`` as lost."""

@@ -1,4 +1,4 @@
-"""Operators' changes, which must not wait for a holder in the middle of a long transaction."""
+"""Transactions for operators' changes, which must not wait for a holder's long transaction."""
 
 from collections.abc import Callable, Collection
 from typing import Any, NoReturn, TypeVar
@@ -23,18 +23,18 @@ def run_short_transaction(
     rows: tuple[Model, Collection[Any]] | None = None,
     wait: int = SHORT_LOCK_WAIT,
 ) -> Result:
-    """Return what ``work`` returns. It runs in one transaction on ``using`` that never waits long for a lock.
+    """Run ``work`` in one transaction on ``using`` that waits only briefly for locks; return its result.
 
-    Inside a transaction of the caller the errors are the database's own: its owner decides whether to retry.
+    Inside a transaction of the caller, errors are the database's own, and the caller decides whether to retry.
 
     Args:
         settle: see ``retrying``.
-        rows: the changed rows, as a model and primary keys, so that the error can say who has them locked.
-        wait: whole seconds for which a statement waits for a lock.
+        rows: model and primary keys of the changed rows, so that the error can name the sessions that lock them.
+        wait: whole seconds that a statement waits for a lock.
 
     Raises:
         RowLocked: nothing was changed.
-        DatabaseUnavailable: the database did not answer; nothing was changed, or it is not known.
+        DatabaseUnavailable: the database did not answer; nothing was changed, or it is unknown.
     """
     connection = connections[using]
 
@@ -49,5 +49,5 @@ def run_short_transaction(
 
 
 def locked_row_error(using: str, rows: tuple[Model, Collection[Any]] | None = None) -> RowLocked:
-    """Return the error that says that one of these rows is locked and, as far as can be seen, by whom."""
+    """Return the error for a locked row; it names the sessions that lock ``rows``, if they can be seen."""
     return row_locked(using, describe_lockers(using, *rows) if rows else "")

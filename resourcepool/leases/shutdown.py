@@ -1,4 +1,4 @@
-"""Releases leases when the process ends in an orderly way; a killed process's leases expire."""
+"""Releases leases when the process exits normally; a killed process's leases expire."""
 
 import atexit
 import logging
@@ -21,49 +21,49 @@ from resourcepool.leases.renewable import Renewable
 logger = logging.getLogger(__name__)
 
 
-_jobs: dict[int, list[tuple[int, Callable[[], object]]]] = {}  # {process: (order, job to run at its end)}
+_jobs: dict[int, list[tuple[int, Callable[[], object]]]] = {}  # {process: (order, job to run at exit)}
 
 
 def at_exit(order: int, job: Callable[[], object]) -> None:
-    """Run ``job`` when the interpreter ends (docs/how-it-works.md, "Endings"); a lower ``order`` comes first."""
+    """Run ``job`` at exit (docs/how-it-works.md, "Endings"); lower ``order`` first."""
     pid = os.getpid()
     if pid not in _jobs:
-        _jobs.clear()  # the parent's: its end is not ours
+        _jobs.clear()  # the parent's
         _jobs[pid] = []
         atexit.register(_end, pid)
         for name in ("multiprocessing.util", "billiard.util"):
-            # Their children end with os._exit, which skips atexit, but run these finalizers first.
+            # Their children end with os._exit, which skips atexit but not these finalizers.
             if (module := sys.modules.get(name)) is not None:
                 module.Finalize(None, _end, args=(pid,), exitpriority=100)
     _jobs[pid].append((order, job))
 
 
 def has_begun() -> bool:
-    """Tell whether this process, which has had leases, has begun to end: it releases what it held at that moment."""
+    """Whether this process, which has had leases, has begun to exit and release them."""
     return os.getpid() not in _jobs
 
 
 def _end(pid: int) -> None:
     if os.getpid() == pid:
-        with background_paused():  # a ticket that is being taken is kept a moment later
+        with background_paused():  # so that a claim under way finishes first
             for _, job in sorted(_jobs.pop(pid, []), key=lambda each: each[0]):
-                with log_errors("this was not done at the end of the process"):
+                with log_errors("failed at the end of the process"):
                     job()
             hints.flush_at_exit()
 
 
 def release_everything(leases: list[Renewable]) -> None:
-    """Release all these leases, one statement per table, one try each; leases that fail expire."""
+    """Release these leases, one statement per table and batch, without retries; leases that fail expire."""
     groups: dict[Any, list[Renewable]] = defaultdict(list)
     for lease in leases:
         groups[lease.model, lease.using].append(lease)
     if not groups:
         return
-    gone: set[str] = set()  # databases that do not answer: each try may take seconds
+    unavailable: set[str] = set()  # each further attempt on these databases would take seconds
     with own_connections():
         for (model, using), group in groups.items():
-            if using in gone:
-                logger.warning("%d leases not released at exit, they lapse", len(group))
+            if using in unavailable:
+                logger.warning("%d leases not released at exit; they will expire", len(group))
                 continue
             for start in range(0, len(group), verbs.BATCH):
                 held = [(lease.pk, lease.fence) for lease in group[start : start + verbs.BATCH]]
@@ -71,22 +71,22 @@ def release_everything(leases: list[Renewable]) -> None:
                 try:
                     if verbs.release_all(connections[using], model, held, cooldowns) == len(held):
                         for lease in group[start : start + verbs.BATCH]:
-                            with log_errors("not everybody could be told that %s was released", lease):
+                            with log_errors("could not report to every receiver that %s was released", lease):
                                 lease.mark_released()
-                except Exception as error:  # noqa: BLE001 (whatever it is, another database may still answer)
-                    logger.warning("%d leases not released at exit, they lapse: %s", len(held), error)
-                    gone.add(using)
+                except Exception as error:  # noqa: BLE001 (another database may still answer)
+                    logger.warning("%d leases not released at exit; they will expire: %s", len(held), error)
+                    unavailable.add(using)
                     break
             else:
-                with log_errors("what was released waits until somebody looks"):
+                with log_errors("waiters were not notified of released rows; they find them by polling"):
                     group[0].after_batch_release(using, model, [lease.pk for lease in group])
 
 
 def release_on_sigterm() -> None:
     """Make SIGTERM end this process like ``sys.exit``, so that ``finally`` blocks run and leases are released.
 
-    Call it in the main thread of a program without a handler of its own; gunicorn and Celery workers have one, and
-    end in an orderly way without it. So has uvicorn, but it dies of the signal after all, and its leases expire.
+    Call it in the main thread of a program without its own handler. gunicorn and Celery workers have one and exit
+    normally. uvicorn has one, too, but ends by the signal after all, so its leases expire.
 
     Raises:
         BadOption: not called in the main thread.

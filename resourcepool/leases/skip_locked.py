@@ -1,4 +1,4 @@
-"""Changes of many rows, some of which may be locked: all others are changed."""
+"""Changes many rows, skipping locked ones."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -19,19 +19,19 @@ def change_skipping_locked(
     chunks: Iterable[Sequence[Any]],
     change: Callable[[Sequence[Any], bool], int],
 ) -> int:
-    """Apply ``change`` to a chunk of primary keys at a time, skipping locked rows.
+    """Apply ``change`` to one chunk of primary keys at a time, skipping locked rows.
 
-    Locked rows are waited for only once, however many there are.
+    It waits for a locked row only once, however many rows are locked.
 
     Args:
-        change: takes primary keys, and whether to skip locked rows; returns how many rows it changed, and raises
-            RowLocked (see ``run_short_transaction``).
+        change: called with primary keys and whether to skip locked rows; returns the number of changed rows, and
+            raises RowLocked (see ``run_short_transaction``).
 
     Returns:
         The number of changed rows.
 
     Raises:
-        RowLocked: some were locked; the others are done.
+        RowLocked: some rows were locked; the others were changed.
     """
     done, locked = 0, set[Any]()
     for chunk in chunks:
@@ -42,19 +42,19 @@ def change_skipping_locked(
             except RowLocked:
                 pass
         free = verbs.unlocked(connections[using], model, chunk)
-        locked |= _there(using, model, chunk) - free
+        locked |= _existing(using, model, chunk) - free
         if not free:
             continue
         try:
             done += change([pk for pk in chunk if pk in free], True)
-        except RowLocked:  # for example, a row of another table that must change together with one of these
+        except RowLocked:  # e.g. a row of another table that changes together with one of these
             locked |= free
     if locked:
         raise rows_locked(using, len(locked), done, describe_lockers(using, model, locked))
     return done
 
 
-def _there(using: str, model: Model, pks: Sequence[Any]) -> set[Any]:
+def _existing(using: str, model: Model, pks: Sequence[Any]) -> set[Any]:
     connection = connections[using]
     rows = verbs.rows_of(connection, model).filter(pk__in=pks)
     return retrying(connection, lambda: set(rows.values_list("pk", flat=True).all()))

@@ -1,4 +1,4 @@
-"""The statements of the verbs. The text of each is built once per model and database."""
+"""The SQL of the verbs, built once per model and database."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,12 +14,12 @@ from resourcepool.leases.table import Model, table_of
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
 Spans = float | Sequence[float]  # seconds: for all of them, or for each
 
-MOST_TEXTS = 10_000  # remembered
-FRESHLY = " under a fresh fence"  # the end of a verb
+MAX_CACHED_STATEMENTS = 10_000
+FRESH_FENCE = " under a fresh fence"  # suffix of a verb
 
 
 def key(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
-    """Return a primary key as the driver wants it (a UUID is text on MySQL)."""
+    """Return a primary key as the driver expects it (a UUID is text on MySQL)."""
     field: Any = model._meta.pk
     if type(pk) is int or (type(pk) is str and isinstance(field, KeyField)):
         return pk
@@ -35,16 +35,16 @@ def change(
     *texts: str,
     where: Where = ANY_ROW,
 ) -> int:
-    """Send the verb's UPDATE for these leases, if they match ``where``, in one try; returns how many rows it changed.
+    """Send the verb's UPDATE for these leases, if they match ``where``, without retries; returns the changed rows.
 
     Args:
-        spans: seconds from now until which the rows are busy.
-        texts: what else the verb writes: the new holder.
+        spans: seconds from now for which the rows are busy.
+        texts: the new holder, if the verb writes one.
     """
     keys = [key(connection, model, pk) for pk, _ in held]
     each = [micros(span) for span in spans] if isinstance(spans, Sequence) else [micros(spans)]
     if len(held) == 1:
-        sql, params = _text(connection, model, verb), [each[0], *texts, keys[0], held[0][1]]
+        sql, params = _update_sql(connection, model, verb), [each[0], *texts, keys[0], held[0][1]]
     else:
         differ = len(set(each)) > 1
         sql = _compose(connection, model, verb, len(held), differ=differ)
@@ -58,40 +58,41 @@ def _by_key(keys: list[Any], values: list[int]) -> list[Any]:
     return [param for pair in zip(keys, values, strict=True) for param in pair]
 
 
-_texts: dict[tuple[Any, ...], str] = {}
+_sql_cache: dict[tuple[Any, ...], str] = {}
 
 
-def granting(connection: BaseDatabaseWrapper, verb: str) -> str:
-    """Return the form of a verb that grants: in a transaction of the caller it takes a fence that no other grant gets.
+def granting_verb(connection: BaseDatabaseWrapper, verb: str) -> str:
+    """Return ``verb``, in a transaction of the caller with a fresh fence that no other grant can get.
 
-    A rollback takes the fence back, and then the next grant must not have the one that a handle has in its hand.
+    A rollback would undo an ordinary fence, and the next grant would repeat the one that a handle already has.
     """
     if connection.atomic_blocks:
-        return f"{verb}{FRESHLY}" if callers_blocks(connection) else verb
+        return f"{verb}{FRESH_FENCE}" if callers_blocks(connection) else verb
     is_open = connection.connection is not None  # only then Django knows about autocommit
-    return f"{verb}{FRESHLY}" if is_open and not connection.autocommit else verb
+    return f"{verb}{FRESH_FENCE}" if is_open and not connection.autocommit else verb
 
 
-def claim_text(connection: BaseDatabaseWrapper, model: Model, where: Where) -> str:
-    """Return the UPDATE that claims one row; its parameters: microseconds, holder, primary key, those of ``where``."""
-    verb = granting(connection, "claim")
+def claim_sql(connection: BaseDatabaseWrapper, model: Model, where: Where) -> str:
+    """Return the UPDATE that claims one row; parameters: microseconds, holder, primary key, those of ``where``."""
+    verb = granting_verb(connection, "claim")
     which = (model, connection.alias, where.sql, verb)
-    if which not in _texts:
+    if which not in _sql_cache:
         db_dialect, table = dialect.of(connection), table_of(connection, model)
         sql = db_dialect.claim_nowait(
-            connection, _text(connection, model, verb) + where.sql, table.name, table.pk
+            connection, _update_sql(connection, model, verb) + where.sql, table.name, table.pk
         )
-        if len(_texts) >= MOST_TEXTS:  # each selector has its own
-            _texts.clear()
-        _texts[which] = sql + db_dialect.returning.format(fence=table.fence)
-    return _texts[which]
+        if len(_sql_cache) >= MAX_CACHED_STATEMENTS:  # each selector has its own
+            _sql_cache.clear()
+        _sql_cache[which] = sql + db_dialect.returning.format(fence=table.fence)
+    return _sql_cache[which]
 
 
-def _text(connection: BaseDatabaseWrapper, model: Model, verb: str) -> str:
+def _update_sql(connection: BaseDatabaseWrapper, model: Model, verb: str) -> str:
+    """Return the (cached) UPDATE of this verb for one row."""
     key = (model, connection.vendor, verb)
-    if key not in _texts:
-        _texts[key] = _compose(connection, model, verb, 1)
-    return _texts[key]
+    if key not in _sql_cache:
+        _sql_cache[key] = _compose(connection, model, verb, 1)
+    return _sql_cache[key]
 
 
 def _compose(
@@ -102,8 +103,8 @@ def _compose(
     by_key = f"CASE {table.pk}{' WHEN %s THEN %s' * count} END"
     later = db_dialect.later.replace("%s", f"({by_key})") if differ else db_dialect.later
     number = db_dialect.fresh_number.format(micros_now=db_dialect.micros_now)
-    last = f"{db_dialect.greatest}({fence}, {number})" if verb.endswith(FRESHLY) else fence
-    verb = verb.removesuffix(FRESHLY)
+    last = f"{db_dialect.greatest}({fence}, {number})" if verb.endswith(FRESH_FENCE) else fence
+    verb = verb.removesuffix(FRESH_FENCE)
     changes = {
         "claim": f"{busy} = {later}, {fence} = {db_dialect.next_fence.format(fence=last)}, {holder} = %s",
         "hand over": f"{busy} = {later}, {fence} = {last} + 1, {holder} = %s",
@@ -112,15 +113,15 @@ def _compose(
         "adopt": f"{busy} = {later}, {fence} = {last} + 1, {holder} = %s",
     }
     if verb == "claim":
-        # Where few rows are free MariaDB would find this one by the index on ``busy_before``, among all the entries of
-        # earlier leases that are not purged yet, and lock what it reads.
+        # With few free rows, MariaDB would use the index on ``busy_before``, read unpurged entries of earlier leases
+        # and lock them.
         hint = db_dialect.by_index.format(index="PRIMARY")
         return f"UPDATE {table.name}{hint} SET {changes[verb]} WHERE {table.pk} = %s AND {table.free}"  # noqa: S608
     update = f"UPDATE {table.name} SET {changes[verb]} WHERE "  # noqa: S608 (quoted names)
     if count == 1:
         match = f"{table.pk} = %s AND {fence} = %s"
     else:
-        # Not "(pk, fence) IN (..)": with one pair MariaDB reads the whole table for it.
+        # Not "(pk, fence) IN (..)": for a single pair MariaDB reads the whole table.
         keys = ", ".join(["%s"] * count)
         match = f"{table.pk} IN ({keys}) AND {fence} = {by_key}"
     return update + match + (f" AND {busy} > {db_dialect.now}" if verb in ("renew", "adopt") else "")

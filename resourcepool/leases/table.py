@@ -1,4 +1,4 @@
-"""Quoted names and fixed conditions of a leased table, for the SQL in ``verbs`` and ``search``."""
+"""Quoted names and fixed conditions of a leased table, for the SQL of leases and waiting."""
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -11,9 +11,9 @@ Model = type[AbstractLease]
 
 
 def inherited_from(model: Model) -> type[models.Model] | None:
-    """Return the model whose table has the leases of ``model``, if it is another one.
+    """Return the model whose table has the lease columns of ``model``, if that is another table.
 
-    Django's multi-table inheritance makes such models. No single UPDATE can claim a row of two tables.
+    That happens with Django's multi-table inheritance. A single UPDATE cannot claim a row of two tables.
     """
     used = sorted({*LEASE_COLUMNS, *model.claimable_when})
     owners = [model._meta.get_field(name).model._meta.concrete_model for name in used]
@@ -21,11 +21,11 @@ def inherited_from(model: Model) -> type[models.Model] | None:
 
 
 def refuse_inherited(model: Model) -> None:
-    """Raise BadOption if the leases of ``model`` are not in its own table."""
+    """Raise BadOption if the lease columns of ``model`` are in another table."""
     if (owner := inherited_from(model)) is not None:
         name = owner._meta.label
-        allowed = f"its leases are in the table of {name}, so lease through {name}, or let that be abstract"
-        raise BadOption("model", model._meta.label, because=allowed)
+        reason = f"its lease columns are in the table of {name}: lease through {name}, or make {name} abstract"
+        raise BadOption("model", model._meta.label, because=reason)
 
 
 class Table:
@@ -42,12 +42,12 @@ class Table:
             columns[name] for name in ("busy_before", "fence", "holder")
         )
         # A literal, because a bound parameter keeps SQLite from using a partial index.
-        wanted = [
+        conditions = [
             f"{columns[name]} = {db_dialect.true if value else db_dialect.false}"
             for name, value in model.claimable_when.items()
         ]
-        self.claimable = "".join(f" AND {one}" for one in wanted)
-        self.claimable_of_row = "".join(f" AND {self.name}.{one}" for one in wanted)
+        self.claimable = "".join(f" AND {condition}" for condition in conditions)
+        self.claimable_of_row = "".join(f" AND {self.name}.{condition}" for condition in conditions)
         self.free = f"{self.busy_before} <= {db_dialect.now}{self.claimable}"
         self.free_by_index = f"{self.busy_before} <= {db_dialect.indexed_now}{self.claimable}"
 
@@ -56,7 +56,7 @@ _tables: dict[tuple[Model, str], Table] = {}
 
 
 def table_of(connection: BaseDatabaseWrapper, model: Model) -> Table:
-    """Return the (remembered) names of ``model``'s table."""
+    """Return the (cached) names of ``model``'s table."""
     which = (model, connection.vendor)
     if which not in _tables:
         _tables[which] = Table(connection, model)

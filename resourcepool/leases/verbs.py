@@ -1,7 +1,6 @@
 """The verbs that change a leased row. Each is one UPDATE whose row count is the answer.
 
-The idea is document 000's (R0.2: of two equal ``UPDATE .. WHERE`` exactly one reports a changed row), with a
-fencing token instead of its timestamp as the proof of ownership.
+Of two equal ``UPDATE .. WHERE`` exactly one reports a changed row. A fencing token proves the ownership.
 """
 
 import contextlib
@@ -21,19 +20,19 @@ from resourcepool.dialect import DbNow, micros
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.statements import Held, Spans, change, claim_text, granting, key
+from resourcepool.leases.statements import Held, Spans, change, claim_sql, granting_verb, key
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant, Terms, default_holder
 
 BATCH = 1_000
 TAKEN = sentence_for("taken")
-ORDERLY = (DatabaseError, InterfaceError, ResourcePoolError)  # all else was raised by a signal handler
+OWN_ERRORS = (DatabaseError, InterfaceError, ResourcePoolError)  # others are raised by signal handlers
 
 
 def claim(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, terms: Terms, where: Where = ANY_ROW
 ) -> Grant | None:
-    """Take one row if it is free and matches ``where``; None when it does not, or another claim was faster.
+    """Claim one row if it is free and matches ``where``; returns None if it does not, or another claim was faster.
 
     Raises:
         DatabaseUnavailable: it is unknown whether it was granted; if it was, it expires unused.
@@ -45,7 +44,7 @@ def claim(
 
     def send() -> Grant | None:
         nonlocal first_sent_at
-        sql = claim_text(connection, model, where)  # here, because it may ask the server for its version
+        sql = claim_sql(connection, model, where)  # retried, too, because it may query the server's version
         sent_at = monotonic()
         first_sent_at = first_sent_at or sent_at
         fence = dialect.run(connection, sql, params, fence_after_update)
@@ -53,21 +52,21 @@ def claim(
 
     def settle() -> Grant | None:
         if not terms.holder_is_unique:
-            return None  # it may be another caller's; if it is ours, it expires unused
+            return None  # it may be another caller's grant; ours would expire unused
         fences = live_fences(connection, model, [pk], holder=holder)
         if not fences:
             raise Unsettled
-        return Grant(pk, fences[pk], holder, first_sent_at or 0.0)  # the first one may have taken effect
+        return Grant(pk, fences[pk], holder, first_sent_at or 0.0)  # the first attempt may have taken effect
 
     try:
         return retrying(connection, send, settle=settle, busy=lambda: None)
     except BaseException as error:
-        _undo_unheard(error, connection, model, [pk], terms, holder)
+        _undo_interrupted(error, connection, model, [pk], terms, holder)
         raise
 
 
 def adopt(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, terms: Terms) -> Grant | None:
-    """Take up a row that was handed over under ``fence``, as a new grant; None when that has ended.
+    """Adopt a row that was handed over under ``fence``, as a new grant; returns None if that lease has ended.
 
     Raises:
         DatabaseUnavailable: it is unknown whether it was granted; if it was, it expires unused.
@@ -75,10 +74,11 @@ def adopt(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, te
     name, first_sent_at = terms.holder or default_holder(), monotonic()
 
     def settle() -> int:
+        """Return the new fence, or 0 if it was not adopted; raises Unsettled if the old fence shows that."""
         row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
         if row is not None and row[0] == fence:
             raise Unsettled
-        # Under a name that others use, too, it may be theirs; if it is ours, it expires unused.
+        # Under a shared name it may be another caller's grant; ours would expire unused.
         return fence + 1 if terms.holder_is_unique and row == (fence + 1, name) else 0
 
     send = partial(_grant, connection, model, "adopt", pk, fence, terms.ttl, name)
@@ -89,8 +89,8 @@ def adopt(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, te
 def claim_all(
     connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any], terms: Terms
 ) -> list[Grant] | None:
-    """Take all of these rows in one transaction, or none of them; None when not all of them are free."""
-    sent_at, holder, verb = 0.0, terms.holder or default_holder(), granting(connection, "hand over")
+    """Claim all of these rows in one transaction; returns None, and claims none, if not all are free."""
+    sent_at, holder, verb = 0.0, terms.holder or default_holder(), granting_verb(connection, "hand over")
 
     def send() -> list[Grant] | None:
         nonlocal sent_at
@@ -121,35 +121,36 @@ def claim_all(
     try:
         return retrying(connection, send, settle=settle, busy=lambda: None)
     except BaseException as error:
-        _undo_unheard(error, connection, model, pks, terms, holder)
+        _undo_interrupted(error, connection, model, pks, terms, holder)
         raise
 
 
 def renew(connection: BaseDatabaseWrapper, model: Model, held: Held, ttl: float) -> int:
-    """Extend these leases to now + ``ttl`` seconds, never shortening one; at most ``BATCH`` at once.
+    """Extend up to ``BATCH`` leases to now + ``ttl`` seconds, never shortening one.
 
-    Returns how many were still held. If fewer than given, ``live_fences`` tells which.
+    Returns:
+        How many were still held; ``live_fences`` returns which.
     """
     return retrying(connection, partial(change, connection, model, "renew", held, ttl))
 
 
 def renew_unless_locked(connection: BaseDatabaseWrapper, model: Model, held: Held, ttls: Spans) -> int | None:
-    """``renew``; None (and nothing is renewed) when a transaction keeps one of the rows locked."""
+    """``renew``; returns None, and renews nothing, if a transaction locks one of the rows."""
     send: Callable[[], int | None] = partial(change, connection, model, "renew", held, ttls)
     return retrying(connection, send, busy=lambda: None)
 
 
 def unlocked(connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any]) -> set[Any]:
-    """Return the primary keys in ``pks`` whose rows no transaction has locked at this moment."""
+    """Return the primary keys in ``pks`` whose rows no transaction locks now."""
     rows = rows_of(connection, model).filter(pk__in=pks).select_for_update(skip_locked=True)
 
-    def look() -> set[Any]:
+    def read() -> set[Any]:
         with dialect.short_transaction(connection):
             return set(rows.values_list("pk", flat=True).all())
 
     can_skip = connection.features.has_select_for_update_skip_locked
-    # If the whole table is locked, do not wait again: leases in other tables would have to wait, too.
-    return retrying(connection, look, busy=set) if can_skip else set()
+    # If the whole table is locked, do not wait again: leases in other tables would wait, too.
+    return retrying(connection, read, busy=set) if can_skip else set()
 
 
 def release(
@@ -161,10 +162,10 @@ def release(
     *,
     trusted_until: float = 0.0,
 ) -> bool:
-    """Give a lease back; the row rests for ``cooldown`` seconds. False when it was lost before.
+    """Release a lease; its row becomes free after ``cooldown`` seconds. Returns False if it was lost before.
 
     Args:
-        trusted_until: the time, by this process's clock, until which nobody else can have claimed the row.
+        trusted_until: the time, by this process's clock, until which no other process can have claimed the row.
     """
     send = partial(change, connection, model, "release", [(pk, fence)], cooldown)
     settle = partial(settle_release, connection, model, pk, fence, trusted_until)
@@ -174,38 +175,38 @@ def release(
 def settle_release(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, trusted_until: float = 0.0
 ) -> int:
-    """Settle a release or a quarantine whose reply was lost: 1 if it took effect, 0 if the lease was lost before.
+    """Settle a release or a quarantine whose reply was lost: 1: it took effect; 0: the lease was lost before.
 
     Raises:
-        Unsettled: neither; the lease is still running.
+        Unsettled: neither; the lease is still active.
     """
     row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
     if row is None:
         return 0
     if row[0] == fence:
         raise Unsettled
-    # The row itself says so; or nobody but us can have changed it. A later change hides how the lease ended.
+    # Either the row shows the release, or no other process can have changed it yet.
     return int(row == (fence + 1, "") or monotonic() < trusted_until)
 
 
 def release_all(
     connection: BaseDatabaseWrapper, model: Model, held: Held, cooldowns: Spans, where: Where = ANY_ROW
 ) -> int:
-    """Give up to ``BATCH`` leases back at once, in one try, if they match ``where``; returns how many were released."""
+    """Release up to ``BATCH`` leases that match ``where``, without retries; returns how many were released."""
     return change(connection, model, "release", held, cooldowns, where=where)
 
 
 def hand_over_all(
     connection: BaseDatabaseWrapper, model: Model, held: Held, *, to: str, ttl: float, where: Where = ANY_ROW
 ) -> int:
-    """Pass up to ``BATCH`` leases to ``to``, in one try, if they match ``where``; returns how many were passed on."""
+    """Hand over up to ``BATCH`` leases that match ``where``, without retries; returns how many were handed over."""
     return change(connection, model, "hand over", held, ttl, to, where=where)
 
 
 def hand_over(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, to: str, ttl: float
 ) -> int:
-    """Pass a lease straight to ``to`` for ``ttl`` seconds; return its new fence, or 0 when it was lost."""
+    """Hand a lease over to ``to`` for ``ttl`` seconds; returns the new fence, or 0 if the lease was lost."""
 
     def settle() -> int:
         row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
@@ -220,11 +221,11 @@ def hand_over(
 def _grant(
     connection: BaseDatabaseWrapper, model: Model, verb: str, pk: Any, fence: int, ttl: float, holder: str
 ) -> int:
-    """Send a verb that grants the row of this lease anew; return the new fence, or 0 when the lease was lost."""
-    form = granting(connection, verb)
-    if change(connection, model, form, [(pk, fence)], ttl, holder) != 1:
+    """Send a verb that replaces this lease by a new grant; returns the new fence, or 0 if the lease was lost."""
+    full_verb = granting_verb(connection, verb)
+    if change(connection, model, full_verb, [(pk, fence)], ttl, holder) != 1:
         return 0
-    if form == verb:
+    if full_verb == verb:
         return fence + 1
     return int(rows_of(connection, model).values_list("fence", flat=True).get(pk=pk))
 
@@ -232,7 +233,7 @@ def _grant(
 def live_fences(
     connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any], *, holder: str | None = None
 ) -> dict[Any, int]:
-    """Return {primary key: fence} for the rows in ``pks`` under a running lease (of ``holder``, if given)."""
+    """Return {primary key: fence} of the rows in ``pks`` with an active lease (of ``holder``, if given)."""
     rows = rows_of(connection, model).filter(pk__in=pks, busy_before__gt=DbNow())
     if holder is not None:
         rows = rows.filter(holder=holder)
@@ -240,11 +241,11 @@ def live_fences(
 
 
 def rows_of(connection: BaseDatabaseWrapper, model: Model) -> LeaseQuerySet:
-    """Return all rows of ``model`` on this connection's database, whatever its default manager hides."""
+    """Return all rows of ``model`` on this connection's database, bypassing its default manager."""
     return LeaseQuerySet(model=model, using=connection.alias)
 
 
-def _undo_unheard(
+def _undo_interrupted(
     error: BaseException,
     connection: BaseDatabaseWrapper,
     model: Model,
@@ -252,22 +253,22 @@ def _undo_unheard(
     terms: Terms,
     holder: str,
 ) -> None:
-    """Free what a claim took before a signal handler raised ``error``: nobody knows of it.
+    """Release the grant of a claim that a signal handler interrupted with ``error``, because no handle exists.
 
-    If that fails, or others use the name, too, it expires unused.
+    If that fails, or the holder's name is shared, the grant expires unused.
     """
-    if isinstance(error, ORDERLY) or not terms.holder_is_unique or connection.in_atomic_block:
+    if isinstance(error, OWN_ERRORS) or not terms.holder_is_unique or connection.in_atomic_block:
         return
 
     def undo() -> None:
         with dialect.short_transaction(connection):
-            # Locked, which waits for a claim that was sent and is not done yet.
+            # The lock waits for a claim that is still under way.
             rows = rows_of(connection, model).filter(pk__in=pks).order_by("pk").select_for_update()
             held = [
-                (pk, fence) for pk, fence, who in rows.values_list("pk", "fence", "holder") if who == holder
+                (pk, fence) for pk, fence, name in rows.values_list("pk", "fence", "holder") if name == holder
             ]
             if held:
                 release_all(connection, model, held, 0.0)
 
-    with contextlib.suppress(*ORDERLY), statement_timeout(TIMEOUT_GRACE):
+    with contextlib.suppress(*OWN_ERRORS), statement_timeout(TIMEOUT_GRACE):
         retrying(connection, undo, busy=lambda: None)

@@ -1,4 +1,4 @@
-"""Distributed locks and what is built of them, by name: ``from resourcepool.locks import Lock``."""
+"""Distributed locks and other primitives, by name: ``from resourcepool.locks import Lock``."""
 
 from typing import TYPE_CHECKING
 

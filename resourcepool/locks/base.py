@@ -1,4 +1,4 @@
-"""What all kinds of locks share: a name, checked options, and rows that are made when they are first needed."""
+"""The base of all kinds of locks: a name, validated options, and rows that are created on first use."""
 
 import contextlib
 import math
@@ -8,7 +8,6 @@ from typing import Any, ClassVar, TypedDict
 
 from django.db import IntegrityError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.clock import monotonic
@@ -22,19 +21,20 @@ from resourcepool.leases.terms import MIN_TTL, Grant, Terms
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import MAX_NAME, AbstractNamed
 from resourcepool.locks.registry import Key, current_owner, new_holder
+from resourcepool.translation import gettext_noop as _
 from resourcepool.waiting.request import Request
 
 TTL = 30.0  # seconds
 MAX_KNOWN_NAMES = 10_000
-UNUSED_AFTER = 86_400.0  # seconds without use after which the sweep may remove the rows of a name
-KNOWN_FOR = 3_600.0  # seconds for which rows that were just in use are taken to exist
-FOREVER = -1  # ``threading``'s timeout that never ends
+UNUSED_AFTER = 86_400.0  # seconds; the sweep may remove the rows of a name that was unused for longer
+KNOWN_FOR = 3_600.0  # seconds; rows used within this time are assumed to exist
+FOREVER = -1  # the infinite timeout of ``threading``
 
-_known_until: dict[Key, float] = {}  # names in use, and until when the sweep cannot have removed their rows
+_known_until: dict[Key, float] = {}  # names whose rows the sweep cannot have removed before this time
 
 
 class LockOptions(TypedDict, total=False):
-    """The options that all kinds of locks have; see ``Named``."""
+    """The options of all kinds of locks; see ``Named``."""
 
     ttl: object
     timeout: object
@@ -42,22 +42,22 @@ class LockOptions(TypedDict, total=False):
 
 
 class Named:
-    """Something that is acquired by its name. The ``Source`` (``waiting.request``) of its rows.
+    """A lock known by its name; the ``Source`` (``waiting.request``) of its rows.
 
     Args:
         name: one line of 1 to 200 characters; case matters.
-        ttl: seconds or timedelta after the death of the holder's process until others may have it; a living process
-            renews it by itself.
-        timeout: seconds or timedelta to wait unless ``acquire`` is told otherwise; None: as long as it takes.
-        on_lost: called with the ``Hold``, once, from a background thread, when it is lost; not when it is released.
+        ttl: seconds or timedelta until others may acquire it after the holder's process crashed; a living process
+            renews it automatically.
+        timeout: seconds or timedelta to wait, unless ``acquire`` gets another one; None: no limit.
+        on_lost: called once with the ``Hold``, from a background thread, when it is lost; not on release.
 
     Raises:
-        BadOption: names the option, the value, and what is allowed.
+        BadOption: an option is invalid.
     """
 
     model: ClassVar[type[AbstractNamed]]
     lease: ClassVar[type[LockLease]] = LockLease
-    kind: ClassVar[str]  # as errors call it
+    kind: ClassVar[str]  # in error messages
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class Named:
 
     @property
     def using(self) -> str:
-        """The database of its rows."""
+        """The database alias of its rows."""
         return router.db_for_write(self.model)
 
     @property
     def ttl(self) -> float:
-        """Seconds that it outlives the death of its holder's process."""
+        """Seconds until it expires after its holder's process crashed."""
         return self._ttl
 
     @property
@@ -92,13 +92,13 @@ class Named:
         return f"<{type(self).__name__} {self.name!r}>"
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"{self!r} is known by its name: make another one there")
+        raise TypeError(f"{self!r} cannot be pickled or copied: create it by name instead")
 
     def _wait(self, blocking: bool, timeout: object) -> float:
-        """Return how many seconds to wait, by ``threading``'s two arguments; raises BadOption."""
+        """Return the seconds to wait, from the two arguments of ``threading``; raises BadOption."""
         if not options.flag("blocking", blocking):
             if timeout not in (None, FOREVER):
-                raise BadOption("timeout", timeout, "None: with blocking=False there is no wait")
+                raise BadOption("timeout", timeout, "None with blocking=False")
             return 0.0
         return self._timeout if timeout is None else wait_seconds("timeout", timeout)
 
@@ -106,7 +106,7 @@ class Named:
         terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True, on_lost=hold.when_lost)
         return Request(terms, count=count, timeout=wait, priority=priority, selector=self.name)
 
-    # What waiting needs: see ``waiting.request.Source``
+    # ``waiting.request.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         raise NotImplementedError
@@ -117,13 +117,13 @@ class Named:
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
         self._add_missing(connection)
 
-    def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        why = f": {trouble}" if trouble else ""
-        if request.timeout and not trouble:
+    def timed_out(self, request: Request, holder: str, error: Exception | None) -> AcquireTimeout:
+        reason = f": {error}" if error else ""
+        if request.timeout and not error:
             with contextlib.suppress(DatabaseUnavailable), statement_timeout(TIMEOUT_GRACE):
-                why = self._holders_text()
+                reason = self._holders_text()
         number = "" if request.count == 1 else f"{request.count} of "
-        return AcquireTimeout(f"{number}{self.kind} {self.name!r} did not come free{request.within}{why}")
+        return AcquireTimeout(f"{number}{self.kind} {self.name!r} did not become free{request.within}{reason}")
 
     def _holders_text(self) -> str:
         return ""
@@ -135,24 +135,24 @@ class Named:
         raise NotImplementedError
 
     def _add_if_new(self, connection: BaseDatabaseWrapper) -> bool:
-        """Add the rows if there are none; return whether there were none, or they may have been removed just now."""
-        which = self.model, connection.alias, self.name  # ``key``, without asking the router again
-        if _known_until.get(which, 0.0) > monotonic():
+        """Add missing rows; True: they were missing, or the sweep may have removed them since the failed claim."""
+        key = self.model, connection.alias, self.name  # ``self.key`` without calling the router again
+        if _known_until.get(key, 0.0) > monotonic():
             return False
         idle = retrying(connection, partial(self._idle_seconds, connection))
         if idle is None:
             retrying(connection, partial(self._insert, connection))
             return True
-        # The sweep, or a rollback such as ``TestCase``'s, may remove them.
+        # The sweep or a rollback (``TestCase``) may remove them.
         if idle >= UNUSED_AFTER / 2 or connection.in_atomic_block:
             return True
         if len(_known_until) >= MAX_KNOWN_NAMES:
             _known_until.clear()
-        _known_until[which] = monotonic() + KNOWN_FOR
+        _known_until[key] = monotonic() + KNOWN_FOR
         return False
 
     def _idle_seconds(self, connection: BaseDatabaseWrapper) -> float | None:
-        """Return the seconds since a row was last held, negative while one is; None: there are no rows."""
+        """Return the seconds since a row was last held, negative while one is held; None: no rows."""
         latest = self._rows(connection).order_by("-busy_before")
         micros = latest.values_list(MicrosUntil("busy_before"), flat=True).first()
         return None if micros is None else -micros / 1_000_000
@@ -164,8 +164,11 @@ class Named:
     def _insert(self, connection: BaseDatabaseWrapper) -> None:
         rows = list(self._new_rows())
         for row in rows:
-            row.busy_before = DbNow()  # not long ago: the sweep would remove them before they are claimed
-        with contextlib.suppress(IntegrityError), transaction.atomic(using=connection.alias):  # added meanwhile
+            row.busy_before = DbNow()  # so that the sweep does not remove them before they are claimed
+        with (
+            contextlib.suppress(IntegrityError),
+            transaction.atomic(using=connection.alias),
+        ):  # added concurrently
             verbs.rows_of(connection, self.model).bulk_create(rows)
 
     @property
@@ -173,17 +176,17 @@ class Named:
         return connections[self.using]
 
 
-def forget_known_names(**_emptied: object) -> None:
-    """Take no rows to exist any more: a database was emptied, by ``manage.py flush`` or a ``TransactionTestCase``."""
+def forget_known_names(**_kwargs: object) -> None:
+    """Forget which rows exist, after ``manage.py flush`` or a ``TransactionTestCase`` emptied a database."""
     _known_until.clear()
 
 
 def wait_seconds(name: str, value: object) -> float:
-    """Return how many seconds to wait; None and -1: as long as it takes. Raises BadOption."""
+    """Return the seconds to wait; None and -1: no limit. Raises BadOption."""
     if value is None or value == FOREVER:
         return math.inf
     try:
         return options.seconds(name, value)
     except BadOption as error:
-        allowed = Sentence(_("%(span)s; or -1: as long as it takes"), span=error.allowed)
+        allowed = Sentence(_("%(span)s, or -1 for no limit"), span=error.allowed)
         raise BadOption(name, value, allowed) from None

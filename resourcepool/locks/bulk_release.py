@@ -1,4 +1,4 @@
-"""``release_all``: releases everything that one process holds; ``revoke_rows``: frees rows that others hold."""
+"""``release_all`` releases everything that a process holds; ``revoke_rows`` revokes the leases of rows."""
 
 import contextlib
 import re
@@ -19,7 +19,14 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import MAX_LENGTH, default_holder
 from resourcepool.locks import registry
 from resourcepool.locks.hold import LockLease
-from resourcepool.locks.models import AbstractNamed, Notification, RWLockPermit, SemaphorePermit
+from resourcepool.locks.models import (
+    AbstractNamed,
+    AbstractNotification,
+    Barrier,
+    ConditionWaiter,
+    RWLockPermit,
+    SemaphorePermit,
+)
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import parse_holder
@@ -27,7 +34,7 @@ from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.threads.async_threads import in_thread
 from resourcepool.waiting import batch_release
 
-MODELS: tuple[Any, ...] = (LockRow, SemaphorePermit, RWLockPermit, Notification)
+MODELS: tuple[Any, ...] = (LockRow, SemaphorePermit, RWLockPermit, ConditionWaiter, Barrier)
 INCARNATION = re.compile(r"[0-9a-f]{8}")
 MAX_REASON, MAX_ACTOR = 200, 150  # characters that the history keeps
 
@@ -35,19 +42,19 @@ Held = tuple[Any, int, str]  # key, fence, holder
 
 
 def release_all(holder: str | None = None, *, reason: str = "", actor: str = "") -> int:
-    """Release everything that a process holds of locks, semaphores and read-write locks; return how many rows.
+    """Release all locks, semaphores and read-write locks that a process holds; return how many rows.
 
-    Waiters get it. A ``with`` block of this process that is still open raises NotHeld at its end. Another process
-    finds out with its next renewal, or when it looks (``held.guard``); its fences are refused.
+    Waiters get them. An open ``with`` block of this process raises NotHeld at its end. Another process notices the loss
+    at its next renewal or check (``held.guard``); its fences are outdated.
 
     Args:
-        holder: of another process, as lists show it, or only the 8 hexadecimal digits in it, which tell this
-            incarnation of the process from all others; None: this process.
+        holder: a holder of another process as shown in lists, or only the 8 hexadecimal digits in it, which identify
+            the process; None: this process.
         reason, actor: for the history, if ``holder`` is given.
 
     Raises:
         BadOption: ``holder`` does not name a process, or ``reason`` or ``actor`` is not one line of text.
-        DatabaseUnavailable: some may not have been released; those of this process are not renewed any more and expire.
+        DatabaseUnavailable: some may not have been released; those of this process will expire.
     """
     reason, actor = checked_texts(reason, actor)
     if holder is None:
@@ -55,7 +62,7 @@ def release_all(holder: str | None = None, *, reason: str = "", actor: str = "")
     holder = options.text("holder", holder, most=MAX_LENGTH)
     incarnation = parse_holder(holder)[0] if "/" in holder else holder
     if not INCARNATION.fullmatch(incarnation):
-        allowed = "a holder as lists show it, or the 8 hexadecimal digits in it that tell a process"
+        allowed = "a holder as shown in lists, or the 8 hexadecimal digits in it that identify a process"
         raise BadOption("holder", holder, allowed)
     if incarnation == parse_holder(default_holder())[0]:
         return _release_ours(lambda lease: _emit_revoked(lease, reason, actor))
@@ -76,36 +83,36 @@ def _emit_revoked(lease: LockLease, reason: str, actor: str) -> None:
 
 
 def _release_ours(emit_of: Callable[[LockLease], object] = id) -> int:
-    registry.forget()  # first: what another thread gets from now on stays known
+    registry.forget()  # first, so that locks acquired by other threads from now on stay registered
     groups: dict[Any, list[Any]] = defaultdict(list)
     for lease in keeper.unreleased():
-        if isinstance(lease, LockLease) and lease.model is not Notification:
+        if isinstance(lease, LockLease) and not issubclass(lease.model, AbstractNotification):
             groups[lease.model, lease.using, lease.model.name_of(lease.pk)].append(lease)
-    for lease in (one for group in groups.values() for one in group):
-        lease.stop_renewing()  # all of them first: if the database does not answer, they expire
-    released, trouble = 0, None
+    for lease in (lease for group in groups.values() for lease in group):
+        lease.stop_renewing()  # all of them first: if the database is unavailable, they expire
+    released, last_error = 0, None
     for group in groups.values():
         for start in range(0, len(group), verbs.BATCH):
             some = group[start : start + verbs.BATCH]
             try:
                 _give_back(some)
             except DatabaseUnavailable as error:
-                trouble = error
+                last_error = error
             given_back = [lease for lease in some if lease.is_released]
             released += len(given_back)
             for lease in given_back:
                 emit_of(lease)
-    if trouble is not None:
-        raise trouble
+    if last_error is not None:
+        raise last_error
     return released
 
 
 def _give_back(leases: Sequence[Any]) -> None:
     if isinstance(leases[0], PermitLease):
-        with contextlib.suppress(LeaseLost):  # before, or another thread has just released it
+        with contextlib.suppress(LeaseLost):  # or just released by another thread
             PermitLease.release_together(leases)
         return
-    for lease in leases:  # one thread may have lost what another one holds by now
+    for lease in leases:  # a lost lease of one thread may be held by another thread now
         with contextlib.suppress(LeaseLost):
             lease.release_or_expire()
 
@@ -113,31 +120,31 @@ def _give_back(leases: Sequence[Any]) -> None:
 def _release_theirs(model: Any, incarnation: str, reason: str, actor: str) -> int:
     connection = connections[router.db_for_write(model)]
     theirs = verbs.rows_of(connection, model).held().filter(holder__contains=f"/{incarnation}.").order_by("pk")
-    found = retrying(connection, lambda: list(theirs.values_list("pk", "fence", "holder")))
-    mine = [row for row in found if parse_holder(row[2])[0] == incarnation]
-    return len(revoke_rows(connection, model, mine, reason, actor))
+    candidates = retrying(connection, lambda: list(theirs.values_list("pk", "fence", "holder")))
+    held = [row for row in candidates if parse_holder(row[2])[0] == incarnation]
+    return len(revoke_rows(connection, model, held, reason, actor))
 
 
 def revoke_rows(
     connection: BaseDatabaseWrapper, model: type[AbstractNamed], held: Sequence[Held], reason: str, actor: str
 ) -> list[Any]:
-    """Free these rows, sorted by key, for the waiters; return the keys of those that were still held."""
-    freed = list[Any]()
+    """Revoke the leases of these rows, sorted by key; return the keys of rows that were still held."""
+    revoked = list[Any]()
     for _, of_name in groupby(held, key=lambda row: model.name_of(row[0])):
         rows = list(of_name)
         for start in range(0, len(rows), verbs.BATCH):
-            some = rows[start : start + verbs.BATCH]
-            pairs = [(pk, fence) for pk, fence, _ in some]
+            batch = rows[start : start + verbs.BATCH]
+            pairs = [(pk, fence) for pk, fence, _ in batch]
             lost = batch_release.release(connection, model, pairs, trusted_until=0.0)
-            for pk, fence, holder in some:
+            for pk, fence, holder in batch:
                 if pk not in lost:
-                    freed.append(pk)
+                    revoked.append(pk)
                     emit(RowEvent(EventKind.REVOKED, model, connection.alias, pk, fence, holder, reason, actor))
-    return freed
+    return revoked
 
 
 def checked_texts(reason: str, actor: str) -> tuple[str, str]:
-    """Return both if each is "" or one line of text that fits into the history. Raises BadOption."""
+    """Return both, each "" or one line that fits into the history. Raises BadOption."""
     return (
         "" if reason == "" else options.text("reason", reason, most=MAX_REASON),
         "" if actor == "" else options.text("actor", actor, most=MAX_ACTOR),

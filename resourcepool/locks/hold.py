@@ -1,4 +1,4 @@
-"""What a caller holds of a lock: a ``Hold`` with the lease of each row."""
+"""A ``Hold``: the leases that a caller has of one lock."""
 
 import contextlib
 import logging
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def suppress_if_raising(kind: type[BaseException] | None) -> Iterator[None]:
-    """Only log an error at the end of a ``with`` block that was left by an exception (``kind``)."""
+    """Log an error at the end of a ``with`` block, instead of raising it, if the block raised (``kind``)."""
     try:
         yield
     except ResourcePoolError as error:
@@ -30,42 +30,40 @@ class LockLease(AwaitedLease):
     """The lease of one row.
 
     Attributes:
-        is_of_owner: the thread or task that acquired it is the only one that can release it.
+        is_of_owner: only the thread or task that acquired it can release it.
     """
 
     is_of_owner: ClassVar[bool] = True
 
     @property
     def is_orphaned(self) -> bool:
-        """See ``BaseLease``; whoever keeps the thread's or the task's object, or the hold."""
+        """See ``BaseLease``; also true if its thread or task has ended, even if something still refers to the hold."""
         return super().is_orphaned or (self.is_of_owner and has_ended(self.holder))
 
     def report_leak(self, why: str) -> None:
-        """Let it expire: its thread or task ended without releasing it, and no other can."""
-        logger.warning(
-            "%s is not renewed any more, its holder ended without releasing it: %s", self, self.holder
-        )
+        """Let it expire: its thread or task ended without releasing it, and nothing else can."""
+        logger.warning("%s: its holder ended without releasing it; it will expire: %s", self, self.holder)
         self.stop_renewing()
 
     def lose(self, reason: str, trust: Any = None) -> None:
-        """Record the loss in the history, which keeps no grants and releases of locks: there are too many."""
-        was_over = self._state.has_ended
+        """Record the loss in the history, which has too many grants and releases of locks to record those."""
+        had_ended = self._state.has_ended
         super().lose(reason, trust)
-        if self._state.lost is not None and not was_over:
+        if self._state.lost is not None and not had_ended:
             emit(RowEvent(EventKind.LOST, self.model, self.using, self.pk, self.fence, self.holder, reason))
 
 
 class Hold:
-    """What one caller holds: one row of a lock, or several, which are lost together.
+    """The rows of one lock that one caller holds; they are lost together.
 
-    ``fence`` goes up with every grant of the lock: pass it to what you write to, which can refuse an older one.
-    Not promised: that a holder that was stopped for longer than ``ttl`` notices in time; it has to look (``is_held``,
-    ``ensure_held``, ``guard``).
+    ``fence`` grows with every grant of the lock: send it with each write, so that the receiver can reject an older one.
+    Not promised: that a holder that was paused for longer than ``ttl`` notices the loss in time; check with
+    ``is_held``, ``ensure_held`` or ``guard``.
 
     Attributes:
-        name: of the lock.
-        leases: of its rows; at least one.
-        count: how often the holder has acquired it and not released it yet.
+        name: the name of the lock.
+        leases: the leases of its rows; at least one.
+        count: how many acquires have not been released yet.
     """
 
     leases: Sequence[LockLease] = ()
@@ -81,33 +79,33 @@ class Hold:
 
     @property
     def holder(self) -> str:
-        """The holder, as the rows say."""
+        """The holder, as the rows name it."""
         return self.leases[0].holder
 
     @property
     def is_held(self) -> bool:
-        """Whether this process may still rely on it. No I/O, so ask before each step of the work."""
+        """Whether this process may still rely on it. No I/O, so check before each step of the work."""
         return self.remaining > 0
 
     @property
     def remaining(self) -> float:
-        """Seconds for which it can be relied on without another renewal; 0 when it is not held."""
+        """Seconds until it must be renewed; 0 if it is not held."""
         return min((lease.remaining for lease in self.leases), default=0.0)
 
     @property
     def lost(self) -> threading.Event:
-        """Set as soon as the loss of a row is noticed. The rows may change, the event does not."""
-        event: threading.Event = self.__dict__.setdefault("_lost", threading.Event())  # used rarely
+        """Set once the loss of a row is noticed. The rows may change, the event stays the same."""
+        event: threading.Event = self.__dict__.setdefault("_lost", threading.Event())  # rarely needed
         return event
 
     def ensure_held(self) -> None:
-        """Return if this process may still rely on it. No I/O. Raises LeaseLost or LeaseReleased."""
+        """Check that this process may still rely on it. No I/O. Raises LeaseLost or LeaseReleased."""
         for lease in self.leases:
             lease.ensure_held()
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[Self]:
-        """Let the caller's open transaction commit only while it is held; see ``Lease.guard``."""
+        """Let the caller's open transaction commit only if it is still held; see ``Lease.guard``."""
         with contextlib.ExitStack() as stack:
             for lease in self.leases:
                 stack.enter_context(lease.guard())
@@ -115,8 +113,8 @@ class Hold:
 
     @property
     def when_lost(self) -> Callable[[LockLease], object]:
-        """The callback for its leases: ``note_loss``, as long as the hold exists."""
-        hold = weakref.ref(self)  # a lease that kept its own hold alive would never be forgotten, nor let go
+        """The ``on_lost`` callback of its leases: calls ``note_loss`` while the hold exists."""
+        hold = weakref.ref(self)  # a strong reference from its lease would hide a leak
 
         def note(lease: LockLease) -> None:
             if (mine := hold()) is not None:
@@ -125,14 +123,14 @@ class Hold:
         return note
 
     def note_loss(self, lease: LockLease) -> None:
-        """Note the loss of one row: called once for each, from a background thread."""
+        """Note the loss of a row; called once for each row, from a background thread."""
         is_first = not self.lost.is_set()
         self.lost.set()
         if is_first and self._on_lost is not None:
             self._on_lost(self)
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"{self!r} belongs to this process: send its name, and its fence")
+        raise TypeError(f"{self!r} cannot be pickled or copied: send its name and fence instead")
 
     def __repr__(self) -> str:
         state = "held" if self.is_held else "ended"

@@ -1,7 +1,4 @@
-"""A lock that one thread of all processes on all hosts holds at a time, with the methods of ``threading.RLock``.
-
-Document 004 (R4.2): a unique value, set if absent, with an expiry, removed only by its owner. Here: one leased row.
-"""
+"""A lock for all processes on all hosts, with the methods of ``threading.RLock``; it is one leased row."""
 
 import asyncio
 import dataclasses
@@ -31,7 +28,7 @@ MAX_CONTENDERS = 10_000
 
 
 class LockHolder(NamedTuple):
-    """Who holds a lock, and under which fence."""
+    """The holder of a lock and its fence."""
 
     holder: str
     fence: int
@@ -44,26 +41,26 @@ class Lock(Named, Reentrant[Hold]):
             with transaction.atomic(), held.guard():
                 ...
 
-    It belongs to a thread, or a task of asyncio, which may acquire it again, through any ``Lock`` of this name, and
-    releases it as often; no other can release it. As a decorator it is held while the function runs. See ``Hold`` for
-    what is not promised.
+    It belongs to a thread or an asyncio task, which may acquire it again through any ``Lock`` of this name and must
+    release it as often; no other thread or task can release it. As a decorator, it is held while the function runs.
+    See ``Hold`` for its limits.
     """
 
     model: ClassVar[type[LockRow]] = LockRow
     kind = "lock"
 
     def holder(self) -> LockHolder | None:
-        """Return who holds it now, by the database's clock; None: nobody. Raises DatabaseUnavailable."""
+        """Return the current holder, by the database's clock; None: it is free. Raises DatabaseUnavailable."""
         connection = self._connection
         row = retrying(connection, self._rows(connection).held().values_list("holder", "fence").first)
         return None if row is None else LockHolder(*row)
 
     def locked(self) -> bool:
-        """Whether anybody holds it now. Raises DatabaseUnavailable."""
+        """Whether it is held now. Raises DatabaseUnavailable."""
         return self.holder() is not None
 
     def contenders(self, limit: int = 100) -> list[str]:
-        """Return who holds it, and then who waits, the next one first: at most ``limit``. As kazoo's ``contenders``."""
+        """Return the holder, then the waiters in order, at most ``limit``; like ``contenders`` of kazoo."""
         limit = options.whole("limit", limit, least=1, most=MAX_CONTENDERS)
         holder = self.holder()
         line = Ticket.objects.using(self.using).in_line_for(self.model, self.name).waiting()
@@ -90,32 +87,32 @@ class Lock(Named, Reentrant[Hold]):
         if hold.count > 1:
             hold.count -= 1
             return
-        del mine[key]  # one step: if it is interrupted before, it can be released again
+        del mine[key]  # atomic: after an interruption before it, release() can be called again
         hold.count = 0
         await mode.call(hold.leases[0].release_or_expire)
 
-    # What a condition needs
+    # For conditions
 
     def acquire_again(self, hold: Hold) -> None:
-        """Acquire it again for ``hold``, whose lease was released, however long that takes."""
-        # The caller waits from the moment at which it released it: its session was the lock's.
+        """Acquire it again for ``hold``, whose lease was released; no timeout."""
+        # The caller's database session was opened for the lock, so it ends with it.
         request = dataclasses.replace(self._request(math.inf, hold), ends_session=True)
         self._take(holds_of(current_owner()), self.key, hold, run_sync(Mode.acquire, self, request))
 
     def acquire_again_interrupted(self, hold: Hold) -> None:
-        """``acquire_again`` after an interruption at any moment since the lock was to be released."""
+        """``acquire_again`` after an interruption during or after the release."""
         lease, mine = hold.leases[0], holds_of(current_owner())
         if mine.get(self.key) is hold and lease.is_delivered and keeper.is_renewing(lease):
             return
         me = parse_holder(new_holder(current_owner()))
-        ours = (one for one in keeper.unreleased() if isinstance(one, LockLease))
-        for one in ours:  # or it would wait for itself
-            if (one.model, one.using, one.pk) == self.key and parse_holder(one.holder) == me:
-                one.release_quietly()
+        leases = (kept for kept in keeper.unreleased() if isinstance(kept, LockLease))
+        for kept in leases:  # a lease of this caller would block the acquire
+            if (kept.model, kept.using, kept.pk) == self.key and parse_holder(kept.holder) == me:
+                kept.release_quietly()
         self.acquire_again(hold)
 
     async def acquire_again_async(self, hold: Hold, given: Sequence[LockLease]) -> None:
-        """``acquire_again`` for asyncio; done once ``hold`` has other leases than ``given``. Only then it is cancelled."""
+        """``acquire_again`` for asyncio; a cancellation takes effect only once ``hold`` has new leases."""
         cancelled: asyncio.CancelledError | None = None
         while hold.leases is given:
             try:
@@ -125,7 +122,7 @@ class Lock(Named, Reentrant[Hold]):
         if cancelled is not None:
             raise cancelled
 
-    # What waiting needs: see ``waiting.request.Source``
+    # ``waiting.request.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self.name, request.terms)
@@ -135,7 +132,7 @@ class Lock(Named, Reentrant[Hold]):
 
     def _holders_text(self) -> str:
         holder = self.holder()
-        return "" if holder is None else f": {holder.holder} has it"
+        return "" if holder is None else f": held by {holder.holder}"
 
     def _new_rows(self) -> Sequence[AbstractNamed]:
         return [self.model(pk=self.name)]

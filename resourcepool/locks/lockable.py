@@ -1,4 +1,4 @@
-"""What locks and semaphores offer alike: ``acquire`` and ``release``, ``with``, ``async with``, and as a decorator."""
+"""The interface of locks and semaphores: ``acquire``, ``release``, ``with``, ``async with``, and as a decorator."""
 
 import functools
 import inspect
@@ -22,21 +22,21 @@ GENERATORS = inspect.isgeneratorfunction, inspect.isasyncgenfunction
 
 
 class Lockable(Generic[H]):
-    """What users of ``threading`` and ``asyncio`` expect of a lock."""
+    """The methods of the locks of ``threading`` and ``asyncio``."""
 
     _timeout: float
 
     def acquire(self, blocking: bool = True, timeout: object = None) -> H | None:
-        """Return the hold, or None if it did not come free; as ``threading.Lock.acquire``.
+        """Return the hold, or None if it did not become free in time; like ``threading.Lock.acquire``.
 
         Args:
-            blocking: False: return at once. Those who wait in line are served first.
-            timeout: seconds or timedelta to wait; None: as the lock was made with; -1: as long as it takes.
+            blocking: False: return at once. Waiters are served first.
+            timeout: seconds or timedelta to wait; None: the lock's own timeout; -1: no limit.
 
         Raises:
-            LeaseLost: the caller has it already, and has lost it.
+            LeaseLost: the caller held it and lost it.
             ClaimInTransaction: a transaction is open.
-            DatabaseUnavailable: it was not decided; only when not waiting, or when the login is refused.
+            DatabaseUnavailable: the outcome is unknown; only without waiting, or if the login is refused.
         """
         return run_sync(self._acquire, self._wait(blocking, timeout))
 
@@ -45,11 +45,11 @@ class Lockable(Generic[H]):
         return await self._acquire(ASYNC, self._wait(blocking, timeout))
 
     def release(self) -> None:
-        """Release it once. When it was released as often as it was acquired, the next in line has it.
+        """Release it once. After as many releases as acquires, the first waiter gets it.
 
         Raises:
             NotHeld: this thread (or task) does not hold it.
-            LeaseLost: it was lost before; nothing has been changed for the new holder.
+            LeaseLost: it was lost before; a new holder is not affected.
         """
         run_sync(self._release)
 
@@ -72,15 +72,15 @@ class Lockable(Generic[H]):
             await self._exit_target().arelease()
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Hold it while ``function`` runs; it may be a coroutine function. Raises BadOption, for a generator too."""
+        """Hold it while ``function`` (plain or coroutine) runs. Raises BadOption for a generator function."""
         called: Any = function
         if not callable(called):
             raise BadOption("function", function, "a function or a coroutine function")
-        if any(is_one(called) for is_one in GENERATORS):
+        if any(is_generator(called) for is_generator in GENERATORS):
             raise BadOption(
-                "function", function, because="the body of a generator would run without it, so take it inside"
+                "function", function, because="the body of a generator would run without it: acquire it inside"
             )
-        if any(iscoroutinefunction(one) for one in (called, type(called).__call__)):
+        if any(iscoroutinefunction(candidate) for candidate in (called, type(called).__call__)):
 
             @functools.wraps(function)
             async def alocked(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -106,7 +106,7 @@ class Lockable(Generic[H]):
         return hold
 
     def _exit_target(self) -> Any:
-        """Return what is released at the end of a ``with`` block."""
+        """Return the object to release at the end of a ``with`` block."""
         return self
 
     def _wait(self, blocking: bool, timeout: object) -> float:
@@ -120,15 +120,15 @@ class Lockable(Generic[H]):
 
 
 class Reentrant(Lockable[H]):
-    """Held by one thread, or one task of asyncio, which may take it again, and releases it as often."""
+    """Held by one thread or asyncio task, which may acquire it again and must release it as often."""
 
     def owned(self) -> bool:
-        """Whether this thread (or task) holds it, and may rely on that. No I/O."""
+        """Whether this thread (or task) still holds it. No I/O."""
         hold = holds_of(current_owner()).get(self._named.key)
         return hold is not None and hold.is_held
 
     def require_hold(self, do: str) -> H:
-        """Return the caller's hold, without which it cannot ``do`` something; raises NotHeld, LeaseLost."""
+        """Return the caller's hold, which it needs to ``do`` something; raises NotHeld, LeaseLost."""
         hold: H | None = holds_of(current_owner()).get(self._named.key)
         if hold is None:
             raise self._not_held(do)
@@ -153,7 +153,7 @@ class Reentrant(Lockable[H]):
         return await mode.acquire(self._named, self._named._request(wait, hold))
 
     def _count_again(self, mine: dict[Key, H], key: Key) -> H | None:
-        """Return the hold that the caller has already, counted once more."""
+        """Return the caller's existing hold, with its count increased; None: it has none."""
         hold = mine.get(key)
         if hold is not None:
             hold.ensure_held()
@@ -164,11 +164,11 @@ class Reentrant(Lockable[H]):
         try:
             hold.leases = leases
             mine[key] = hold
-            delivered(leases)  # last: until then the keeper lets go of what an interrupted caller has not got
+            delivered(leases)  # last: until then the keeper lets leases of an interrupted caller expire
         except BaseException:
             mine.pop(key, None)
             raise
 
-    def _not_held(self, wish: str) -> NotHeld:
-        who = "task" if is_task() else "thread"
-        return NotHeld(f"{self!r} is not held by this {who}, so it cannot {wish}")
+    def _not_held(self, do: str) -> NotHeld:
+        caller = "task" if is_task() else "thread"
+        return NotHeld(f"{self!r} is not held by this {caller}, so it cannot {do}")

@@ -1,27 +1,27 @@
-"""The leased rows of locks, by name. The holder of a row holds the lock, or a part of it."""
+"""The leased rows of locks. The holder of a row holds the lock or a part of it."""
 
 from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool import options
 from resourcepool.database.where import Where
 from resourcepool.dialect import KeyField
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
+from resourcepool.translation import gettext_lazy as _
 
 MAX_NAME = 200
-OPERATOR_PERMISSIONS = ("view", "operate")  # permissions: nobody adds or deletes these by hand
-NUMBER_MARK = "#"  # between the name and the number in the key of one of several rows
+OPERATOR_PERMISSIONS = ("view", "operate")  # rows are not added or deleted by hand
+NUMBER_MARK = "#"  # separates name and number in a row's key
 
 
 class AbstractNamed(AbstractLease):
-    """A row that is waited for by its name. The history tells what operators do to it, and when it was lost."""
+    """A row that is acquired by its name. The history records operations on it and losses."""
 
-    emits_events: ClassVar[bool] = False  # thousands of grants per second are not for the history
+    emits_events: ClassVar[bool] = False  # too many grants for the history
     records_operations: ClassVar[bool] = True
     line_per_name: ClassVar[bool] = True
 
@@ -32,11 +32,11 @@ class AbstractNamed(AbstractLease):
         return self.name_of(self.pk) or str(self.pk)
 
     def clean(self) -> None:
-        """Refuse a name that is not one printable line."""
+        """Reject a name that is not one printable line."""
         try:
             options.name("name", self.name_of(self.pk), most=MAX_NAME)
         except BadOption:
-            message = _("One line of at most %(most)d printable characters.") % {"most": MAX_NAME}
+            message = _("Enter one line of at most %(most)d printable characters.") % {"most": MAX_NAME}
             raise ValidationError({"name": message}) from None
 
     @classmethod
@@ -56,7 +56,7 @@ class Lock(AbstractNamed):
         default_permissions = (*OPERATOR_PERMISSIONS, "lease")  # over REST
 
 
-class AbstractPart(AbstractNamed):
+class AbstractNumbered(AbstractNamed):
     """One of several rows of one name; its key is the name, "#" and a number."""
 
     key = KeyField(_("key"), max_length=MAX_NAME + 20, primary_key=True, editable=False)
@@ -76,8 +76,8 @@ class AbstractPart(AbstractNamed):
         return f"{name}{NUMBER_MARK}{number}"
 
 
-class AbstractPermit(AbstractPart):
-    """One of the permits of a name. Those that are not in service are not granted: there are fewer permits now."""
+class AbstractPermit(AbstractNumbered):
+    """One permit of a name. Permits out of service are not granted: the number of permits was reduced."""
 
     claimable_when: ClassVar[dict[str, bool]] = {"in_service": True}
 
@@ -100,10 +100,11 @@ class SemaphorePermit(AbstractPermit):
 class RWLockPermit(AbstractPermit):
     """One permit of a ``RWLock``: a reader holds one, a writer all of them.
 
-    A row without a name is no permit: the one reader of a lock that waits to write holds it. It has no waiters.
+    A row with an empty name is not a permit but an upgrade intent, held by the one reader that waits to upgrade. It has
+    no waiters.
     """
 
-    INTENT: ClassVar[str] = "upgrade"  # in its key, in the place of a number
+    INTENT: ClassVar[str] = "upgrade"  # replaces the number in its key
 
     class Meta(AbstractPermit.Meta):
         verbose_name = _("read-write lock")
@@ -111,26 +112,47 @@ class RWLockPermit(AbstractPermit):
 
     @classmethod
     def name_of(cls, pk: Any) -> str:
-        """Return the name in a key; "" if the row is no permit."""
+        """Return the name in a key; "" for an upgrade intent."""
         name, _, number = str(pk).rpartition(NUMBER_MARK)
         return "" if number == cls.INTENT else name
 
     @classmethod
     def intent_of(cls, name: str) -> str:
-        """Return the key of the row that the one reader that waits to write holds."""
+        """Return the key of the upgrade intent."""
         return f"{name}{NUMBER_MARK}{cls.INTENT}"
 
 
-class Notification(AbstractPart):
-    """What one waiter of a ``Condition`` is given when it is notified; its number is that of the waiter's ticket.
+class AbstractNotification(AbstractNumbered):
+    """A notification; its number is the primary key of the waiter's ticket.
 
-    It is a lease, so that it passes to the next waiter if this one dies before it has taken the lock again.
+    It is leased, so that it passes to the next waiter if this one crashes before it has used it.
     """
 
-    deletes_idle_rows: ClassVar[bool] = True  # only those that wait already
+    deletes_idle_rows: ClassVar[bool] = True  # a notification without waiters is removed
 
     class Meta:
-        verbose_name = _("condition or barrier")
-        verbose_name_plural = _("conditions and barriers")
+        abstract = True
+        indexes = [models.Index(fields=["name", "busy_before"], name="rp_%(class)s_free")]
+
+
+class ConditionWaiter(AbstractNotification):
+    """A notified waiter of a ``Condition``."""
+
+    class Meta(AbstractNotification.Meta):
+        verbose_name = _("condition")
+        verbose_name_plural = _("conditions")
+        default_permissions = ("view",)
+
+
+class Barrier(AbstractNotification):
+    """A ``Barrier``: row number 0 is the barrier itself, the others are its notified waiters."""
+
+    class Meta(AbstractNotification.Meta):
+        verbose_name = _("barrier")
+        verbose_name_plural = _("barriers")
         default_permissions = OPERATOR_PERMISSIONS
-        indexes = [models.Index(fields=["name", "busy_before"], name="rp_notification_free")]
+
+    @classmethod
+    def own_key(cls, name: str) -> str:
+        """Return the key of the barrier's own row."""
+        return cls.key_of(name, 0)

@@ -1,8 +1,8 @@
-"""What operators can do: free names, free everything of their holders, resize semaphores, remove barriers.
+"""Operator actions: revoke locks by name or by holder, resize semaphores, remove barriers.
 
-``rows`` are of one kind; of a name with several rows, any of them stands for all. ``reason`` and ``actor`` go into the
-history. All raise BadOption, with nothing changed, if one of the two is not one line of text; and DatabaseUnavailable,
-when some may have been changed.
+``rows`` belong to one model; any row of a name selects all rows of that name. ``reason`` and ``actor`` go into the
+history. All functions raise BadOption, with nothing changed, if one of them is not one line of text, and
+DatabaseUnavailable, possibly after some changes.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,9 @@ from resourcepool.events import sentence_for
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
 from resourcepool.locks.bulk_release import INCARNATION, Held, checked_texts, release_all, revoke_rows
-from resourcepool.locks.conditions.barrier import PREFIX, Barrier
-from resourcepool.locks.models import Notification, SemaphorePermit
+from resourcepool.locks.conditions.barrier import Barrier
+from resourcepool.locks.models import Barrier as BarrierRow
+from resourcepool.locks.models import SemaphorePermit
 from resourcepool.locks.registry import parse_holder
 from resourcepool.locks.semaphore import Semaphore
 from resourcepool.signals import EventKind, RowEvent, emit
@@ -28,24 +29,24 @@ MAX_NAMES_IN_ERROR = 3  # names in an error
 
 
 def revoke(rows: Any, reason: str, *, actor: str = "") -> int:
-    """Take every lease of these names away; return how many names were held.
+    """Revoke all leases of these names; return how many names were held.
 
-    The fence goes up, and the first in line gets the row. The holder is told within a third of its ttl: ``lost`` is
-    set, ``on_lost`` runs. Not promised: that it stops working; see ``Hold.guard``.
+    The fence grows, and the first waiter gets the row. The holder notices within a third of its ttl: ``lost`` is set,
+    ``on_lost`` runs. Not promised: that it stops working; see ``Hold.guard``.
     """
     reason, actor = checked_texts(reason, actor)
-    freed = revoke_rows(_writes(rows), rows.model, _held(rows), reason, actor)
-    return len({rows.model.name_of(pk) for pk in freed})
+    revoked = revoke_rows(_connection(rows), rows.model, _held(rows), reason, actor)
+    return len({rows.model.name_of(pk) for pk in revoked})
 
 
 def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> int:
-    """Set the number of permits of these semaphores; return how many semaphores. See ``Semaphore.resize``.
+    """Set the number of permits of these semaphores; return how many were resized. See ``Semaphore.resize``.
 
     Raises:
-        RowLocked: holders keep permits locked (``guard``); it names some of them. All others have been resized.
+        RowLocked: permits of some are locked by ``guard``; it names them. All others have been resized.
     """
     reason, actor = checked_texts(reason, actor)
-    using, names = _writes(rows).alias, _names(rows)
+    using, names = _connection(rows).alias, _names(rows)
     locked: list[str] = []
     for name in sorted(names):
         semaphore = Semaphore(name)
@@ -55,66 +56,72 @@ def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> in
         except RowLocked:
             locked.append(name)
             continue
-        why = sentence_for("resized", before=before, after=permits, why=reason)
+        described = sentence_for("resized", before=before, after=permits, why=reason)
         key = SemaphorePermit.key_of(name, 0)
         emit(
             RowEvent(
-                EventKind.RESIZED, SemaphorePermit, using, key, _fence(using, key), reason=why, actor=actor
+                EventKind.RESIZED,
+                SemaphorePermit,
+                using,
+                key,
+                _fence(using, key),
+                reason=described,
+                actor=actor,
             )
         )
     if locked:
-        told = ", ".join(locked[:MAX_NAMES_IN_ERROR]) + ", .." * (len(locked) > MAX_NAMES_IN_ERROR)
-        raise rows_locked(using, len(locked), len(names) - len(locked), told)
+        listed = ", ".join(locked[:MAX_NAMES_IN_ERROR]) + ", .." * (len(locked) > MAX_NAMES_IN_ERROR)
+        raise rows_locked(using, len(locked), len(names) - len(locked), listed)
     return len(names)
 
 
 def revoke_holders(rows: Any, reason: str, *, actor: str = "") -> int:
-    """Take everything away from the processes that hold these names; return how many of the names they held.
+    """Revoke everything that the holders' processes hold; return how many of these names they held.
 
-    Spared are those that wait for several permits and have some of them so far: they are not what hangs.
+    Requests that hold some permits and wait for more are skipped: another holder blocks them.
     """
     held = _held(rows, lambda held: held.exclude(holder__in=_collecting(rows)))
-    process_of = {pk: parse_holder(holder)[0] for pk, _fence, holder in held}
-    theirs = {pk: process for pk, process in process_of.items() if INCARNATION.fullmatch(process)}
-    for process in sorted(set(theirs.values())):
+    processes = {pk: parse_holder(holder)[0] for pk, _fence, holder in held}
+    known = {pk: process for pk, process in processes.items() if INCARNATION.fullmatch(process)}
+    for process in sorted(set(known.values())):
         release_all(process, reason=reason, actor=actor)
-    return len(set(map(rows.model.name_of, theirs)))
+    return len(set(map(rows.model.name_of, known)))
 
 
 def remove_barriers(rows: Any, reason: str, *, actor: str = "") -> int:
-    """Remove these barriers, so that their waiters go on; return how many there were."""
+    """Remove these barriers, so that their waiters continue; return how many existed."""
     reason, actor = checked_texts(reason, actor)
-    using, count = _writes(rows).alias, 0
-    for name in sorted(_names(rows.filter(name__begins=PREFIX))):
-        if Barrier(name.removeprefix(PREFIX)).remove():
+    using, count = _connection(rows).alias, 0
+    for name in sorted(_names(rows)):
+        if Barrier(name).remove():
             count += 1
-            emit(RowEvent(EventKind.DELETED, Notification, using, name, reason=reason, actor=actor))
+            emit(RowEvent(EventKind.DELETED, BarrierRow, using, name, reason=reason, actor=actor))
     return count
 
 
-def _writes(rows: Any) -> BaseDatabaseWrapper:
+def _connection(rows: Any) -> BaseDatabaseWrapper:
     return connections[router.db_for_write(rows.model)]
 
 
 def _names(rows: Any) -> set[str]:
-    connection = _writes(rows)
+    connection = _connection(rows)
     return retrying(connection, lambda: set(rows.using(connection.alias).values_list("name", flat=True)))
 
 
-def _held(rows: Any, chosen: Callable[[Any], Any] = lambda held: held) -> list[Held]:
-    """Return all held rows of these names that are ``chosen``, sorted by key."""
-    connection = _writes(rows)
-    held = chosen(verbs.rows_of(connection, rows.model).filter(name__in=_names(rows)).held()).order_by("pk")
+def _held(rows: Any, narrow: Callable[[Any], Any] = lambda held: held) -> list[Held]:
+    """Return the held rows of these names that ``narrow`` selects, sorted by key."""
+    connection = _connection(rows)
+    held = narrow(verbs.rows_of(connection, rows.model).filter(name__in=_names(rows)).held()).order_by("pk")
     return retrying(connection, lambda: list(held.values_list("pk", "fence", "holder")))
 
 
 def _collecting(rows: Any) -> Any:
-    """Return the holders of waiting tickets, which may have some of the permits they want."""
-    tickets = Ticket.objects.using(_writes(rows).alias)
+    """Return the holders of waiting tickets: they may hold some of the permits they asked for."""
+    tickets = Ticket.objects.using(_connection(rows).alias)
     return tickets.for_rows_of(rows.model).waiting().values("holder")
 
 
 def _fence(using: str, key: str) -> int:
-    """Return the fence of a permit, by which the events of a row are sorted."""
+    """Return the fence of a permit; the events of a row are sorted by it."""
     fence = verbs.rows_of(connections[using], SemaphorePermit).filter(pk=key).values_list("fence", flat=True)
     return retrying(connections[using], fence.first) or 0

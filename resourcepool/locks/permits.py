@@ -1,4 +1,4 @@
-"""Several rows of one name, of which a request takes one or more, all or none: semaphores and read-write locks."""
+"""Permits: a request acquires one or more rows of a name, all or none. For semaphores and read-write locks."""
 
 import logging
 import random
@@ -28,18 +28,18 @@ from resourcepool.waiting.free_rows import candidates
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.request import Request
 
-CLAIM_ROUNDS = 5  # of reading free permits and losing the race for them
+CLAIM_ROUNDS = 5  # attempts to read free permits and claim them before others do
 TRIES_PER_ROUND = 3
-MAX_CANDIDATES = 64  # free permits that one is picked from: if all tried the same, all but one would lose
-RECENT_SECONDS = 1.0  # seconds for which a permit that was released here is tried without reading
-MAX_NAMES = 1_000  # of which permits are remembered
+MAX_CANDIDATES = 64  # free permits to choose from at random, so that processes try different ones
+RECENT_SECONDS = 1.0  # a permit released here within this time is claimed without reading
+MAX_NAMES = 1_000  # whose permits are remembered
 MAX_HOLDERS = 10_000
 
 logger = logging.getLogger(__name__)
 
 
 class _RecentlyReleased:
-    """Permits that this process has just released without a waiter: probably free."""
+    """Permits that this process released recently while nothing waited: probably free."""
 
     def __init__(self) -> None:
         self._free: dict[Key, list[tuple[float, Any]]] = {}
@@ -55,11 +55,11 @@ class _RecentlyReleased:
         keys = self._free.get(key, [])
         try:
             until, pk = keys.pop()
-        except IndexError:  # perhaps another thread took the last one
+        except IndexError:  # possibly another thread took the last one
             return None
         if until > monotonic():
             return pk
-        keys.clear()  # the others are older
+        keys.clear()  # the rest are older
         return None
 
 
@@ -68,7 +68,7 @@ recently_released = _RecentlyReleased()
 
 @lru_cache(MAX_NAMES)
 def warn_once(text: str) -> None:
-    """Log, once per process, that the code and the database differ."""
+    """Log a difference between the code and the database once per process."""
     logger.warning("%s", text)
 
 
@@ -83,19 +83,19 @@ class PermitLease(LockLease):
 
     @staticmethod
     def release_together(leases: "Sequence[PermitLease]") -> None:
-        """Release these, of one name: in one statement when nobody waits for that name.
+        """Release these leases of one name, in one statement if it has no waiters.
 
         Raises:
             LeaseLost: some were lost before (LeaseReleased: released); the others are released.
-            DatabaseUnavailable: those that are not released expire.
+            DatabaseUnavailable: leases that were not released will expire.
         """
-        given = [lease for lease in leases if lease.is_released]
-        left = [lease for lease in leases if lease not in given]
-        if len(left) == 1:
-            left[0].release_or_expire()
-        elif left:
-            PermitLease._release_several(left)
-        for lease in given:
+        released = [lease for lease in leases if lease.is_released]
+        remaining = [lease for lease in leases if lease not in released]
+        if len(remaining) == 1:
+            remaining[0].release_or_expire()
+        elif remaining:
+            PermitLease._release_several(remaining)
+        for lease in released:
             lease._state.raise_if_ended(lease)
 
     @staticmethod
@@ -103,7 +103,7 @@ class PermitLease(LockLease):
         for lease in leases:
             lease._check_process()
         for lease in leases:
-            lease.stop_renewing()  # before the statement: after an interruption nobody would release it later
+            lease.stop_renewing()  # before the statement: after an interruption nothing would release it
             lease._state.is_in_doubt = True
         latest = {lease.pk: lease for lease in sorted(leases, key=lambda lease: lease.fence)}
         first, until = leases[0], min(lease.trust.until for lease in leases)
@@ -113,7 +113,7 @@ class PermitLease(LockLease):
                 set_idle_timeout(connection, first.terms.ttl)
             rows = [(pk, lease.fence) for pk, lease in latest.items()]
             lost = batch_release.release(connection, first.model, rows, trusted_until=until)
-        for lease in leases:  # an older grant of a row that this process has again was lost before
+        for lease in leases:  # an older grant of a row that was granted to this process again was lost
             if lease.pk in lost or lease is not latest[lease.pk]:
                 lease.lose(verbs.TAKEN)
             else:
@@ -124,7 +124,7 @@ class PermitLease(LockLease):
 
 
 class PermitHolder(NamedTuple):
-    """The permits of one request, and the lowest of their fences; a waiting writer holds those it has so far."""
+    """The permits of one request, with the lowest of their fences. A waiting writer holds the permits it got so far."""
 
     holder: str
     permits: int
@@ -132,19 +132,19 @@ class PermitHolder(NamedTuple):
 
 
 class Permits(Named):
-    """Something with several permits; ``permits``: how many rows are added when there are none."""
+    """A lock with several permits; ``permits``: how many rows are created if there are none."""
 
     model: ClassVar[type[AbstractPermit]]
     lease = PermitLease
     permits = 1
 
     def holders(self, limit: int = 100) -> list[PermitHolder]:
-        """Return who holds permits now, one entry a request. Raises DatabaseUnavailable."""
+        """Return the current holders of permits, one entry per request. Raises DatabaseUnavailable."""
         limit = options.whole("limit", limit, least=1, most=MAX_HOLDERS)
         connection = self._connection
         rows = self._rows(connection).held().values_list("holder").order_by("holder")
-        found = rows.annotate(Count("pk"), Min("fence"))[:limit]
-        return [PermitHolder(*row) for row in retrying(connection, lambda: list(found))]
+        counted = rows.annotate(Count("pk"), Min("fence"))[:limit]
+        return [PermitHolder(*row) for row in retrying(connection, lambda: list(counted))]
 
     aholders = for_asyncio(holders)
 
@@ -157,7 +157,7 @@ class Permits(Named):
         where, tried = self.model.where(self.name, connection), set[Any]()
         for _ in range(CLAIM_ROUNDS):
             rows = candidates(connection, self.model, where, max(MAX_CANDIDATES, request.count))
-            free = [pk for pk in rows if pk not in tried]  # one that is locked looks free every time
+            free = [pk for pk in rows if pk not in tried]  # a locked row looks free every time
             if len(free) < request.count:
                 return None
             first = random.randrange(len(free))  # noqa: S311 (not a secret)

@@ -3,7 +3,7 @@
     from resourcepool.locks import cache_lock
     with cache_lock("report", timeout=30, blocking_timeout=5): ...
 
-Unlike with those a living holder keeps it (``timeout`` counts from its death), waiters are served in order without
+Differences: a living holder keeps the lock (``timeout`` counts from a crash), waiters are served in order without
 polling, ``release`` raises ``NotHeld`` instead of ``LockError``, and only the thread that holds it may acquire it again
 or release it.
 """
@@ -28,17 +28,16 @@ class RedisStyleLock:
     """A ``Lock`` with the options and methods of redis-py's.
 
     Args:
-        key, version: together its name; bytes are read as UTF-8. No spaces at either end: databases do not tell such
-            names apart.
-        timeout: seconds after the death of its holder until others may have it; None or 0: 30.
-        blocking_timeout: seconds that ``acquire`` waits; None: as long as it takes.
+        key, version: together its name; bytes are decoded as UTF-8. No leading or trailing spaces: databases ignore
+            them.
+        timeout: seconds until others may acquire it after its holder crashed; None or 0: 30.
+        blocking_timeout: seconds that ``acquire`` waits; None: no limit.
         blocking: False: ``acquire`` does not wait.
-        raise_on_release_error: False: if it was lost before the end of a ``with`` block, that is only logged.
-        sleep, thread_local: attributes without effect.
-        client, lock_class: accepted, without effect.
+        raise_on_release_error: False: a loss before the end of a ``with`` block is only logged.
+        sleep, thread_local, client, lock_class: accepted for compatibility; no effect.
 
     Raises:
-        BadOption: names the option, the value, and what is allowed.
+        BadOption: an option is invalid.
     """
 
     def __init__(
@@ -57,12 +56,11 @@ class RedisStyleLock:
     ) -> None:
         key = options.text("key", _decoded(key), most=MAX_NAME)
         if isinstance(version, bool) or not isinstance(version, int | str | None):
-            raise BadOption("version", version, "a whole number or a text, which is part of the name")
+            raise BadOption("version", version, "an integer or a string")
         self.name = options.name("key", key if version is None else f"{key}:{version}", most=MAX_NAME)
-        is_usual = timeout is None or (
-            timeout == 0 and not isinstance(timeout, bool)
-        )  # theirs: it never expires
-        ttl = TTL if is_usual else options.seconds("timeout", timeout, least=MIN_TTL)
+        # 0 is django-redis's "never expires"
+        has_default_ttl = timeout is None or (timeout == 0 and not isinstance(timeout, bool))
+        ttl = TTL if has_default_ttl else options.seconds("timeout", timeout, least=MIN_TTL)
         self._lock = Lock(self.name, ttl=ttl, timeout=_checked(blocking_timeout))
         self.timeout, self.blocking_timeout = timeout, blocking_timeout
         self.sleep, self.thread_local = sleep, thread_local
@@ -70,7 +68,7 @@ class RedisStyleLock:
         self.raise_on_release_error = options.flag("raise_on_release_error", raise_on_release_error)
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"{self!r} is known by its name: make another one there")
+        raise TypeError(f"{self!r} cannot be pickled or copied: create it by name instead")
 
     def __repr__(self) -> str:
         return f"<cache_lock {self.name!r}>"
@@ -82,7 +80,7 @@ class RedisStyleLock:
         blocking_timeout: float | None = None,
         token: object = None,
     ) -> bool:
-        """Tell whether it was acquired; ``sleep`` and ``token`` have no effect. Raises as ``Lock.acquire``."""
+        """Acquire it; return whether it was acquired. ``sleep``, ``token``: no effect. Raises like ``Lock.acquire``."""
         waits = self.blocking if blocking is None else blocking
         return self._lock.acquire(waits, _checked(blocking_timeout) if waits else None) is not None
 
@@ -91,7 +89,7 @@ class RedisStyleLock:
         self._lock.release()
 
     def extend(self, additional_time: float = 0, replace_ttl: bool = False) -> bool:
-        """Renew it now: a living holder's is renewed anyway, so the time has no effect. Raises NotHeld, LeaseLost."""
+        """Renew it now; the time has no effect, renewal is automatic. Raises NotHeld, LeaseLost."""
         return self.reacquire()
 
     def reacquire(self) -> bool:
@@ -100,7 +98,7 @@ class RedisStyleLock:
         return True
 
     def locked(self) -> bool:
-        """Whether anybody holds it."""
+        """Whether it is held."""
         return self._lock.locked()
 
     def owned(self) -> bool:
@@ -121,7 +119,7 @@ class RedisStyleLock:
 
 
 def _decoded(key: object) -> object:
-    with contextlib.suppress(UnicodeDecodeError):  # then it is refused as it is
+    with contextlib.suppress(UnicodeDecodeError):  # the caller rejects it
         return key.decode() if isinstance(key, bytes) else key
     return key
 

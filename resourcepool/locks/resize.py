@@ -33,46 +33,46 @@ class _Row(NamedTuple):
 def resize(permits: Permits, value: int) -> int:
     """See ``Semaphore.resize``.
 
-    At least one row is out of service: so the sweep keeps the name, and with it the operator's decision.
+    At least one row is kept out of service, so that the sweep keeps the name, and with it the operator's number.
     """
     using = permits.using
 
     def change() -> int:
         beyond = _resize(permits, using, value)
-        # In the transaction: with autocommit off nothing can be done at a commit outside of one.
+        # Inside the transaction: with autocommit off, on_commit needs one.
         transaction.on_commit(partial(assign_quietly, using, permits.model, [permits.name]), using=using)
         return beyond
 
     for _ in range(TRIES):
-        with contextlib.suppress(IntegrityError):  # another process has just added the rows
+        with contextlib.suppress(IntegrityError):  # rows added concurrently
             return run_short_transaction(using, change)
     return run_short_transaction(using, change)
 
 
 def _locked_rows(permits: Permits, connection: BaseDatabaseWrapper) -> list[_Row]:
-    """Lock all rows of the name, so that no other resize, and no sweep, sees half of this one."""
+    """Lock all rows of the name, so that no other resize or sweep sees this one half done."""
     db_dialect, table = dialect.of(connection), table_of(connection, permits.model)
-    # Not named, MariaDB 11 takes the index in whose order the rows are wanted, and locks all that it reads of it.
+    # Without this hint MariaDB 11 uses the index of the ORDER BY and locks every row it reads there.
     index = db_dialect.by_index.format(index=f"rp_{permits.model._meta.model_name}_free")
     lock = " FOR UPDATE" if connection.features.has_select_for_update else ""
     name = connection.ops.quote_name("name")
     is_held = f"CASE WHEN {table.busy_before} > {db_dialect.now} THEN 1 ELSE 0 END"
     query = f"SELECT {table.pk}, in_service, {is_held} FROM {table.name}{index} WHERE {name} = %s"  # noqa: S608
-    found = dialect.run(connection, f"{query} ORDER BY {table.pk}{lock}", (permits.name,), dialect.all_rows)
-    return [_Row(pk, bool(in_service), bool(held)) for pk, in_service, held in found]
+    rows = dialect.run(connection, f"{query} ORDER BY {table.pk}{lock}", (permits.name,), dialect.all_rows)
+    return [_Row(pk, bool(in_service), bool(held)) for pk, in_service, held in rows]
 
 
 def _resize(permits: Permits, using: str, value: int) -> int:
     rows = verbs.rows_of(connections[using], permits.model).filter(name=permits.name)
-    there = _locked_rows(permits, connections[using])
-    # Held rows stay in service before free ones: as few as possible are held beyond the value.
-    there.sort(key=lambda row: (not row.is_held, not row.in_service, row.number))
-    stay, go = there[:value], there[value:]
+    existing = _locked_rows(permits, connections[using])
+    # Held rows stay in service before free ones, to hold as few as possible beyond the new value.
+    existing.sort(key=lambda row: (not row.is_held, not row.in_service, row.number))
+    stay, go = existing[:value], existing[value:]
     rows.filter(pk__in=[row.pk for row in stay if not row.in_service]).update(in_service=True)
     rows.filter(pk__in=[row.pk for row in go if row.in_service]).update(in_service=False)
-    lacking, taken = value - len(stay), {row.number for row in there}
+    missing, taken = value - len(stay), {row.number for row in existing}
     numbers = (number for number in range(MAX_PERMITS + 1) if number not in taken)
-    new = [permits._new_row(next(numbers)) for _ in range(lacking)]
+    new = [permits._new_row(next(numbers)) for _ in range(missing)]
     if not go:
         new.append(permits._new_row(next(numbers), in_service=False))
     for row in new:

@@ -1,7 +1,6 @@
 """A semaphore for all processes on all hosts, with the methods of ``threading.BoundedSemaphore``.
 
-Document 004 (R4.3) keeps a counter and a list of holders. Here each permit is a leased row, so those of a process that
-dies come back by themselves.
+Each permit is a leased row, so the permits of a crashed process become free again.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +31,7 @@ MAX_PERMITS_AT_ONCE = 1_000
 
 
 class SemaphoreLease(PermitLease):
-    """The lease of one permit, which any thread of the process can release."""
+    """The lease of one permit; any thread of the process can release it."""
 
     is_of_owner = False
 
@@ -53,7 +52,7 @@ class SemaphoreHold(Hold):
         Raises:
             NotHeld: they were released before.
             LeaseLost: one was lost before; the others are released.
-            DatabaseUnavailable: they are not renewed any more and expire.
+            DatabaseUnavailable: they will expire.
         """
         if not holds.remove(self):
             raise NotHeld(f"{self!r} was released before")
@@ -62,28 +61,28 @@ class SemaphoreHold(Hold):
     arelease = for_asyncio(release)
 
     def stop_renewing(self) -> None:
-        """Renew them no more: those that are not released expire."""
+        """Stop renewing them: permits that are not released expire."""
         for lease in self.leases:
             lease.stop_renewing()
         holds.remove(self)
 
 
 class Semaphore(Permits, Lockable[SemaphoreHold]):
-    """A number of permits, known by a name; see ``Named`` for the other options, ``Hold`` for what is not promised.
+    """A semaphore known by its name; see ``Named`` for the other options and ``Hold`` for its limits.
 
         licences = Semaphore("licence", 5)
         with licences as held: ...
         licences.acquire(n=2, timeout=10)   # both or none
         licences.release(2)
 
-    Permits belong to the process, as with ``threading``: any thread may release what another one has acquired, and
+    Permits belong to the process, as with ``threading``: any thread may release a permit that another one acquired, and
     acquiring again takes one more permit.
 
-    ``value`` counts only when the name is first used; later ``resize`` changes it. If the code and the database differ,
-    the database's number is used, and the log says so once per process.
+    ``value`` applies only at the first use of the name; later ``resize`` changes it. If code and database differ, the
+    database wins, and a warning is logged once per process.
 
     Args:
-        value: how many permits there are at first, 0 to 10,000.
+        value: initial number of permits, 0 to 10,000.
     """
 
     model: ClassVar[type[SemaphorePermit]] = SemaphorePermit
@@ -93,15 +92,15 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     def __init__(self, name: str, value: int = 1, **chosen: Unpack[LockOptions]) -> None:
         super().__init__(name, **chosen)
         self.permits = options.whole("value", value, least=0, most=MAX_PERMITS)
-        # Of open ``with`` blocks, in the order in which they began. They stay here when ``releasing.forget`` releases
-        # them: otherwise the end of the block would release a permit that another thread acquired meanwhile.
+        # Holds of open ``with`` blocks, in order. ``registry.forget`` does not remove them: the end of the block would
+        # release a permit that another thread acquired since.
         self._blocks: list[SemaphoreHold] = []
 
     def acquire(self, blocking: bool = True, timeout: object = None, n: int = 1) -> SemaphoreHold | None:
-        """Return the hold of ``n`` permits, all or none; None if they did not come free. See also ``Lock.acquire``.
+        """Return the hold of ``n`` permits, all or none; None if they did not become free. See also ``Lock.acquire``.
 
         Raises:
-            BadOption: there are not so many permits.
+            BadOption: the semaphore has fewer than ``n`` permits.
         """
         return run_sync(self._acquire, self._wait(blocking, timeout), n)
 
@@ -113,9 +112,9 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         """Release ``n`` permits: this thread's (or task's), then others'; the latest first, those of ``with`` last.
 
         Raises:
-            NotHeld: this process does not hold so many; nothing has been changed.
+            NotHeld: this process holds fewer than ``n``; nothing has been changed.
             LeaseLost: one was lost before; the others are released.
-            DatabaseUnavailable: they are not renewed any more and expire.
+            DatabaseUnavailable: they will expire.
         """
         PermitLease.release_together(self._take_leases(n))
 
@@ -125,15 +124,15 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
 
     @property
     def value(self) -> int:
-        """How many permits there are. Raises DatabaseUnavailable."""
+        """The number of permits. Raises DatabaseUnavailable."""
         return self._count(Q(in_service=True))
 
     async def avalue(self) -> int:
-        """``value`` for asyncio, which has to be called."""
+        """``value`` for asyncio; a method, not a property."""
         return await in_thread(lambda: self.value)
 
     def available(self) -> int:
-        """Return how many permits are free now. Raises DatabaseUnavailable."""
+        """Return the number of free permits. Raises DatabaseUnavailable."""
         return self._count(Q(in_service=True, busy_before__lte=DbNow()))
 
     aavailable = for_asyncio(available)
@@ -145,14 +144,14 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     alocked = for_asyncio(locked)
 
     def resize(self, n: int) -> int:
-        """Set the number of permits, 0 to 10,000, for good; return how many permits beyond ``n`` are held now.
+        """Set the number of permits, 0 to 10,000; return how many beyond ``n`` are held now.
 
-        More serve waiters at once. If there are to be fewer, free ones go first, and those that are held when they are
-        released.
+        The number overrides ``value`` permanently. New permits serve waiters at once. When the number decreases, free
+        permits go first, held ones when they are released.
 
         Raises:
-            RowLocked: a holder keeps one locked (``guard``); nothing has been changed.
-            DatabaseUnavailable: it is unknown whether it was done.
+            RowLocked: a permit is locked by ``guard``; nothing has been changed.
+            DatabaseUnavailable: the outcome is unknown.
         """
         return resize(self, options.whole("n", n, least=0, most=MAX_PERMITS))
 
@@ -163,7 +162,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         try:
             hold = self._innermost()
             super().__exit__(kind, *rest)
-        except BaseException:  # such as a signal's: the block is over, and nothing else would release it
+        except BaseException:  # from a signal handler, for example: nothing else would release it
             hold = hold or self._innermost()
             if hold is not None:
                 self._has_ended(hold)
@@ -179,10 +178,10 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         while (hold := self._innermost()) is not None:
             if self._has_ended(hold):
                 return hold
-        return self  # no block: as with ``threading``
+        return self  # no open block: release any permit, as ``threading`` does
 
     def _has_ended(self, hold: SemaphoreHold) -> bool:
-        """Note that the block of ``hold`` has ended; False: another thread has ended it."""
+        """Note the end of the block of ``hold``; False: another thread has ended it."""
         try:
             self._blocks.remove(hold)
         except ValueError:
@@ -190,7 +189,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         return True
 
     def _innermost(self) -> SemaphoreHold | None:
-        """Return the hold of the caller's innermost block; if it has none, of another one's, which ends here."""
+        """Return the hold of the caller's innermost block, or else of the innermost of any thread."""
         latest_first = self._blocks[::-1]
         return next(filter(is_of_caller, latest_first), latest_first[0] if latest_first else None)
 
@@ -201,14 +200,12 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
 
     def _take(self, hold: SemaphoreHold, leases: list[PermitLease]) -> SemaphoreHold:
         try:
-            # All lock them in one order (``guard``).
+            # One order for all, in which ``guard`` locks the rows.
             hold.leases = sorted(leases, key=lambda lease: str(lease.pk))
-            for lost in holds.superseded(
-                hold
-            ):  # by an operator, and given to this caller: one row is one permit
+            for lost in holds.superseded(hold):  # revoked by an operator and granted to this caller
                 lost.lose(verbs.TAKEN)
             holds.add(hold)
-            delivered(leases)  # last: until then the keeper lets go of what an interrupted caller has not got
+            delivered(leases)  # last: until then the keeper lets leases of an interrupted caller expire
         except BaseException:
             holds.remove(hold)
             raise
@@ -218,10 +215,10 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         n = options.whole("n", n, least=1, most=MAX_PERMITS_AT_ONCE)
         leases = holds.take(self.key, n)
         if isinstance(leases, int):
-            raise NotHeld(f"{n} to release, but of {self!r} this process holds {leases}")
+            raise NotHeld(f"cannot release {n}: this process holds {leases} of {self!r}")
         return leases
 
-    # What waiting needs: see ``waiting.request.Source``
+    # ``waiting.request.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grants = super().claim_free(connection, request)
@@ -230,16 +227,16 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         return grants
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """Raise BadOption for more permits than there are: while it waited, no other request would get any."""
+        """Raise BadOption for more permits than exist: the request would wait forever and block all others."""
         super().refuse_impossible(connection, request)
         self._refuse_too_many(connection, request)
 
     def _refuse_too_many(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        if request.count == 1:  # even if there is none: it may be resized
+        if request.count == 1:  # waits even for a semaphore of 0 permits, which may be resized
             return
-        there_are = retrying(connection, self._rows(connection).filter(in_service=True).count)
-        if there_are < request.count:
-            raise BadOption("n", request.count, f"at most {there_are}: so many permits {self!r} has")
+        count = retrying(connection, self._rows(connection).filter(in_service=True).count)
+        if count < request.count:
+            raise BadOption("n", request.count, f"at most {count}, the permits of {self!r}")
 
     def _holders_text(self) -> str:
         return f": it has {self.value} permits"
@@ -247,22 +244,21 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     def _count(self, which: Q) -> int:
         connection = self._connection
         rows = self._rows(connection).aggregate
-        found = retrying(connection, lambda: rows(there=Count("pk"), wanted=Count("pk", filter=which)))
-        return int(found["wanted"]) if found["there"] else self.permits
+        counts = retrying(connection, lambda: rows(all=Count("pk"), matching=Count("pk", filter=which)))
+        return int(counts["matching"]) if counts["all"] else self.permits
 
     def _idle_seconds(self, connection: BaseDatabaseWrapper) -> float | None:
-        found = self._rows(connection).aggregate(
+        totals = self._rows(connection).aggregate(
             left=MicrosUntil(Max("busy_before")), value=Count("pk", filter=Q(in_service=True))
         )
-        if found["left"] is None:
+        if totals["left"] is None:
             return None
-        if found["value"] != self.permits:
-            there, said = found["value"], self.permits
+        if totals["value"] != self.permits:
             warn_once(
-                f"{self!r} has {there} permits and keeps them, though the code says {said}; resize() changes it"
+                f"{self!r} has {totals['value']} permits in the database; value={self.permits} is ignored, use resize()"
             )
-        return -float(found["left"]) / 1_000_000
+        return -float(totals["left"]) / 1_000_000
 
     def _new_rows(self) -> list[AbstractPermit]:
-        # Without any row the name would be a new one: of no permits there is a row out of service.
+        # 0 permits need a row out of service: a name without rows counts as new.
         return [self._new_row(number, in_service=number < self.permits) for number in range(self.permits or 1)]

@@ -1,4 +1,4 @@
-"""What the operator's commands have in common: their language, how they end, whom they name, how they ask first."""
+"""The base class of the operator's commands: language, output, confirmation, errors and exit codes."""
 
 import getpass
 import io
@@ -15,8 +15,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
 from django.db import DatabaseError, InterfaceError, connections
 from django.utils import translation
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from resourcepool import dialect
 from resourcepool.dialect import ErrorKind
@@ -26,41 +24,45 @@ from resourcepool.labels import host_name
 from resourcepool.management.arguments import Argument, add
 from resourcepool.management.layout import console, one_line, printable, render_text
 from resourcepool.status.snapshots import as_data
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy
 
-INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
-BROKEN_PIPE = 141  # and one whose reader has gone away
-LONGEST = 500  # characters of an error of argparse
+# Exit codes as shells report them.
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+MAX_ARGPARSE_ERROR = 500  # characters
 
 
 class OperatorCommand(BaseCommand):
-    """A command that ends with one sentence and a code, whatever happens; ``run`` is what it does.
+    """A command whose ``run`` does the work; every error becomes one sentence and an exit code.
 
-    It speaks the language of the project (``LANGUAGE_CODE``); for programs (``--json``), English. A character that the
-    terminal cannot show is "?" there, and so is, in a refusal, one that would steer it.
+    Texts are in the project's language (``LANGUAGE_CODE``), with ``--json`` in English. Characters that the terminal
+    cannot show are replaced by "?", and so are control characters in errors.
 
-    Exit code 0: done, or Ctrl-C ended what runs until then; 1: nothing found, refused, or the database did not answer;
-    2: words it does not understand, or that are not text; 130: interrupted. One with other codes says so in ``exit_codes``.
+    Exit code 0: done, or ended by Ctrl-C if the command runs until then; 1: nothing found, refused, or the database
+    did not answer; 2: usage error; 130: interrupted. A command with other codes has its own ``exit_codes``.
     """
 
-    about: Any = ""  # what --help says it does; lazy
-    example = ""  # lines to type, shown by --help
+    about: Any = ""  # the description in --help; lazy
+    example = ""  # command lines shown by --help
     exit_codes: Any = gettext_lazy(
-        "Exit codes: 0 done, or ended by Ctrl-C if it runs until then; 1 nothing found, or refused; 2 not understood;"
+        "Exit codes: 0 done, or ended by Ctrl-C if it runs until then; 1 nothing found, or refused; 2 usage error;"
         " 130 interrupted."
     )
-    interrupted: Any = gettext_lazy("nothing was changed")  # what Ctrl-C leaves behind
+    interrupted: Any = gettext_lazy("nothing was changed")  # the effect of Ctrl-C
     encoding: str | None = None  # of the output; None: the terminal's
-    requires_system_checks: Any = []  # what they find is not what stands in the way at 3 a.m.
+    requires_system_checks: Any = []  # their findings must not block an operator in an emergency
 
     def arguments(self) -> Iterable[Argument]:
-        """Return what can be typed after the name of the command."""
+        """Return the arguments and options of the command."""
         return ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         add(parser, self.arguments())
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """See ``BaseCommand``; with the examples below the options, and words in any order among these."""
+        """See ``BaseCommand``; examples follow the options, and positional arguments may be mixed with options."""
         self.help = str(self.about)  # argparse takes no lazy text
         head = _("Examples:")
         epilog = f"{head}\n{textwrap.indent(self.example, '  ')}\n\n{self.exit_codes}"
@@ -68,8 +70,8 @@ class OperatorCommand(BaseCommand):
             prog_name, subcommand, epilog=epilog, formatter_class=_KeepsLines, **kwargs
         )
         refuse = parser.error
-        parser.error = lambda message: refuse(one_line(message, LONGEST))  # type: ignore[method-assign]
-        if parser._subparsers is None:  # which argparse cannot mix
+        parser.error = lambda message: refuse(one_line(message, MAX_ARGPARSE_ERROR))  # type: ignore[method-assign]
+        if parser._subparsers is None:  # argparse cannot mix options with subcommands
             parser.parse_args = parser.parse_intermixed_args  # type: ignore[method-assign]
         return parser
 
@@ -83,14 +85,14 @@ class OperatorCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         with translation.override("en") if options.get("json") else nullcontext():
-            for word in _words(options):
-                # Python puts a surrogate for each byte of the command line that it cannot read.
-                if any("\ud800" <= letter <= "\udfff" for letter in word):
-                    raise CommandError(_("%s is not text in UTF-8") % ascii(word), returncode=2)
+            for text in _texts(options):
+                # Python replaces each undecodable byte of the command line by a surrogate.
+                if any("\ud800" <= letter <= "\udfff" for letter in text):
+                    raise CommandError(_("%s is not valid UTF-8") % ascii(text), returncode=2)
             try:
                 return super().execute(*args, **options)
             except CommandError as error:
-                error.args = (printable(str(error)),)  # it may say again what others have written
+                error.args = (printable(str(error)),)  # it may quote text from the database
                 raise
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -102,12 +104,12 @@ class OperatorCommand(BaseCommand):
         except ResourcePoolError as error:
             raise CommandError(localized(error)) from error
         except (DatabaseError, InterfaceError) as error:
-            raise CommandError(_said(error)) from error
+            raise CommandError(_database_error(error)) from error
         except KeyboardInterrupt:
-            told = _("interrupted; %s") % self.interrupted
-            raise CommandError(told, returncode=INTERRUPTED) from None
+            text = _("interrupted; %s") % self.interrupted
+            raise CommandError(text, returncode=INTERRUPTED) from None
         except BrokenPipeError:
-            # The reader has seen enough. Python would complain once more when it closes its output.
+            # The reader has closed the pipe. Without this Python would print an error when it flushes stdout at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(BROKEN_PIPE) from None
 
@@ -115,21 +117,21 @@ class OperatorCommand(BaseCommand):
         raise NotImplementedError
 
     def show(self, data: Any, parts: Iterable[Any]) -> None:
-        """Print a reading: with ``--json`` the reading itself, otherwise its tables and lines."""
+        """Print ``data`` as JSON with ``--json``, otherwise ``parts``: its tables and lines."""
         text = json.dumps(as_data(data)) if self.as_json else render_text(self.printer, parts)
         if text:
             self.stdout.write(text)
 
     def note(self, text: str) -> None:
-        """Print a line to standard error that is no error."""
+        """Print a line to standard error that is not an error."""
         self.stderr.write(text, style_func=str)
 
     def confirm(self, question: str, *, yes: bool) -> None:
-        """Return if the operator confirms, or has given ``--yes``; raises CommandError."""
+        """Return if the operator confirms, or passed ``--yes``; raises CommandError otherwise."""
         if yes:
             return
         if not sys.stdin or not sys.stdin.isatty():
-            raise CommandError(_("%s Nobody is here to be asked: add --yes.") % question)
+            raise CommandError(_("%s Not a terminal: pass --yes to confirm.") % question)
         self.stderr.write(f"{question} [y/N] ", style_func=str, ending="")
         self.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
@@ -138,7 +140,7 @@ class OperatorCommand(BaseCommand):
 
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """Have SIGTERM do what Ctrl-C does, unless somebody handles it: process 1 of a container would ignore it."""
+    """Make SIGTERM act like Ctrl-C unless it has a handler: process 1 of a container would ignore it."""
     is_unhandled = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     is_ours = is_unhandled and threading.current_thread() is threading.main_thread()
     if is_ours:
@@ -154,17 +156,17 @@ def actor() -> str:
     """Return the operator's name for the history: "alice@host (shell)"."""
     try:
         name = os.environ.get("SUDO_USER") or getpass.getuser()
-    except (KeyError, OSError):  # containers know no names
+    except (KeyError, OSError):  # a container without user names
         name = f"uid {os.getuid()}"
-    said = f"{name[:40]}@{host_name()} (shell)"
-    return said.encode(errors="replace").decode()  # no database takes a byte that is no letter
+    text = f"{name[:40]}@{host_name()} (shell)"
+    return text.encode(errors="replace").decode()  # databases refuse surrogates
 
 
-def _said(error: Exception) -> str:
+def _database_error(error: Exception) -> str:
     connected = connections.all(initialized_only=True)
-    if any(dialect.error_kind(one, error) is ErrorKind.NOT_MIGRATED for one in connected):
-        return _("the database says: %s; run `manage.py migrate`") % error
-    return _("the database says: %s; `manage.py resourcepool_doctor` examines it") % error
+    if any(dialect.error_kind(connection, error) is ErrorKind.NOT_MIGRATED for connection in connected):
+        return _("database error: %s; run `manage.py migrate`") % error
+    return _("database error: %s; check it with `manage.py resourcepool_doctor`") % error
 
 
 class _KeepsLines(DjangoHelpFormatter):
@@ -173,7 +175,7 @@ class _KeepsLines(DjangoHelpFormatter):
 
 
 def _take_any_text(encoding: str | None) -> None:
-    """Replace characters that the terminal cannot show or Python cannot read, instead of failing."""
+    """Replace characters that the terminal cannot show or Python cannot decode, instead of failing."""
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -181,7 +183,7 @@ def _take_any_text(encoding: str | None) -> None:
         sys.stdout.reconfigure(encoding=encoding, errors="replace")
 
 
-def _words(options: dict[str, Any]) -> Iterator[str]:
+def _texts(options: dict[str, Any]) -> Iterator[str]:
     for value in options.values():
-        words = value if isinstance(value, list | tuple) else [value]
-        yield from (word for word in words if isinstance(word, str))
+        values = value if isinstance(value, list | tuple) else [value]
+        yield from (text for text in values if isinstance(text, str))

@@ -1,4 +1,4 @@
-"""What the doctor found, as text."""
+"""The doctor's findings, as text."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,60 +17,63 @@ def as_text(project: Sequence[Problem], examined: Sequence[Examination]) -> Iter
     """Yield the findings about the project and about each database, and the verdict at the end."""
     if project:
         yield from ["Project", *(part for problem in project for part in _problem(problem)), ""]
-    for one in examined:
-        yield f"Database {one.database!r}: {one.server or 'no answer'}"
-        for problem in one.findings:
+    for database in examined:
+        yield f"Database {database.database!r}: {database.server or 'no answer'}"
+        for problem in database.findings:
             yield from _problem(problem)
-        for said in [*one.passed, *_measured(one)]:
-            yield _line("ok", said)
+        for text in [*database.passed, *_measured(database)]:
+            yield _line("ok", text)
         yield ""
-    yield _verdict([problem.level for problem in [*project, *(p for one in examined for p in one.findings)]])
+    findings = [*project, *(problem for database in examined for problem in database.findings)]
+    yield _verdict([problem.level for problem in findings])
 
 
 def _problem(problem: Problem) -> Iterator[Any]:
     about = "" if problem.about.startswith("database ") else f"{problem.about}: "
     yield _line(problem.level, f"{about}{problem.message}")
     if problem.level != "silenced":
-        for said in (problem.hint, f"{problem.id}, {problem.link}"):
-            if said:
-                yield f"{INDENT}{said}"  # not broken: it may be something to paste
+        for text in (problem.hint, f"{problem.id}, {problem.link}"):
+            if text:
+                yield f"{INDENT}{text}"  # never wrapped: it may be a command to paste
 
 
-def _line(level: str, said: str) -> Any:
+def _line(level: str, text: str) -> Any:
     return name_value_lines(
-        [(level.upper() if level == "unsafe" else level, said)], width=9, style=STYLES[level]
+        [(level.upper() if level == "unsafe" else level, text)], width=9, style=STYLES[level]
     )
 
 
-def _measured(one: Examination) -> Iterator[str]:
-    if one.distance is not None:
-        ahead = "ahead of" if one.distance.offset >= 0 else "behind"
+def _measured(database: Examination) -> Iterator[str]:
+    if (distance := database.distance) is not None:
+        ahead = "ahead of" if distance.offset >= 0 else "behind"
         yield (
-            f"a round trip takes {_ms(one.distance.round_trip)}; the server's clock is {_ms(abs(one.distance.offset))}"
-            f" (+-{_ms(one.distance.offset_error)}) {ahead} this host's, which leases do not mind"
+            f"round trip: {_ms(distance.round_trip)}; the server's clock is {_ms(abs(distance.offset))}"
+            f" (+-{_ms(distance.offset_error)}) {ahead} this host's, which does not affect leases"
         )
-    if one.commits is not None:
-        slow = f"one in a hundred more than {_ms(one.commits.p99)} ({one.commits.count} measured)"
-        yield f"a commit takes {_ms(one.commits.median)}, {slow}"
+    if (commits := database.commits) is not None:
+        slow = f"99th percentile {_ms(commits.p99)} ({commits.count} measured)"
+        yield f"commit: median {_ms(commits.median)}, {slow}"
     by_model: dict[str, list[str]] = {}
-    for statement in one.statements or ():
+    for statement in database.statements or ():
         if statement.problem is None:
             by_model.setdefault(statement.model, []).append(statement.name)
     for model, names in by_model.items():
-        yield f"{model}: found by index, nothing sorted: {', '.join(names)}"
-    for leases in one.leases or ():
-        yield f"{leases.model}: {leases.live:,} leased, {leases.expired:,} ran out and not taken again yet"
-    if one.tickets is not None:
-        yield f"{one.tickets.live:,} waiting, {one.tickets.orphaned:,} tickets left behind by the dead"
+        yield f"{model}: indexes used, no sorting: {', '.join(names)}"
+    for leases in database.leases or ():
+        yield f"{leases.model}: {leases.live:,} leased, {leases.expired:,} expired and not leased again"
+    if (tickets := database.tickets) is not None:
+        yield f"{tickets.live:,} waiting, {tickets.orphaned:,} tickets left behind by crashed processes"
 
 
 def _verdict(levels: Sequence[str]) -> Text:
     unsafe, advice, silenced = (levels.count(level) for level in ("unsafe", "advice", "silenced"))
     if unsafe:
-        said = f"UNSAFE: do not rely on leases before the {unsafe} above marked so are mended."
-        return Text(said, STYLES["unsafe"])
-    safe = f"Safe, if the {silenced} above that your project silences do not matter." if silenced else "Safe."
-    return Text(f"{safe} To do better: the {advice} above marked as advice." if advice else safe, STYLES["ok"])
+        problems = "the UNSAFE problem" if unsafe == 1 else f"the {unsafe} UNSAFE problems"
+        return Text(f"UNSAFE: fix {problems} above before relying on leases.", STYLES["unsafe"])
+    safe = f"Safe, apart from the {silenced} silenced above." if silenced else "Safe."
+    return Text(
+        f"{safe} Improvements: see the {advice} marked as advice above." if advice else safe, STYLES["ok"]
+    )
 
 
 def _ms(seconds: float) -> str:

@@ -1,7 +1,6 @@
-"""Readings as text: the console, lines, moments and durations.
+"""Output as text: the console, lines, times and durations.
 
-Labels, holders and reasons may be hostile: their control characters do not reach a terminal, and their brackets are no
-markup.
+Labels, holders and reasons may be hostile: control characters never reach a terminal, brackets are not markup.
 """
 
 import datetime
@@ -9,18 +8,18 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from resourcepool.status.snapshots import duration, with_zone
+from resourcepool.translation import gettext as _
 
-UNLIMITED = 100_000  # columns where no terminal limits them
+UNLIMITED = 100_000  # columns, where the output is not a terminal
 
 
 def console(out: Any, *, no_color: bool = False, force_color: bool = False) -> Console:
-    """Return a console for the stream ``out``; it has colours and a limited width only if that is a terminal."""
+    """Return a console for the stream ``out``, with colours and a limited width only on a terminal."""
     is_terminal = out.isatty()
     has_style = (is_terminal or force_color) and not no_color
     return Console(
@@ -35,7 +34,7 @@ def console(out: Any, *, no_color: bool = False, force_color: bool = False) -> C
 
 
 def render_text(printer: Console, parts: Iterable[RenderableType]) -> str:
-    """Return tables and lines as text. Long lines are left to the terminal to wrap, so that they can be copied."""
+    """Return tables and lines as text. Long lines are not wrapped, so that they can be copied from a terminal."""
     with printer.capture() as captured:
         for part in parts:
             printer.print(part, soft_wrap=isinstance(part, str | Text))
@@ -43,30 +42,30 @@ def render_text(printer: Console, parts: Iterable[RenderableType]) -> str:
 
 
 def name_value_lines(pairs: Iterable[tuple[str, object]], width: int = 14, style: str = "") -> Table:
-    """Return lines of a name and a value; long values wrap below themselves."""
-    found = Table.grid(padding=(0, 1, 0, 0))
+    """Return a table with a name and a value a line; long values wrap in their column."""
+    lines = Table.grid(padding=(0, 1, 0, 0))
     for least in (1, width - 1, 1):
-        found.add_column(overflow="fold", min_width=least)
+        lines.add_column(overflow="fold", min_width=least)
     for name, value in pairs:
-        found.add_row(" ", Text(name, style), Text(one_line(value, None)))
-    return found
+        lines.add_row(" ", Text(name, style), Text(one_line(value, None)))
+    return lines
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with a ? for each unprintable character; new lines are kept, CR LF becomes LF."""
+    """Return ``text`` with "?" for unprintable characters; line ends are kept, CR LF becomes LF."""
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text.replace("\r\n", "\n"))
 
 
-def one_line(value: object, most: int | None = 60) -> str:
-    """Return ``value`` as one line of at most ``most`` printable characters."""
+def one_line(value: object, max_length: int | None = 60) -> str:
+    """Return ``value`` as one line of at most ``max_length`` printable characters."""
     text = "".join(c if c.isprintable() else "?" for c in str(value))
-    return text if most is None or len(text) <= most else f"{text[: most - 3]}..."
+    return text if max_length is None or len(text) <= max_length else f"{text[: max_length - 3]}..."
 
 
 def more_rows_note(shown: int, total: int) -> Iterator[str]:
-    """Yield "N more", if there are."""
+    """Yield a line about the rows that are not shown, if any."""
     if total > shown:
-        text = _("%(count)s more; %(option)s shows more of them")
+        text = _("%(count)s more; use %(option)s to show more")
         yield text % {"count": f"{total - shown:,}", "option": "--limit"}
 
 
@@ -74,10 +73,10 @@ def timestamp_with_age(at: datetime.datetime | None, passed: float | None) -> st
     """Return "2026-11-21 03:12:07+08:00 (12 min ago)", in the project's time zone.
 
     Args:
-        passed: how many seconds ago that was, by the clock of the database.
+        passed: seconds since then, by the database's clock.
     """
     if at is None or passed is None:
-        return _("not known")
+        return _("unknown")
     return _("%(at)s (%(ago)s ago)") % {"at": local_time(at), "ago": duration(passed)}
 
 
@@ -97,5 +96,5 @@ def or_dash(value: object, of: Callable[[Any], object] = str) -> object:
 
 
 def as_text(value: Any) -> Any:
-    """Return a value as JSON text: a moment in ISO form, anything else as ``str`` has it."""
+    """Return a value as text for JSON: a datetime in ISO format, anything else by ``str``."""
     return with_zone(value).isoformat() if isinstance(value, datetime.datetime) else str(value)

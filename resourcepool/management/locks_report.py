@@ -1,10 +1,7 @@
-"""How locks and their relatives stand, as text; 80 columns are enough for short names."""
+"""The status of locks as text, in 80 columns if names are short."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
-
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.management.layout import name_value_lines, one_line, or_dash
 from resourcepool.management.tables import Column, table
@@ -12,6 +9,8 @@ from resourcepool.status.locks.cycles import Cycle, cycles, short_holder
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import ActiveLease, LockStatus
 from resourcepool.status.snapshots import duration
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy, ngettext
 
 HOLDER = 26  # characters
 
@@ -22,7 +21,7 @@ def _held(one: LockStatus) -> str:
 
 def _first(one: LockStatus) -> str:
     if one.kind is LockKind.BARRIER:
-        return _("stands") if one.stands else _("removed")
+        return _("blocking") if one.creator else _("removed")
     if not one.kind.is_held:
         return ngettext("%d notified", "%d notified", one.held) % one.held if one.held else "-"
     return short_holder(one.in_use[0].holder) if one.in_use else "-"
@@ -30,7 +29,7 @@ def _first(one: LockStatus) -> str:
 
 def _left(one: ActiveLease) -> str:
     left = duration(one.expires_in)
-    return _("%s; waits for more") % left if one.is_waiting else left
+    return _("%s; waiting for more") % left if one.is_waiting else left
 
 
 COLUMNS = (
@@ -52,7 +51,7 @@ LINE = (
     Column(gettext_lazy("holder"), lambda one: one.holder, widest=46),
     Column(gettext_lazy("permits"), lambda one: one.permits, is_number=True),
     Column(gettext_lazy("priority"), lambda one: one.priority, is_number=True),
-    Column(gettext_lazy("waits for"), lambda one: duration(one.waited)),
+    Column(gettext_lazy("waiting for"), lambda one: duration(one.waited)),
 )
 
 
@@ -65,74 +64,74 @@ HELD_BY_PROCESS = (
 )
 
 
-def locks_as_text(found: Sequence[LockStatus], circles: Sequence[Cycle]) -> list[Any]:
-    """Return a table of these, and below it the circles, wherever they are."""
-    if not found:
-        return [_("There is none.")]
-    return [table(found, COLUMNS), *(["", *cycles_as_text(circles)] if circles else [])]
+def locks_as_text(statuses: Sequence[LockStatus], wait_cycles: Sequence[Cycle]) -> list[Any]:
+    """Return a table, followed by the wait cycles if there are any."""
+    if not statuses:
+        return [_("No names found.")]
+    return [table(statuses, COLUMNS), *(["", *cycles_as_text(wait_cycles)] if wait_cycles else [])]
 
 
-def full_report(found: Sequence[LockStatus]) -> tuple[dict[str, Any], Iterator[Any]]:
-    """Return these and the circles that are about them, as data, and all that is known of them, as text."""
-    circles = [one for one in cycles() if any(one.is_about(lock.kind, lock.name) for lock in found)]
-    return {"locks": found, "cycles": circles}, _full_report(found, circles)
+def full_report(statuses: Sequence[LockStatus]) -> tuple[dict[str, Any], Iterator[Any]]:
+    """Return these statuses and the wait cycles about them, as data and as text."""
+    about = [
+        cycle for cycle in cycles() if any(cycle.is_about(status.kind, status.name) for status in statuses)
+    ]
+    return {"locks": statuses, "cycles": about}, _full_report(statuses, about)
 
 
-def _full_report(found: Iterable[LockStatus], circles: Sequence[Cycle]) -> Iterator[Any]:
-    for number, one in enumerate(found):
+def _full_report(statuses: Iterable[LockStatus], wait_cycles: Sequence[Cycle]) -> Iterator[Any]:
+    for number, status in enumerate(statuses):
         if number:
             yield ""
-        yield one_line(one.called, 250)
-        yield name_value_lines((f"{name}:", value) for name, value in _facts(one))
-        if one.holders:
-            head = _("It is held by:") if one.kind.is_held else _("Notified, and not back yet:")
-            yield from ["", head, table(one.holders, HOLDERS if one.kind.is_held else NOTIFIED)]
-        if one.line:
-            yield from ["", _("In line, the first to be served first:"), table(one.line, LINE)]
-        about = [circle for circle in circles if circle.is_about(one.kind, one.name)]
+        yield one_line(status.called, 250)
+        yield name_value_lines((f"{name}:", value) for name, value in _facts(status))
+        if status.holders:
+            head = _("Holders:") if status.kind.is_held else _("Notified, not yet continued:")
+            yield from ["", head, table(status.holders, HOLDERS if status.kind.is_held else NOTIFIED)]
+        if status.line:
+            yield from ["", _("Waiters in order:"), table(status.line, LINE)]
+        about = [cycle for cycle in wait_cycles if cycle.is_about(status.kind, status.name)]
         if about:
             yield from ["", *cycles_as_text(about)]
 
 
-def cycles_as_text(found: Sequence[Cycle]) -> Iterator[Any]:
-    if not found:
-        yield _("There is no circle of waiters.")
-    for one in found:
-        head = _("A deadlock, for %s:") if one.is_certain else _("A circle that may end by itself, for %s:")
-        yield head % duration(one.lasts)
-        yield from (f"  {one_line(link, None)}" for link in one.links)
+def cycles_as_text(wait_cycles: Sequence[Cycle]) -> Iterator[Any]:
+    if not wait_cycles:
+        yield _("No wait cycle.")
+    for cycle in wait_cycles:
+        head = _("Deadlock for %s:") if cycle.is_certain else _("Possible deadlock (may resolve) for %s:")
+        yield head % duration(cycle.lasts)
+        yield from (f"  {one_line(link, None)}" for link in cycle.links)
 
 
-def _facts(one: LockStatus) -> Iterator[tuple[str, object]]:
-    yield _("state"), state_sentence(one)
-    if one.stands:
-        yield _("put up by"), one_line(one.stands, 250)
-    if one.kind.is_held:
-        yield _("held"), _held(one)
-        yield _("fence"), one.fence
+def _facts(status: LockStatus) -> Iterator[tuple[str, object]]:
+    yield _("state"), state_sentence(status)
+    if status.creator:
+        yield _("created by"), one_line(status.creator, 250)
+    if status.kind.is_held:
+        yield _("held"), _held(status)
+        yield _("fence"), status.fence
     else:
-        yield _("notified"), f"{one.held:,}"
-    yield _("waiters"), f"{one.waiters:,}"
-    if one.longest_wait is not None:
-        yield _("longest wait"), duration(one.longest_wait)
+        yield _("notified"), f"{status.held:,}"
+    yield _("waiters"), f"{status.waiters:,}"
+    if status.longest_wait is not None:
+        yield _("longest wait"), duration(status.longest_wait)
 
 
-def state_sentence(one: LockStatus) -> str:
-    """Return in a sentence why it can, or cannot, be acquired."""
-    if one.kind is LockKind.BARRIER:
-        stands = _("It stands: whoever waits goes on when somebody removes it.")
-        return stands if one.stands else _("It does not stand: nobody waits before it for long.")
-    if one.kind is LockKind.CONDITION:
-        return _("It is waited for until somebody notifies.") if one.waiters else _("Nobody waits for it.")
-    free = one.permits - one.held
-    if not one.permits and not one.held:
-        return _("It has no permits: whoever asks waits until somebody resizes it.")
-    if one.held > one.permits:
-        return _(
-            "More permits are held than there are now; those too many are not handed out again after their release."
-        )
-    if one.waiters and free > 0:
-        return _("Some of it is free; whoever is first in line is served in a moment, or wants more than that.")
+def state_sentence(status: LockStatus) -> str:
+    """Return in a sentence why it can or cannot be acquired."""
+    if status.kind is LockKind.BARRIER:
+        up = _("Barrier is up; waiters continue when it is removed.")
+        return up if status.creator else _("Barrier is down; wait() returns at once.")
+    if status.kind is LockKind.CONDITION:
+        return _("Waiters block until notify() is called.") if status.waiters else _("No waiters.")
+    free = status.permits - status.held
+    if not status.permits and not status.held:
+        return _("No permits: all requests wait until it is resized.")
+    if status.held > status.permits:
+        return _("More permits are held than exist now; the surplus is not granted again after its release.")
+    if status.waiters and free > 0:
+        return _("Permits are free: the first waiter gets them in a moment, or needs more than these.")
     if free > 0:
-        return _("It is free: whoever asks next gets it.")
-    return _("It is held; it comes free when it is released, or when a lease runs out without a renewal.")
+        return _("Free: the next request gets it.")
+    return _("Held: it becomes free when it is released, or when a lease expires without a renewal.")

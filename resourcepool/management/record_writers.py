@@ -1,4 +1,4 @@
-"""Writes records as CSV, as one JSON array or as JSON lines, one after the other."""
+"""Writes records as CSV, as a JSON array or as JSON lines, one at a time."""
 
 import csv
 import json
@@ -9,28 +9,28 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from django.core.management.base import CommandError
-from django.utils.translation import gettext as _
 
 from resourcepool.management.layout import as_text, one_line
+from resourcepool.translation import gettext as _
 
 PRIVATE = 0o600
-MAX_FILE_NAME = 4_096  # letters of the name of a file
+MAX_FILE_NAME = 4_096  # characters
 
 Record = dict[str, Any]
 
 
 class Output(Protocol):
-    """What can be written to."""
+    """A text stream."""
 
     def write(self, text: str, /) -> Any:
-        """Take this text."""
+        """Write ``text``."""
 
 
 def write_csv(
     out: Output, names: Sequence[str], records: Iterable[Record], cell: Callable[[Any], Any] | None = None
 ) -> int:
-    """Write a header and one row a record; return how many. ``cell`` has the last word on each value."""
-    writer, count = csv.writer(out), 0  # its line ends, so that it puts both kinds of them in quotes
+    """Write a header and a row for each record; return the number of records. ``cell`` converts each value."""
+    writer, count = csv.writer(out), 0  # with its default CR LF it quotes cells with either line end
     writer.writerow(names)
     for count, record in enumerate(records, 1):  # noqa: B007 (counted)
         row = [_text(record[name]) for name in names]
@@ -39,7 +39,7 @@ def write_csv(
 
 
 def write_json(out: Output, names: Sequence[str], records: Iterable[Record]) -> int:
-    """Write one array of objects; return how many."""
+    """Write an array of objects; return the number of records."""
     count = 0
     out.write("[")
     for count, record in enumerate(records, 1):
@@ -49,7 +49,7 @@ def write_json(out: Output, names: Sequence[str], records: Iterable[Record]) -> 
 
 
 def write_json_lines(out: Output, names: Sequence[str], records: Iterable[Record]) -> int:
-    """Write one object a line; return how many."""
+    """Write one object per line; return the number of records."""
     count = 0
     for count, record in enumerate(records, 1):  # noqa: B007 (counted)
         out.write(json.dumps(record, default=as_text) + "\n")
@@ -58,14 +58,14 @@ def write_json_lines(out: Output, names: Sequence[str], records: Iterable[Record
 
 @contextmanager
 def private_file(name: str) -> Iterator[Output]:
-    """Open a new file that its owner alone may read; remove it if it does not get finished.
+    """Open a new file that only its owner may read; remove it if the block fails.
 
     Raises:
         CommandError: it exists, or cannot be written.
     """
     path = Path(name)
     try:
-        # Never over an existing one: it may be readable to others, or a link to somewhere else.
+        # An existing file may be readable to others, or be a link to another file.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     except FileExistsError:
         raise CommandError(_("%s exists; choose another name") % one_line(name, MAX_FILE_NAME)) from None

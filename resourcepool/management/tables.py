@@ -1,4 +1,4 @@
-"""Tables from a declaration of their columns, fitted to the terminal."""
+"""Tables declared by their columns, fitted to the width of the terminal."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,15 +13,15 @@ from rich.text import Text
 from resourcepool.management.layout import one_line
 
 GAP = 2  # between columns
-LEAST = 16  # characters that a column of text keeps, if it has so many
+MIN_TEXT_WIDTH = 16  # of a column whose texts are wider
 
-_PIECES = re.compile(r"[^\s/-]+[/-]?\s*|\S\s*")  # of a heading: it breaks at a space, and after "/" and "-"
+_PIECES = re.compile(r"[^\s/-]+[/-]?\s*|\S\s*")  # of a heading: it wraps at spaces and after "/" and "-"
 
 
 class Column(NamedTuple):
     """One column of a table: its heading, and the function that returns the cell of a row.
 
-    ``widest``: how many characters wide it may be at most, on a terminal or not.
+    ``widest``: maximum width in characters, on a terminal or not.
     """
 
     heading: Any
@@ -35,16 +35,16 @@ def counts(heading: Any, value_of: Callable[[Any], int]) -> Column:
     return Column(heading, lambda row: f"{value_of(row):,}", is_number=True)
 
 
-class Readable:
-    """A table for a terminal of any width; it breaks neither a number nor a word of a heading.
+class FittedTable:
+    """A table for a terminal of any width; numbers and words of headings never break.
 
-    If it is too wide, headings and texts wrap; if that is not enough, each row becomes a block of lines.
+    If it is too wide, headings and texts wrap; if it still does not fit, each row becomes a block of lines.
     """
 
     def __init__(self, rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool) -> None:
         self.columns, self.has_head = columns, has_head
-        self.headings = [one_line(one.heading) if has_head else "" for one in columns]
-        self.cells = [[one_line(one.value_of(row), None) for one in columns] for row in rows]
+        self.headings = [one_line(column.heading) if has_head else "" for column in columns]
+        self.cells = [[one_line(column.value_of(row), None) for column in columns] for row in rows]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width
@@ -58,7 +58,7 @@ class Readable:
             return
         words = [max(map(cell_len, _PIECES.findall(heading)), default=0) for heading in self.headings]
         least = [
-            max(word, cell if column.is_number else min(cell, LEAST))
+            max(word, cell if column.is_number else min(cell, MIN_TEXT_WIDTH))
             for word, cell, column in zip(words, cells, self.columns, strict=True)
         ]
         if self.has_head and sum(least) + GAP * len(least) - GAP > width:
@@ -67,12 +67,12 @@ class Readable:
             yield self._table([max(pair) for pair in zip(words, cells, strict=True)])
 
     def _table(self, widths: Sequence[int]) -> Table:
-        """Return it with headings of at most these widths."""
-        found = Table(
+        """Return the table, with headings of at most these widths."""
+        table = Table(
             box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_header=self.has_head
         )
         for column, heading, width in zip(self.columns, self.headings, widths, strict=True):
-            found.add_column(
+            table.add_column(
                 "\n".join(_filled(_PIECES.findall(heading), width)),
                 justify="right" if column.is_number else "left",
                 overflow="fold",
@@ -80,26 +80,26 @@ class Readable:
                 max_width=column.widest,
             )
         for row in self.cells:
-            found.add_row(*map(Text, row))
-        return found
+            table.add_row(*map(Text, row))
+        return table
 
     def _blocks(self, width: int) -> Iterator[RenderableType]:
-        """Yield each row as its first cell, and below it the others with their headings."""
+        """Yield each row as its first cell, and the other cells, with their headings, below it."""
         for row in self.cells:
             first, *others = [f"{heading}: {cell}" for heading, cell in zip(self.headings, row, strict=True)]
             yield Text(first, "bold", overflow="fold")
-            facts = [f"{one}; " for one in others[:-1]] + others[-1:]
+            facts = [f"{cell}; " for cell in others[:-1]] + others[-1:]
             for line in _filled(facts, width - GAP):
                 yield Padding(Text(line, overflow="fold"), (0, 0, 0, GAP))
 
 
-def table(rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool = True) -> Readable:
-    """Return a table of ``rows``. No cell is cut: one that is too wide wraps."""
-    return Readable(rows, columns, has_head=has_head)
+def table(rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool = True) -> FittedTable:
+    """Return a table of ``rows``. Wide cells wrap; nothing is cut off."""
+    return FittedTable(rows, columns, has_head=has_head)
 
 
 def _filled(pieces: Iterable[str], width: int) -> list[str]:
-    """Return lines of as many of these pieces as fit into ``width``, and of one that alone is wider."""
+    """Return lines filled with ``pieces`` up to ``width``; a piece that is wider has a line alone."""
     lines = [""]
     for piece in pieces:
         if lines[-1] and cell_len(lines[-1] + piece.rstrip()) > width:

@@ -1,4 +1,4 @@
-"""``--watch``: a reading repeated until Ctrl-C, also while the database is away."""
+"""``--watch``: repeats a report until Ctrl-C, even while the database is unavailable."""
 
 import datetime
 from collections.abc import Callable, Iterable
@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections
-from django.utils.translation import gettext as _
 from rich.console import Group
 from rich.live import Live
 
@@ -17,44 +16,45 @@ from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import local_time, printable
 from resourcepool.threads.interruptible_sleep import interruptible_sleep
+from resourcepool.translation import gettext as _
 
 Report = tuple[Any, Iterable[Any]]
-"""A reading, and the same as tables and lines."""
+"""Data for ``--json``, and the same as tables and lines."""
 
 
 def watch_arguments(**default: Any) -> list[Argument]:
-    """Return ``--watch`` and ``--json``; ``watch`` obeys them. ``default``: see ``add_argument``."""
-    about = _("repeat until Ctrl-C; default: every 2 s")
+    """Return ``--watch`` and ``--json``, which ``watch`` reads; ``default``: see ``add_argument``."""
+    about = _("repeat every SECONDS (default: 2) until Ctrl-C")
     return [
         arg("--watch", about, nargs="?", type=float, const=2.0, metavar="SECONDS", **default),
-        arg("--json", _("print one JSON object; with --watch, one a line"), action="store_true", **default),
+        arg("--json", _("print one JSON object; with --watch, one per line"), action="store_true", **default),
     ]
 
 
-def watch(command: OperatorCommand, look: Callable[[], Report], options: dict[str, Any]) -> None:
-    """Show what ``look`` returns, once; with ``--watch`` until Ctrl-C, headed by the time.
+def watch(command: OperatorCommand, read: Callable[[], Report], options: dict[str, Any]) -> None:
+    """Show the report that ``read`` returns, once; with ``--watch`` until Ctrl-C, each with the time.
 
-    On a terminal the rows stay in place; elsewhere each look follows the one before.
+    On a terminal each report replaces the one before.
     """
     if options["watch"] is None:
-        command.show(*look())
+        command.show(*read())
         return
     seconds = checked.seconds("--watch", options["watch"], least=0.2)
-    stays = command.stdout.isatty() and not options["json"]
+    is_live = command.stdout.isatty() and not options["json"]
     try:
-        with Live(console=command.printer, auto_refresh=False) if stays else nullcontext() as live:
+        with Live(console=command.printer, auto_refresh=False) if is_live else nullcontext() as live:
             while True:
-                _show(command, look, live)
+                _show(command, read, live)
                 interruptible_sleep(seconds)
     except KeyboardInterrupt:
-        return  # the way to end it
+        return  # the normal end
 
 
-def _show(command: OperatorCommand, look: Callable[[], Report], live: Live | None) -> None:
-    """Show one look; if the database cannot be read, say so instead."""
+def _show(command: OperatorCommand, read: Callable[[], Report], live: Live | None) -> None:
+    """Show one report; if the database cannot be read, its error."""
     now = local_time(datetime.datetime.now(datetime.UTC))
     try:
-        data, parts = look()
+        data, parts = read()
     except (ResourcePoolError, DatabaseError, InterfaceError) as error:
         connections.close_all()
         data, parts = None, [printable(localized(error))]

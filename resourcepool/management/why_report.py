@@ -1,11 +1,8 @@
-"""All that is known of one resource or one holder, as text."""
+"""The explanation of one resource or one holder, as text."""
 
 import shlex
 from collections.abc import Iterator
 from typing import Any
-
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from resourcepool.events import localized
 from resourcepool.management.layout import (
@@ -23,103 +20,105 @@ from resourcepool.status.search import Matches
 from resourcepool.status.snapshots import duration
 from resourcepool.status.waiters import TicketStatus, WaiterStatus
 from resourcepool.status.why import HolderExplanation, ResourceExplanation
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy
 
 
-def _wants(place: TicketStatus) -> str:
-    wants_text = place.wants_text or _("any")
-    return f"{place.count} x {wants_text}"
+def _wants(ticket: TicketStatus) -> str:
+    wants_text = ticket.wants_text or _("any")
+    return f"{ticket.count} x {wants_text}"
 
 
 ENDINGS = (
-    Column(gettext_lazy("at"), lambda one: timestamp_with_age(one.at, one.age)),
-    Column(gettext_lazy("how"), lambda one: one.what.label),
-    Column(gettext_lazy("held for"), lambda one: or_dash(one.seconds, duration)),
-    Column(gettext_lazy("holder"), lambda one: or_dash(one.holder)),
-    Column(gettext_lazy("by"), lambda one: or_dash(one.actor)),
-    Column(gettext_lazy("reason"), lambda one: or_dash(localized(one.reason))),
+    Column(gettext_lazy("at"), lambda ending: timestamp_with_age(ending.at, ending.age)),
+    Column(gettext_lazy("how"), lambda ending: ending.what.label),
+    Column(gettext_lazy("held for"), lambda ending: or_dash(ending.seconds, duration)),
+    Column(gettext_lazy("holder"), lambda ending: or_dash(ending.holder)),
+    Column(gettext_lazy("by"), lambda ending: or_dash(ending.actor)),
+    Column(gettext_lazy("reason"), lambda ending: or_dash(localized(ending.reason))),
 )
-IN_FRONT = (
-    Column(gettext_lazy("holder"), lambda one: one.holder),
+AHEAD = (
+    Column(gettext_lazy("holder"), lambda ticket: ticket.holder),
     Column(gettext_lazy("wants"), _wants),
-    Column(gettext_lazy("waits for"), lambda one: duration(one.waited)),
-    Column(gettext_lazy("priority"), lambda one: one.priority),
+    Column(gettext_lazy("waited"), lambda ticket: duration(ticket.waited)),
+    Column(gettext_lazy("priority"), lambda ticket: ticket.priority),
 )
 
 
-def resource_as_text(one: ResourceExplanation) -> Iterator[Any]:
-    yield f"{one.pool} {one_line(one.row.pk)}: {one_line(one.row, 120)}"
-    yield name_value_lines((f"{name}:", value) for name, value in _resource(one))
+def resource_as_text(resource: ResourceExplanation) -> Iterator[Any]:
+    yield f"{resource.pool} {one_line(resource.row.pk)}: {one_line(resource.row, 120)}"
+    yield name_value_lines((f"{name}:", value) for name, value in _resource(resource))
     yield ""
-    if one.endings:
+    if resource.endings:
         yield _("How its last leases ended:")
-        yield table(one.endings, ENDINGS)
+        yield table(resource.endings, ENDINGS)
     else:
-        yield _("The history tells of no lease that ended.")
+        yield _("No ended leases in the history.")
 
 
-def holder_as_text(one: HolderExplanation) -> Iterator[Any]:
-    yield one_line(one.holder, 200)
-    if one.leases:
+def holder_as_text(holder: HolderExplanation) -> Iterator[Any]:
+    yield one_line(holder.holder, 200)
+    if holder.leases:
         yield from [
             "",
-            _("It holds:"),
-            table(one.leases, LEASE_COLUMNS),
-            *more_rows_note(len(one.leases), one.leases_total),
+            _("Leases:"),
+            table(holder.leases, LEASE_COLUMNS),
+            *more_rows_note(len(holder.leases), holder.leases_total),
         ]
-    if one.holds:
-        yield from ["", table(one.holds, HELD_BY_PROCESS)]
-    for waits in one.waits:
+    if holder.holds:
+        yield from ["", table(holder.holds, HELD_BY_PROCESS)]
+    for waits in holder.waits:
         yield from ["", *_waiting(waits)]
-    if not one.leases and not one.waits:
-        yield _("It holds nothing and waits for nothing any more.")
+    if not holder.leases and not holder.waits:
+        yield _("It no longer holds or waits for anything.")
 
 
-def candidates_as_text(found: Matches) -> Iterator[str]:
-    """Yield the candidates, in a form that can be typed."""
-    for row in found.resources:
+def candidates_as_text(matches: Matches) -> Iterator[str]:
+    """Yield the matches, as they can be typed."""
+    for row in matches.resources:
         yield f"{row._meta.label} {one_line(row.pk)}: {one_line(row, 120)}"
-    for name in found.holders:
+    for name in matches.holders:
         yield _("holder %s") % one_line(name, 200)
-    if found.more:
-        yield _("... and more; say more of it")
+    if matches.more:
+        yield _("... more matches; type more of the name")
 
 
-def first_as_typed(found: Matches) -> str:
-    """Return the words by which ``resourcepool_why`` knows the first of them alone."""
-    for row in found.resources:
+def first_as_typed(matches: Matches) -> str:
+    """Return arguments of ``resourcepool_why`` that match only the first of them."""
+    for row in matches.resources:
         return f"{row._meta.label} {shlex.quote(one_line(row.pk))}"
-    return shlex.quote(one_line(found.holders[0]))
+    return shlex.quote(one_line(matches.holders[0]))
 
 
-def _resource(one: ResourceExplanation) -> Iterator[tuple[str, object]]:
-    yield _("state"), one.state.label
-    if one.lease:
-        yield _("held by"), one.lease.holder
-        if one.lease.host:
-            yield _("process"), f"{one.lease.host} pid {one.lease.pid}"
-        yield _("since"), timestamp_with_age(one.lease.since, one.lease.held)
-        yield _("runs out in"), _("%s, unless renewed") % duration(one.lease.expires_in)
-        if one.lease.renewal:
-            yield _("last renewal"), one.lease.renewal
-        yield _("fence"), one.lease.fence
-    yield _("why"), one.explanation
-    verdict = one.row.get_verdict_display() or _("none")
-    yield _("last check"), verdict if one.checked is None else f"{verdict}, {ago(one.checked)}"
+def _resource(resource: ResourceExplanation) -> Iterator[tuple[str, object]]:
+    yield _("state"), resource.state.label
+    if resource.lease:
+        yield _("held by"), resource.lease.holder
+        if resource.lease.host:
+            yield _("process"), f"{resource.lease.host} pid {resource.lease.pid}"
+        yield _("since"), timestamp_with_age(resource.lease.since, resource.lease.held)
+        yield _("expires in"), _("%s, unless renewed") % duration(resource.lease.expires_in)
+        if resource.lease.renewal:
+            yield _("last renewal"), resource.lease.renewal
+        yield _("fence"), resource.lease.fence
+    yield _("why"), resource.explanation
+    verdict = resource.row.get_verdict_display() or _("none")
+    yield _("last check"), verdict if resource.checked is None else f"{verdict}, {ago(resource.checked)}"
 
 
-def _waiting(one: WaiterStatus) -> Iterator[Any]:
-    place_in_line = {
-        "place": f"{one.ahead + 1:,}",
-        "pool": one.pool,
-        "time": duration(one.waited),
-        "priority": one.priority,
+def _waiting(waiter: WaiterStatus) -> Iterator[Any]:
+    values = {
+        "place": f"{waiter.ahead + 1:,}",
+        "pool": waiter.pool,
+        "time": duration(waiter.waited),
+        "priority": waiter.priority,
     }
-    yield _("Waits for %(pool)s: number %(place)s in line, for %(time)s, priority %(priority)d") % place_in_line
-    matching = ", ".join(f"{number:,} {state.label}" for state, number in one.matching.items() if number)
-    said = {_("wants"): _wants(one), _("matching"): matching or _("none"), _("why"): one.explanation}
-    yield name_value_lines((f"{name}:", value) for name, value in said.items())
-    if one.in_front:
-        yield _("In front of it:")
-        yield table(one.in_front, IN_FRONT)
-        if one.ahead > len(one.in_front):
-            yield _("%s more") % f"{one.ahead - len(one.in_front):,}"
+    yield _("Waiting for %(pool)s for %(time)s: number %(place)s in line, priority %(priority)d") % values
+    matching = ", ".join(f"{number:,} {state.label}" for state, number in waiter.matching.items() if number)
+    facts = {_("wants"): _wants(waiter), _("matching"): matching or _("none"), _("why"): waiter.explanation}
+    yield name_value_lines((f"{name}:", value) for name, value in facts.items())
+    if waiter.in_front:
+        yield _("Ahead of it in line:")
+        yield table(waiter.in_front, AHEAD)
+        if waiter.ahead > len(waiter.in_front):
+            yield _("%s more") % f"{waiter.ahead - len(waiter.in_front):,}"

@@ -1,4 +1,4 @@
-"""What the commands of streams, dispensers, topics and channels share: readings of these, and acts on their rows."""
+"""The bases of the commands of streams, dispensers, topics and channels: status, and actions on their rows."""
 
 import shlex
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from django.core.management.base import CommandError
 from django.db import connections, router
-from django.utils.translation import gettext as _
 
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
@@ -29,74 +28,75 @@ from resourcepool.operations.taskqueue import PAUSE, RESUME
 from resourcepool.status.work.pages import MAX_LISTED, page_of_work
 from resourcepool.status.work.status_reader import MAX_ROWS, StatusReader
 from resourcepool.taskqueue.abstract import MAX_NAMES, existing_names
+from resourcepool.translation import gettext as _
 
-MOST_KEYS = 10_000
+MAX_KEYS = 10_000
 PAGING = ("status", "containing", "after")
-UNNAMED = ("running", "assigned", "done")  # states in which nothing can be done to work
+NO_ACTION_STATES = ("running", "assigned", "done")
 
 
 class NamedRowsCommand(CommandGroup):
-    """A command about the rows of a model that are known by name."""
+    """A command about rows that are known by name."""
 
     reader: ClassVar[StatusReader]
-    show_help: ClassVar[Any]  # what --help says of "show"
+    show_help: ClassVar[Any]  # for --help
 
     @property
     def rows(self) -> Any:
-        """All rows, on the database for writes."""
+        """All rows, on the writer database."""
         model = self.reader.model
         return model.objects.using(router.db_for_write(model))
 
     def subcommands(self) -> Iterator[Subcommand]:
-        look = [arg(self.reader.word, _("only this one"), nargs="?")]
+        look = [arg(self.reader.word, _("name (default: all)"), nargs="?")]
         if self.reader.filters:
-            so = _("only those that stand so")
-            look.append(arg("--status", so, default="", choices=self.reader.filters))
-        look.append(arg("--containing", _("only those with this in their name"), default="", metavar="TEXT"))
+            status = arg("--status", _("only with this status"), default="", choices=self.reader.filters)
+            look.append(status)
+        look.append(arg("--containing", _("only names that contain this text"), default="", metavar="TEXT"))
         yield query("show", self.show_help, self.look, *look, *page_arguments(MAX_ROWS))
 
     @property
     def name(self) -> Argument:
-        """The name of one of them."""
-        return arg(self.reader.word, _("its name"))
+        """The argument for the name of a row."""
+        return arg(self.reader.word, _("name"))
 
     def look(self, options: Options) -> Report:
-        """Return how the one that is named stands, or a page of them."""
+        """Return the status of the named row, or a page of statuses."""
         word = self.reader.word
         if name := options[word]:
-            found = self.reader.named(name)
-            return {f"{word}s": found}, statuses_as_text(self.reader.model, found)
-        chosen = {option: options[option] for option in PAGING if options.get(option)}
-        found, after = self.reader.page(**chosen, limit=options["limit"])
-        are_some = found or not chosen
-        parts = statuses_as_text(self.reader.model, found) if are_some else [_("There are none.")]
-        return {f"{word}s": found, "after": after}, [*parts, *next_page_hint("show", after)]
+            statuses = self.reader.named(name)
+            return {f"{word}s": statuses}, statuses_as_text(self.reader.model, statuses)
+        filters = {option: options[option] for option in PAGING if options.get(option)}
+        statuses, after = self.reader.page(**filters, limit=options["limit"])
+        is_shown = statuses or not filters
+        parts = statuses_as_text(self.reader.model, statuses) if is_shown else [_("There are none.")]
+        return {f"{word}s": statuses, "after": after}, [*parts, *next_page_hint("show", after)]
 
     def known(self, options: Options) -> Any:
-        """Return the row of the one that is named; raises BadOption."""
+        """Return the named row; raises BadOption."""
         word, rows = self.reader.word, self.rows
-        found = retrying(connections[rows.db], rows.filter(pk=options[word]).first)
-        if found is None:
+        row = retrying(connections[rows.db], rows.filter(pk=options[word]).first)
+        if row is None:
             raise BadOption(word, options[word], existing_names(rows.model, rows.db))
-        return found
+        return row
 
 
 class WorkCommand(NamedRowsCommand):
-    """A command about the rows of a model, and about the tasks or timers that belong to one of them."""
+    """A command about rows that are known by name, and about their tasks or timers."""
 
     work: ClassVar[Any]
     work_operations: ClassVar[Iterable[Operation]]
-    list_word: ClassVar[tuple[str, Any]]  # the word that lists the work, and what --help says of it
+    list_word: ClassVar[tuple[str, Any]]  # the subcommand that lists the work, and its help
 
     def subcommands(self) -> Iterator[Subcommand]:
         yield from super().subcommands()
-        state = arg("--state", _("only those in this state"), default="", choices=self.work.State.values)
+        state = arg("--state", _("only in this state"), default="", choices=self.work.State.values)
         yield query(*self.list_word, self.list_work, self.name, state, *page_arguments(MAX_LISTED))
         for one in (PAUSE, RESUME):
             yield action(one.name, one.title, partial(self.switch, one), self.name)
-        states = [state for state in self.work.State.values if state not in UNNAMED]
+        states = [state for state in self.work.State.values if state not in NO_ACTION_STATES]
         which = [
-            arg("key", _("which ones it is done to"), nargs="*", metavar=self.work.named_by[1].upper()),
+            arg("key", _("keys to act on"), nargs="*", metavar=self.work.key_columns[1].upper()),
             arg("--state", _("all in this state, up to 10,000"), choices=states),
             yes(),
         ]
@@ -111,50 +111,60 @@ class WorkCommand(NamedRowsCommand):
             )
 
     def list_work(self, options: Options) -> Report:
-        asked = {name: options[name] for name in ("state", "after", "limit")}
-        name, word = options[self.reader.word], self.list_word[0]
-        found = page_of_work(self.work, name, **asked)
-        words = f"{word} {shlex.quote(one_line(name, None))}"
-        return {word: found.work, "after": found.after}, work_as_text(self.work, found, words)
+        """Return a page of the tasks or timers of the named row."""
+        query = {name: options[name] for name in ("state", "after", "limit")}
+        name, subcommand = options[self.reader.word], self.list_word[0]
+        work_page = page_of_work(self.work, name, **query)
+        arguments = f"{subcommand} {shlex.quote(one_line(name, None))}"  # for the hint at the next page
+        return {subcommand: work_page.work, "after": work_page.after}, work_as_text(
+            self.work, work_page, arguments
+        )
 
     def switch(self, operation: Operation, options: Options) -> None:
         self.operate(operation, self.rows.filter(pk=self.known(options).pk), 1, {})
 
     def operate_on_work(self, operation: Operation, options: Options) -> None:
-        """Do it to tasks or timers; raises CommandError, BadOption."""
-        name, (column, called) = self.known(options).pk, self.work.named_by
+        """Run an operation on tasks or timers; raises CommandError, BadOption."""
+        name, (column, called) = self.known(options).pk, self.work.key_columns
         work = self.work.objects.using(self.rows.db).filter(**{column: name})
         answered = field_values(operation, options)
         keys = (
             set(options["key"])
             if options["state"] is None
-            else self._of_a_state(work, operation, name, options)
+            else self._confirmed_keys_in_state(work, operation, name, options)
         )
-        if not 0 < len(keys) <= MOST_KEYS:
-            raise BadOption(called, len(keys), _("1 to %s, or --state") % f"{MOST_KEYS:,}")
+        if not 0 < len(keys) <= MAX_KEYS:
+            raise BadOption(called, len(keys), _("1 to %s, or --state") % f"{MAX_KEYS:,}")
         self.operate_on_named(operation, work, called, keys, answered, name)
 
     def operate_on_named(
         self, operation: Operation, rows: Any, called: str, names: set[str], answered: Options, place: str
     ) -> None:
-        """Do it to those of ``rows`` whose column ``called`` is one of ``names``; say which are not in ``place``."""
-        found = _column(rows.filter(**{f"{called}__in": names}), called)
-        also, missing = "", sorted(names - found)
+        """Run an operation on rows whose column ``called`` is in ``names``; report names missing in ``place``."""
+        existing = _column(rows.filter(**{f"{called}__in": names}), called)
+        also, missing = "", sorted(names - existing)
         if missing:
             some = ", ".join(missing[:MAX_NAMES]) + (" .." if len(missing) > MAX_NAMES else "")
             also = _("Not in %(name)s: %(keys)s") % {"name": place, "keys": some}
-        self.operate(operation, rows.filter(**{f"{called}__in": found}), len(found), answered, also)
+        self.operate(operation, rows.filter(**{f"{called}__in": existing}), len(existing), answered, also)
 
-    def _of_a_state(self, work: Any, operation: Operation, name: str, options: Options) -> set[str]:
-        """Return the keys of the first work in a state, if the operator confirms."""
-        called = self.work.named_by[1]
+    def _confirmed_keys_in_state(
+        self, work: Any, operation: Operation, name: str, options: Options
+    ) -> set[str]:
+        """Return the keys, or names of timers, of all work in the state --state, up to ``MAX_KEYS``.
+
+        Raises:
+            BadOption: keys were given, too.
+            CommandError: there are none, or the operator did not confirm.
+        """
+        called = self.work.key_columns[1]
         if options["key"]:
-            raise BadOption(called, options["key"], because=_("these or --state, not both"))
-        keys = _column(work.filter(state=options["state"]).in_order()[:MOST_KEYS], called)
+            raise BadOption(called, options["key"], because=_("give keys or --state, not both"))
+        keys = _column(work.filter(state=options["state"]).in_order()[:MAX_KEYS], called)
         if not keys:
-            raise CommandError(_("nothing in %(name)s is in that state") % {"name": name})
-        told = {"act": operation.button, "count": f"{len(keys):,}"}
-        self.confirm(_("%(act)s all %(count)s?") % told, yes=options["yes"])
+            raise CommandError(_("nothing in %(name)s has that state") % {"name": name})
+        values = {"act": operation.button, "count": f"{len(keys):,}"}
+        self.confirm(_("%(act)s all %(count)s?") % values, yes=options["yes"])
         return keys
 
 

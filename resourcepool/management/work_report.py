@@ -1,11 +1,8 @@
-"""How streams, dispensers, topics, channels and elections stand, and the tasks and timers in them, as text."""
+"""The status of streams, dispensers, topics, channels and elections, and their tasks and timers, as text."""
 
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
-
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
 
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.events import localized
@@ -18,6 +15,8 @@ from resourcepool.status.work.schedules import recurrence
 from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.timers.models import Timer, Topic
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy, gettext_noop
 
 STREAMS = (
     Column(gettext_lazy("stream"), lambda one: one.name),
@@ -58,15 +57,15 @@ CHANNELS = (
     counts(gettext_lazy("last"), lambda one: one.last),
     counts(gettext_lazy("kept"), lambda one: one.kept),
     counts(gettext_lazy("published/min"), lambda one: one.published),
-    counts(gettext_lazy("without a name"), lambda one: one.listeners),
+    counts(gettext_lazy("unnamed"), lambda one: one.listeners),
     counts(gettext_lazy("durable"), lambda one: len(one.subscriptions)),
-    counts(gettext_lazy("to read"), lambda one: one.unread),
+    counts(gettext_lazy("unread"), lambda one: one.unread),
 )
 SUBSCRIPTIONS = (
     Column(gettext_lazy("subscription"), lambda one: one.name),
     counts(gettext_lazy("cursor"), lambda one: one.cursor),
-    counts(gettext_lazy("to read"), lambda one: one.unread),
-    Column(gettext_lazy("the first for"), lambda one: or_dash(one.behind or None, duration)),
+    counts(gettext_lazy("unread"), lambda one: one.unread),
+    Column(gettext_lazy("oldest unread"), lambda one: or_dash(one.behind or None, duration)),
     counts(gettext_lazy("removed"), lambda one: one.lost),
     counts(gettext_lazy("missed"), lambda one: one.missed),
     Column(gettext_lazy("read by"), lambda one: or_dash(one.holder)),
@@ -76,23 +75,23 @@ ELECTIONS = (
     Column(gettext_lazy("leader"), lambda one: or_dash(one.leader)),
     counts(gettext_lazy("term"), lambda one: one.term),
     Column(gettext_lazy("leading for"), lambda one: or_dash(one.since, duration)),
-    Column(gettext_lazy("runs out in"), lambda one: or_dash(one.expires_in, duration)),
+    Column(gettext_lazy("expires in"), lambda one: or_dash(one.expires_in, duration)),
     counts(gettext_lazy("standbys"), lambda one: one.standbys),
 )
 PLACES = {
     Stream: (
         STREAMS,
-        gettext_noop("There is no stream yet; add one: `manage.py resourcepool_streams add NAME`"),
+        gettext_noop("No streams yet; add one: `manage.py resourcepool_streams add NAME`"),
     ),
-    Dispenser: (DISPENSERS, gettext_noop("There is no dispenser yet: it is made when it is first used.")),
-    Topic: (TOPICS, gettext_noop("There is no timer yet, and no topic: the first timer makes it.")),
-    ChannelRow: (CHANNELS, gettext_noop("There is no channel yet: the first message makes it.")),
-    ElectionRow: (ELECTIONS, gettext_noop("There is no election yet: the first campaign makes it.")),
+    Dispenser: (DISPENSERS, gettext_noop("No dispensers yet: a dispenser is created on first use.")),
+    Topic: (TOPICS, gettext_noop("No timers or topics yet: the first timer creates its topic.")),
+    ChannelRow: (CHANNELS, gettext_noop("No channels yet: the first message creates its channel.")),
+    ElectionRow: (ELECTIONS, gettext_noop("No elections yet: the first campaign creates its election.")),
 }
 
 
 def _when(left: float | None) -> str:
-    """Return when something begins that does so in ``left`` seconds."""
+    """Return "in 5 min" or "due for 5 min"; ``left``: the seconds until then."""
     if left is None:
         return "-"
     return _("in %s") % duration(left) if left > 0 else _("due for %s") % duration(-left)
@@ -113,7 +112,7 @@ WORK = {
         _state(Task),
         ATTEMPTS,
         Column(gettext_lazy("submitted"), lambda one: ago(one.age)),
-        Column(gettext_lazy("next try"), lambda one: _when(one.waits)),
+        Column(gettext_lazy("next attempt"), lambda one: _when(one.waits)),
         HOLDER,
         OUTCOME,
     ),
@@ -138,26 +137,26 @@ WORK = {
 }
 
 
-def statuses_as_text(model: Any, found: Sequence[Any]) -> list[Any]:
-    """Return a table of streams, dispensers, topics, channels or elections, and why nothing happens in some of them."""
+def statuses_as_text(model: Any, statuses: Sequence[Any]) -> list[Any]:
+    """Return a table of streams, dispensers, topics, channels or elections, and why nothing happens in them."""
     columns, none_yet = PLACES[model]
-    if not found:
+    if not statuses:
         return [_(none_yet)]
-    parts: list[Any] = [table(found, columns)]
-    if len(found) == 1 and getattr(found[0], "subscriptions", None):
-        parts += ["", table(found[0].subscriptions, SUBSCRIPTIONS)]
-    reasons = [one_line(f"{one.name}: {one.explanation}", None) for one in found if one.explanation]
+    parts: list[Any] = [table(statuses, columns)]
+    if len(statuses) == 1 and getattr(statuses[0], "subscriptions", None):
+        parts += ["", table(statuses[0].subscriptions, SUBSCRIPTIONS)]
+    reasons = [one_line(f"{one.name}: {one.explanation}", None) for one in statuses if one.explanation]
     return [*parts, *(["", *reasons] if reasons else [])]
 
 
 def work_as_text(model: Any, page: WorkPage, words: str) -> list[Any]:
-    """Return a table of tasks or timers; ``words``: see ``next_page_hint``."""
+    """Return a table of tasks or timers; ``words``: the command's arguments that show this page."""
     shown = table(page.work, WORK[model]) if page.work else _("There are none.")
     return [shown, *next_page_hint(words, page.after)]
 
 
 def next_page_hint(words: str, after: str) -> Iterator[str]:
-    """Yield how to see the next page, if there is one; ``words``: what is typed after the name of the command."""
+    """Yield the arguments for the next page, if there is one; ``words``: the arguments of this page."""
     if after:
         yield ""
         yield _("There are more: %s") % f"{words} --after {shlex.quote(one_line(after, None))}"

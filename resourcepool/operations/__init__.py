@@ -1,4 +1,4 @@
-"""What operators can do, declared once; the admin and the commands render it.
+"""The operations of operators, declared once and rendered by the admin, the commands and the REST API.
 
 A project adds its own in ``AppConfig.ready``: ``OPERATIONS["reboot"] = Operation(name="reboot", ..)``.
 """

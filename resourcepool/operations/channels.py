@@ -1,17 +1,16 @@
-"""What an operator does to channels and subscriptions."""
-
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
+"""Operations on channels and subscriptions."""
 
 from resourcepool.locks.channels.models import ChannelQuerySet, SubscriptionQuerySet
 from resourcepool.operations.fields import TextField
 from resourcepool.operations.operation import Operation
+from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import ngettext_lazy
 
 MAX_DIGITS = 18
 
 
 def cursor_error(line: str) -> str:
-    """Return what is wrong with where a cursor is to go; "": nothing."""
+    """Return what is wrong with a new cursor; "" if it is valid."""
     if line in ("now", "start") or (line.isascii() and line.isdigit() and int(line) > 0):
         return ""
     return str(_("now, start, or the number of a message."))
@@ -21,9 +20,7 @@ PRUNE = Operation(
     name="prune",
     button=_("Prune"),
     title=_("Prune (remove its messages)"),
-    effect=_(
-        "The messages that are there now are removed. A durable subscription that has not read them is told so."
-    ),
+    effect=_("All current messages are removed. A durable subscription that has not read them gets an error."),
     do=ChannelQuerySet.prune,
     done_message=ngettext_lazy("%(count)d was pruned.", "%(count)d were pruned.", "count"),
     skipped_message=_("%(count)d skipped: no messages."),
@@ -33,8 +30,8 @@ REMOVE_CHANNEL = Operation(
     button=_("Remove"),
     title=_("Remove (with its messages and subscriptions)"),
     effect=_(
-        "Its messages and its subscriptions are removed. Whoever reads a durable one gets an error; whoever publishes"
-        " makes the channel anew, and numbers begin at 1."
+        "Its messages and subscriptions are removed. Readers of a durable subscription get an error. The next message"
+        " creates the channel again, with numbers from 1."
     ),
     do=ChannelQuerySet.remove,
     done_message=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
@@ -45,15 +42,14 @@ MOVE = Operation(
     button=_("Move"),
     title=_("Move (its cursor)"),
     effect=_(
-        "It goes on there: messages are read again, or never. Whoever reads at this moment goes on there as well,"
-        " within a third of its ttl."
+        "Reading resumes there: messages are re-read or skipped. A current reader follows within a third of its ttl."
     ),
     fields=(
         TextField(
             name="to",
             label=_("To"),
             max_length=MAX_DIGITS,
-            help=_("now, start, or the number of the first message that is to be read."),
+            help=_("now, start, or the number of the first message to read."),
             error_for=cursor_error,
         ),
     ),
@@ -61,17 +57,17 @@ MOVE = Operation(
     applicable=SubscriptionQuerySet.durable,
     is_offered=lambda row: bool(row.is_durable),
     done_message=ngettext_lazy("%(count)d was moved.", "%(count)d were moved.", "count"),
-    skipped_message=_("%(count)d skipped: without a name."),
+    skipped_message=_("%(count)d skipped: unnamed."),
 )
 REMOVE = Operation(
     name="remove",
     button=_("Remove"),
-    title=_("Remove (a subscription that nobody reads)"),
+    title=_("Remove (a subscription without a reader)"),
     effect=_(
-        "Its cursor is forgotten: a subscription of this name begins anew. One that is being read is left alone."
+        "Its cursor is removed; a later subscription of this name starts anew. Subscriptions with a reader are skipped."
     ),
     do=SubscriptionQuerySet.remove,
     applicable=SubscriptionQuerySet.available,
     done_message=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
-    skipped_message=_("%(count)d skipped: being read."),
+    skipped_message=_("%(count)d skipped: it has a reader."),
 )

@@ -1,30 +1,29 @@
-"""Checks that a page starts: they run in a thread, so that the page answers in time even if a checker hangs."""
+"""Health checks started by a page: they run in a thread, so that the page answers in time even if a checker hangs."""
 
 from collections.abc import Collection
 from concurrent.futures import Future, wait
 from typing import Any
-
-from django.utils.translation import gettext as _
 
 from resourcepool.database import background
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.health_checks.check import CheckOptions, check
 from resourcepool.health_checks.results import Tally
+from resourcepool.translation import gettext as _
 
 MAX_CHECKS = 20
-TIME_LIMIT = 25.0  # seconds in which checks begin; web servers give up on a page after 30
-GRACE = 2.0  # seconds for giving back what was not checked
+TIME_LIMIT = 25.0  # seconds; no check starts later, because web servers time out after 30
+GRACE = 2.0  # seconds to release resources that were not checked
 
 
 class Unfinished(ResourcePoolError):
-    """Time ran out after ``done`` checks."""
+    """The time was up after ``done`` checks."""
 
     def __init__(self, done: int = 0) -> None:
         super().__init__(
             _(
-                "Not everything was checked within %d s; try fewer. What is still being looked at is given back as it"
-                " was when its check ends."
+                "Not all checks finished within %d s; select fewer. Resources that are still being checked"
+                " are released unchanged when their check ends."
             )
             % TIME_LIMIT
         )
@@ -32,15 +31,15 @@ class Unfinished(ResourcePoolError):
 
 
 def check_now(model: Any, pks: Collection[Any], actor: str) -> int:
-    """Check these and return how many were checked, after WITHIN + GRACE seconds at most.
+    """Check these resources; return the number of checked ones after TIME_LIMIT + GRACE seconds at most.
 
-    A quarantine that no check decided is not ended.
+    Quarantines that were not set by a check are not ended.
 
     Args:
         actor: the operator, for the history.
 
     Raises:
-        Unfinished: it took longer.
+        Unfinished: the checks took longer.
         CheckerBroken, BadOption: as ``check`` does.
     """
     tally, ended, until = Tally(), Future[None](), monotonic() + TIME_LIMIT
@@ -52,7 +51,7 @@ def check_now(model: Any, pks: Collection[Any], actor: str) -> int:
     def work() -> None:
         try:
             check(model, pks, options=CheckOptions(actor=actor), on_result=tally, checkpoint=checkpoint)
-        except Exception as error:  # noqa: BLE001 (raised where it is waited for)
+        except Exception as error:  # noqa: BLE001 (raised again by ended.result())
             ended.set_exception(error)
         else:
             ended.set_result(None)

@@ -1,4 +1,4 @@
-"""The fields of an operation: what the operator is asked for, with units and limits."""
+"""The input fields of operations, with units and limits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +10,12 @@ from resourcepool.resources.queryset import MAX_DURATION
 
 @dataclass(frozen=True, kw_only=True)
 class TextField:
-    """One line of text, of at most ``most`` characters; "" where none is needed.
+    """One line of text.
 
-    ``error_for`` returns what else is wrong with a line, as a sentence; "": nothing.
+    Attributes:
+        max_length: the maximum number of characters.
+        is_required: whether "" is refused.
+        error_for: returns an error message for a line that is not allowed, otherwise "".
     """
 
     name: str
@@ -24,7 +27,7 @@ class TextField:
 
     @property
     def option(self) -> str:
-        """Its name in commands."""
+        """The option of commands."""
         return f"--{self.name}"
 
     def clean(self, value: Any, *, is_required: bool = True) -> str:
@@ -38,7 +41,7 @@ class TextField:
 
 @dataclass(frozen=True, kw_only=True)
 class DurationField:
-    """A span of time, from a second to 30 days; None, where none is needed: until further notice."""
+    """A duration from a second to 30 days; None, if it is not required: until further notice."""
 
     name: str = "duration"
     label: Any

@@ -1,22 +1,22 @@
-"""What an operator does to locks, semaphores, read-write locks and barriers, by name."""
+"""Operations on locks, semaphores, read-write locks and barriers."""
 
 from dataclasses import replace
 
 from django.db.models import Exists, OuterRef
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
 
 from resourcepool.locks.operator_actions import remove_barriers, resize_names, revoke, revoke_holders
 from resourcepool.locks.resize import MAX_PERMITS
 from resourcepool.operations.fields import TextField
 from resourcepool.operations.operation import Operation
 from resourcepool.operations.taskqueue import REASON
+from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import ngettext_lazy
 
-REASON_FIELD = replace(REASON, help=_("One line for the history."))
+REASON_FIELD = replace(REASON, help=_("One line, kept in the history."))
 
 
 def permits_error(line: str) -> str:
-    """Return what is wrong with how many permits there are to be; "": nothing."""
+    """Return what is wrong with a number of permits; "" if it is valid."""
     if line.isascii() and line.isdigit() and int(line) <= MAX_PERMITS:
         return ""
     return str(_("a whole number from 0 to %(most)d.")) % {"most": MAX_PERMITS}
@@ -24,34 +24,34 @@ def permits_error(line: str) -> str:
 
 REVOKE = Operation(
     name="revoke",
-    button=_("Free"),
-    title=_("Free (take it away from whoever holds it)"),
+    button=_("Revoke"),
+    title=_("Revoke (end the leases of its holders)"),
     effect=_(
-        "Its holders lose it at once, all permits of it, and the first in line gets it. They are told within a third of"
-        " their ttl; a holder that does not look goes on with what it does, and only its fence gives it away."
+        "Its holders lose it at once, with all permits, and the first waiter gets it. They notice within a third of"
+        " their ttl; a holder that never checks keeps running, and can be recognized only by its old fence."
     ),
     fields=(REASON_FIELD,),
     do=revoke,
     applicable=lambda rows: rows.filter(Exists(rows.model.objects.held().filter(name=OuterRef("name")))),
-    done_message=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
-    skipped_message=_("%(count)d skipped: held by nobody."),
+    done_message=ngettext_lazy("%(count)d was revoked.", "%(count)d were revoked.", "count"),
+    skipped_message=_("%(count)d skipped: not held."),
 )
 REVOKE_HOLDER = Operation(
     name="revoke-holder",
-    button=_("Free its holders"),
-    title=_("Free its holders (take everything away from the processes that hold it)"),
+    button=_("Revoke all of its holders"),
+    title=_("Revoke all of its holders (everything that their processes hold)"),
     effect=_(
-        "For processes that are gone or hang: they lose all that they hold, of other locks, semaphores and read-write"
-        " locks, too, and the first in each line gets it. They are told within a third of their ttl; a process that"
-        " does not look goes on with what it does, and only its fences give it away."
+        "For processes that are gone or hang: they lose everything they hold, including other locks, semaphores and"
+        " read-write locks, and the first waiters get it. They notice within a third of their ttl; a process that never"
+        " checks keeps running, and only its old fences reveal it."
     ),
     permission="operate_all",
     fields=(REASON_FIELD,),
     do=revoke_holders,
     applicable=REVOKE.applicable,
     done_message=ngettext_lazy(
-        "%(count)d was freed, with all else that its holders held.",
-        "%(count)d were freed, with all else that their holders held.",
+        "%(count)d was revoked, with everything else its holders held.",
+        "%(count)d were revoked, with everything else their holders held.",
         "count",
     ),
     skipped_message=REVOKE.skipped_message,
@@ -59,18 +59,18 @@ REVOKE_HOLDER = Operation(
 RESIZE = Operation(
     name="resize",
     button=_("Resize"),
-    title=_("Resize (how many permits there are)"),
+    title=_("Resize (change the number of permits)"),
     effect=_(
-        "It stays so, whatever the code says. More: those in line get them at once. Fewer: free permits go first; those"
-        " that are held stay with their holders until they are released, and nobody gets them after that. 0 pauses it:"
-        " whoever asks waits."
+        "Overrides the number in code. More: waiters get the new permits at once. Fewer: free permits are removed"
+        " first; held ones stay with their holders until released, and are not granted again. 0 pauses it: all requests"
+        " wait."
     ),
     fields=(
         TextField(
             name="permits",
             label=_("Permits"),
             max_length=len(str(MAX_PERMITS)),
-            help=_("How many there are to be, from 0 to 10,000."),
+            help=_("New number of permits, from 0 to 10,000."),
             error_for=permits_error,
         ),
         REASON_FIELD,
@@ -82,13 +82,13 @@ RESIZE = Operation(
 REMOVE_BARRIER = Operation(
     name="remove",
     button=_("Remove"),
-    title=_("Remove (let all go on who wait before it)"),
+    title=_("Remove (and release its waiters)"),
     effect=_(
-        "For a barrier that was left behind: whoever waits before it goes on at once, as if the work it stands for were"
-        " done. Nobody else is told."
+        "For a barrier that was left behind: its waiters continue at once, as if its work were done. Nothing else is"
+        " notified."
     ),
     fields=(REASON_FIELD,),
     do=remove_barriers,
     done_message=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
-    skipped_message=_("%(count)d skipped: not standing."),
+    skipped_message=_("%(count)d skipped: already removed."),
 )

@@ -1,16 +1,15 @@
-"""One act of an operator, declared once for all surfaces."""
+"""An operation, declared once for the admin, the commands and the REST API."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.translation import gettext_lazy as _
-
 from resourcepool.operations.fields import Field
 from resourcepool.resources.state import State, Status
+from resourcepool.translation import gettext_lazy as _
 
 SKIPPED = _("%(count)d skipped.")
-MAX_ROWS = 10_000  # the history could not follow more
+MAX_ROWS = 10_000  # more events at once would overflow the history
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,21 +17,24 @@ class Operation:
     """One kind of change.
 
     Attributes:
-        name: in URLs, admin actions and commands; ``button``: its label; ``title``: the label with what it means.
-        effect: what it does to running leases, for an operator who has never used it.
-        permission: the permission of the model that it needs.
-        fields: what it asks for.
-        concerned: narrows rows to those that it would change.
-        by_filter: the same for rows that a filter chose instead of the operator; None: as ``concerned``.
-        do: makes the change, given rows, ``actor`` and the values of the fields by name; returns how many it changed.
-        done, otherwise: what is said of the changed rows and of the others, with ``count``; may be plural.
-        states: the states in which the page of a resource offers it; empty: no page does.
-        later: what is said of changed rows whose lease still runs, if it waits for the end of the lease.
+        name: its name in URLs, admin actions and commands.
+        button, title: its label, and the label with a short explanation.
+        effect: its effect on running leases, for an operator who has never used it.
+        permission: the required permission of the model.
+        fields: the input fields.
+        applicable: narrows rows to those that it would change.
+        bulk_targets: the same for rows selected by a filter instead of one by one; None: as ``applicable``.
+        do: makes the change, given rows, ``actor`` and the values of the fields by name; returns the number of changed
+            rows.
+        done_message, skipped_message: messages about the changed rows and the others, with ``count``; may be plural.
+        deferred_message: the message about changed rows whose lease still runs; None: the operation does not wait for
+            the end of leases.
         status: the status of these rows.
-        is_for: whether resources of this model support it.
+        states: the states in which the page of a resource offers it; empty: no page does.
+        is_for: whether a model supports it.
         is_offered: whether the page of a resource in one of ``states`` offers it.
-        of_a_grant: it concerns the lease that the operator saw, not a later one of the same resource.
-        most: how many rows a page changes at once; more would block the web server for too long.
+        for_current_lease: it affects only the lease that the operator saw, not a later one of the same resource.
+        max_rows: the maximum number of rows that a page changes at once; more would block the web server for too long.
     """
 
     name: str
@@ -55,10 +57,10 @@ class Operation:
     max_rows: int = MAX_ROWS
 
     def targets(self, rows: Any, *, by_id: bool) -> Any:
-        """Return those of ``rows`` to which it is done; ``by_id``: the operator chose each of them."""
+        """Return the rows to change; ``by_id``: the operator selected them one by one."""
         return (self.applicable if by_id else self.bulk_targets or self.applicable)(rows)
 
 
 def by_name(*operations: Operation) -> dict[str, Operation]:
-    """Return these operations by their names."""
+    """Return these operations by name."""
     return {operation.name: operation for operation in operations}

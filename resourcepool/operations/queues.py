@@ -1,11 +1,8 @@
-"""What operators do to queue groups, servers and queues: each is one call of ``queues.administration`` per queue group."""
+"""Operations on queue groups, servers and queues: each is one call of ``queues.administration`` per queue group."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
 
 from resourcepool.operations.fields import TextField
 from resourcepool.operations.operation import Operation
@@ -14,6 +11,8 @@ from resourcepool.queues.models import MAX_NAME, QueueGroup, Server
 from resourcepool.status.queues.alarms import stuck_drains
 from resourcepool.status.queues.queue_groups import queue_group
 from resourcepool.status.queues.queues import missing_server_hint
+from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import ngettext_lazy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,14 +20,14 @@ class QueueOperation(Operation):
     """An operation on rows of one queue group at a time.
 
     Attributes:
-        warnings: sentences about side effects, given the name of the queue group and the values of the fields.
+        warnings: returns warnings, given the name of the queue group and the values of the fields.
     """
 
     warnings: Callable[..., Sequence[str]] = lambda _queue_group, **_entered: ()
 
 
 def queue_group_of(row: Any) -> str:
-    """Return the name of the queue group of a server or a queue, or of itself."""
+    """Return the name of the queue group of a server or a queue, or of the queue group itself."""
     return str(row.name if isinstance(row, QueueGroup) else row.queue_group.name)
 
 
@@ -36,25 +35,25 @@ def _ids(queues: Sequence[Any]) -> list[str]:
     return [queue.queue_id for queue in queues]
 
 
-def _no_run(server: str) -> str:
-    alone = administration.name_of_run(server)
-    return _("Its name alone, without the number: %(name)s") % {"name": alone} if alone else ""
+def _refuse_run(server: str) -> str:
+    name = administration.name_of_run(server)
+    return _("Enter the name without the number: %(name)s") % {"name": name} if name else ""
 
 
 SERVER = TextField(
     name="server",
     label=_("Server"),
     max_length=MAX_NAME,
-    help=_("Its name, without the number: then its next run gets them, too. It need not run now."),
-    error_for=_no_run,
+    help=_("The name without the number, so that its next run gets the queues, too. It need not be running."),
+    error_for=_refuse_run,
 )
 PAUSE = QueueOperation(
     name="pause",
     button=_("Pause"),
-    title=_("Pause (begin no more work on its queues)"),
+    title=_("Pause (start no more work on its queues)"),
     effect=_(
-        "Its servers begin no more work, within a heartbeat; work that goes on is told to end. Who has which queue"
-        " stays as it is, until somebody resumes."
+        "Its servers start no new work from their next heartbeat on, and should finish running work. Assignments stay"
+        " until the queue group is resumed."
     ),
     do=lambda rows, actor: administration.pause(queue_group_of(rows[0]), by=actor),
     is_offered=lambda queue_group: not queue_group.is_paused,
@@ -64,7 +63,7 @@ RESUME = QueueOperation(
     name="resume",
     button=_("Resume"),
     title=_("Resume (end a pause)"),
-    effect=_("Its servers begin work again, within a heartbeat."),
+    effect=_("Its servers start work again from their next heartbeat on."),
     do=lambda rows, actor: administration.resume(queue_group_of(rows[0]), by=actor),
     is_offered=lambda queue_group: bool(queue_group.is_paused),
     done_message=ngettext_lazy("%(count)d was resumed.", "%(count)d were resumed.", "count"),
@@ -72,11 +71,11 @@ RESUME = QueueOperation(
 DRAIN = QueueOperation(
     name="drain",
     button=_("Drain"),
-    title=_("Drain (hand all its queues to others)"),
+    title=_("Drain (hand all its queues over to other servers)"),
     effect=_(
-        "The others ask for all its queues and get each when the work on it has ended, or when it is late. The server"
-        " goes on running without queues, until somebody ends the drain or it is restarted. Queues that nobody else"
-        " may have stay."
+        "Other servers get each of its queues once the work on it has ended or the hand-over has timed out. The server"
+        " keeps running without queues until the drain is ended or it is restarted. Queues that no other server may"
+        " have stay."
     ),
     do=lambda rows, actor: administration.drain(queue_group_of(rows[0]), *map(str, rows), by=actor),
     warnings=lambda name: [alarm.text for alarm in stuck_drains(queue_group(name))],
@@ -89,11 +88,11 @@ UNDRAIN = QueueOperation(
     name="undrain",
     button=_("End the drain"),
     title=_("End the drain (give it queues again)"),
-    effect=_("It gets its share of the queues again, each when the server that has it has finished its work."),
+    effect=_("It gets its share of the queues again, each when its present server has finished work on it."),
     do=lambda rows, actor: administration.undrain(queue_group_of(rows[0]), *map(str, rows), by=actor),
     is_offered=lambda server: server.state == Server.State.DRAINING,
     done_message=ngettext_lazy(
-        "%(count)d gets queues again: %(names)s.", "%(count)d get queues again: %(names)s.", "count"
+        "%(count)d is no longer draining: %(names)s.", "%(count)d are no longer draining: %(names)s.", "count"
     ),
 )
 PIN = QueueOperation(
@@ -101,8 +100,8 @@ PIN = QueueOperation(
     button=_("Pin"),
     title=_("Pin to a server"),
     effect=_(
-        "They go to the server of this name whenever there is one with room for them, and to another while there is"
-        " none. Whoever has them now finishes its work first."
+        "They go to the server of this name whenever it is running and has room, otherwise to other servers. Their"
+        " present servers finish their work first."
     ),
     fields=(SERVER,),
     do=lambda rows, actor, server: administration.pin(queue_group_of(rows[0]), _ids(rows), server, by=actor),
@@ -113,25 +112,25 @@ UNPIN = QueueOperation(
     name="unpin",
     button=_("Unpin"),
     title=_("Unpin (any server may have it)"),
-    effect=_("They are shared evenly again. Nothing moves that need not."),
+    effect=_("They are balanced across all servers again, moving as few as possible."),
     do=lambda rows, actor: administration.pin(queue_group_of(rows[0]), _ids(rows), "", by=actor),
     is_offered=lambda queue: bool(queue.pin),
-    done_message=ngettext_lazy("%(count)d is pinned no more.", "%(count)d are pinned no more.", "count"),
+    done_message=ngettext_lazy("%(count)d was unpinned.", "%(count)d were unpinned.", "count"),
 )
 REMOVE = QueueOperation(
     name="remove",
     button=_("Remove"),
-    title=_("Remove (when its server has finished with it)"),
+    title=_("Remove (once its server has finished working on it)"),
     effect=_(
-        "What nobody has goes at once; the others when their servers have finished their work on them, or are late. It"
-        " cannot be undone; added again, a queue begins without its past."
+        "Unowned queues are removed now; others once their server finishes or times out. This cannot be undone; a queue"
+        " that is added again starts without history."
     ),
     permission="delete",
     states=(),  # pages have Django's own button
     do=lambda rows, actor: administration.remove_queues(queue_group_of(rows[0]), _ids(rows), by=actor),
     done_message=ngettext_lazy(
-        "%(count)d was removed, or goes when its server has finished with it.",
-        "%(count)d were removed, or go when their servers have finished with them.",
+        "%(count)d was removed, or will be once its server has finished.",
+        "%(count)d were removed, or will be once their servers have finished.",
         "count",
     ),
 )

@@ -1,37 +1,36 @@
-"""What operators do to streams, dispensers and topics, to their tasks and timers, and to buckets."""
+"""Operator actions on streams, dispensers and topics, on their tasks and timers, and on buckets."""
 
 from dataclasses import replace
-
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
 
 from resourcepool.operations.fields import TextField
 from resourcepool.operations.operation import Operation
 from resourcepool.taskqueue.abstract import PausableQuerySet, WorkQuerySet
 from resourcepool.taskqueue.dispenser.models import BucketQuerySet
 from resourcepool.taskqueue.timers.models import Timer, TimerQuerySet
+from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import ngettext_lazy
 
-REASON = TextField(name="reason", label=_("Reason"), max_length=200, help=_("One line for whoever asks later."))
+REASON = TextField(name="reason", label=_("Reason"), max_length=200, help=_("One line, kept in the history."))
 
 PAUSE = Operation(
     name="pause",
     button=_("Pause"),
-    title=_("Pause (begin nothing more)"),
+    title=_("Pause (start nothing new)"),
     effect=_(
-        "Within about three seconds no more tasks or timers are begun or handed out. Running ones go on to their end,"
-        " and workers keep the tasks that they have."
+        "Within about three seconds, no new tasks or timers are started or handed out. Running ones finish, and"
+        " workers keep their tasks."
     ),
     do=PausableQuerySet.pause,
     applicable=lambda rows: rows.filter(is_paused=False),
     is_offered=lambda row: not row.is_paused,
     done_message=ngettext_lazy("%(count)d was paused.", "%(count)d were paused.", "count"),
-    skipped_message=_("%(count)d skipped: paused already."),
+    skipped_message=_("%(count)d skipped: already paused."),
 )
 RESUME = Operation(
     name="resume",
     button=_("Resume"),
-    title=_("Resume (end a pause)"),
-    effect=_("Within about three seconds it goes on. Timers that came due meanwhile are late."),
+    title=_("Resume (end the pause)"),
+    effect=_("Work continues within about three seconds. Timers that became due during the pause fire late."),
     do=PausableQuerySet.resume,
     applicable=PausableQuerySet.paused,
     is_offered=lambda row: bool(row.is_paused),
@@ -41,8 +40,8 @@ RESUME = Operation(
 RETRY = Operation(
     name="retry",
     button=_("Retry"),
-    title=_("Retry (once more, in its old place)"),
-    effect=_("It is ready again at once, as if it had never failed. In a blocked stream it runs next."),
+    title=_("Retry (in its old place)"),
+    effect=_("It is ready again at once, with its failure counts reset. In a blocked stream it runs next."),
     fields=(replace(REASON, is_required=False),),
     do=WorkQuerySet.retry,
     applicable=WorkQuerySet.failed,
@@ -55,46 +54,51 @@ DISCARD = Operation(
     button=_("Discard"),
     title=_("Discard (finish it without running it)"),
     effect=_(
-        "It does not run any more, unless somebody retries it. What runs, or is assigned to a worker, is left alone."
+        "It does not run unless an operator retries it. Running work and tasks assigned to a worker are skipped."
     ),
     fields=(REASON,),
     do=WorkQuerySet.discard,
     applicable=WorkQuerySet.discardable,
     is_offered=lambda work: work.state in work.discardable_states,
     done_message=ngettext_lazy("%(count)d was discarded.", "%(count)d were discarded.", "count"),
-    skipped_message=_("%(count)d skipped: running, assigned, or finished already."),
+    skipped_message=_("%(count)d skipped: running, assigned, or already finished."),
 )
 REVOKE = Operation(
     name="revoke",
-    button=_("Free"),
-    title=_("Free (return its tasks to the pool)"),
+    button=_("Revoke"),
+    title=_("Revoke (return its tasks to the pool)"),
     effect=_(
-        "Its tasks can be handed to others at once. What its worker still reports about them is refused as stale; the"
-        " worker itself is not stopped, so do this when it is dead or stuck."
+        "Its tasks can be handed to other workers at once. Later reports of its worker are rejected as stale. The"
+        " worker is not stopped: use this if it has crashed or is stuck."
     ),
     do=BucketQuerySet.revoke,
-    done_message=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
-    skipped_message=_("%(count)d skipped: ended already."),
+    done_message=ngettext_lazy("%(count)d was revoked.", "%(count)d were revoked.", "count"),
+    skipped_message=_("%(count)d skipped: already ended."),
 )
 FIRE = Operation(
     name="fire",
     button=_("Fire now"),
-    title=_("Fire now (do not wait for its moment)"),
-    effect=_("It is due at once. A recurring one goes on from there: by its interval, or at its next moment."),
+    title=_("Fire now (before its time)"),
+    effect=_(
+        "The timer is due at once. A recurring timer continues from now by its interval, or at its next scheduled"
+        " time."
+    ),
     do=TimerQuerySet.fire,
     applicable=TimerQuerySet.waiting,
     is_offered=lambda timer: timer.state == Timer.State.PENDING,
     done_message=ngettext_lazy("%(count)d is due now.", "%(count)d are due now.", "count"),
-    skipped_message=_("%(count)d skipped: due already, running, or over."),
+    skipped_message=_("%(count)d skipped: already due, running, or finished."),
 )
 CANCEL = Operation(
     name="cancel",
     button=_("Cancel"),
-    title=_("Cancel (it does not fire)"),
-    effect=_("It does not fire, or not again: a recurring one that runs goes on to the end of this run."),
+    title=_("Cancel (do not fire)"),
+    effect=_(
+        "The timer does not fire. A recurring timer that is running finishes this run and does not fire again."
+    ),
     do=TimerQuerySet.cancel,
     applicable=TimerQuerySet.cancellable,
     is_offered=lambda timer: timer.finished_at is None,
     done_message=ngettext_lazy("%(count)d was cancelled.", "%(count)d were cancelled.", "count"),
-    skipped_message=_("%(count)d skipped: running, or over."),
+    skipped_message=_("%(count)d skipped: running or finished."),
 )

@@ -1,4 +1,4 @@
-"""Forward proxies: one kind of resource, with its address, its import and its check.
+"""Forward proxies: a kind of resource, with its address, import and health check.
 
-``importing`` imports a file: ``reading`` (no database) finds its proxies, ``import_plan`` compares and writes them.
+The import: ``import_file`` reads a file without the database, ``import_plan`` compares both and writes changes.
 """

@@ -1,19 +1,18 @@
-"""Checks the single values of an imported proxy.
+"""Parses and validates the fields of an imported proxy.
 
-No reason ever repeats the value: one column to the left or right of where it belongs, it may be a password.
+No reason shows the value: in a file with shifted columns it may be a password.
 """
 
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from sys import intern  # keeps the few words that repeat in every line in memory once
+from sys import intern  # stores the values that repeat in every line once
 from typing import Any
-
-from django.utils.translation import gettext_noop as _
 
 from resourcepool.events import Sentence, sentence_for
 from resourcepool.exceptions import ImportRefused, ResourcePoolError
 from resourcepool.resources.tags import parse_tags
+from resourcepool.translation import gettext_noop as _
 
 IDENTITY = ("scheme", "host", "port", "username")
 DETAILS = ("password", "country", "tags", "weight", "notes")
@@ -26,13 +25,13 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _LIKE_IPV4, _LIKE_IPV6 = re.compile(r"[0-9.]+"), re.compile(r"[0-9a-f.]*:[0-9a-f.]*:[0-9a-f:.]*")
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _TWO_LETTERS = re.compile(r"[A-Za-z]{2}")
-_NO_CONTROLS = _("not at most %(count)s characters without control characters")
+_NO_CONTROLS = _("must be at most %(count)s characters, without control characters")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # a tab and a new line are text
+_CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # allows tabs and new lines
 
 
 class BadField(ResourcePoolError, ValueError):
-    """A value that is not allowed: names the field and the reason, never the value."""
+    """A value that is not allowed; has the field and the reason, never the value."""
 
     def __init__(self, field: str, reason: str, **parameters: object) -> None:
         self.field, self.reason = field, Sentence(reason, **parameters)
@@ -44,22 +43,22 @@ def import_refused(why: str, **parameters: object) -> ImportRefused:
 
 
 def scheme(text: str) -> str:
-    """Return the scheme in lower case; http when there is none."""
-    found = text.lower() or "http"
-    if found not in SCHEMES:
+    """Return the scheme in lower case; default: http."""
+    name = text.lower() or "http"
+    if name not in SCHEMES:
         raise BadField("scheme", _("not one of %(names)s"), names=", ".join(SCHEMES))
-    return intern(found)
+    return intern(name)
 
 
 def host(text: str) -> str:
-    """Return a host name or an IP address in the one form it is stored in: lower case, IPv6 without brackets."""
+    """Return a host name or an IP address as it is stored: lower case, IPv6 without brackets."""
     name = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     if not name:
         raise BadField("host", _("missing"))
     if not name.isascii():
         raise BadField("host", _("not ASCII; write an international name in its xn-- form"))
     name = name.lower().removesuffix(".")
-    if _LIKE_IPV6.fullmatch(name):  # without "%eth0", which is a network card on some machine
+    if _LIKE_IPV6.fullmatch(name):  # not "%eth0", a network interface of one machine
         return _ip(ipaddress.IPv6Address, name)
     if _LIKE_IPV4.fullmatch(name):
         return _ip(ipaddress.IPv4Address, name)
@@ -78,9 +77,9 @@ def port(text: str) -> int:
 
 def username(text: str) -> str:
     """Return the user name; may be empty."""
-    # One of MySQL's ways to compare text takes "me " for "me".
+    # Some collations of MySQL treat "me " and "me" as equal.
     if len(text) > MAX_USERNAME or not text.isprintable() or text != text.strip():
-        why = _("not at most %(count)s printable characters without blanks around them")
+        why = _("must be at most %(count)s printable characters, without leading or trailing spaces")
         raise BadField("username", why, count=MAX_USERNAME)
     return text
 
@@ -102,16 +101,16 @@ def country(text: str) -> str:
 def tags(text: str) -> str:
     """Return the tags as a ``TagsField`` reads them: "eu fast"."""
     try:
-        found = " ".join(parse_tags(text))
+        joined = " ".join(parse_tags(text))
     except ValueError:
-        raise BadField("tags", _("not words of 1 to 50 of the characters a-z 0-9 . _ : / = -")) from None
-    if len(found) > MAX_TAGS:
-        raise BadField("tags", _("longer than %(count)s characters in all"), count=MAX_TAGS)
-    return intern(found)
+        raise BadField("tags", _("must be words of 1 to 50 of the characters a-z 0-9 . _ : / = -")) from None
+    if len(joined) > MAX_TAGS:
+        raise BadField("tags", _("longer than %(count)s characters in total"), count=MAX_TAGS)
+    return intern(joined)
 
 
 def weight(text: str) -> int:
-    """Return the weight; 1 when there is none."""
+    """Return the weight; default: 1."""
     return _whole("weight", text, MAX_WEIGHT) if text else 1
 
 
@@ -123,7 +122,7 @@ def notes(text: str) -> str:
 
 
 FIELD_PARSERS: Mapping[str, Callable[[str], Any]] = {
-    check.__name__: check for check in (scheme, host, port, username, password, country, tags, weight, notes)
+    parser.__name__: parser for parser in (scheme, host, port, username, password, country, tags, weight, notes)
 }
 
 

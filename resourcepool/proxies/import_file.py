@@ -1,4 +1,4 @@
-"""Reads proxies, and bad lines, from a file that may hold anything. Uses no database."""
+"""Reads the proxies and the bad lines of a file. Uses no database."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -6,19 +6,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from django.utils.translation import gettext_noop as _
-
 from resourcepool.encryption.secret import EncryptedSecret
 from resourcepool.events import Sentence
 from resourcepool.proxies.fields import FIELD_PARSERS, IDENTITY, BadField, import_refused
 from resourcepool.proxies.formats import NumberedLine, parse
+from resourcepool.translation import gettext_noop as _
 
-MAX_LINES = 500_000  # which take about half a gigabyte of memory
+MAX_LINES = 500_000  # about half a gigabyte of memory
 MAX_BYTES = 100_000_000
 MAX_LINE_BYTES = 100_000
-MAX_BAD_LINES_KEPT = 20  # of the bad lines; the others are counted
-MAX_BAD_LINES = 10_000  # lines, after which it is no list of proxies: each costs more than a good one
-PROGRESS_EVERY = 1_000
+MAX_BAD_LINES_KEPT = 20  # the others are only counted
+MAX_BAD_LINES = 10_000  # then reading stops: bad lines cost more than good ones
+PROGRESS_EVERY = 1_000  # lines
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = "\ufeff"
@@ -26,19 +25,19 @@ _BOM = "\ufeff"
 Identity = tuple[str, str, int, str]  # scheme, host, port, user name
 
 ProgressCallback = Callable[[str, int, int | None], None]
-"""Called with the progress: what is being done, how many are done, of how many (None: unknown)."""
+"""Called with the current step, the number of finished items, and their total (None: unknown)."""
 
 COMMITTING = "committing"
-"""What is being done at last: an import interrupted before has stored nothing, from then on perhaps everything."""
+"""The last step. An import interrupted before it has stored nothing; during it, perhaps everything."""
 
 
-def no_progress(what: str, done: int, total: int | None) -> None:
+def no_progress(step: str, done: int, total: int | None) -> None:
     """Report nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A proxy in the file. Its password is text as long as it is read and sealed before it is stored."""
+    """A proxy in the file. Its password is plain text at first, and encrypted before it is stored."""
 
     line: int
     scheme: str
@@ -53,13 +52,13 @@ class Row:
 
     @property
     def identity(self) -> Identity:
-        """What tells two proxies apart."""
+        """The columns that identify a proxy."""
         return self.scheme, self.host, self.port, self.username
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is no proxy. Says which field and why; ``host`` only if the line's address made sense."""
+    """A bad line, with the wrong field and the reason; ``host`` only if the address of the line is valid."""
 
     line: int
     field: str
@@ -67,23 +66,23 @@ class BadLine:
     host: str = ""
 
     def __str__(self) -> str:
-        where = {"count": self.line, "field": self.field, "why": self.reason}
+        parameters = {"count": self.line, "field": self.field, "why": self.reason}
         if self.host:
-            return Sentence(_("line %(count)s (%(host)s): %(field)s: %(why)s"), host=self.host, **where)
-        return Sentence(_("line %(count)s: %(field)s: %(why)s"), **where)
+            return Sentence(_("line %(count)s (%(host)s): %(field)s: %(why)s"), host=self.host, **parameters)
+        return Sentence(_("line %(count)s: %(field)s: %(why)s"), **parameters)
 
 
 @dataclass
 class ParsedFile:
-    """What a file says.
+    """The content of a file.
 
     Attributes:
-        rows: its good lines.
-        bad: the first of its bad lines.
-        bad_count: how many bad lines there are.
-        repeated: how many lines are exact copies of one before.
-        is_stopped: there were so many bad lines that the rest was not read.
-        details: which columns it has, besides those that identify a proxy.
+        details: its columns, besides those that identify a proxy.
+        rows: the good lines.
+        bad: the first bad lines.
+        bad_count: the number of all bad lines.
+        repeated: the number of lines that are exact copies of an earlier one.
+        is_stopped: reading stopped, because of too many bad lines.
     """
 
     details: frozenset[str]
@@ -93,35 +92,35 @@ class ParsedFile:
     repeated: int = 0
     is_stopped: bool = False
 
-    def add(self, found: Row | BadLine) -> None:
-        """Add a line. A second one for the same proxy is bad, unless it says the same."""
-        if isinstance(found, Row):
-            first = self.rows.setdefault(found.identity, found)
-            if first is found:
+    def add(self, line: Row | BadLine) -> None:
+        """Add a line. A second line for the same proxy is bad, unless it is an exact copy."""
+        if isinstance(line, Row):
+            first = self.rows.setdefault(line.identity, line)
+            if first is line:
                 return
-            if replace(found, line=first.line) == first:
+            if replace(line, line=first.line) == first:
                 self.repeated += 1
                 return
             reason = Sentence(_("the same scheme, host, port and username as line %(count)s"), count=first.line)
-            found = BadLine(found.line, "proxy", reason, found.host)
+            line = BadLine(line.line, "proxy", reason, line.host)
         self.bad_count += 1
         if len(self.bad) < MAX_BAD_LINES_KEPT:
-            self.bad.append(found)
+            self.bad.append(line)
         if self.bad_count >= MAX_BAD_LINES:
             self.is_stopped = True
-            why = _("reading stopped here: bad lines: %(count)s. Is this a list of proxies?")
-            self.bad[-1] = BadLine(found.line, "file", Sentence(why, count=f"{MAX_BAD_LINES:,}"))
+            why = _("stopped reading here: bad lines: %(count)s. Is this a list of proxies?")
+            self.bad[-1] = BadLine(line.line, "file", Sentence(why, count=f"{MAX_BAD_LINES:,}"))
 
 
 def read(lines: Iterator[NumberedLine], progress: ProgressCallback = no_progress) -> ParsedFile:
-    """Return what the numbered ``lines`` of a file say.
+    """Parse the numbered ``lines`` of a file.
 
     Raises:
-        ImportRefused: there are no proxies in it, or it is a CSV file with a wrong header or quotes.
+        ImportRefused: the file has no proxies, or is a CSV file with a wrong header or quotes.
     """
-    details, found = parse(lines)
+    details, proxies = parse(lines)
     reading = ParsedFile(details)
-    for count, (number, cells) in enumerate(found, 1):
+    for count, (number, cells) in enumerate(proxies, 1):
         try:
             reading.add(row(number, cells()))
         except BadField as error:
@@ -131,25 +130,25 @@ def read(lines: Iterator[NumberedLine], progress: ProgressCallback = no_progress
         if count % PROGRESS_EVERY == 0:
             progress("read", count, None)
     if not reading.rows and not reading.bad:
-        raise import_refused(_("empty: there is a header, but no proxy"))
+        raise import_refused(_("empty: a header, but no proxies"))
     return reading
 
 
 def row(line: int, cells: Mapping[str, str]) -> Row | BadLine:
-    """Return what ``cells`` ({column: text}; absent ones are empty) of line number ``line`` say."""
+    """Parse the ``cells`` ({column: text}; missing ones are empty) of line number ``line``."""
     values = {}
-    for name, check in FIELD_PARSERS.items():
+    for name, parse_field in FIELD_PARSERS.items():
         try:
-            values[name] = check(cells.get(name, ""))
+            values[name] = parse_field(cells.get(name, ""))
         except BadField as error:
-            # If the address itself is wrong, the text in the host's place may be a password.
+            # If the address is wrong, the text in place of the host may be a password.
             host = "" if name in IDENTITY else values["host"]
             return BadLine(line, error.field, error.reason, host)
     return Row(line, **values)
 
 
 def display_name(name: str) -> str:
-    """Return what to call the file in messages; a terminal would obey control characters."""
+    """Return the name of the file for messages, without control characters, which a terminal would obey."""
     return "standard input" if name == "-" else "".join(c if c.isprintable() else "?" for c in name)
 
 
@@ -157,10 +156,10 @@ def read_lines(name: str, stream: BinaryIO | None = None) -> Iterator[tuple[int,
     """Yield (number, text without its line end) for every line of the file ``name``; "-" is standard input.
 
     Args:
-        stream: where its bytes are read from, if not from the file of this name.
+        stream: the source of the bytes, instead of the file of this name.
 
     Raises:
-        ImportRefused: it cannot be read, is no UTF-8 text, or is too large.
+        ImportRefused: the file cannot be read, is not UTF-8 text, or is too large.
     """
     try:
         if stream is None and name != "-":
@@ -196,12 +195,12 @@ def _text(raw: bytes, number: int) -> str:
         why = _("line %(count)s, byte %(count_byte)s is a NUL: this is a binary file, not text")
         raise import_refused(why, count=number, count_byte=raw.index(0) + 1)
     if len(raw) > MAX_LINE_BYTES:
-        why = _("line %(count)s is longer than %(count_most)s bytes: this is no list of proxies")
+        why = _("line %(count)s is longer than %(count_most)s bytes: this is not a list of proxies")
         raise import_refused(why, count=number, count_most=f"{MAX_LINE_BYTES:,}")
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
-        # Not chained: the error carries the whole line.
+        # Not chained: the error has the whole line, with passwords.
         why = _("line %(count)s, byte %(count_byte)s: %(byte)s is not UTF-8; save the file as UTF-8")
         at = error.start
         raise import_refused(why, count=number, count_byte=at + 1, byte=f"0x{raw[at]:02x}") from None

@@ -1,4 +1,4 @@
-"""What an import changes: found by comparing the file with the database, then written in one transaction."""
+"""The changes of an import: computed by comparing the file with the database, written in one transaction."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 from django.db import IntegrityError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.constants import OnConflict
-from django.utils.translation import gettext_noop as _
 
 from resourcepool import dialect
 from resourcepool.database.open_transaction import set_idle_timeout
@@ -28,9 +27,10 @@ from resourcepool.proxies.import_file import (
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import Status
+from resourcepool.translation import gettext_noop as _
 
-CHUNK = 5_000  # rows read at once
-# Rows written at once: SQLite may allow only 999 values in a list; MariaDB takes statements of 16 MB.
+CHUNK = 5_000  # rows per read
+# Rows per write: SQLite may allow only 999 values in a list; MariaDB limits statements to 16 MB.
 BATCH = 500
 
 Item = TypeVar("Item")
@@ -41,14 +41,14 @@ class ImportResult:
     """The result of an import, or of a dry run.
 
     Attributes:
-        new, changed, unchanged: the proxies in the file; together all of its good lines.
-        returned: how many of the changed were retired and are back in service.
-        retired: how many that are not in the file were taken out.
-        differing: how many of the unchanged have other values in the file.
-        uncompared: how many of the unchanged have a password in the file that was not compared with the stored one.
-        staying_retired: how many that are in the file are retired and stay so.
-        repeated: how many lines of the file are exact copies of one before.
-        bad, bad_count: the first of the lines that were skipped, and how many there are.
+        new, changed, unchanged: numbers of proxies in the file; together all good lines.
+        returned: changed proxies that were retired and returned to service.
+        retired: proxies that are not in the file and were retired.
+        differing: unchanged proxies that have other values in the file.
+        uncompared: unchanged proxies whose password in the file was not compared with the stored one.
+        staying_retired: proxies in the file that stay retired.
+        repeated: lines that are exact copies of an earlier one.
+        bad, bad_count: the first skipped lines, and their number.
     """
 
     new: int = 0
@@ -65,20 +65,21 @@ class ImportResult:
 
     @property
     def total(self) -> int:
-        """How many proxies the file has."""
+        """The number of proxies in the file."""
         return self.new + self.changed + self.unchanged
 
 
 @dataclass
 class ImportPlan:
-    """The changes to make, and their ``counts``.
+    """The changes to make.
 
     Attributes:
-        details: the columns that an update writes, apart from the password.
+        counts: the numbers of changes.
+        details: the columns to update, besides the password.
         new: proxies to insert.
-        updates: proxies to update: {whether the password is written, too: these}.
-        returning: primary keys of retired proxies that go back into service.
-        retiring: primary keys of those that are not in the file.
+        updates: {whether to write the password, too: proxies to update}.
+        returning: primary keys of retired proxies to return to service.
+        retiring: primary keys of proxies to retire, because they are not in the file.
     """
 
     details: frozenset[str]
@@ -98,14 +99,14 @@ def make_plan(
     progress: ProgressCallback,
     compare_passwords: bool = True,
 ) -> ImportPlan:
-    """Return what an import of ``reading`` into the database ``using`` has to do.
+    """Return the changes for an import of ``reading`` into the database ``using``.
 
     Args:
-        update: proxies that exist get the values of the columns the file has.
-        sync: proxies that are not in the file are retired, retired ones that are in it return to service. While
-            the file has bad lines nothing is retired: what they meant may be among what is missing.
-        compares_passwords: False for those who may not know the stored ones, and would learn whether theirs are the
-            same. Then every password in the file counts as another one.
+        update: update existing proxies from the columns in the file.
+        sync: retire proxies that are not in the file, and return retired ones in it to service. Retires nothing if the
+            file has bad lines, which may be the missing proxies.
+        compare_passwords: False for users who may not see stored passwords, and could otherwise test guesses. Then
+            every password in the file counts as different.
     """
     counts = ImportResult(bad=reading.bad, bad_count=reading.bad_count, repeated=reading.repeated)
     plan = ImportPlan(reading.details - {"password"}, counts)
@@ -140,7 +141,7 @@ def make_plan(
 
 
 def _existing(details: list[str], using: str) -> Iterator[tuple[Any, str, Identity, Sequence[Any]]]:
-    """Yield (primary key, status, identity, details) of every proxy, a chunk at a time."""
+    """Yield (primary key, status, identity, details) of every proxy; reads in chunks."""
     rows = Proxy.objects.using(using).order_by("pk").values_list("pk", "status", *IDENTITY, *details)
     chunk = list(rows[:CHUNK])
     while chunk:
@@ -153,11 +154,11 @@ def _same_password(row: Row, stored: str | EncryptedSecret) -> bool:
     try:
         return row.password == (stored.open(*_purposes(row)) if isinstance(stored, EncryptedSecret) else stored)
     except SecretUnreadable:
-        return False  # and so an import brings passwords back whose key was lost
+        return False  # so an import restores passwords whose key was lost
 
 
 def _seal(plan: ImportPlan, new: Collection[Row], progress: ProgressCallback) -> None:
-    """Encrypt all passwords that will be written: before the transaction, which keeps others waiting."""
+    """Encrypt all passwords to write, before the transaction, which blocks other processes."""
     total = len(new) + len(plan.updates[True])
     for number, row in enumerate(new, 1):
         plan.new.append(_sealed(row))
@@ -171,18 +172,18 @@ def _sealed(row: Row) -> Row:
 
 
 def _purposes(row: Row) -> list[Purpose]:
-    """Return the purposes that this proxy's password may be sealed for, the current one first."""
+    """Return the purposes for which the password may be encrypted, the current one first."""
     purposes: list[Purpose] = Proxy._meta.get_field("password").purposes_of(*row.identity)
     return purposes
 
 
 def apply_plan(plan: ImportPlan, using: str, reason: str, progress: ProgressCallback, actor: str = "") -> int:
-    """Do what ``plan`` says in one transaction; returns how many proxies ``actor`` has retired, for ``reason``.
+    """Apply ``plan`` in one transaction; return the number of proxies that ``actor`` retired, for ``reason``.
 
-    No lease is touched: what is held and retired, or changed, stays with its holder.
+    Leases are not touched: holders keep proxies that are retired or changed.
 
     Raises:
-        ImportRefused: somebody else has entered one of the same proxies meanwhile.
+        ImportRefused: another process added one of the same proxies meanwhile.
         DatabaseUnavailable: rows stayed locked (RowLocked), or the connection was lost (then perhaps after the commit).
     """
     connection = connections[using]
@@ -192,11 +193,11 @@ def apply_plan(plan: ImportPlan, using: str, reason: str, progress: ProgressCall
         with fail_if_locked(using):
             set_idle_timeout(connection)
             for batch in _batches(plan.new, "stored", progress):
-                write(connection, batch)
+                upsert(connection, batch)
             for writes_password, updates in plan.updates.items():
                 columns = sorted(plan.details | ({"password"} if writes_password else set()))
                 for batch in _batches(updates, "changed", progress):
-                    write(connection, batch, columns)
+                    upsert(connection, batch, columns)
             for pks in _batches(plan.returning):
                 rows.filter(pk__in=pks, status=Status.RETIRED).return_to_service(actor=actor)
             in_service = rows.exclude(status=Status.RETIRED)
@@ -208,51 +209,61 @@ def apply_plan(plan: ImportPlan, using: str, reason: str, progress: ProgressCall
 
     def settle() -> int:
         raise DatabaseUnavailable(
-            f"database {using!r}: the connection was lost while the proxies were stored; import them again: if they"
-            " had been stored, that changes nothing"
+            f"database {using!r}: the connection was lost while the proxies were being stored; run the import again:"
+            " proxies that are already stored stay unchanged"
         )
 
     try:
         return retrying(connection, send, settle=settle)
     except IntegrityError as error:
-        why = _("not imported, because somebody else has entered some of the same proxies meanwhile; try again")
+        why = _("not imported: some of the same proxies were added by someone else meanwhile; try again")
         raise import_refused(why) from error
 
 
 def _batches(
-    items: Sequence[Item], what: str = "", progress: ProgressCallback = no_progress
+    items: Sequence[Item], step: str = "", progress: ProgressCallback = no_progress
 ) -> Iterator[Sequence[Item]]:
     """Yield ``items`` in batches; ``progress`` is called after each."""
     for start in range(0, len(items), BATCH):
         yield items[start : start + BATCH]
-        progress(what, min(start + BATCH, len(items)), len(items))
+        progress(step, min(start + BATCH, len(items)), len(items))
 
 
-def write(connection: BaseDatabaseWrapper, rows: Sequence[Row], columns: Collection[str] = ()) -> None:
-    """Insert these proxies, free and in service like saved ones; where there is one already, write its ``columns``.
+def upsert(connection: BaseDatabaseWrapper, rows: Sequence[Row], columns: Collection[str] = ()) -> None:
+    """Insert these proxies, free and in service; update ``columns`` of existing ones.
 
-    By SQL of our own, because Django's ``bulk_create`` spends three times as long on preparing 18 values a row, most of
-    which are the same in every row.
+    Not with Django's ``bulk_create``, which takes three times as long to prepare 18 values per row, although most are
+    the same in every row.
 
     Raises:
-        IntegrityError: there is one already, and no columns are named.
+        IntegrityError: a proxy exists already, and ``columns`` is empty.
     """
-    read = {one.name for one in fields(Row)}
-    every = [one for one in Proxy._meta.concrete_fields if not one.primary_key and one.name != "fence"]
-    every.sort(key=lambda one: one.name in read)
-    fixed = [one.get_db_prep_save(one.get_default(), connection) for one in every if one.name not in read]
-    given = every[len(fixed) :]
+    row_names = {row_field.name for row_field in fields(Row)}
+    columns_to_insert = [
+        column for column in Proxy._meta.concrete_fields if not column.primary_key and column.name != "fence"
+    ]
+    columns_to_insert.sort(key=lambda column: column.name in row_names)
+    defaults = [
+        column.get_db_prep_save(column.get_default(), connection)
+        for column in columns_to_insert
+        if column.name not in row_names
+    ]
+    row_columns = columns_to_insert[len(defaults) :]
     update = OnConflict.UPDATE if columns else None
-    suffix = connection.ops.on_conflict_suffix_sql(every, update, columns, IDENTITY)
+    suffix = connection.ops.on_conflict_suffix_sql(columns_to_insert, update, columns, IDENTITY)
     quote = connection.ops.quote_name
-    names = [quote(str(one.column)) for one in every]
+    names = [quote(str(column.column)) for column in columns_to_insert]
     sql = (
         f"INSERT INTO {quote(Proxy._meta.db_table)} ({', '.join(names)}, {quote('fence')})"  # noqa: S608 (quoted)
-        # MySQL's driver makes one statement of many rows only where all of this are parameters.
+        # MySQL's driver batches rows into one statement only if all values are parameters.
         f" VALUES ({', '.join(['%s'] * len(names))}, %s) {suffix}"
     )
     with connection.cursor() as cursor:
+        # A new row's fence starts at the clock (``FenceField``), so a recreated row never repeats one.
         cursor.execute(f"SELECT {dialect.of(connection).micros_now}", ())
         (fence,) = cursor.fetchone()
-        values = [[one.get_db_prep_save(getattr(row, one.name), connection) for one in given] for row in rows]
-        cursor.executemany(sql, [[*fixed, *own, fence] for own in values])
+        values = [
+            [column.get_db_prep_save(getattr(row, column.name), connection) for column in row_columns]
+            for row in rows
+        ]
+        cursor.executemany(sql, [[*defaults, *row_values, fence] for row_values in values])

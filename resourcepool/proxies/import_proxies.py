@@ -1,11 +1,10 @@
-"""Imports proxies from a file: what the command, the admin and programs call."""
+"""Imports proxies from a file, for the command, the admin and programs."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from django.db import connections
-from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.retry import retrying
 from resourcepool.encryption.traceback_cleanup import clear_frame_variables
@@ -22,10 +21,11 @@ from resourcepool.proxies.import_file import (
 )
 from resourcepool.proxies.import_plan import ImportResult, apply_plan, make_plan
 from resourcepool.proxies.models import Proxy
+from resourcepool.translation import gettext_noop as _
 
 
 class BadLines(ImportRefused):
-    """The file has bad lines; ``bad`` are the first of them, ``bad_count`` is how many there are."""
+    """The file has bad lines; ``bad`` are the first ones, ``bad_count`` is their number."""
 
     def __init__(self, reading: ParsedFile) -> None:
         self.bad, self.bad_count = reading.bad, reading.bad_count
@@ -48,24 +48,23 @@ def import_proxies(
     actor: str = "",
     compare_passwords: bool = True,
 ) -> ImportResult:
-    """Import the file ``name`` ("-": standard input) in one transaction; returns what was done.
+    """Import the file ``name`` ("-": standard input) in one transaction; return the result.
 
     Args:
-        update: proxies that exist get the values of the columns the file has. An empty password leaves the
-            stored one as it is.
-        sync: proxies that are not in the file are retired (held ones after their lease), retired ones that are in
-            it return to service. While lines are skipped nothing is retired.
-        skip_bad: import the good lines of a file that has bad ones.
-        dry_run: only find out what would be done.
-        tell: called with the progress, see ``ProgressCallback``.
-        stream: where the file's bytes are read from, if not from the file of this name.
-        actor: the operator who does it, for the history of what is retired or returned.
-        compares_passwords: False for those who may not know the stored ones; see ``make_plan``.
+        update: update existing proxies from the columns in the file. An empty password keeps the stored one.
+        sync: retire proxies that are not in the file (held ones after their lease), and return retired ones in it to
+            service. Retires nothing if lines are skipped.
+        skip_bad: skip bad lines and import the rest.
+        dry_run: only compute the result.
+        progress: called with the progress, see ``ProgressCallback``.
+        stream: the source of the bytes, instead of the file of this name.
+        actor: the operator, for the history of retired and returned proxies.
+        compare_passwords: False for users who may not see stored passwords; see ``make_plan``.
 
     Raises:
         BadLines: the file has bad lines; nothing was imported.
-        ImportRefused: the file cannot be used at all; says why. Nothing was imported.
-        DatabaseUnavailable, NotMigrated, SecretUnreadable: nothing was imported either.
+        ImportRefused: the file cannot be used; nothing was imported.
+        DatabaseUnavailable, NotMigrated, SecretUnreadable: nothing was imported.
     """
     using = Proxy.pool.using
     try:
@@ -75,8 +74,8 @@ def import_proxies(
     except ImportRefused as error:
         error.args = (sentence_for("about", name=display_name(name), why=str(error)),)
         raise
-    wishes = {"update": update, "sync": sync, "compare_passwords": compare_passwords}
-    plan = retrying(connections[using], lambda: make_plan(reading, using, progress=progress, **wishes))
+    options = {"update": update, "sync": sync, "compare_passwords": compare_passwords}
+    plan = retrying(connections[using], lambda: make_plan(reading, using, progress=progress, **options))
     if not dry_run:
         plan.counts.retired = apply_plan(
             plan, using, sentence_for("not_in_file", file=Path(display_name(name)).name), progress, actor
@@ -85,6 +84,6 @@ def import_proxies(
 
 
 def format_bad_lines(bad: Sequence[BadLine], count: int) -> Sentence:
-    """Return the bad lines for people: a line each, and how many more there are."""
+    """Return the bad lines for people, one per line, and the number of others."""
     more = [Sentence(_("and %(count)s more"), count=f"{count - len(bad):,}")] if count > len(bad) else []
     return Sentence("%(lines)s", lines=(*map(str, bad), *more))

@@ -1,4 +1,4 @@
-"""The forward proxy: one kind of resource."""
+"""The model of forward proxies."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,8 +7,6 @@ from urllib.parse import quote
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_noop
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.dialect import KeyField
@@ -19,6 +17,8 @@ from resourcepool.proxies import fields
 from resourcepool.proxies.fields import IDENTITY
 from resourcepool.resources.models import PERMISSIONS, AbstractResource
 from resourcepool.text import CharField
+from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext_noop
 
 _ADDRESS = frozenset({*IDENTITY, "password"})
 
@@ -56,16 +56,16 @@ class Proxy(AbstractResource):
         return self.masked_url
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save it; where the address changes and no password was set since, the stored one is cleared.
+        """Save the proxy. If its address was changed and its password was not, the password is cleared.
 
-        Otherwise it would be sent to the new address, which somebody may have entered just for that.
+        Otherwise a user could redirect the stored password to an address of their choice.
 
         Raises:
-            BadOption: ``update_fields`` names the password, and not a column of the address that was changed here.
+            BadOption: ``update_fields`` includes the password, but not all changed columns of the address.
         """
-        names = None if (given := kwargs.get("update_fields")) is None else {*given}
+        names = None if (update_fields := kwargs.get("update_fields")) is None else {*update_fields}
         before = {name: value for name, value in self.__dict__.items() if name == "password"}
-        if self._moves(IDENTITY if names is None else {*IDENTITY} & {*names}):
+        if self._changes_address(IDENTITY if names is None else {*IDENTITY} & {*names}):
             if before.get("password") is self.__dict__["_address_read"].get("password"):
                 self.password = ""
             if names is not None:
@@ -75,25 +75,27 @@ class Proxy(AbstractResource):
         try:
             self._refuse_half_an_address(names)
             super().save(*args, **kwargs)
-        except BaseException:  # the address may be set back, and then it is that of the stored one
+        except BaseException:  # not saved: the caller may set the address back and keep the password
             self.__dict__.pop("password", None)
             self.__dict__.update(before)
             raise
 
     def _refuse_half_an_address(self, names: Iterable[str] | None) -> None:
-        """Raise BadOption where a password is to be stored for an address that is not: nobody could read it."""
-        left = sorted({*IDENTITY} - {*names}) if names is not None and "password" in names else []
-        changed = [name for name in left if self._moves([name])]
+        """Raise BadOption if the password would be stored without the address that it is encrypted for."""
+        omitted = sorted({*IDENTITY} - {*names}) if names is not None and "password" in names else []
+        changed = [name for name in omitted if self._changes_address([name])]
         if changed and self.__dict__.get("password"):
             missing = ", ".join(changed)
             raise BadOption(
                 "update_fields",
                 sorted(names or ()),
-                because=Sentence(gettext_noop("name %(columns)s, too: changed here"), columns=missing),
+                because=Sentence(
+                    gettext_noop("include %(columns)s, too: changed on this instance"), columns=missing
+                ),
             )
 
-    def _moves(self, names: Iterable[str]) -> bool:
-        """Tell whether one of these columns has another value than the one that was read; "80" is 80."""
+    def _changes_address(self, names: Iterable[str]) -> bool:
+        """Return whether one of these columns was changed since it was read; "80" equals 80."""
         read, get_field = self.__dict__.get("_address_read", {}), self._meta.get_field
         now = {name: self.__dict__[name] for name in names if name in self.__dict__}
         return bool(read) and any(
@@ -108,8 +110,8 @@ class Proxy(AbstractResource):
         self.__dict__["_address_read"] = {**read, **{name: self.__dict__.get(name) for name in noted}}
 
     def clean(self) -> None:
-        """Take and spell what the import does, or the same proxy could be entered twice, or exported for nothing."""
-        self.notes = self.notes.replace("\r\n", "\n").replace("\r", "\n")  # a browser's line ends
+        """Normalize and validate as the import does: otherwise the same proxy could be added twice."""
+        self.notes = self.notes.replace("\r\n", "\n").replace("\r", "\n")  # browsers send \r\n
         for name in ("host", "username", "country", "notes"):
             try:
                 setattr(self, name, fields.FIELD_PARSERS[name](getattr(self, name)))
@@ -119,12 +121,12 @@ class Proxy(AbstractResource):
     @property
     @sensitive_variables()
     def url(self) -> str:
-        """The URL for ``requests`` and the like, with the password in plain text: not for logs."""
+        """The URL for HTTP clients, with the password in plain text: not for logs."""
         return self._url(quote(self.password, safe=""))
 
     @sensitive_variables()
     def for_holder(self) -> dict[str, Any]:
-        """Return what ``AbstractResource`` does, and the ``url``."""
+        """Add the ``url`` to the data for REST clients."""
         return {**super().for_holder(), "url": self.url}
 
     @property

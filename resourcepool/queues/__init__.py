@@ -1,4 +1,4 @@
-"""Queues assigned to servers: one server at a time works on each, and all share them evenly (document 001)."""
+"""Queues assigned to servers: each queue has one server at a time, and the servers share the queues evenly."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
 """Operators' changes to queue groups, queues and servers. ``by``: the operator, for the history.
 
-All raise BadOption, DatabaseUnavailable and NotMigrated; no change is made partly.
+All functions raise BadOption, DatabaseUnavailable and NotMigrated; each change is all-or-nothing.
 """
 
 import re
@@ -13,7 +13,6 @@ from django.core.exceptions import ValidationError
 from django.db import connections, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce
-from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import Unsettled, retrying
@@ -23,13 +22,14 @@ from resourcepool.exceptions import BadOption
 from resourcepool.labels import join_names, labels_of, printable
 from resourcepool.leases.short_transactions import locked_row_error
 from resourcepool.queues import reassignment
-from resourcepool.queues.ids import MAX_IDS_SHOWN, checked_ids, known
+from resourcepool.queues.ids import MAX_IDS_SHOWN, keys_of, validate_ids
 from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, Queue, QueueGroup, Server
 from resourcepool.queues.planning import changes as planning
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.queries import find_queue_group, read_queues, read_servers, using_of_queues
+from resourcepool.translation import gettext_noop as _
 
 
 def create(
@@ -44,34 +44,35 @@ def create(
     """Create a queue group with these queues.
 
     Args:
-        settings: ``strategy``, ``heartbeat_every``, ``judge_dead_after``, ``reload_every``, ``handover_timeout``.
+        settings: other columns of ``QueueGroup``: ``strategy``, ``heartbeat_every``, ``judge_dead_after``,
+            ``reload_every``, ``handover_timeout``.
     """
     using = using_of_queues()
-    found = QueueGroup(name=options.text("queue_group", name, most=MAX_NAME), **settings)
+    queue_group = QueueGroup(name=options.text("queue_group", name, most=MAX_NAME), **settings)
 
     def work() -> None:
-        found.pk = None
+        queue_group.pk = None  # of an attempt that was rolled back
         with transaction.atomic(using=using):
-            rows = _new_queues(found, queue_ids, parameter, labels)
-            _validate(found, using)
-            found.save(using=using, force_insert=True)
+            rows = _new_queues(queue_group, queue_ids, parameter, labels)
+            _validate(queue_group, using)
+            queue_group.save(using=using, force_insert=True)
             Queue.objects.using(using).bulk_create(rows)
 
     def settle() -> None:
-        if not QueueGroup.objects.using(using).filter(pk=found.pk, name=found.name).exists():
+        if not QueueGroup.objects.using(using).filter(pk=queue_group.pk, name=queue_group.name).exists():
             raise Unsettled
 
     retrying(connections[using], work, settle=settle)
-    return found
+    return queue_group
 
 
 def pause(queue_group: str, *, by: str = "") -> None:
-    """Stop the servers from beginning work on the queues of a queue group, within a heartbeat; owners stay."""
+    """Let no server start work on the queues of a queue group, from its next heartbeat on; assignments stay."""
     _set_paused(queue_group, True, by)
 
 
 def resume(queue_group: str, *, by: str = "") -> None:
-    """End ``pause``."""
+    """End a pause."""
     _set_paused(queue_group, False, by)
 
 
@@ -88,17 +89,16 @@ def add_queues(
     labels: Mapping[str, str] | None = None,
     by: str = "",
 ) -> int:
-    """Add queues to a queue group; its servers share them at once. Returns how many."""
+    """Add queues to a queue group; its servers share them at once. Returns the number of queues."""
     keys: list[int] = []
 
     def add(using: str, locked: QueueGroup) -> None:
         rows, added = Queue.objects.using(using), _new_queues(locked, queue_ids, parameter, labels)
         ids = [queue.queue_id for queue in added]
-        there_are = rows.filter(queue_group=locked, queue_id__in=ids).values_list("queue_id", flat=True)
-        if there := sorted(there_are):
-            one = Sentence(_("%(queue_group)s has it already"), queue_group=printable(locked.name))
-            several = Sentence(_("%(queue_group)s has them already"), queue_group=printable(locked.name))
-            raise BadOption("queue", there[:MAX_IDS_SHOWN], because=one if len(there) == 1 else several)
+        existing = sorted(rows.filter(queue_group=locked, queue_id__in=ids).values_list("queue_id", flat=True))
+        if existing:
+            because = Sentence(_("already exists in %(queue_group)s"), queue_group=printable(locked.name))
+            raise BadOption("queue", existing[:MAX_IDS_SHOWN], because=because)
         rows.bulk_create(added)
         keys[:] = rows.filter(queue_group=locked, queue_id__in=ids).values_list("pk", flat=True)
 
@@ -114,26 +114,26 @@ def change_queues(
     labels: Mapping[str, str] | None = None,
     by: str = "",
 ) -> int:
-    """Give queues another parameter or other labels (None: unchanged). Returns how many.
+    """Give queues another parameter or other labels (None: unchanged). Returns the number of queues.
 
-    Their servers notice with their next look.
+    Their servers notice with their next check.
     """
     changed: dict[str, Any] = {} if labels is None else {"labels": labels_of(labels)}
     if parameter is not None:
         changed["parameter"] = _parameter(parameter)
     if not changed:
-        because = Sentence(_("with another parameter or other labels"))
+        because = Sentence(_("a parameter or labels are required"))
         raise BadOption("queue", list(queue_ids)[:MAX_IDS_SHOWN], because=because)
-    _change(queue_group, by, lambda using, locked: _found(using, locked, queue_ids).update(**changed))
+    _change(queue_group, by, lambda using, locked: _locked_rows(using, locked, queue_ids).update(**changed))
     return len(queue_ids)
 
 
 def remove_queues(queue_group: str, queue_ids: Sequence[str], *, by: str = "") -> int:
-    """Remove queues: those without an owner at once, the others when their servers have finished with them."""
+    """Remove queues: unowned queues at once, the others when their servers have finished work on them."""
     keys: list[int] = []
 
     def retire(using: str, locked: QueueGroup) -> None:
-        rows = _found(using, locked, queue_ids)
+        rows = _locked_rows(using, locked, queue_ids)
         keys[:] = rows.values_list("pk", flat=True)
         rows.update(is_retiring=True, req_server=None, requested_at=Coalesce(F("requested_at"), DbNow()))
 
@@ -145,34 +145,34 @@ def remove_queues(queue_group: str, queue_ids: Sequence[str], *, by: str = "") -
 
 
 def pin(queue_group: str, queue_ids: Sequence[str], server: str, *, by: str = "") -> int:
-    """Assign these queues to the server of that name whenever there is one; "" ends that. Returns how many.
+    """Assign these queues to the server of that name whenever it runs; "" unpins. Returns the number of queues.
 
     Raises:
-        BadOption: also for "web-3 #17": a pin is for all runs of a server, not for one.
+        BadOption: also for "web-3 #17", as a pin is for all runs of a server.
     """
     name = server and options.text("server", server, most=MAX_NAME)
-    if alone := name_of_run(name):
-        raise BadOption("server", name, Sentence(_("its name alone, without the number: %(name)s"), name=alone))
-    _change(queue_group, by, lambda using, locked: _found(using, locked, queue_ids).update(pin=name))
+    if bare_name := name_of_run(name):
+        raise BadOption("server", name, Sentence(_("the name without the number: %(name)s"), name=bare_name))
+    _change(queue_group, by, lambda using, locked: _locked_rows(using, locked, queue_ids).update(pin=name))
     return len(queue_ids)
 
 
 def drain(queue_group: str, *servers: str, by: str = "") -> list[str]:
-    """Make servers give up all queues and get no more. Returns their names and numbers.
+    """Drain servers: they hand over all queues and get no more. Returns their names with numbers.
 
     Args:
-        servers: names (of all servers with it), or name and number, such as "web-3 #17".
+        servers: a name for all its runs, such as "web-3", or one run, such as "web-3 #17".
     """
     return _set_state(queue_group, servers, Server.State.DRAINING, by)
 
 
 def undrain(queue_group: str, *servers: str, by: str = "") -> list[str]:
-    """Let drained servers get queues again; see ``drain``."""
+    """End a drain; see ``drain``."""
     return _set_state(queue_group, servers, Server.State.UP, by)
 
 
 def name_of_run(server: str) -> str:
-    """Return "web-3" for "web-3 #17", one of its runs; otherwise "", also if a server has exactly that name."""
+    """Return "web-3" for its run "web-3 #17"; "" for a name, also for a name that looks like a run."""
     if not (run := re.fullmatch(r"(.+) #([0-9]{1,18})", server)):
         return ""
     servers = Server.objects.using(using_of_queues())
@@ -183,12 +183,12 @@ def name_of_run(server: str) -> str:
 def _set_state(queue_group: str, servers: Sequence[str], state: Server.State, by: str) -> list[str]:
     changed: list[str] = []
 
-    def put(using: str, locked: QueueGroup) -> None:
-        found = _named(read_servers(locked, using), servers)
-        Server.objects.using(using).filter(pk__in=found).update(state=state)
-        changed[:] = found.values()
+    def update(using: str, locked: QueueGroup) -> None:
+        names = _select_servers(read_servers(locked, using), servers)
+        Server.objects.using(using).filter(pk__in=names).update(state=state)
+        changed[:] = names.values()
 
-    _change(queue_group, by, put)
+    _change(queue_group, by, update)
     return changed
 
 
@@ -200,7 +200,7 @@ def preview(
     draining: Sequence[str] = (),
     removing: Sequence[str] = (),
 ) -> tuple[list[Change], list[ServerSnapshot], list[QueueSnapshot]]:
-    """Return the changes, all servers and all queues, if servers left, joined or drained, or queues were removed.
+    """Return the changes if servers left, joined or drained, or queues were removed; and all servers and queues.
 
     Args:
         without, draining: names of servers, as for ``drain``.
@@ -208,16 +208,17 @@ def preview(
         removing: ids of queues.
     """
     using = using_of_queues()
-    found = find_queue_group(queue_group, using)
-    there, queues = read_servers(found, using), read_queues(found, using)
-    leaving, drained = _named(there, without), _named(there, draining)
-    stay = [replace(one, is_draining=True) if one.member.pk in drained else one for one in there]
-    servers = [*stay, *map(ServerSnapshot, joining)]
-    gone = set(known(found.name, checked_ids(removing), {queue.queue_id: queue.pk for queue in queues}))
-    queues = [replace(queue, is_retiring=True) if queue.pk in gone else queue for queue in queues]
-    changes = planning.plan(
-        queues, servers, STRATEGIES[found.strategy], found.handover_timeout, leaving=leaving
-    )
+    row = find_queue_group(queue_group, using)
+    servers, queues = read_servers(row, using), read_queues(row, using)
+    leaving, drained = _select_servers(servers, without), _select_servers(servers, draining)
+    servers = [
+        replace(server, is_draining=True) if server.member.pk in drained else server for server in servers
+    ]
+    servers += map(ServerSnapshot, joining)
+    key_by_id = {queue.queue_id: queue.pk for queue in queues}
+    removed = set(keys_of(row.name, validate_ids(removing), key_by_id))
+    queues = [replace(queue, is_retiring=True) if queue.pk in removed else queue for queue in queues]
+    changes = planning.plan(queues, servers, STRATEGIES[row.strategy], row.handover_timeout, leaving=leaving)
     return changes, servers, queues
 
 
@@ -228,17 +229,19 @@ def _change(
     *,
     settle: Callable[[Any], bool] = lambda _queues: False,
 ) -> None:
-    """Make the change ``first``, and plan; ``settle``: whether, after a lost reply, queues show that it was made."""
+    """Make the change ``first``, and plan.
+
+    ``settle``: returns whether the queues show, after a lost reply, that the change was made.
+    """
     using = using_of_queues()
-    found = find_queue_group(queue_group, using)
+    row = find_queue_group(queue_group, using)
 
     def settled() -> reassignment.Outcome:
         if not settle(Queue.objects.using(using)):
             raise Unsettled
         return reassignment.Outcome([])
 
-    made = partial(first, using)
-    reassignment.reassign(using, found.pk, by[:MAX_BY], first=made, settle=settled)
+    reassignment.reassign(using, row.pk, by[:MAX_BY], first=partial(first, using), settle=settled)
 
 
 def _validate(queue_group: QueueGroup, using: str) -> None:
@@ -249,21 +252,19 @@ def _validate(queue_group: QueueGroup, using: str) -> None:
         for name, messages in error.message_dict.items():
             raise BadOption(name, getattr(queue_group, name, ""), because=" ".join(messages)) from None
     if QueueGroup.objects.using(using).filter(name=queue_group.name).exists():
-        raise BadOption(
-            "queue_group", queue_group.name, because=Sentence(_("there is one of this name already"))
-        )
+        raise BadOption("queue_group", queue_group.name, because=Sentence(_("this name is already in use")))
 
 
 def _new_queues(
     queue_group: QueueGroup, queue_ids: Sequence[str], parameter: str, labels: Mapping[str, str] | None
 ) -> list[Queue]:
     """Return new, unsaved queues of a queue group whose row is locked; raises BadOption."""
-    ids, needed = checked_ids(queue_ids), labels_of(labels)
+    ids, needed = validate_ids(queue_ids), labels_of(labels)
     if ranges := [each for each in ids if ".." in each]:
-        allowed = Sentence(_("no two dots in it; a range is such as 0..63 or eu-00..15"))
-        raise BadOption("queue", ranges[:MAX_IDS_SHOWN], because=allowed)
-    # Higher than any fence of a removed queue of the same name: by the clock, also of a queue group that was created
-    # again, and by the generation, also if the clock stood still between two changes.
+        because = Sentence(_('no ".." in an id; a range is, for example, 0..63 or eu-00..15'))
+        raise BadOption("queue", ranges[:MAX_IDS_SHOWN], because=because)
+    # Higher than any fence of a removed queue of the same name: the clock covers a queue group that was created again,
+    # the generation a clock that did not advance between two changes.
     fence = DbMicros() + queue_group.generation
     of_each = {"parameter": _parameter(parameter), "labels": needed, "fence": fence, "since": DbNow()}
     return [Queue(queue_group=queue_group, queue_id=each, **of_each) for each in ids]
@@ -276,26 +277,27 @@ def _parameter(parameter: str) -> str:
     return parameter
 
 
-def _found(using: str, queue_group: QueueGroup, queue_ids: Sequence[str]) -> Any:
-    checked = checked_ids(queue_ids)
-    rows = Queue.objects.using(using).filter(queue_group=queue_group, queue_id__in=checked)
-    keys = known(queue_group.name, checked, dict(rows.values_list("queue_id", "pk")))
-    # Waiting for a row here would stop the servers from planning and handing over, longer than some may live.
-    if len(reassignment.unlocked(using, keys)) < len(keys):
+def _locked_rows(using: str, queue_group: QueueGroup, queue_ids: Sequence[str]) -> Any:
+    """Lock these queues and return them; raises BadOption for missing ids, RowLocked if another one locks a row."""
+    ids = validate_ids(queue_ids)
+    rows = Queue.objects.using(using).filter(queue_group=queue_group, queue_id__in=ids)
+    keys = keys_of(queue_group.name, ids, dict(rows.values_list("queue_id", "pk")))
+    # Waiting for a row would keep the servers from planning and handing over, perhaps until they are presumed dead.
+    if len(reassignment.lock_unlocked(using, keys)) < len(keys):
         raise locked_row_error(using)
     return rows
 
 
-def _named(servers: Sequence[ServerSnapshot], names: Sequence[str]) -> dict[int, str]:
-    """Return the living servers of these names, or names and numbers, by key; raises BadOption."""
+def _select_servers(servers: Sequence[ServerSnapshot], names: Sequence[str]) -> dict[int, str]:
+    """Return {key: name with number} of the living servers with these names or runs; raises BadOption."""
     living = [server.member for server in servers if server.is_alive]
-    found: dict[int, str] = {}
+    selected: dict[int, str] = {}
     for name in names:
-        so_called = {member.pk: str(member) for member in living if name in (member.name, str(member))}
-        if not so_called:
+        matches = {member.pk: str(member) for member in living if name in (member.name, str(member))}
+        if not matches:
             if not living:
-                raise BadOption("server", name, because=Sentence(_("there is no server now")))
-            there_are = sorted({member.name for member in living})
-            raise BadOption("server", name, Sentence(_("one of %(names)s"), names=join_names(there_are)))
-        found |= so_called
-    return found
+                raise BadOption("server", name, because=Sentence(_("no server is running")))
+            existing = sorted({member.name for member in living})
+            raise BadOption("server", name, Sentence(_("one of %(names)s"), names=join_names(existing)))
+        selected |= matches
+    return selected

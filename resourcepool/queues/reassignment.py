@@ -1,6 +1,6 @@
-"""Changes owners of queues, in transactions that hold the queue group's row (R1.4): few statements for many queues.
+"""Changes the owners of queues, in transactions that hold the queue group's row; few statements for many queues.
 
-A queue whose row is locked by a ``guard`` is left for the next time, so that it does not delay other queues.
+A queue whose row is locked by a ``guard`` is left for the next plan, so that it does not delay other queues.
 """
 
 from collections import defaultdict
@@ -32,10 +32,10 @@ MOVE_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a transaction. ``left``: some changes met a locked row and are due again."""
+    """The result of a transaction. ``postponed``: changes that met a locked row and are due again."""
 
     changes: Sequence[Change]
-    left: Sequence[Change] = ()
+    postponed: Sequence[Change] = ()
 
 
 def reassign(
@@ -53,17 +53,18 @@ def reassign(
     """Plan, and carry out the plan, in one transaction.
 
     Args:
-        queue_group: primary key; ``by``: who does it, for people.
+        queue_group: primary key.
+        by: name of the planning server or the operator, for the moves.
         first: called in the same transaction, before the plan.
         leaving: keys of servers without work; their rows are removed.
-        if_due: plan only if a plan is due: of many servers that notice a dead one, the first plans.
-        spares: judge no server dead, because the planning server or the database was away.
+        if_due: plan only if a plan is due, so that of many servers that notice a dead one only the first plans.
+        spare_overdue: presume no server dead, because the planning server or the database was unavailable.
         settle: called after a lost connection, see ``retrying``; without it, repeating the change must be safe.
-        wait: whole seconds for which it waits for another change.
+        wait: whole seconds to wait for another change.
 
     Raises:
         ClaimInTransaction: a transaction is open that may see an old snapshot.
-        DatabaseUnavailable: nothing was changed, or it is not known.
+        DatabaseUnavailable: nothing was changed, or the outcome is unknown.
         QueueGroup.DoesNotExist: it was deleted.
     """
 
@@ -78,12 +79,13 @@ def reassign(
         strategy = STRATEGIES[locked.strategy]
         changes = planning.plan(queues, servers, strategy, locked.handover_timeout, leaving=leaving)
         outcome = apply(using, locked, changes, names(servers))
-        dead = [server.member.pk for server in servers if not server.is_there]
-        gone, kept = _remove_servers(using, [*dead, *leaving])
-        _note_idle(using, locked)
-        # Whether a plan would be due again at once, although it could change nothing now.
-        rests = bool(outcome.left) or not kept.isdisjoint(dead) or _is_any_overdue(using, locked)
-        _finish(using, locked, by, outcome, moved=bool(outcome.changes or gone or first), rests=rests)
+        dead = [server.member.pk for server in servers if not server.keeps_queues]
+        is_any_removed, remaining = _remove_servers(using, [*dead, *leaving])
+        _update_idle_since(using, locked)
+        # Otherwise a plan would be due again at once, although it could change nothing yet.
+        postpones = bool(outcome.postponed) or not remaining.isdisjoint(dead) or _is_any_overdue(using, locked)
+        has_changed = bool(outcome.changes or is_any_removed or first)
+        _finish(using, locked, by, outcome, has_changed=has_changed, postpones=postpones)
         return outcome
 
     return _in_transaction(using, work, wait, settle)
@@ -98,7 +100,7 @@ def release(
     in_doubt: Collection[int],
     wait: int = SHORT_LOCK_WAIT,
 ) -> Outcome:
-    """Give up those ``queues`` of ``server`` that are asked for and have no work in hand (R1.5)."""
+    """Give up those ``queues`` of ``server``, none of them in hand, that are requested or ``in_doubt``."""
 
     def work() -> Outcome:
         locked = lock(using, queue_group)
@@ -106,12 +108,14 @@ def release(
         mine = [queue for queue in read_queues(locked, using, Q(pk__in=queues)) if queue.cur == server]
         outcome = apply(using, locked, planning.hand_over(mine, servers, in_doubt), names(servers))
         if any(change.changes_owner for change in outcome.changes):
-            _note_idle(using, locked)
+            _update_idle_since(using, locked)
         is_due = locked.is_assignment_due or any(
             change.what is not Action.HANDED_OVER for change in outcome.changes
         )
-        rests = True if outcome.left else None
-        _finish(using, locked, by, outcome, moved=bool(outcome.changes), is_due=is_due, rests=rests)
+        postpones = True if outcome.postponed else None
+        _finish(
+            using, locked, by, outcome, has_changed=bool(outcome.changes), is_due=is_due, postpones=postpones
+        )
         return outcome
 
     return _in_transaction(using, work, wait)
@@ -123,72 +127,73 @@ def _in_transaction(
     connection = connections[using]
     if connection.in_atomic_block and not dialect.of(connection).reads_committed(connection):
         raise ClaimInTransaction(
-            f"database {using!r}: inside a transaction at this isolation level one sees servers and queues as they were"
-            " when it began; change queues outside of it, or at READ COMMITTED"
+            f"database {using!r}: a transaction at this isolation level sees servers and queues as they were when it"
+            " began; change queues outside of it, or at READ COMMITTED"
         )
     return run_short_transaction(using, work, settle=settle, wait=wait)
 
 
 def lock(using: str, queue_group: int) -> QueueGroup:
     """Begin a change: until the commit only the holder of this row changes queues."""
-    # An UPDATE first: on SQLite a transaction that begins with a read may be unable to write.
+    # An UPDATE first, as on SQLite a transaction that begins with a read may be unable to write.
     QueueGroup.objects.using(using).filter(pk=queue_group).update(generation=F("generation"))
     rows = QueueGroup.objects.using(using).annotate(micros_of_rest=MicrosUntil("rests_until"))
     return rows.get(pk=queue_group)
 
 
 def is_due(queue_group: Any, servers: Sequence[planning.ServerSnapshot], using: str) -> bool:
-    """Whether something has happened since the last plan, and planning is not postponed."""
+    """Return whether a plan may change something, and planning is not postponed."""
     if (queue_group.micros_of_rest or 0) > 0:
         return False
-    is_any_dead = not all(server.is_there for server in servers)
+    is_any_dead = not all(server.keeps_queues for server in servers)
     return queue_group.is_assignment_due or is_any_dead or _is_any_overdue(using, queue_group)
 
 
 def _is_any_overdue(using: str, queue_group: QueueGroup) -> bool:
-    late = planning.takeover_after(queue_group.handover_timeout, queue_group.judge_dead_after)
-    overdue = Queue.objects.using(using).filter(queue_group=queue_group, requested_at__lte=DbLater(-late))
+    limit = planning.takeover_after(queue_group.handover_timeout, queue_group.judge_dead_after)
+    overdue = Queue.objects.using(using).filter(queue_group=queue_group, requested_at__lte=DbLater(-limit))
     return bool(overdue.exists())
 
 
 def apply(
-    using: str, queue_group: QueueGroup, changes: Sequence[Change], known: Mapping[int | None, str]
+    using: str, queue_group: QueueGroup, changes: Sequence[Change], server_names: Mapping[int | None, str]
 ) -> Outcome:
     """Carry out and record these changes, except where rows are locked; the caller increments the generation."""
     if not changes:
         return Outcome([])
-    free = unlocked(using, [change.queue.pk for change in changes])
-    done = [change for change in changes if change.queue.pk in free]
-    record(using, queue_group, queue_group.generation + 1, done, known)
-    kinds = defaultdict[Action, list[Change]](list)
+    unlocked = lock_unlocked(using, [change.queue.pk for change in changes])
+    done = [change for change in changes if change.queue.pk in unlocked]
+    record(using, queue_group, queue_group.generation + 1, done, server_names)
+    by_action = defaultdict[Action, list[Change]](list)
     for change in done:
-        kinds[Action.ASSIGNED if change.changes_owner else change.what].append(change)
-    for what, alike in kinds.items():
-        for some in _chunks(alike):
-            _write(Queue.objects.using(using).filter(pk__in=[change.queue.pk for change in some]), what, some)
-    return Outcome(done, [change for change in changes if change.queue.pk not in free])
+        by_action[Action.ASSIGNED if change.changes_owner else change.what].append(change)
+    for action, alike in by_action.items():
+        for chunk in _chunks(alike):
+            rows = Queue.objects.using(using).filter(pk__in=[change.queue.pk for change in chunk])
+            _write(rows, action, chunk)
+    return Outcome(done, [change for change in changes if change.queue.pk not in unlocked])
 
 
-def _write(rows: Any, what: Action, changes: Sequence[Change]) -> None:
-    """Carry out these changes, of the same kind, of these rows."""
-    if what is Action.REMOVED:
+def _write(rows: Any, action: Action, changes: Sequence[Change]) -> None:
+    """Carry out these changes of these rows; all are the same ``action``."""
+    if action is Action.REMOVED:
         rows.delete()
-    elif what is Action.CANCELLED:
+    elif action is Action.CANCELLED:
         rows.update(req_server_id=None, requested_at=None)
-    elif what is Action.REQUESTED:
-        # The time of the first request stays: asking for another server does not extend it.
+    elif action is Action.REQUESTED:
+        # The time of the first request stays, as a request by another server does not extend it.
         rows.update(req_server_id=_takers(changes), requested_at=Coalesce(F("requested_at"), DbNow()))
     else:
-        released: dict[str, Any] = {"req_server_id": None, "requested_at": None}
-        rows.update(cur_server_id=_takers(changes), **released, fence=F("fence") + 1, since=DbNow())
+        no_request: dict[str, Any] = {"req_server_id": None, "requested_at": None}
+        rows.update(cur_server_id=_takers(changes), **no_request, fence=F("fence") + 1, since=DbNow())
 
 
 def _takers(changes: Sequence[Change]) -> Case:
-    """Return the expression of the new server of each of these queues."""
-    queues = defaultdict[int | None, list[int]](list)
+    """Return the expression for the new server of each of these queues."""
+    by_taker = defaultdict[int | None, list[int]](list)
     for change in changes:
-        queues[change.to].append(change.queue.pk)
-    cases = [When(pk__in=pks, then=Value(to)) for to, pks in queues.items() if to is not None]
+        by_taker[change.to].append(change.queue.pk)
+    cases = [When(pk__in=pks, then=Value(to)) for to, pks in by_taker.items() if to is not None]
     return Case(*cases, default=None, output_field=models.BigIntegerField())
 
 
@@ -197,57 +202,57 @@ def record(
     queue_group: QueueGroup,
     generation: int,
     changes: Sequence[Change],
-    known: Mapping[int | None, str],
+    server_names: Mapping[int | None, str],
 ) -> None:
-    """Add these changes to the moves of ``generation``; ``known``: the names of the servers, by key.
+    """Add these changes to the moves of ``generation``; ``server_names``: by key.
 
     ``bulk_create`` would take three times as long as the rest of a plan of 10,000 queues.
     """
     connection = connections[using]
     table, at, *columns = map(connection.ops.quote_name, (Move._meta.db_table, "at", *MOVE_COLUMNS))
-    for some in _chunks(changes):
+    for chunk in _chunks(changes):
         rows = [
             (
                 *(queue_group.name, generation, change.queue.pk, change.queue.queue_id, change.what.value),
-                *(known.get(change.queue.cur, ""), known.get(change.to, "")),
+                *(server_names.get(change.queue.cur, ""), server_names.get(change.to, "")),
                 *(change.queue.fence + change.changes_owner, stored(change.reason)),
             )
-            for change in some
+            for change in chunk
         ]
         insert, values = dialect.of(connection).insert_rows(table, columns, rows, at)
         dialect.run(connection, insert, values, dialect.row_count)
 
 
-def unlocked(using: str, pks: Sequence[int]) -> set[int]:
-    """Lock the queues among these that no other transaction has locked, and return their keys."""
+def lock_unlocked(using: str, pks: Sequence[int]) -> set[int]:
+    """Lock those of these queues that no other transaction has locked, and return their keys."""
     if not connections[using].features.has_select_for_update_skip_locked:
         return set(pks)
-    found: set[int] = set()
-    for some in _chunks(pks):
-        rows = Queue.objects.using(using).filter(pk__in=some).order_by("pk")
-        found.update(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
-    return found
+    locked: set[int] = set()
+    for chunk in _chunks(pks):
+        rows = Queue.objects.using(using).filter(pk__in=chunk).order_by("pk")
+        locked.update(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
+    return locked
 
 
 def _remove_servers(using: str, pks: Sequence[int]) -> tuple[bool, set[int]]:
-    """Remove servers, except owners of locked queues; return whether any was removed, and the keys that were not."""
+    """Remove servers that have no queue left; return whether any was removed, and the keys of the others."""
     if not pks:
         return False, set()
-    # A query of its own: inside the DELETE it would wait for locked rows.
-    kept = set(Queue.objects.using(using).filter(cur_server__in=pks).values_list("cur_server", flat=True))
-    gone = [pk for pk in pks if pk not in kept]
-    return bool(gone and Server.objects.using(using).filter(pk__in=gone).delete()[0]), kept
+    # A separate query, as inside the DELETE it would wait for locked rows.
+    owners = set(Queue.objects.using(using).filter(cur_server__in=pks).values_list("cur_server", flat=True))
+    removable = [pk for pk in pks if pk not in owners]
+    return bool(removable and Server.objects.using(using).filter(pk__in=removable).delete()[0]), owners
 
 
-def _note_idle(using: str, queue_group: QueueGroup) -> None:
-    """Update since when servers have had no queue (the alarm of R1.7)."""
+def _update_idle_since(using: str, queue_group: QueueGroup) -> None:
+    """Update since when servers have had no queue, for the alarm "idle server"."""
     servers = Server.objects.using(using).filter(queue_group=queue_group).order_by()
     has_queues = Exists(Queue.objects.filter(cur_server=OuterRef("pk")))
-    found = list(servers.annotate(has_queues=has_queues).values_list("pk", "has_queues", "idle_since"))
+    rows = list(servers.annotate(has_queues=has_queues).values_list("pk", "has_queues", "idle_since"))
     # By key, so that heartbeats do not block it.
     for pks, idle_since in (
-        ([pk for pk, has_queues, since in found if has_queues and since is not None], None),
-        ([pk for pk, has_queues, since in found if not has_queues and since is None], DbNow()),
+        ([pk for pk, has_queues, since in rows if has_queues and since is not None], None),
+        ([pk for pk, has_queues, since in rows if not has_queues and since is None], DbNow()),
     ):
         if pks:
             servers.filter(pk__in=pks).update(idle_since=idle_since)
@@ -259,19 +264,19 @@ def _finish(
     by: str,
     outcome: Outcome,
     *,
-    moved: bool,
+    has_changed: bool,
     is_due: bool = False,
-    rests: bool | None,
+    postpones: bool | None,
 ) -> None:
-    """Record the change. ``rests``: whether no plan is due for one heartbeat; None: unchanged."""
-    is_due = is_due or bool(outcome.left)
-    changed: dict[str, Any] = {"is_assignment_due": Value(is_due)}
-    if rests is not None:
+    """Write the outcome to the queue group. ``postpones``: postpone the next plan by a heartbeat; None: unchanged."""
+    is_due = is_due or bool(outcome.postponed)
+    columns: dict[str, Any] = {"is_assignment_due": Value(is_due)}
+    if postpones is not None:
         # Otherwise every server would plan with every heartbeat while rows stay locked.
-        changed["rests_until"] = DbLater(queue_group.heartbeat_every) if rests else None
-    if moved:
-        changed |= {"generation": F("generation") + 1, "assigned_at": DbNow(), "assigned_by": by}
-    QueueGroup.objects.using(using).filter(pk=queue_group.pk).update(**changed)
+        columns["rests_until"] = DbLater(queue_group.heartbeat_every) if postpones else None
+    if has_changed:
+        columns |= {"generation": F("generation") + 1, "assigned_at": DbNow(), "assigned_by": by}
+    QueueGroup.objects.using(using).filter(pk=queue_group.pk).update(**columns)
 
 
 def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:

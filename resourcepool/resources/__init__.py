@@ -1,1 +1,1 @@
-"""Resources that only one process may use at a time, handed out from a pool (document 000)."""
+"""Resources that only one process may use at a time, leased from a pool."""

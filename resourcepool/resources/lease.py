@@ -28,14 +28,14 @@ DELETED = sentence_for("row_deleted")
 
 
 class ReleaseListener(Source, Protocol):
-    """The pool that a lease came from, as far as the lease uses it."""
+    """A pool that is notified of releases."""
 
     def note_release(self, lease: "ResourceLease") -> None:
-        """Note that ``lease`` was released in this process."""
+        """Note that ``lease`` was released by this process."""
 
 
 class ResourceLease(AwaitedLease):
-    """A lease whose row is a resource. See ``Lease`` for what it promises and what it does not."""
+    """A lease of a resource. See ``Lease`` for its guarantees and their limits."""
 
     def __init__(self, pool: ReleaseListener, using: str, grant: Grant, request: Request) -> None:
         self.pool, self.request = pool, request
@@ -56,7 +56,7 @@ class ResourceLease(AwaitedLease):
             if self._resource is None:
                 self.lose(DELETED, trust)
                 self.ensure_held()
-                raise LeaseLost(f"{self} is lost: {DELETED}")  # it is just being given up, or was moved
+                raise LeaseLost(f"{self} is lost: {DELETED}")  # another thread is releasing or moving it
         return self._resource
 
     def load(self) -> None:
@@ -64,19 +64,19 @@ class ResourceLease(AwaitedLease):
         self.resource  # noqa: B018 (reads it)
 
     def release(self) -> None:
-        """Give the resource back, to rest for its cool-down; raises as ``Lease.release``."""
+        """Release the resource; it cools down before the next lease. Raises as ``Lease.release``."""
         super().release()
         self.pool.note_release(self)
 
     def quarantine(self, reason: str, *, what: EventKind = EventKind.QUARANTINED) -> None:
-        """Give the resource back as bad: nobody gets it for a while, twice as long with each consecutive strike.
+        """End the lease and quarantine the resource, for twice as long after each consecutive strike.
 
         Args:
-            reason: why, one line for people; without secrets.
-            what: the kind of event that is sent.
+            reason: one line for people; without secrets.
+            what: the kind of the emitted event.
 
         Raises:
-            LeaseLost: it was lost before; its new holder is not disturbed.
+            LeaseLost: the lease was lost before; a new holder is not disturbed.
             BadOption: the reason is empty, too long or not one line.
         """
         self.ensure_held()
@@ -86,14 +86,15 @@ class ResourceLease(AwaitedLease):
         def send(connection: BaseDatabaseWrapper) -> int:
             row = (self.model, self.pk, self.fence)
             settle = partial(verbs.settle_release, connection, *row, self.trust.until)
-            return retrying(connection, partial(self._park, reason, policy), settle=settle)
+            return retrying(connection, partial(self._store_quarantine, reason, policy), settle=settle)
 
         self._give_up(what, f"quarantined ({reason})", send, reason)
 
     def quarantine_if_unreadable(self, error: SecretUnreadable) -> bool:
-        """Quarantine the resource if ``error`` is about its own secret; tell whether it was. Others would get it next.
+        """Quarantine the resource if ``error`` is about its own secret; return whether it did. Never raises.
 
-        Not if this process has read no other secret of that column: then its keys may be at fault. Raises nothing.
+        Without this, the next holder would get the unreadable resource. Only an error with a ``row`` counts: if this
+        process could never read a secret of that column, its keys may be wrong.
         """
         if error.row != (self.model, self.pk):
             return False
@@ -111,28 +112,28 @@ class ResourceLease(AwaitedLease):
         super().__exit__(kind, error, trace)
 
     def fix(self, reason: str, *, timeout: object = None) -> None:
-        """Quarantine the resource and move this handle to another one, requested in the same way (R0.6).
+        """Quarantine the resource and move this handle to another one, acquired with the same request.
 
-        ``fence``, ``pk`` and ``resource`` are new afterwards. If nothing comes free in time, the handle
-        is released and the bad resource stays in quarantine.
+        ``fence``, ``pk`` and ``resource`` change. If no resource comes free in time, the handle is released, and the
+        bad resource stays in quarantine.
 
         Args:
-            reason: why, one line for people.
-            timeout: how long to wait for another one (seconds or timedelta); default: as it was acquired.
+            reason: one line for people.
+            timeout: how long to wait for another resource (seconds or timedelta); default: as it was acquired.
 
         Raises:
-            LeaseLost: it was lost before.
-            AcquireTimeout: no other one came free in time.
-            ClaimInTransaction: a transaction is open; nothing has been done.
+            LeaseLost: the lease was lost before.
+            AcquireTimeout: no other resource came free in time.
+            ClaimInTransaction: a transaction is open; nothing was changed.
         """
-        again = self._ask_again(timeout)
+        request = self._same_request(timeout)
         self.quarantine(reason, what=EventKind.FIXED)
-        self._become(acquire(self.pool, again)[0])
+        self._become(acquire(self.pool, request)[0])
 
-    def _ask_again(self, timeout: object) -> Request:
-        again = self.request.again(timeout)
-        refuse_open_transaction(connections[self.using], again)
-        return again
+    def _same_request(self, timeout: object) -> Request:
+        request = self.request.again(timeout)
+        refuse_open_transaction(connections[self.using], request)
+        return request
 
     def _become(self, other: "ResourceLease") -> None:
         other._finish("moved to another handle")
@@ -141,14 +142,14 @@ class ResourceLease(AwaitedLease):
         grant = Grant(other.pk, other.fence, other.holder, other.trust.sent_at, other.trust.valid_for)
         self._take(grant, self._connection)
 
-    def _park(self, reason: str, policy: QuarantinePolicy) -> int:
-        mine = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
-        row = mine.values_list("strikes", "struck_at", DbNow()).first()
+    def _store_quarantine(self, reason: str, policy: QuarantinePolicy) -> int:
+        own_row = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
+        row = own_row.values_list("strikes", "struck_at", DbNow()).first()
         if row is None:
             return 0
         strikes = next_strikes(*row)
         seconds = quarantine_seconds(strikes, policy)
-        return mine.update(
+        return own_row.update(
             busy_before=DbLater(seconds),
             fence=models.F("fence") + 1,
             holder="",
@@ -172,10 +173,10 @@ class ResourceLease(AwaitedLease):
         await in_thread(self.quarantine, reason)
 
     async def afix(self, reason: str, *, timeout: object = None) -> None:
-        """``fix`` for asyncio; waiting for another one occupies no thread."""
-        again = await in_thread(self._ask_again, timeout)
+        """``fix`` for asyncio; waiting for another resource occupies no thread."""
+        request = await in_thread(self._same_request, timeout)
         await in_thread(partial(self.quarantine, reason, what=EventKind.FIXED))
-        await in_thread(self._become, (await aacquire(self.pool, again))[0])
+        await in_thread(self._become, (await aacquire(self.pool, request))[0])
 
     async def __aenter__(self) -> Self:
         return self
@@ -187,5 +188,5 @@ class ResourceLease(AwaitedLease):
 
 
 def _unless_out(column: str, value: models.expressions.Combinable) -> models.Case:
-    """Return the new ``value``, except for a resource out of service, which keeps what an operator wrote."""
+    """Return ``value``, but keep an operator's value if the resource is out of service."""
     return models.Case(models.When(in_service=True, then=value), default=models.F(column))

@@ -1,4 +1,4 @@
-"""Resources: leased rows with a description, and whether they may be handed out."""
+"""The abstract resource model: a leasable row with service state, health and tags."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar, Self
@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.database.where import Where
 from resourcepool.events import SentenceField
@@ -17,14 +16,15 @@ from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import STATE_COLUMNS, Status, Verdict
 from resourcepool.resources.tags import TagsField, parse_tags
 from resourcepool.text import CharField, TextField
+from resourcepool.translation import gettext_lazy as _
 
-# Besides Django's own: to free, quarantine, drain, reserve and return; over REST to lease, and to give back as bad.
+# Besides Django's own. operate: all operations; lease and quarantine: over REST.
 OWN_PERMISSIONS = ("operate", "lease", "quarantine")
 PERMISSIONS = ("add", "change", "delete", "view", *OWN_PERMISSIONS)
 
 
 class AbstractResource(AbstractLease):
-    """Derive your own kind of resource from this; ``YourModel.pool`` leases its rows.
+    """The base class of resource models; ``YourModel.pool`` leases its rows.
 
     Example::
 
@@ -38,17 +38,15 @@ class AbstractResource(AbstractLease):
         with Phone.pool.lease(timeout=30) as lease:
             call(lease.resource.number)
 
-    Not promised: that the resource itself knows who holds it. The database cannot stop a process that keeps using a
+    Not promised: that the resource itself knows its holder. The database cannot stop a process that keeps using a
     phone, a proxy or an account after its lease was lost; see ``Lease.ensure_held`` and ``Lease.guard``.
     """
 
-    default_checker: ClassVar[str | None] = (
-        None  # dotted path; of a model that RESOURCEPOOL["CHECKS"] gives none
-    )
+    default_checker: ClassVar[str | None] = None  # dotted path; RESOURCEPOOL["CHECKS"] may name another one
     claimable_when: ClassVar[dict[str, bool]] = {"in_service": True}
     pool: ClassVar[Pool] = Pool()
 
-    in_service = models.BooleanField(_("in service"), default=True, help_text=_("May be handed out."))
+    in_service = models.BooleanField(_("in service"), default=True, help_text=_("Can be leased."))
     status = CharField(
         _("status"), max_length=20, choices=Status.choices, default=Status.IN_SERVICE, editable=False
     )
@@ -66,7 +64,7 @@ class AbstractResource(AbstractLease):
         _("weight"),
         default=1,
         validators=[MinValueValidator(1), MaxValueValidator(1_000_000)],
-        help_text=_("How often it is chosen by the strategy “random”, compared with others."),
+        help_text=_("Relative chance of being chosen by the strategy “random”."),
     )
     notes = TextField(_("notes"), default="", blank=True)
 
@@ -93,28 +91,28 @@ class AbstractResource(AbstractLease):
 
     def _note_state(self, names: Iterable[str] | None = None) -> None:
         noted = STATE_COLUMNS if names is None else STATE_COLUMNS & set(names)
-        # A new dictionary each time: the old one may be shared with a copy.
+        # A new dictionary each time, because a copy of the instance may share the old one.
         read = self.__dict__.get("_state_read", {})
         self.__dict__["_state_read"] = {**read, **{name: self.__dict__.get(name) for name in noted}}
 
     def _may_write(self, name: str, value: Any, *, by_name: bool) -> bool:
-        # An instance read a while ago must not undo later decisions of operators: write only what was changed here.
+        # Write only columns changed on this instance: an old instance must not undo later decisions of operators.
         if name in STATE_COLUMNS and not by_name:
-            # A copy made by hand knows nothing of the row; an instance from bulk_create() wrote it.
+            # Not read from the database: bulk_create() wrote exactly these values; a copy made by hand knows none.
             unknown = value if self._state.adding else object()
             return bool(value != self.__dict__.get("_state_read", {}).get(name, unknown))
         return super()._may_write(name, value, by_name=by_name)
 
     def for_holder(self) -> dict[str, Any]:
-        """Return what a holder needs that is no process of this project; it goes out as JSON (docs/rest.md).
+        """Return the data that REST clients get with a lease, as JSON (docs/rest.md).
 
-        By default its name, its tags and the columns that your model adds, secrets too: they are what is leased.
+        By default the name, the tags and the columns that your model adds, including secrets.
         """
         own = [field for field in self._meta.concrete_fields if field.name not in _SHARED]
         return {
             "name": str(self),
             "tags": parse_tags(self.tags),
-            **{one.attname: getattr(self, one.attname) for one in own},
+            **{field.attname: getattr(self, field.attname) for field in own},
         }
 
     @classmethod
@@ -126,7 +124,7 @@ class AbstractResource(AbstractLease):
         ResourceQuerySet(model=cls, using=using).return_due()
 
     def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
-        """Delete the row, or retire it if it is held: its holder is not disturbed."""
+        """Delete the row, or retire it if it is held; its holder is not disturbed."""
         using = using or router.db_for_write(type(self), instance=self)
         rows = ResourceQuerySet(model=type(self), using=using)
         return rows.filter(pk=self.pk).delete()

@@ -1,4 +1,4 @@
-"""A pool: the rows of one model, each leased to one holder at a time."""
+"""A pool leases the rows of one model, each to one holder at a time."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -10,7 +10,6 @@ from django.core.exceptions import ValidationError
 from django.db import DatabaseError, InterfaceError, connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Q
-from django.utils.translation import gettext_noop
 
 from resourcepool import options
 from resourcepool.clock import monotonic
@@ -30,17 +29,18 @@ from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.request_builder import RequestBuilder, check_option
 from resourcepool.resources.state import Status
 from resourcepool.resources.strategy import LastHeld, LastSeen, choose
+from resourcepool.translation import gettext_noop
 from resourcepool.waiting.acquire import aacquire, acquire, atry_now, try_now
 from resourcepool.waiting.lease import delivered, make_handles
 from resourcepool.waiting.models import Ticket
 from resourcepool.waiting.request import Request, refuse_open_transaction
 
-ROUNDS = 10  # of reading free rows and losing the race for them
-TRIES_PER_LOOK = 3
-GUESSES = 2  # of rows that were free a moment ago; after these the rows are read
-FEW = 4  # free rows, which are others' a moment later: they are not guessed
-LONGEST_TRY = 0.5  # seconds, after which the caller waits in line: rows that look free may be locked
-THERE_IS = (
+MAX_READS = 10  # of free rows, while all races for them are lost
+MAX_CLAIMS_PER_READ = 3
+MAX_GUESSES = 2  # claims of recently free rows before free rows are read again
+FEW_FREE = 4  # so few free rows are not remembered: others claim them at once
+MAX_CLAIM_SECONDS = 0.5  # then the caller waits in line: rows that look free may be locked
+ROW_COUNTS = (
     ": {match} match, {leased} leased, {resting} cooling down or quarantined, {out} out of service"
     "; {others} others waiting for this pool"
 )
@@ -52,18 +52,19 @@ class Pool:
     Options of ``acquire``, ``lease`` and ``acquire_many`` (times in seconds or timedelta):
 
     - ``timeout``: how long to wait until a suitable row is free; default: RESOURCEPOOL["TIMEOUT"].
-    - ``ttl``: how long the grant outlives a process that dies. A living process renews it automatically.
-    - ``holder``: who has it, for people to read; default: host/pid/thread/number.
-    - ``priority``: the order of service when several wait: the lowest number first, then by arrival.
-    - ``strategy``: "spread" (one of the 64 longest idle), "sticky" (the one I had last) or "random" (by weight).
-    - ``cooldown``: how long it rests after the release.
-    - ``max_hold``: it is not renewed beyond this long after the grant.
-    - ``on_lost``: called with the lease when it is lost, from a background thread.
+    - ``ttl``: how long the lease outlives a crashed process. A running process renews it automatically.
+    - ``holder``: the name of the holder, for people; default: host/pid/thread/number.
+    - ``priority``: the order of waiters: the lowest number first, then by arrival.
+    - ``strategy``: "spread" (one of the 64 longest idle), "sticky" (the last one of this holder) or "random" (by
+      weight).
+    - ``cooldown``: how long the resource stays unavailable after its release.
+    - ``max_hold``: the lease is not renewed beyond this time after it was granted.
+    - ``on_lost``: called with the lease from a background thread when it is lost.
     - ``allow_in_transaction``: claim inside the caller's open transaction; a rollback undoes it. Not in a savepoint.
-    - anything else is a selector: a field of the model with a value or a list of values, or ``tags``.
+    - other arguments are selectors: a field of the model with a value or a list of values, or ``tags``.
 
-    All of them raise BadOption for a wrong option, ClaimInTransaction, NotMigrated, and (only when not
-    waiting) DatabaseUnavailable.
+    All methods raise BadOption for a wrong option, ClaimInTransaction, NotMigrated, and (only when not waiting)
+    DatabaseUnavailable.
     """
 
     def __init__(self, **declared: Any) -> None:
@@ -74,7 +75,9 @@ class Pool:
         self._declared = declared
         self._bound: dict[type, Pool] = {}
         self._model: Model | None = None
-        self._history: tuple[object, bool] | None = None  # the settings it was read from, and the value
+        self._history: tuple[object, bool] | None = (
+            None  # the settings object that it was read from, and the value
+        )
 
     def __get__(self, instance: object, owner: type) -> "Pool":
         if self._model is not None:
@@ -94,12 +97,12 @@ class Pool:
 
     @property
     def using(self) -> str:
-        """The database on which leases are decided: where the project's routers write this model."""
+        """The database that decides leases: the one to which the project's routers write this model."""
         return router.db_for_write(self.model)
 
     @property
     def keeps_history(self) -> bool:
-        """Whether events of its resources are recorded; read for every lease, so the setting is cached."""
+        """Whether events of its resources are recorded; cached, because every lease reads it."""
         # No local variable may refer to the settings: error reports show these, and the settings have keys.
         if self._history is None or self._history[0] is not getattr(settings, "RESOURCEPOOL", None):
             keeps = pool_setting(self.model._meta.label, "history", self._declared) is True
@@ -122,41 +125,41 @@ class Pool:
     # Acquiring
 
     def acquire(self, *, wait: bool = True, **criteria: Any) -> ResourceLease | None:
-        """Return the lease of one resource.
+        """Lease one resource.
 
         Args:
-            wait: False: return None at once when nothing is free.
-            wishes: options and selectors, see the class.
+            wait: False: return None at once if no matching resource is free.
+            criteria: options and selectors, see the class.
 
         Raises:
-            AcquireTimeout: nothing suitable came free in time.
+            AcquireTimeout: no matching resource came free in time.
         """
         leases = self._acquire(1, wait, criteria)
         return delivered(leases)[0] if leases else None
 
     def acquire_many(self, count: int, *, wait: bool = True, **criteria: Any) -> list[ResourceLease] | None:
-        """Return the leases of ``count`` resources: all or nothing. See ``acquire``."""
+        """Lease ``count`` resources, all or none. See ``acquire``."""
         leases = self._acquire(count, wait, criteria)
         return None if leases is None else delivered(leases)
 
     @contextlib.contextmanager
     def lease(self, **criteria: Any) -> Iterator[ResourceLease]:
-        """Hold one resource for a ``with`` block; raises LeaseLost at its end if it was lost meanwhile."""
+        """Lease one resource for a ``with`` block; raises LeaseLost at its end if the lease was lost."""
         with acquire(self, self.request(1, criteria))[0] as lease:
             lease.is_delivered = True
             yield lease
 
     def adopt(self, pk: Any, fence: int, **criteria: Any) -> ResourceLease:
-        """Take up a lease that ``hand_over`` passed to this process, under a new and higher fence.
+        """Adopt a lease that ``hand_over`` passed to this process, under a new, higher fence.
 
-        So if two processes get the same message, one of them gets the lease, and a process that still holds that grant
-        loses it.
+        If two processes get the same message, only one of them gets the lease. A process that still holds the old
+        grant loses it.
 
         Raises:
-            LeaseLost: that grant has ended, or another process has adopted it.
-            BadOption: this process holds that grant itself; hand it over first.
+            LeaseLost: the grant has ended, or another process has adopted it.
+            BadOption: this process holds the grant itself; hand it over first.
         """
-        asked = self.request(1, criteria)
+        request = self.request(1, criteria)
         options.whole("fence", fence, least=1, most=2**63 - 1)
         field: Any = self.model._meta.pk
         try:
@@ -166,16 +169,16 @@ class Pool:
             raise BadOption(
                 "pk", pk, Sentence(gettext_noop("a primary key of %(pool)s"), pool=self.model._meta.label)
             ) from None
-        refuse_open_transaction(connections[self.using], asked)
+        refuse_open_transaction(connections[self.using], request)
         if keeper.holds(self.model, self.using, key, fence):
             raise BadOption(
-                "fence", fence, "another's: this process holds that grant itself; hand it over first"
+                "fence", fence, "a grant of another process; this one holds it itself, hand it over first"
             )
         with statement_timeout():
-            grant = verbs.adopt(connections[self.using], self.model, key, fence, asked.terms)
+            grant = verbs.adopt(connections[self.using], self.model, key, fence, request.terms)
         if grant is None:
-            raise LeaseLost(f"{self.model._meta.label} {pk} is not held under fence {fence} any more")
-        leases: list[ResourceLease] = make_handles(self, self.using, asked, [grant])
+            raise LeaseLost(f"{self.model._meta.label} {pk} is no longer held under fence {fence}")
+        leases: list[ResourceLease] = make_handles(self, self.using, request, [grant])
         return delivered(leases)[0]
 
     # The same for asyncio
@@ -206,25 +209,25 @@ class Pool:
         return self._requests.request(count, criteria)
 
     def note_release(self, lease: ResourceLease) -> None:
-        """Note that ``lease`` was released in this process: its holder prefers the row next time."""
+        """Remember the row for the strategy "sticky" of its holder."""
         self._last_held.note(lease.request, lease.pk)
 
     # Used by waiting: see ``waiting.request.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        """Claim free rows; None when there are not enough."""
-        for pk in self._likely(connection, request) if request.count == 1 else ():
+        """Claim free rows; None if too few are free."""
+        for pk in self._guesses(connection, request) if request.count == 1 else ():
             if (grants := self._claim(connection, request, [pk])) is not None:
                 return grants
         where, tried = self.model.where(request.selector, connection), set[Any]()
-        gives_up_at = monotonic() + LONGEST_TRY
-        for _ in range(ROUNDS):
-            # A row that is locked by a long transaction looks free every time.
+        gives_up_at = monotonic() + MAX_CLAIM_SECONDS
+        for _ in range(MAX_READS):
+            # Rows that a long transaction has locked look free again and again.
             rows = [pk for pk in choose(connection, self.model, where, request) if pk not in tried]
-            for start in range(0, len(rows) - request.count + 1, request.count)[:TRIES_PER_LOOK]:
+            for start in range(0, len(rows) - request.count + 1, request.count)[:MAX_CLAIMS_PER_READ]:
                 chosen = rows[start : start + request.count]
                 if (grants := self._claim(connection, request, chosen)) is not None:
-                    if request.count == 1 and len(rows) > FEW:
+                    if request.count == 1 and len(rows) > FEW_FREE:
                         self._last_seen.note(connection.alias, request.selector, rows[:start:-1])
                     return grants
                 tried.update(chosen if request.count == 1 else ())
@@ -232,12 +235,12 @@ class Pool:
                 return None
         return None
 
-    def _likely(self, connection: BaseDatabaseWrapper, request: Request) -> Iterator[Any]:
-        """Yield rows worth trying without reading: the one the holder had last, then those free a moment ago."""
+    def _guesses(self, connection: BaseDatabaseWrapper, request: Request) -> Iterator[Any]:
+        """Yield rows to claim without reading: the last one of the holder, then recently free ones."""
         if request.strategy == "sticky" and (last := self._last_held.take(request)) is not None:
             yield last
-        if request.strategy != "random":  # which chooses by weight among all free rows
-            for _ in range(GUESSES):
+        if request.strategy != "random":  # "random" chooses by weight among all free rows
+            for _ in range(MAX_GUESSES):
                 if (seen := self._last_seen.take(connection.alias, request.selector)) is None:
                     return
                 yield seen
@@ -247,25 +250,27 @@ class Pool:
         return ResourceLease(self, using, grant, request)
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """Raise BadOption for more rows than there are: the request would keep them all, and starve later ones."""
+        """Raise BadOption for more rows than exist: such a request would collect all rows and starve others."""
         if request.count > 1:
             wanted = selectors.selector_filter(self.model, request.selector)
             rows = verbs.rows_of(connection, self.model).filter(wanted).exclude(status=Status.RETIRED)
-            there_are = retrying(connection, rows.count)
-            if there_are < request.count:
+            total = retrying(connection, rows.count)
+            if total < request.count:
                 raise BadOption(
-                    "count", request.count, f"at most {there_are}: so many match and are not retired"
+                    "count",
+                    request.count,
+                    f"at most {total}, the number of matching resources that are not retired",
                 )
 
-    def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        """Return the error for a request that was not filled; it counts rows by state, if the database answers."""
+    def timed_out(self, request: Request, holder: str, error: Exception | None) -> AcquireTimeout:
+        """Return the timeout error, with row counts by state if the database answers."""
         number = "" if request.count == 1 else f"{request.count} of "
-        wish = "" if request.selector == "{}" else f" matching {request.selector}"
-        what = f"{number}{self.model._meta.label}{wish}"
-        why = f": {trouble}" if trouble else self._what_there_is(request, holder)
+        matching = "" if request.selector == "{}" else f" matching {request.selector}"
+        what = f"{number}{self.model._meta.label}{matching}"
+        why = f": {error}" if error else self._row_counts(request, holder)
         return AcquireTimeout(f"no {what} came free{request.within}{why}")
 
-    def _what_there_is(self, request: Request, holder: str) -> str:
+    def _row_counts(self, request: Request, holder: str) -> str:
         connection, busy = connections[self.using], Q(busy_before__gt=DbNow())
         rows = verbs.rows_of(connection, self.model).filter(
             selectors.selector_filter(self.model, request.selector)
@@ -279,9 +284,9 @@ class Pool:
         }
         try:
             with statement_timeout(TIMEOUT_GRACE):
-                found = retrying(connection, lambda: rows.aggregate(**counts))
+                numbers = retrying(connection, lambda: rows.aggregate(**counts))
                 others = retrying(connection, tickets.exclude(holder=holder).count)
-            return THERE_IS.format(**found, others=others)
+            return ROW_COUNTS.format(**numbers, others=others)
         except DatabaseUnavailable as error:
             return f": {error}"
         except (DatabaseError, InterfaceError, ResourcePoolError):

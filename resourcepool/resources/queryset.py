@@ -1,4 +1,4 @@
-"""Changes of resources by operators, checks and programs; each change sends signals for the changed rows."""
+"""Changes of resources by operators, checks and programs. Each change emits events for the changed rows."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,123 +20,125 @@ from resourcepool.resources.state import MAX_REASON, Status
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.waiting.assignment import assign_quietly
 
-CHUNK = 500  # rows in one transaction; for lists of 1,000 MariaDB makes a table, and locks rows in no order
-MAX_DURATION = 30 * options.DAY  # seconds: the longest time for which a resource may be put away
+CHUNK = 500  # rows per transaction; MariaDB turns lists of 1,000 into a table, and then locks rows in any order
+MAX_DURATION = 30 * options.DAY  # seconds; of a quarantine, a drain or a reservation
 RETIRED, DELETED = sentence_for("retired"), sentence_for("deleted_while_held")
 BACK_IN_SERVICE = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
 
-ChangeRows = Callable[[Any], int]  # makes the change to these rows
-Seen = list[tuple[Any, ...]]  # primary key, fence and more of rows as they were read
+ChangeRows = Callable[[Any], int]  # changes these rows, returns their number
+Seen = list[tuple[Any, ...]]  # (primary key, fence, ..) of rows as read before
 
 
 class ResourceQuerySet(LeaseQuerySet):
-    """Filters and changes over resources. Only ``free`` touches a running lease.
+    """Filters and changes of resources. Only ``free`` touches a running lease.
 
-    ``actor`` is the operator who does it, for the history; "" for a program. All changes return the number of changed
-    rows, and raise BadOption for a wrong reason, name or duration. Rows that another transaction has locked, such as a
-    holder's ``guard``, are waited for once, for 3 s; then all others are done, and RowLocked says how many. Inside your
-    own transaction your settings decide how long to wait, and the error is the database's own.
+    ``actor`` is the operator, for the history; "" for a program. All changes return the number of changed rows, and
+    raise BadOption for a wrong reason, name or duration. If another transaction, such as a holder's ``guard``, has
+    locked rows, the change waits for them once, for 3 s; then it changes all others and raises RowLocked with their
+    number. Inside your own transaction, your settings decide how long to wait, and the error is the database's own.
     """
 
     def quarantined(self) -> Self:
-        """In quarantine because they were found bad; not those whose lease still runs, which are draining."""
-        # The status stays after its end, so that people can see why; the next lease or cool-down does not count.
+        """In quarantine; not those whose lease still runs, which are draining."""
+        # The status outlives the quarantine, for people to read: a later lease or cool-down is not a quarantine.
         is_busy = models.Q(busy_before__gt=DbNow())
-        parked = models.Q(in_service=True, holder="") & is_busy
-        since_a_lease = models.Q(in_service=False) & (models.Q(holder="") | ~is_busy)
-        return self.filter(parked | since_a_lease, status=Status.QUARANTINED, until__gt=DbNow())
+        without_lease = models.Q(in_service=True, holder="") & is_busy
+        after_lease = models.Q(in_service=False) & (models.Q(holder="") | ~is_busy)
+        return self.filter(without_lease | after_lease, status=Status.QUARANTINED, until__gt=DbNow())
 
     def draining(self) -> Self:
-        """Out of service after the lease that still runs."""
+        """Going out of service when the running lease ends."""
         return self.filter(in_service=False).held()
 
     def drain(self, reason: str, *, duration: object = None, actor: str = "") -> int:
         """Take these out of service; a held one drains: it goes out when its lease ends.
 
         Args:
-            reason: why, one line for people.
-            duration: returns to service by itself after so long (seconds or timedelta, up to 30 days); None:
-                until ``return_to_service``.
+            reason: one line for people.
+            duration: time until the automatic return to service (seconds or timedelta, up to 30 days); None: until
+                ``return_to_service``.
         """
-        return self._put_away(EventKind.DRAINED, Status.OUT_OF_SERVICE, reason, duration, actor)
+        return self._take_out(EventKind.DRAINED, Status.OUT_OF_SERVICE, reason, duration, actor)
 
     def reserve(self, name: str, reason: str, *, duration: object = None, actor: str = "") -> int:
-        """Keep these for a person: nobody else gets them. A held one is the person's as soon as its lease ends.
+        """Reserve these for a person: programs cannot lease them. A held one is reserved when its lease ends.
 
         Args:
-            name: of the person.
+            name: the person.
             reason, duration: see ``drain``.
         """
         name = options.text("name", name, most=80)
         reason = options.text("reason", reason, most=MAX_REASON - len(name) - 2)
-        return self._put_away(EventKind.RESERVED, Status.RESERVED, f"{name}: {reason}", duration, actor)
+        return self._take_out(EventKind.RESERVED, Status.RESERVED, f"{name}: {reason}", duration, actor)
 
     def retire(self, reason: str = RETIRED, *, actor: str = "") -> int:
-        """Take these out of service for good; their rows stay."""
-        return self._put_away(EventKind.DRAINED, Status.RETIRED, reason, None, actor)
+        """Take these out of service permanently; their rows stay."""
+        return self._take_out(EventKind.DRAINED, Status.RETIRED, reason, None, actor)
 
     def quarantine(self, reason: str, duration: object, *, actor: str = "") -> int:
-        """Quarantine these for so long (seconds or timedelta, up to 30 days); then they can be leased again.
+        """Quarantine these for ``duration`` (seconds or timedelta, up to 30 days).
 
-        A held one is not taken from its holder: it drains, is in quarantine after its lease, and returns to service
-        when the time is over. One that is already in quarantine gets the new reason and end.
+        A held one keeps its lease: it drains, is in quarantine after its lease, and returns to service at the end. One
+        that is already in quarantine gets the new reason and end.
         """
-        reason, seconds = _reason(reason), _span(duration)
-        put_away = partial(_update, **_quarantined(reason, seconds))
-        those = models.Q(in_service=True) | models.Q(status=Status.QUARANTINED)
-        return self._change(EventKind.QUARANTINED, self.filter(those), put_away, reason, actor)
+        reason, seconds = _reason(reason), _duration(duration)
+        change = partial(_update, **_quarantined(reason, seconds))
+        applicable = models.Q(in_service=True) | models.Q(status=Status.QUARANTINED)
+        return self._change(EventKind.QUARANTINED, self.filter(applicable), change, reason, actor)
 
     def return_to_service(self, *, reason: str = "", actor: str = "") -> int:
         """Return these to service, and reset their strikes; ends a quarantine.
 
         Args:
-            reason: why, one line for the history; "": no reason.
+            reason: one line for the history; "": no reason.
         """
         reason = _reason(reason) if reason else ""
-        away = self.filter(models.Q(in_service=False) | ~models.Q(status=Status.IN_SERVICE))
-        return self._change(EventKind.RETURNED, away, _return, reason, actor)
+        out = self.filter(models.Q(in_service=False) | ~models.Q(status=Status.IN_SERVICE))
+        return self._change(EventKind.RETURNED, out, _return, reason, actor)
 
     def return_due(self) -> int:
-        """Return resources to service whose time out of service is over."""
+        """Return resources to service whose time out of service has ended."""
         due = self.filter(
             in_service=False,
             status__in=(Status.OUT_OF_SERVICE, Status.QUARANTINED, Status.RESERVED),
             until__lte=DbNow(),
         )
-        back = partial(_update, in_service=True, status=Status.IN_SERVICE, reason="", until=None)
-        # Locked rows are returned next time: a waiter for a free one must not wait for a transaction.
-        return self._change(EventKind.RETURNED, due, back, "its time was over", "", skip_locked=True)
+        change = partial(_update, in_service=True, status=Status.IN_SERVICE, reason="", until=None)
+        # Skip locked rows until the next call: waiters must not wait for other transactions.
+        return self._change(
+            EventKind.RETURNED, due, change, "its time out of service has ended", "", skip_locked=True
+        )
 
     def revoke(self, reason: str, *, actor: str = "") -> int:
-        """Take the running leases of these away: they are free at once, and the fence goes up.
+        """Revoke the running leases of these: the resources are free at once, and their fences go up.
 
-        The holder is told within one beat of its keeper (a third of its ttl): ``lost`` is set, ``on_lost`` runs, its
-        next call raises ``LeaseLost``. Not promised: that it stops using the resource; see ``Lease.guard``.
+        Holders notice at the next renewal (within a third of the ttl): ``lost`` is set, ``on_lost`` runs, the next call
+        raises ``LeaseLost``. Not promised: that a holder stops using the resource; see ``Lease.guard``.
         """
         reason = _reason(reason)
         self._for_write = True
         using = self.db
-        found = retrying(
+        grants = retrying(
             connections[using], lambda: list(self.using(using).held().values_list("pk", "fence", "holder"))
         )
-        known = {one[0]: one for one in found}
-        still = ResourceQuerySet(model=self.model, using=using).held()
+        grant_of = {grant[0]: grant for grant in grants}
+        held = ResourceQuerySet(model=self.model, using=using).held()
 
         def revoke(pks: Sequence[Any], skip_locked: bool) -> int:
-            taken = end_leases(still, [known[pk] for pk in pks], skip_locked=skip_locked)
-            for pk, fence, holder in taken:
+            ended = end_leases(held, [grant_of[pk] for pk in pks], skip_locked=skip_locked)
+            for pk, fence, holder in ended:
                 emit(RowEvent(EventKind.REVOKED, self.model, using, pk, fence, holder, reason, actor))
-            return len(taken)
+            return len(ended)
 
-        return self._all_but_the_locked(list(known), revoke, frees=True)
+        return self._all_but_the_locked(list(grant_of), revoke, frees=True)
 
     def delete(self, *, actor: str = "") -> tuple[int, dict[str, int]]:
-        """Delete the free ones and retire the held ones, whose holders are not disturbed.
+        """Delete free resources and retire held ones, whose holders are not disturbed.
 
-        Returns the same as Django's own. The history has events for the retired ones.
+        Returns the same as Django's ``delete``. Events are emitted for the retired ones.
         """
         deleted: Counter[str] = Counter()
-        self._for_write = True  # a replica's view of leases is old
+        self._for_write = True  # a replica's rows may be old
         using = self.db
 
         def delete(pks: Sequence[Any], skip_locked: bool) -> dict[str, int]:
@@ -144,14 +146,14 @@ class ResourceQuerySet(LeaseQuerySet):
             if skip_locked:
                 free = rows.filter(pk__in=pks).select_for_update(skip_locked=True)
                 pks = list(free.values_list("pk", flat=True))
-            rows.filter(pk__in=pks).update(in_service=False)  # from here on nobody can claim them
+            rows.filter(pk__in=pks).update(in_service=False)  # from here on they cannot be claimed
             held = set(rows.filter(pk__in=pks).held().values_list("pk", flat=True))
-            why = (EventKind.DRAINED, Status.RETIRED, DELETED, None, actor)
-            rows.filter(pk__in=held)._put_away(*why, skip_locked=skip_locked)
-            # By their keys alone: with more conditions MariaDB may read the whole table, and wait for locked rows.
-            ours = rows.filter(pk__in=[pk for pk in pks if pk not in held])
-            gone: dict[str, int] = super(ResourceQuerySet, ours).delete()[1]
-            return gone
+            retire = (EventKind.DRAINED, Status.RETIRED, DELETED, None, actor)
+            rows.filter(pk__in=held)._take_out(*retire, skip_locked=skip_locked)
+            # Only by key: with more conditions MariaDB may read the whole table, and wait for locked rows.
+            not_held = rows.filter(pk__in=[pk for pk in pks if pk not in held])
+            counts: dict[str, int] = super(ResourceQuerySet, not_held).delete()[1]
+            return counts
 
         def delete_and_count(pks: Sequence[Any], skip_locked: bool) -> int:
             deleted.update(run_short_transaction(using, partial(delete, pks, skip_locked)))
@@ -163,7 +165,7 @@ class ResourceQuerySet(LeaseQuerySet):
     delete.alters_data = True  # type: ignore[attr-defined]
     delete.queryset_only = True  # type: ignore[attr-defined]
 
-    def _put_away(
+    def _take_out(
         self,
         what: EventKind,
         status: Status,
@@ -174,7 +176,7 @@ class ResourceQuerySet(LeaseQuerySet):
         skip_locked: bool = False,
     ) -> int:
         reason = _reason(reason)
-        until = None if duration is None else DbLater(_span(duration))
+        until = None if duration is None else DbLater(_duration(duration))
         change = partial(_update, in_service=False, status=status, reason=reason, until=until)
         return self._change(what, self, change, reason, actor, skip_locked=skip_locked)
 
@@ -188,10 +190,10 @@ class ResourceQuerySet(LeaseQuerySet):
         *,
         skip_locked: bool = False,
     ) -> int:
-        """Make the change to ``rows``, send events for the changed rows, and return their number.
+        """Change ``rows``, emit events for the changed ones, and return their number.
 
         Args:
-            skips: leaves out locked rows, where the database can tell.
+            skip_locked: never wait for locked rows, if the database supports that.
         """
         rows._for_write = True
         using = rows.db
@@ -209,7 +211,7 @@ class ResourceQuerySet(LeaseQuerySet):
     def _all_but_the_locked(
         self, pks: Sequence[Any], change: Callable[[Sequence[Any], bool], int], *, frees: bool = False
     ) -> int:
-        """Apply ``change`` to ``CHUNK`` rows at a time; rows that it frees go to waiters, even if some were locked."""
+        """Apply ``change`` to ``CHUNK`` rows at a time; waiters get freed rows, even if some were locked."""
         chunks = (pks[start : start + CHUNK] for start in range(0, len(pks), CHUNK))
         done = 0
         try:
@@ -224,11 +226,11 @@ class ResourceQuerySet(LeaseQuerySet):
 
 
 def end_leases(rows: LeaseQuerySet, seen: Seen, *, skip_locked: bool) -> Seen:
-    """End the leases in ``seen`` whose rows are still under the same fence; return these.
+    """End the leases in ``seen`` whose rows still have the same fence; return these.
 
     Args:
-        rows: those of the model that may be changed.
-        skips: leaves out locked rows.
+        rows: the rows of the model that may be changed.
+        skip_locked: never wait for locked rows.
 
     Raises:
         RowLocked, DatabaseUnavailable: see ``run_short_transaction``.
@@ -236,23 +238,23 @@ def end_leases(rows: LeaseQuerySet, seen: Seen, *, skip_locked: bool) -> Seen:
     pks = [pk for pk, *_ in seen]
 
     def end() -> Seen:
-        # Locked, because the next lease's fence may look like that of a row which has just been freed.
+        # Locked, because a later lease could have the fence of a row that was just freed.
         locked = rows.filter(pk__in=pks).select_for_update(skip_locked=skip_locked).order_by("pk")
-        now = dict(locked.values_list("pk", "fence"))
-        running = [one for one in seen if now.get(one[0]) == one[1]]
+        fences = dict(locked.values_list("pk", "fence"))
+        running = [grant for grant in seen if fences.get(grant[0]) == grant[1]]
         if running:
             held = [(pk, fence) for pk, fence, *_ in running]
             verbs.release_all(connections[rows.db], rows.model, held, 0.0)
         return running
 
     def settle() -> Seen:
-        """Return the rows that were freed before the connection was lost."""
+        """Return the leases that had ended before the connection was lost."""
         freed = verbs.rows_of(connections[rows.db], rows.model).filter(pk__in=pks, holder="")
         fences = dict(freed.values_list("pk", "fence"))
-        gone = [one for one in seen if fences.get(one[0]) == one[1] + 1]
-        if not gone:
+        ended = [grant for grant in seen if fences.get(grant[0]) == grant[1] + 1]
+        if not ended:
             raise Unsettled
-        return gone
+        return ended
 
     return run_short_transaction(rows.db, end, settle=settle)
 
@@ -260,37 +262,37 @@ def end_leases(rows: LeaseQuerySet, seen: Seen, *, skip_locked: bool) -> Seen:
 def _change_and_emit(
     rows: Any, change: ChangeRows, make_event: Callable[..., RowEvent], skip_locked: bool
 ) -> int:
-    """Change the ``rows`` that are still as they were found, and send events for these alone."""
-    found = rows.using(rows.db).select_for_update(skip_locked=skip_locked).order_by("pk")
-    still = dict(found.values_list("pk", "fence"))  # locked: nobody claims or changes them before the update
-    if still:
-        # By their keys alone: conditions on the clock may no longer be true.
-        change(ResourceQuerySet(model=rows.model, using=rows.db).filter(pk__in=list(still)))
-    for pk, fence in still.items():
+    """Change the ``rows`` that still match, and emit events for these only."""
+    locked = rows.using(rows.db).select_for_update(skip_locked=skip_locked).order_by("pk")
+    fences = dict(locked.values_list("pk", "fence"))
+    if fences:
+        # Only by key: conditions on the clock may no longer be true.
+        change(ResourceQuerySet(model=rows.model, using=rows.db).filter(pk__in=list(fences)))
+    for pk, fence in fences.items():
         emit(make_event(pk=pk, fence=fence))
-    return len(still)
+    return len(fences)
 
 
 def _quarantined(reason: str, seconds: float) -> dict[str, Any]:
-    """Return the new values: a held row drains, any other is parked.
+    """Return the new column values: a held row drains, any other is in quarantine now.
 
-    MariaDB and MySQL assign them in this order, and later expressions see the new values. So columns that the others
-    read come last.
+    MariaDB and MySQL assign columns in this order, and later expressions see the new values. So the columns that other
+    expressions read come last.
     """
     is_held = ~models.Q(holder="") & models.Q(busy_before__gt=DbNow())
 
-    def either(held: Any, free: Any) -> models.Case:
+    def if_held(held: Any, free: Any) -> models.Case:
         return models.Case(models.When(is_held, then=held), default=free)
 
     fence, text = models.F("fence"), models.Value
     return {
         "reason": reason,
         "until": DbLater(seconds),
-        "in_service": either(text(False), text(True)),
+        "in_service": if_held(text(False), text(True)),
         "status": Status.QUARANTINED,
-        "fence": either(fence, fence + 1),
-        "holder": either(models.F("holder"), text("")),
-        "busy_before": either(models.F("busy_before"), DbLater(seconds)),
+        "fence": if_held(fence, fence + 1),
+        "holder": if_held(models.F("holder"), text("")),
+        "busy_before": if_held(models.F("busy_before"), DbLater(seconds)),
     }
 
 
@@ -298,12 +300,12 @@ def _update(rows: Any, **values: Any) -> int:
     return int(rows.update(**values))
 
 
-def _return(away: Any) -> int:
-    # Not the cool-down of a row whose quarantine ended long ago.
-    parked = models.Q(in_service=False) | models.Q(status=Status.QUARANTINED, until__gt=DbNow())
-    resting = away.filter(parked, holder="", busy_before__gt=DbNow())
-    returned = int(resting.update(**BACK_IN_SERVICE, busy_before=DbNow(), fence=models.F("fence") + 1))
-    return returned + int(away.update(**BACK_IN_SERVICE))
+def _return(rows: Any) -> int:
+    # The cool-down of a row whose quarantine has ended goes on.
+    out_now = models.Q(in_service=False) | models.Q(status=Status.QUARANTINED, until__gt=DbNow())
+    out = rows.filter(out_now, holder="", busy_before__gt=DbNow())
+    returned = int(out.update(**BACK_IN_SERVICE, busy_before=DbNow(), fence=models.F("fence") + 1))
+    return returned + int(rows.update(**BACK_IN_SERVICE))
 
 
 def _keys(rows: Any) -> list[Any]:
@@ -314,5 +316,5 @@ def _reason(reason: str) -> str:
     return options.text("reason", reason, most=MAX_REASON)
 
 
-def _span(duration: object) -> float:
+def _duration(duration: object) -> float:
     return options.seconds("duration", duration, most=MAX_DURATION)

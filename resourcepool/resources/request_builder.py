@@ -1,4 +1,4 @@
-"""A caller's options and selectors, checked once and completed with the pool's defaults."""
+"""Validates options and selectors of callers and adds the defaults of the pool."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -15,88 +15,89 @@ from resourcepool.resources.strategy import STRATEGIES
 from resourcepool.waiting.request import Request
 
 MAX_COUNT = 1_000
-MAX_CACHED = 1_000  # checked requests per pool
-PLAIN = (str, int, float, bool, timedelta, type(None))  # options and selectors that can be compared by value
+MAX_CACHED = 1_000  # requests per pool
+CACHEABLE = (str, int, float, bool, timedelta, type(None))  # types compared by value
 PRIORITIES = (-1_000_000, 1_000_000)
 OPTIONS = (
     *("timeout", "ttl", "holder", "priority", "strategy", "cooldown", "max_hold"),
     *("on_lost", "allow_in_transaction"),
 )
-# Options of acquire(): no field of these names can be a selector.
+# Arguments of acquire(): a field with one of these names cannot be a selector.
 RESERVED_NAMES = frozenset({*OPTIONS, "wait", "count", "tag"})
 
 
 class RequestBuilder:
-    """Checks the requests to one pool. Most callers repeat the same request, so checked ones are cached.
+    """Builds the requests to one pool. They are cached, because most callers repeat the same request.
 
-    ``declared`` are the options of the model's own ``Pool(..)``.
+    Args:
+        declared: the options of the model's own ``Pool(..)``.
     """
 
     def __init__(self, model: Model, declared: Mapping[str, Any]) -> None:
         self._model, self._declared = model, declared
-        self._checked: dict[Any, Request] = {}
+        self._cache: dict[Any, Request] = {}
         self._settings: object = None
 
     def request(self, count: int, criteria: Mapping[str, Any]) -> Request:
-        """Return the checked request for these options and selectors.
+        """Return the validated request for these options and selectors.
 
         Args:
-            wishes: options and selectors as the caller wrote them.
+            criteria: options and selectors as the caller wrote them.
 
         Raises:
-            BadOption: names the first wrong option or selector, its value, and what is allowed.
+            BadOption: names the first wrong option or selector, its value, and the allowed values.
         """
         # No local variable may refer to the settings: error reports show these, and the settings have keys.
         if self._settings is not getattr(settings, "RESOURCEPOOL", None):
-            self._settings, self._checked = getattr(settings, "RESOURCEPOOL", None), {}
-        checked = self._checked  # of these settings: another thread may see others before this one is done
-        # With the types, because 1 == True.
+            self._settings, self._cache = getattr(settings, "RESOURCEPOOL", None), {}
+        cache = self._cache  # of these settings; another thread may replace it meanwhile
+        # The types are part of the key, because 1 == True.
         key = (type(count), count, *criteria.items(), *map(type, criteria.values()))
         try:
-            known = checked.get(key)
-        except TypeError:  # a list, for example
-            known = None
-        if known is not None:
-            return known
-        fresh = self._check(count, criteria)
-        # Names are mostly used once; and mutable values, or values with their own equality, are checked every time.
-        if fresh.terms.holder_is_unique and all(type(value) in PLAIN for value in criteria.values()):
-            if len(checked) >= MAX_CACHED:
-                checked.clear()
-            checked[key] = fresh
-        return fresh
+            cached = cache.get(key)
+        except TypeError:  # unhashable, such as a list
+            cached = None
+        if cached is not None:
+            return cached
+        request = self._check(count, criteria)
+        # Not with a holder name (mostly used once), nor with mutable values or values with their own equality.
+        if request.terms.holder_is_unique and all(type(value) in CACHEABLE for value in criteria.values()):
+            if len(cache) >= MAX_CACHED:
+                cache.clear()
+            cache[key] = request
+        return request
 
     def _check(self, count: int, criteria: Mapping[str, Any]) -> Request:
-        asked = {name: criteria[name] for name in OPTIONS if name in criteria}
-        others = {name: value for name, value in criteria.items() if name not in asked}
-        chosen = {name: self._chosen(name, asked.get(name)) for name in POOL_OPTIONS}
-        holder, on_lost = asked.get("holder"), asked.get("on_lost")
+        given = {name: criteria[name] for name in OPTIONS if name in criteria}
+        fields = {name: value for name, value in criteria.items() if name not in given}
+        pool_options = {name: self._pool_option(name, given.get(name)) for name in POOL_OPTIONS}
+        holder, on_lost = given.get("holder"), given.get("on_lost")
         if on_lost is not None:
             options.plain_function("on_lost", on_lost, "a plain function that takes the lease")
-        ttl, max_hold = chosen["ttl"], chosen["max_hold"]
+        ttl, max_hold = pool_options["ttl"], pool_options["max_hold"]
         least, most = PRIORITIES
         return Request(
             count=options.whole("count", count, least=1, most=MAX_COUNT),
-            timeout=chosen["timeout"],
-            priority=options.whole("priority", asked.get("priority", 0), least=least, most=most),
-            strategy=chosen["strategy"],
-            selector=selectors.canonical_selector(self._model, others),
+            timeout=pool_options["timeout"],
+            priority=options.whole("priority", given.get("priority", 0), least=least, most=most),
+            strategy=pool_options["strategy"],
+            selector=selectors.canonical_selector(self._model, fields),
             terms=Terms(
                 ttl=ttl if max_hold is None else min(ttl, max_hold),
                 holder="" if holder is None else options.text("holder", holder, most=MAX_LENGTH),
                 holder_is_unique=holder is None,
-                cooldown=chosen["cooldown"],
+                cooldown=pool_options["cooldown"],
                 max_hold=max_hold,
-                leak_after=chosen["leak_after"],
+                leak_after=pool_options["leak_after"],
                 on_lost=on_lost,
-                is_recorded=chosen["history"],
+                is_recorded=pool_options["history"],
             ),
-            allow_in_transaction=bool(asked.get("allow_in_transaction", False)),
+            allow_in_transaction=bool(given.get("allow_in_transaction", False)),
         )
 
-    def _chosen(self, name: str, asked: object) -> Any:
-        """Return an option as requested, or from the pool's settings."""
-        value = pool_setting(self._model._meta.label, name, self._declared) if asked is None else asked
+    def _pool_option(self, name: str, given: object) -> Any:
+        """Return ``given``, or the pool's setting if it is None, in its canonical form."""
+        value = pool_setting(self._model._meta.label, name, self._declared) if given is None else given
         return check_option(name, value)
 
 

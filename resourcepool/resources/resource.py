@@ -1,4 +1,4 @@
-"""``Resource``: document 000's thread class, with its holes closed (R0.3 to R0.6)."""
+"""``Resource``: a thread that holds one resource and replaces it when it is lost or invalid."""
 
 import logging
 import os
@@ -19,11 +19,11 @@ from resourcepool.waiting.acquire import acquire
 logger = logging.getLogger(__name__)
 
 MAX_INVALID = 10  # in a row, before the checker is blamed instead of the resources
-PAUSE = 0.2  # seconds between two attempts to replace a lost resource
+RETRY_DELAY = 0.2  # seconds between attempts to replace a lost resource
 
 
 class Resource(threading.Thread):
-    """Holds one resource of ``model`` for as long as it lives, and replaces it when it is lost or invalid.
+    """Holds one resource of ``model``, and replaces it when it is lost or invalid.
 
     Example::
 
@@ -38,19 +38,19 @@ class Resource(threading.Thread):
         proxy = CrawlerProxy()      # acquires
         proxy.start()               # keeps it, and replaces it when it is lost
         fetch(via=proxy.o.url)
-        proxy.fix()                 # still valid: does nothing; otherwise switches to another one
-        proxy.terminate()           # gives it back and stops the thread
+        proxy.fix()                 # replaces it if it is invalid
+        proxy.terminate()           # releases it and stops the thread
 
     Class attributes:
 
     - ``model``: derived from ``AbstractResource``.
-    - ``occupation_delta``: how long a grant lasts (seconds or timedelta).
+    - ``occupation_delta``: the ttl of the lease (seconds or timedelta).
     - ``occupation_interval``: how often it is renewed; at most a third of ``occupation_delta``.
     - ``acquire_timeout``: how long one attempt to acquire waits; None: the pool's default.
-    - ``selectors``: which rows are suitable, e.g. ``{"country": "US"}``.
+    - ``selectors``: which resources match, e.g. ``{"country": "US"}``.
 
-    The lease is renewed from construction on, also before ``start()``. Not promised: that ``o`` stays the
-    same; ``on_change`` tells when it does not. Use ``ensure_held()`` before each use.
+    The lease is renewed from construction on, also before ``start()``. Not promised: that ``o`` stays the same; use
+    ``on_change`` to follow changes, and call ``ensure_held()`` before each use.
     """
 
     model: ClassVar[Any] = None
@@ -63,55 +63,54 @@ class Resource(threading.Thread):
         """Acquire a valid resource.
 
         Args:
-            on_change: called with the old and the new model instance whenever this object has moved to another
-                resource after construction (the old one may be the same row under a new fence, and is None
-                after ``close``).
+            on_change: called with the old and the new model instance whenever this object moves to another resource
+                after construction. The old one may be the same row under an older fence; it is None after ``close``.
 
         Raises:
-            AcquireTimeout: no valid one came free in time.
+            AcquireTimeout: no valid resource came free in time.
             BadOption: a class attribute is wrong; names it.
         """
         super().__init__(name=type(self).__name__, daemon=True)
         self._ttl, self._interval = parse_intervals(self)
         self._on_change = on_change
         self._lease: ResourceLease | None = None
-        self._replaced: ResourceLease | None = None  # until another one is found
-        self._checked = threading.local()  # the lease that a thread asks ``is_valid`` about
+        self._replaced: ResourceLease | None = None  # until a replacement is acquired
+        self._checked = threading.local()  # the lease that this thread is checking with ``is_valid``
         self._closed = self._stopped = False
         self._wake = threading.Event()
-        self._replacing = threading.RLock()  # held while another resource is sought, which may take long
-        self._swapping = threading.RLock()  # held for a moment, so that close() never waits for the above
+        self._replacing = threading.RLock()  # held while acquiring a replacement, which may take long
+        self._swapping = threading.RLock()  # held briefly, so that close() never waits for a replacement
         try:
             self._acquire()
-        except BaseException:  # nobody will ever have this object
+        except BaseException:  # the caller never gets this object
             self._end(ResourceLease.release_quietly)
             raise
 
     @property
     def o(self) -> Any:
-        """The model instance that is held; None after ``close``. The name is the document's.
+        """The held model instance; None after ``close``.
 
-        Inside ``is_valid``: the instance that is being checked, also if another thread closes meanwhile.
+        Inside ``is_valid``: the instance being checked, even if another thread calls ``close`` meanwhile.
         """
         lease = self.lease
         return None if lease is None else lease.resource
 
     @property
     def lease(self) -> ResourceLease | None:
-        """The current handle; another one after each change. Inside ``is_valid`` as ``o``."""
+        """The current handle; changes with ``o``."""
         checked: ResourceLease | None = getattr(self._checked, "lease", None)
         return self._lease if checked is None else checked
 
     def is_valid(self) -> bool:
-        """Tell whether ``self.o`` is usable. Override it; called while the resource is leased."""
+        """Return whether ``self.o`` is usable. To override; called while the resource is leased."""
         raise NotImplementedError(f"{type(self).__name__} must define is_valid()")
 
     def ensure_held(self) -> None:
-        """Return if the resource may still be relied on; no I/O. Raises LeaseLost."""
+        """Raise LeaseLost if this process can no longer rely on the lease; no I/O."""
         self._held().ensure_held()
 
     def keep_occupation(self) -> None:
-        """Renew the lease once; raises LeaseLost when it is gone. ``start()`` does this for you."""
+        """Renew the lease once; raises LeaseLost if it is lost. ``start()`` does this automatically."""
         self._held().renew()
 
     def _held(self) -> ResourceLease:
@@ -120,27 +119,27 @@ class Resource(threading.Thread):
         return lease
 
     def fix(self) -> None:
-        """If the resource is valid, do nothing; otherwise quarantine it and move to another one.
+        """Quarantine the resource and move to another one, unless it is valid.
 
-        If another thread closes meanwhile, nothing is held afterwards.
+        If another thread calls ``close`` meanwhile, no resource is held afterwards.
 
         Raises:
-            AcquireTimeout: no other valid one came free in time; nothing is held then.
+            AcquireTimeout: no other valid resource came free in time; none is held.
         """
         with self._replacing:
             self._closed = False
             lease = self._lease
-            if lease is not None and lease.is_held and self._finds_valid(lease):
-                logger.info("%s is valid, no need to fix", self)
+            if lease is not None and lease.is_held and self._check(lease):
+                logger.info("%s is valid; nothing to fix", self)
                 return
             if self._closed:
                 return
-            logger.info("%s is not valid, getting another", self)
+            logger.info("%s is not valid, replacing it", self)
             self._end(_quarantine)
             self._replace(lease)
 
     def close(self) -> None:
-        """Give the resource back, and hold none until ``fix``. May be repeated.
+        """Release the resource, and hold none until ``fix``. May be repeated.
 
         If it was lost before, its new holder is not affected.
         """
@@ -148,7 +147,7 @@ class Resource(threading.Thread):
         self._end(ResourceLease.release_or_expire)
 
     def terminate(self) -> None:
-        """Give the resource back and stop the thread."""
+        """Release the resource and stop the thread."""
         self._stopped = True
         try:
             self.close()
@@ -156,7 +155,7 @@ class Resource(threading.Thread):
             self._wake.set()
 
     def run(self) -> None:
-        """Renew every ``occupation_interval``; after a loss acquire another resource (R0.5)."""
+        """Renew every ``occupation_interval``; after a loss acquire another resource."""
         try:
             while not self._stopped:
                 self._wake.wait(self._interval)
@@ -164,27 +163,27 @@ class Resource(threading.Thread):
                 if self._stopped:
                     return
                 try:
-                    self._turn()
+                    self._renew_or_replace()
                 except Exception:
                     logger.exception("%s failed; trying again in %g s", self.name, self._interval)
         finally:
             connections.close_all()
 
     def __str__(self) -> str:
-        return f"{type(self).__name__}[{os.getpid()}] holding {_named(self._lease) or 'nothing'}"
+        return f"{type(self).__name__}[{os.getpid()}] holding {_resource_of(self._lease) or 'nothing'}"
 
-    def _turn(self) -> None:
+    def _renew_or_replace(self) -> None:
         lease = self._lease
         try:
             if lease is not None:
                 lease.renew()
                 return
         except LeaseReleased:
-            return  # close() was faster
+            return  # closed meanwhile
         except LeaseLost:
             pass
         except DatabaseUnavailable as error:
-            logger.warning("%s: %s; the keeper goes on trying", self, error)
+            logger.warning("%s: %s; the keeper keeps trying", self, error)
             return
         with self._replacing:
             if self._lease is not lease or self._closed:
@@ -194,7 +193,7 @@ class Resource(threading.Thread):
             except (AcquireTimeout, DatabaseUnavailable) as error:
                 if not self._stopped:
                     logger.warning("%s; trying again", error)
-                    self._wake.wait(PAUSE)
+                    self._wake.wait(RETRY_DELAY)
                     self._wake.set()
 
     def _replace(self, before: ResourceLease | None) -> None:
@@ -202,32 +201,30 @@ class Resource(threading.Thread):
         self._acquire()
         (before, self._replaced), after = (self._replaced, None), self._lease
         if self._on_change is not None and after is not None:
-            self._on_change(_named(before), after.resource)
+            self._on_change(_resource_of(before), after.resource)
 
     def _acquire(self) -> None:
-        """Hold a valid resource; quarantine invalid ones that come up on the way (R0.4)."""
+        """Acquire a valid resource; quarantine invalid ones."""
         model, wake = self.model, self._wake
         if not (isinstance(model, type) and issubclass(model, AbstractResource)):
             raise BadOption("model", model, "a Django model derived from AbstractResource")
         criteria = {
             "timeout": self.acquire_timeout,
             "ttl": self._ttl,
-            # It must not keep this object alive, or its loss would go unnoticed.
+            # No reference to self: otherwise an unused object would never be deleted.
             "on_lost": lambda _: wake.set(),
             **self.selectors,
         }
         for _ in range(MAX_INVALID):
             (lease,) = acquire(model.pool, model.pool.request(1, criteria), lambda: self._stopped)
             self._swap(lease)
-            if self._is_over:
+            if self._is_ended:
                 self._end(ResourceLease.release_or_expire)
                 return
             try:
-                valid = self._finds_valid(lease)
+                valid = self._check(lease)
             except BaseException:
-                self._end(
-                    ResourceLease.release_quietly
-                )  # the checker failed, which says nothing about the resource
+                self._end(ResourceLease.release_quietly)  # is_valid() failed: the resource may be fine
                 raise
             if valid:
                 logger.info("%s is valid", self)
@@ -235,17 +232,17 @@ class Resource(threading.Thread):
                 return
             logger.info("%s is not valid, trying another", self)
             self._end(_quarantine)
-            if self._is_over:
+            if self._is_ended:
                 return
         raise AcquireTimeout(
             f"{MAX_INVALID} in a row were not valid: is {type(self).__name__}.is_valid() right?"
         )
 
     @property
-    def _is_over(self) -> bool:
+    def _is_ended(self) -> bool:
         return self._stopped or self._closed
 
-    def _finds_valid(self, lease: ResourceLease) -> bool:
+    def _check(self, lease: ResourceLease) -> bool:
         self._checked.lease = lease
         try:
             return self.is_valid()
@@ -253,7 +250,7 @@ class Resource(threading.Thread):
             self._checked.lease = None
 
     def _end(self, end: Callable[[ResourceLease], None]) -> None:
-        """Hold nothing, and end the lease in this way, if there is one."""
+        """Hold nothing, and end the current lease, if any, with ``end``."""
         if (lease := self._swap(None)) is not None:
             try:
                 end(lease)
@@ -264,32 +261,32 @@ class Resource(threading.Thread):
         with self._swapping:
             before = self._lease
             if before is not None:
-                before.stop_renewing()  # nobody has its handle any more, so nobody could give it back later
+                before.stop_renewing()  # its handle is dropped here
             self._lease = lease
         return before
 
 
 def _quarantine(lease: ResourceLease) -> None:
     try:
-        lease.quarantine("is_valid() said no")
+        lease.quarantine("is_valid() returned False")
     except LeaseLost:
         raise
     except Exception:
-        lease.release_quietly()  # free sooner than by expiry
+        lease.release_quietly()  # free earlier than by expiry
         raise
 
 
-def _named(lease: ResourceLease | None) -> Any:
-    """Return the resource that is, or was, leased; None if it no longer exists."""
+def _resource_of(lease: ResourceLease | None) -> Any:
+    """Return the resource of the lease; None if it no longer exists."""
     try:
         return None if lease is None else lease.resource
     except LeaseLost:
         return None
 
 
-def parse_intervals(asked: Any) -> tuple[float, float]:
-    """Return ttl and renewal interval in seconds, from a ``Resource`` or its class; raises BadOption."""
-    ttl = options.seconds("occupation_delta", asked.occupation_delta, least=MIN_TTL)
-    # Three chances: one renewal may be lost and one may be late.
-    interval = options.seconds("occupation_interval", asked.occupation_interval, least=0.01, most=ttl / 3)
+def parse_intervals(source: Any) -> tuple[float, float]:
+    """Return ttl and renewal interval of a ``Resource`` object or class in seconds; raises BadOption."""
+    ttl = options.seconds("occupation_delta", source.occupation_delta, least=MIN_TTL)
+    # Three renewals per ttl: one may get lost, and one may be late.
+    interval = options.seconds("occupation_interval", source.occupation_interval, least=0.01, most=ttl / 3)
     return ttl, interval

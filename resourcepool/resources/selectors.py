@@ -12,7 +12,6 @@ from django.core.exceptions import EmptyResultSet, FieldDoesNotExist, FieldError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections
 from django.db.models import Field, JSONField, Model, Q
-from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.where import Where
 from resourcepool.encryption.field import EncryptedTextField
@@ -21,30 +20,31 @@ from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.leases.models import LEASE_COLUMNS
 from resourcepool.resources.state import STATE_COLUMNS
 from resourcepool.resources.tags import ALLOWED_TAGS, TagsField, parse_tags
+from resourcepool.translation import gettext_noop as _
 
 MAX_VALUES = 100
-DEEPEST = 50  # lists and objects in each other; Django's filters call themselves for each
+MAX_DEPTH = 50  # of nested lists and objects; Django's filters recurse
 
-# These change while a resource is in use, or decide whether it may be leased at all.
+# These columns change with each lease, or decide whether the resource can be leased.
 _STATE = LEASE_COLUMNS | STATE_COLUMNS
 
 
 def canonical_selector(model: type[Model], criteria: Mapping[str, Any]) -> str:
-    """Return ``criteria`` as JSON text that is equal for equal wishes.
+    """Return ``criteria`` as JSON text, equal for equal criteria.
 
     Args:
-        wishes: {field: a value, or a collection of alternative values}; ``tags`` (or ``tag``): one tag
-            or several, all of which are required.
+        criteria: {field: a value, or a collection of alternative values}; ``tags`` (or ``tag``): one or several tags,
+            all of which are required.
 
     Raises:
-        BadOption: an unknown field, or a value that the field does not accept; says what is allowed.
+        BadOption: an unknown field, or a value that the field does not accept.
     """
     fields = selectable(model)
     clean: dict[str, Any] = {}
     for name, value in criteria.items():
         field = fields.get("tags" if name == "tag" else name)
         if field is None:
-            # The value is not shown: people try url="http://joe:secret@.." and password=".." here.
+            # The value is hidden, because people try url="http://joe:secret@.." and password="..".
             known = ", ".join(sorted(fields))
             raise BadOption(
                 name,
@@ -58,7 +58,9 @@ def canonical_selector(model: type[Model], criteria: Mapping[str, Any]) -> str:
         elif isinstance(value, list | tuple | set | frozenset):
             if not 0 < len(value) <= MAX_VALUES:
                 raise BadOption(name, value, Sentence(_("1 to %(count)s values"), count=MAX_VALUES))
-            values = {_text(found): found for one in value for found in (_value(field, one),)}
+            values = {
+                _text(clean_value): clean_value for clean_value in (_value(field, item) for item in value)
+            }
             clean[field.name] = [values[text] for text in sorted(values)]
         else:
             clean[field.name] = _value(field, value)
@@ -66,11 +68,11 @@ def canonical_selector(model: type[Model], criteria: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    return json.dumps(value, cls=DjangoJSONEncoder)  # objects as they are: some databases compare their text
+    return json.dumps(value, cls=DjangoJSONEncoder)  # keys keep their order: some databases compare the text
 
 
 def selectable(model: type[Model]) -> dict[str, Field[Any, Any]]:
-    """Return the fields that can be selectors: {name: field}, without those in a parent's table."""
+    """Return {name: field} of the possible selectors; not of columns in a parent's table."""
     return {
         field.name: field
         for field in model._meta.concrete_fields
@@ -84,7 +86,7 @@ def selectable(model: type[Model]) -> dict[str, Field[Any, Any]]:
 def where(model: type[Model], selector: str, alias: str) -> Where:
     """Return canonical ``selector`` as a condition on the table of ``model`` in database ``alias``.
 
-    A selector that this process does not understand (another version wrote it) matches nothing.
+    A selector written by another version, with fields that this process does not know, matches no rows.
     """
     try:
         query = model._base_manager.using(alias).filter(selector_filter(model, selector)).query
@@ -92,33 +94,33 @@ def where(model: type[Model], selector: str, alias: str) -> Where:
     except FullResultSet:
         return Where()
     except (EmptyResultSet, FieldError, ValidationError, AttributeError, TypeError, ValueError):
-        return Where(" AND 1 = 0")  # a selector of another version must not stop the others in the same line
+        return Where(" AND 1 = 0")  # written by another version: it must not block other waiters
     return Where(f" AND {sql}", tuple(params))
 
 
 def selector_filter(model: type[Model], selector: str) -> Q:
     """Return canonical ``selector`` as a Q object."""
-    found = Q()
+    condition = Q()
     for name, value in json.loads(selector).items():
         try:
-            found &= _condition(model._meta.get_field(name), value)
-        except FieldDoesNotExist:
+            condition &= _condition(model._meta.get_field(name), value)
+        except FieldDoesNotExist:  # written by another version
             return Q(pk__in=[])
-    return found
+    return condition
 
 
 def _condition(field: Any, value: Any) -> Q:
     if isinstance(field, TagsField):
         return Q(*((f"{field.name}__contains", f" {word} ") for word in value))
-    if isinstance(value, list) and isinstance(field, JSONField):  # "in" compares its text on MariaDB
-        return reduce(or_, (Q((field.name, one)) for one in value))
+    if isinstance(value, list) and isinstance(field, JSONField):  # on MariaDB, "in" compares the JSON text
+        return reduce(or_, (Q((field.name, item)) for item in value))
     if isinstance(value, list):
         return Q((f"{field.name}__in", value))
     return Q((f"{field.name}__isnull", True)) if value is None else Q((field.name, value))
 
 
 def _depth(value: Any) -> int:
-    """Return how many lists and objects are in each other."""
+    """Return the depth of nested lists and objects."""
     if not isinstance(value, dict | list):
         return 0
     return 1 + max(map(_depth, value.values() if isinstance(value, dict) else value), default=0)
@@ -126,12 +128,12 @@ def _depth(value: Any) -> int:
 
 def _tags(name: str, value: Any) -> list[str]:
     try:
-        found = parse_tags(value)
+        tags = parse_tags(value)
     except (ValueError, TypeError):
-        found = []
-    if not 0 < len(found) <= MAX_VALUES:
+        tags = []
+    if not 0 < len(tags) <= MAX_VALUES:
         raise BadOption(name, value, ALLOWED_TAGS)
-    return found
+    return tags
 
 
 def _value(field: Any, value: Any) -> Any:
@@ -145,9 +147,9 @@ def _value(field: Any, value: Any) -> Any:
         clean = target.to_python(value)
         if clean is not None:
             target.run_validators(clean)
-            str(clean).encode()  # half a surrogate pair is text that no database accepts
-            text = _text(clean)  # not of bytes, for example
-            clean = clean if _depth(clean) <= DEEPEST else None
+            str(clean).encode()  # no database accepts half a surrogate pair
+            text = _text(clean)  # fails for bytes, for example
+            clean = clean if _depth(clean) <= MAX_DEPTH else None
     except (
         ValidationError,
         TypeError,
@@ -160,8 +162,8 @@ def _value(field: Any, value: Any) -> Any:
     if (
         clean is None
         or isinstance(value, bool) != isinstance(clean, bool)
-        or (isinstance(value, float) and isinstance(clean, int) and clean != value)  # 1.5 is not a whole number
-        or "\\u0000" in text.replace("\\\\", "")  # NUL: PostgreSQL accepts no such text
+        or (isinstance(value, float) and isinstance(clean, int) and clean != value)  # 1.5 for an integer field
+        or "\\u0000" in text.replace("\\\\", "")  # PostgreSQL accepts no NUL in text
         or (choices and clean not in choices)
     ):
         allowed = Sentence(_("a value for %(field)s"), field=f"{type(target).__name__} {target.name}")

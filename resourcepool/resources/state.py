@@ -1,22 +1,23 @@
-"""The state of a resource, in one word."""
+"""The states of a resource: stored status, derived state, and the result of its last health check."""
 
 import datetime
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import models
-from django.utils.translation import gettext_lazy as _
+
+from resourcepool.translation import gettext_lazy as _
 
 MAX_REASON = 200
 
-# Operators' decisions about a resource, with their reasons.
+# Columns that operators and health checks decide, not the holder.
 STATE_COLUMNS = frozenset(
     {"in_service", "status", "reason", "until", "strikes", "struck_at", "verdict", "checked_at", "latency"}
 )
 
 
 class Status(models.TextChoices):
-    """The reason for a resource's state; busy_before and in_service decide whether it may be leased."""
+    """The stored reason for the state of a resource; ``busy_before`` and ``in_service`` decide about leases."""
 
     IN_SERVICE = "in_service", _("in service")
     QUARANTINED = "quarantined", _("quarantined")
@@ -34,7 +35,7 @@ class Verdict(models.TextChoices):
 
 
 class State(models.TextChoices):
-    """The states that people see; derived, never stored."""
+    """The state shown to people; derived, never stored."""
 
     FREE = "free", _("free")
     LEASED = "leased", _("leased")
@@ -47,7 +48,7 @@ class State(models.TextChoices):
 
 
 OUT_OF_SERVICE_STATES: dict[str, State] = {
-    Status.QUARANTINED: State.QUARANTINED,  # since its lease
+    Status.QUARANTINED: State.QUARANTINED,  # its quarantine began during a lease
     Status.RESERVED: State.RESERVED,
     Status.RETIRED: State.RETIRED,
 }
@@ -55,7 +56,7 @@ OUT_OF_SERVICE_STATES: dict[str, State] = {
 
 @dataclass(frozen=True, slots=True)
 class StateDetails:
-    """A resource at one moment: its state, and the parts of ``status``, ``reason`` and ``until`` that still apply."""
+    """The state of a resource at one moment, with ``status``, ``reason`` and ``until`` as far as they still apply."""
 
     state: State
     status: str
@@ -64,9 +65,9 @@ class StateDetails:
 
 
 def state_details(resource: Any, now: datetime.datetime) -> StateDetails:
-    """Return the standing of ``resource`` at ``now``, by the database's clock.
+    """Return the state of ``resource`` with details at ``now``, by the database's clock.
 
-    Nothing has to run for a quarantine to end, so the row keeps its reason after the end: it no longer applies then.
+    A quarantine ends without an update of the row, so the row still has its old reason, which no longer applies.
     """
     state = state_of(resource, now)
     if resource.in_service and (resource.until is None or resource.until <= now):
@@ -76,18 +77,18 @@ def state_details(resource: Any, now: datetime.datetime) -> StateDetails:
 
 def state_of(resource: Any, now: datetime.datetime) -> State:
     """Return the state of ``resource`` at ``now``, by the database's clock (``DbNow``)."""
-    is_parked = resource.until is not None and resource.until > now
+    has_future_end = resource.until is not None and resource.until > now
     return state(
-        resource.in_service, resource.status, resource.busy_before > now, bool(resource.holder), is_parked
+        resource.in_service, resource.status, resource.busy_before > now, bool(resource.holder), has_future_end
     )
 
 
-def state(in_service: bool, status: str, is_busy: bool, has_holder: bool, is_parked: bool) -> State:
-    """Return the state that follows from these: ``is_parked`` is whether ``until`` is in the future."""
+def state(in_service: bool, status: str, is_busy: bool, has_holder: bool, has_future_end: bool) -> State:
+    """Return the state for these columns; ``has_future_end``: ``until`` is in the future."""
     if not in_service:
         return State.DRAINING if is_busy and has_holder else OUT_OF_SERVICE_STATES.get(status, State.OUT)
     if not is_busy:
         return State.FREE
     if has_holder:
         return State.LEASED
-    return State.QUARANTINED if is_parked and status == Status.QUARANTINED else State.COOLING
+    return State.QUARANTINED if has_future_end and status == Status.QUARANTINED else State.COOLING

@@ -1,7 +1,7 @@
-"""Chooses which free rows to try, and in which order.
+"""Chooses the order in which free rows are tried.
 
-If every process tries the longest idle row first, all but one lose (seen in startree/thirdeye PR #1656). So each
-process picks at random among the first few free rows.
+If every process tried the longest idle row first, all but one would lose. So each process starts at random among the
+first few free rows.
 """
 
 import random
@@ -19,61 +19,61 @@ from resourcepool.waiting.request import Request
 
 STRATEGIES = ("spread", "sticky", "random")
 
-AMONG = 64  # the longest idle rows that "spread" picks from; with fewer, more races are lost
-WEIGHED = 1_000  # free rows that a choice by weight considers
-REMEMBERED = 10_000  # holders whose last resource is known to "sticky"
-FRESH_SECONDS = 0.25  # seconds for which rows read as free are tried without reading again: the claim decides
-MOST_SELECTORS = 1_000  # for which free rows are remembered
+SPREAD_OVER = 64  # the longest idle rows that "spread" picks from; with fewer, more races are lost
+MAX_WEIGHED = 1_000  # free rows considered in a choice by weight
+MAX_HOLDERS = 10_000  # whose last resource "sticky" remembers
+FRESH_SECONDS = 0.25  # how long rows read as free are tried without reading again
+MAX_SELECTORS = 1_000  # whose free rows are remembered
 
 
 def choose(connection: BaseDatabaseWrapper, model: Model, where: Where, request: Request) -> list[Any]:
-    """Return primary keys of free rows in the order to try them."""
+    """Return primary keys of free rows, in the order to try them."""
     if request.strategy == "random":
         return _by_weight(connection, model, where, request.count)
-    rows = candidates(connection, model, where, max(AMONG, request.count))
+    rows = candidates(connection, model, where, max(SPREAD_OVER, request.count))
     first = random.randrange(len(rows)) if rows else 0  # noqa: S311 (not a secret)
     return rows[first:] + rows[:first]
 
 
 def _by_weight(connection: BaseDatabaseWrapper, model: Model, where: Where, count: int) -> list[Any]:
     """Return primary keys of free rows in random order; weight 2 is twice as likely to be early as weight 1."""
-    rows = candidates(connection, model, where, max(WEIGHED, count), "weight")
+    rows = candidates(connection, model, where, max(MAX_WEIGHED, count), "weight")
     # Efraimidis and Spirakis, "Weighted random sampling with a reservoir" (2006): sort by u ** (1 / weight).
-    by_luck = sorted(rows, key=lambda row: random.random() ** (1 / max(row[1], 1)), reverse=True)  # noqa: S311
-    return [pk for pk, _ in by_luck]
+    shuffled = sorted(rows, key=lambda row: random.random() ** (1 / max(row[1], 1)), reverse=True)  # noqa: S311
+    return [pk for pk, _ in shuffled]
 
 
 class LastHeld:
-    """Remembers, for "sticky", the last row of each thread or holder."""
+    """The last row of each thread or holder, for "sticky"."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[Any, Any] = OrderedDict()
 
     def note(self, request: Request, pk: Any) -> None:
-        """Note that ``pk`` was released by the maker of this request."""
-        self._last[_rememberer(request)] = pk
-        if len(self._last) > REMEMBERED:
+        """Note that the holder of ``request`` released ``pk``."""
+        self._last[_holder_key(request)] = pk
+        if len(self._last) > MAX_HOLDERS:
             self._last.popitem(last=False)
 
     def take(self, request: Request) -> Any:
-        """Return the last row of the maker of this request, once; None if unknown."""
-        return self._last.pop(_rememberer(request), None)
+        """Return and forget the last row of the holder of ``request``; None if unknown."""
+        return self._last.pop(_holder_key(request), None)
 
 
 class LastSeen:
-    """Remembers free rows for a moment: reading takes as long as a claim, and finds dozens of rows."""
+    """Recently free rows, so that one read serves several claims."""
 
     def __init__(self) -> None:
         self._free: dict[tuple[str, str], tuple[float, list[Any]]] = {}
 
     def note(self, using: str, selector: str, rows: list[Any]) -> None:
-        """Note that these rows were free a moment ago; the last one is tried first."""
-        if len(self._free) >= MOST_SELECTORS:
+        """Note that these rows are free; the last one is tried first."""
+        if len(self._free) >= MAX_SELECTORS:
             self._free.clear()
         self._free[using, selector] = monotonic() + FRESH_SECONDS, rows
 
     def take(self, using: str, selector: str) -> Any:
-        """Return a row that was free, each of them once; None if there is none, or it is too long ago."""
+        """Return and forget a recently free row; None if there is none."""
         until, rows = self._free.get((using, selector), (0.0, []))
         try:
             return rows.pop() if rows and monotonic() < until else None
@@ -81,6 +81,6 @@ class LastSeen:
             return None
 
 
-def _rememberer(request: Request) -> object:
-    """Return the owner of "the one I had last": this thread, or the holder's name that the caller gave."""
+def _holder_key(request: Request) -> object:
+    """Return the key of "sticky": the caller's holder name, or else this thread."""
     return threading.get_ident() if request.terms.holder_is_unique else request.terms.holder

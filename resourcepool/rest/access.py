@@ -1,4 +1,4 @@
-"""Who calls, and what they may do."""
+"""Permissions of the caller, and the name of the caller for the history."""
 
 from typing import Any
 
@@ -20,11 +20,12 @@ def pool_of(request: Request, action: str, pool: str) -> Any:
 
 
 def pool_named(request: Request, action: str, name: str) -> Any:
-    """Return the model of this pool; raises BadOption, which names only pools for which the user has the permission."""
+    """Return the model of this pool; raises BadOption, which names only pools that the user has the permission for."""
     try:
         return resource_model(name)
     except BadOption:
-        names = ", ".join(one._meta.label for one in resource_models() if has_permission(request, action, one))
+        allowed = [model for model in resource_models() if has_permission(request, action, model)]
+        names = ", ".join(model._meta.label for model in allowed)
         why = "no such pool" + (f"; there are: {names}" if names else "")
         raise BadOption("pool", name, because=why) from None
 
@@ -37,7 +38,7 @@ def require(request: Request, action: str, *models: Any) -> None:
 
 
 def has_permission(request: Request, action: str, model: Any) -> bool:
-    """Tell whether the user has this permission for the model."""
+    """Whether the user has this permission for the model."""
     return bool(request.user.has_perm(permission(action, model)))
 
 
@@ -46,10 +47,10 @@ def permission(action: str, model: Any) -> str:
 
 
 def caller(request: Request) -> str:
-    """Return who calls, for the history and as a holder's name: "ann@203.0.113.7 (api)"."""
+    """Return the caller's name for the history and for holders: "ann@203.0.113.7 (api)"."""
     return f"{user_name(request)}@{request.META.get('REMOTE_ADDR', '')[:39]} (api)"
 
 
 def user_name(request: Request) -> str:
-    """Return the beginning of the user's name, as a holder's name may be."""
+    """Return the user's name, shortened and with "?" for characters that holders' names do not allow."""
     return "".join(c if c.isprintable() and c != "#" else "?" for c in request.user.get_username()[:30]).strip()

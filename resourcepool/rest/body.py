@@ -1,4 +1,4 @@
-"""What a program sends: the parameters of an address, and a JSON object."""
+"""Reads the input of a request: its query parameters, and a JSON object."""
 
 import io
 import json
@@ -15,57 +15,55 @@ from rest_framework.versioning import QueryParameterVersioning
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.rest.errors import LengthRequired
 
-NUL = "\0"  # text with it is text that PostgreSQL does not take
+NUL = "\0"  # PostgreSQL refuses text with it
 
 
 class LimitedJSONParser(JSONParser):
     """JSON of a limited length."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        """Return what was sent.
+        """Return the data of the body.
 
         Raises:
             RequestDataTooBig: it is longer than DATA_UPLOAD_MAX_MEMORY_SIZE.
-            UnicodeEncodeError: it has half a surrogate pair, which is text that no database accepts, nor an answer.
+            UnicodeEncodeError: it has a lone surrogate, which neither a database nor a response can contain.
         """
         if isinstance(stream, HttpRequest):
-            stream = io.BytesIO(stream.body)  # which Django limits
-        found = super().parse(stream, media_type, parser_context)
-        json.dumps(found, ensure_ascii=False).encode()
-        return found
+            stream = io.BytesIO(stream.body)  # Django limits its length
+        data = super().parse(stream, media_type, parser_context)
+        json.dumps(data, ensure_ascii=False).encode()
+        return data
 
 
 def body(request: Request, allowed: Collection[str], needed: Collection[str] = ()) -> dict[str, Any]:
-    """Return the JSON object that was sent.
+    """Return the JSON object in the body.
 
     Raises:
-        BadOption: it is no object, has another name than ``allowed`` and ``needed``, or lacks one of ``needed``.
+        BadOption: it is not an object, has a name that is not ``allowed`` or ``needed``, or lacks one of ``needed``.
         LengthRequired: see ``refuse_without_length``.
     """
     refuse_without_length(request._request)
     try:
-        found = request.data
+        data = request.data
     except RequestDataTooBig:
-        raise BadOption("body", Hidden(), because="it is too long") from None
-    except (RecursionError, UnicodeEncodeError):  # lists in lists in lists
-        found = None
-    if not isinstance(found, dict):
+        raise BadOption("body", Hidden(), because="too long") from None
+    except (RecursionError, UnicodeEncodeError):  # RecursionError: deeply nested lists
+        data = None
+    if not isinstance(data, dict):
         raise BadOption("body", Hidden(), because=f"a JSON object with: {listed([*needed, *allowed])}")
-    for name in found:
+    for name in data:
         if name not in allowed and name not in needed:
-            raise BadOption(
-                name, Hidden(), because=f"no such name here; there are: {listed([*needed, *allowed])}"
-            )
+            raise BadOption(name, Hidden(), because=f"unknown name; allowed: {listed([*needed, *allowed])}")
     for name in needed:
-        if name not in found:
-            raise BadOption(name, Hidden(), because="it is needed")
-    return found
+        if name not in data:
+            raise BadOption(name, Hidden(), because="required")
+    return data
 
 
 def refuse_without_length(request: HttpRequest) -> None:
-    """Raise LengthRequired for a body without a Content-Length, which Django would take for an empty one.
+    """Raise LengthRequired for a body without a Content-Length, which Django would treat as empty.
 
-    HTTP/1.1 sends such a body in chunks, and says so; HTTP/2 does not say so.
+    HTTP/1.1 marks such a body as chunked; HTTP/2 does not mark it.
     """
     meta = request.META
     if str(meta.get("CONTENT_LENGTH", "")).isdecimal():
@@ -77,22 +75,24 @@ def refuse_without_length(request: HttpRequest) -> None:
 
 
 def parameters(request: Request, allowed: Collection[str]) -> dict[str, str]:
-    """Return the parameters of the address; raises BadOption for others than those allowed, and for NUL in one.
+    """Return the query parameters; raises BadOption for one that is not allowed, or has a NUL character.
 
-    Those of the framework are left out: it has read them.
+    Those of Django REST framework are left out.
     """
     sent: dict[str, str] = request.query_params.dict()
-    found = {name: value for name, value in sent.items() if name in allowed or name not in of_framework()}
-    for name, value in found.items():
+    values = {
+        name: value for name, value in sent.items() if name in allowed or name not in framework_parameters()
+    }
+    for name, value in values.items():
         if name not in allowed:
-            raise BadOption(name, Hidden(), because=f"no such parameter here; there are: {listed(allowed)}")
+            raise BadOption(name, Hidden(), because=f"unknown parameter; allowed: {listed(allowed)}")
         if NUL in value:
             raise BadOption(name, value, because="it has a NUL character")
-    return found
+    return values
 
 
-def of_framework() -> Collection[str]:
-    """Return the parameters that Django REST framework takes in any address, as the project has set it up."""
+def framework_parameters() -> Collection[str]:
+    """Return the query parameters that Django REST framework reads at any URL, by the project's settings."""
     versioning: Any = api_settings.DEFAULT_VERSIONING_CLASS
     has_version = versioning is not None and issubclass(versioning, QueryParameterVersioning)
     return (api_settings.URL_FORMAT_OVERRIDE, *([api_settings.VERSION_PARAM] if has_version else []))

@@ -1,4 +1,4 @@
-"""How errors are answered: the kind, and a sentence."""
+"""Errors as responses: the name of the error, and a sentence."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -16,20 +16,20 @@ from resourcepool.exceptions import (
 )
 
 RETRY_AFTER = 1  # seconds
-LATEST = 5  # seconds, where many are told to come again
+MAX_RETRY_AFTER = 5  # seconds, where many may retry at the same time
 
 
 def retry_delay() -> int:
-    """Return a number of seconds after which to come again, another one each time: not all are to come together."""
-    return random.randint(1, LATEST)  # noqa: S311 (no secret)
+    """Return a random number of seconds, so that refused callers do not all retry at the same time."""
+    return random.randint(1, MAX_RETRY_AFTER)  # noqa: S311 (no secret)
 
 
 class NotFound(BadOption):
-    """There is nothing of the name that an address has."""
+    """The URL names something that does not exist."""
 
 
 class TooManyLeases(ResourcePoolError):
-    """The user has as many leases of this pool as one may have."""
+    """The user has reached the limit of leases of this pool."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class TooManyLeases(ResourcePoolError):
 
 
 class LengthRequired(BadOption):
-    """A body came without its length."""
+    """The body has no Content-Length."""
 
 
 STATUSES: Mapping[type[Exception], int] = {
@@ -50,22 +50,22 @@ STATUSES: Mapping[type[Exception], int] = {
     DatabaseUnavailable: 503,
     ResourcePoolError: 409,
 }
-LATER = (423, 503)  # statuses after which to try again
+RETRIED = (423, 503)  # statuses with Retry-After
 
 
 def error_response(error: Exception, status: int) -> Response:
     data = {"error": type(error).__name__, "detail": localized(error)}
     if isinstance(error, BadOption):
         data["name"] = error.name
-    later = {"Retry-After": str(getattr(error, "retry_after", RETRY_AFTER))}
-    answer = Response(data, status, headers=later if status in LATER else None)
-    answer._has_been_logged = True  # type: ignore[attr-defined]  # by Django: it happens all the time
-    return answer
+    headers = {"Retry-After": str(getattr(error, "retry_after", RETRY_AFTER))}
+    response = Response(data, status, headers=headers if status in RETRIED else None)
+    response._has_been_logged = True  # type: ignore[attr-defined]  # keeps Django from logging it: it is common
+    return response
 
 
 @contextmanager
 def as_not_found(name: str) -> Iterator[None]:
-    """Raise NotFound in place of a BadOption about ``name``, which the address gives."""
+    """Raise NotFound instead of a BadOption about ``name``, a part of the URL."""
     try:
         yield
     except BadOption as error:

@@ -1,4 +1,4 @@
-"""What Prometheus is told of each kind of thing: numbers out of the readings that the dashboard shows."""
+"""The gauges for Prometheus: numbers of the statuses that the dashboard shows."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -21,35 +21,35 @@ from resourcepool.taskqueue.dispenser.models import Dispenser
 from resourcepool.taskqueue.models import Stream
 from resourcepool.taskqueue.timers.models import Topic
 
-# The name of a gauge, what it says, and its value in a reading; None: it has none now.
+# (name of the gauge, help, function that returns its value from a status; None: no value now).
 Gauge = tuple[str, str, Callable[[Any], float | None]]
 
 
 @dataclass(frozen=True)
 class GaugeGroup:
-    """The gauges of one kind of thing, such as streams; the label ``kind`` says which of them.
+    """The gauges of one system, such as streams; the label ``kind`` is the name of the stream.
 
     Attributes:
-        needed: the models that one must be able to view for them.
-        read: returns the readings.
-        gauges: what is told of each reading.
-        called: the attribute of a reading with its name.
+        needed: the models that the caller must be allowed to view.
+        read: returns the statuses.
+        gauges: the gauges of each status.
+        name_attribute: the attribute of a status with its name.
     """
 
     kind: str
     needed: tuple[Any, ...]
     read: Callable[[], Iterable[Any]]
     gauges: tuple[Gauge, ...]
-    called: str = "name"
+    name_attribute: str = "name"
 
     def families(self) -> Iterator[GaugeMetricFamily]:
         """Yield each gauge, with its values."""
-        found = list(self.read())
+        statuses = list(self.read())
         for name, about, value in self.gauges:
             family = GaugeMetricFamily(f"resourcepool_{self.kind}_{name}", about, labels=[self.kind])
-            for one in found:
+            for one in statuses:
                 if (number := value(one)) is not None:
-                    family.add_metric([getattr(one, self.called)], number)
+                    family.add_metric([getattr(one, self.name_attribute)], number)
             yield family
 
 
@@ -59,15 +59,15 @@ GAUGE_GROUPS = (
         (Stream,),
         STREAMS.named,
         (
-            ("unfinished_tasks", "Tasks that are not finished.", lambda one: one.depth),
+            ("unfinished_tasks", "Unfinished tasks.", lambda one: one.depth),
             (
                 "oldest_task_seconds",
                 "Age of the first unfinished task.",
                 lambda one: one.first and one.first.age,
             ),
-            ("dead_tasks", "Tasks that wait for an operator.", lambda one: one.dead + one.blocked),
-            ("led", "Whether a consumer leads.", lambda one: bool(one.leader)),
-            ("standbys", "Consumers that stand by.", lambda one: one.standbys),
+            ("dead_tasks", "Failed tasks to retry or discard.", lambda one: one.dead + one.blocked),
+            ("led", "Whether there is a leader.", lambda one: bool(one.leader)),
+            ("standbys", "Standby consumers.", lambda one: one.standbys),
         ),
     ),
     GaugeGroup(
@@ -76,10 +76,10 @@ GAUGE_GROUPS = (
         DISPENSERS.named,
         (
             ("ready_tasks", "Tasks ready to be handed out.", lambda one: one.depth),
-            ("oldest_task_seconds", "Age of the oldest of the next ones.", lambda one: one.oldest),
+            ("oldest_task_seconds", "Age of the oldest of the next tasks.", lambda one: one.oldest),
             ("assigned_tasks", "Tasks in buckets.", lambda one: one.assigned),
-            ("failed_tasks", "Tasks that wait for an operator.", lambda one: one.failed),
-            ("buckets", "Buckets that workers have.", lambda one: one.live),
+            ("failed_tasks", "Failed tasks to retry or discard.", lambda one: one.failed),
+            ("buckets", "Buckets of workers.", lambda one: one.live),
         ),
     ),
     GaugeGroup(
@@ -87,12 +87,12 @@ GAUGE_GROUPS = (
         (Topic,),
         TOPICS.named,
         (
-            ("pending_timers", "Timers that nobody handles yet.", lambda one: one.pending),
-            ("due_timers", "Timers that may begin now.", lambda one: one.due),
-            ("late_seconds", "For how long the first one has been due.", lambda one: one.late),
-            ("running_timers", "Timers that are being handled.", lambda one: one.running),
-            ("dead_timers", "Timers that wait for an operator.", lambda one: one.dead),
-            ("nodes", "Live nodes that may handle them.", lambda one: len(one.nodes)),
+            ("pending_timers", "Timers that do not run yet.", lambda one: one.pending),
+            ("due_timers", "Timers that are due.", lambda one: one.due),
+            ("late_seconds", "Time for which the first timer has been due.", lambda one: one.late),
+            ("running_timers", "Running timers.", lambda one: one.running),
+            ("dead_timers", "Failed timers to retry or discard.", lambda one: one.dead),
+            ("nodes", "Live timer nodes of the topic.", lambda one: len(one.nodes)),
         ),
     ),
     GaugeGroup(
@@ -101,7 +101,11 @@ GAUGE_GROUPS = (
         CHANNELS.named,
         (
             ("last_number", "The number of the newest message.", lambda one: one.last),
-            ("unread_messages", "What the subscription furthest behind has to read.", lambda one: one.unread),
+            (
+                "unread_messages",
+                "Unread messages of the subscription that is furthest behind.",
+                lambda one: one.unread,
+            ),
         ),
     ),
     GaugeGroup(
@@ -109,9 +113,9 @@ GAUGE_GROUPS = (
         (ElectionRow,),
         ELECTIONS.named,
         (
-            ("led", "Whether somebody leads.", lambda one: bool(one.leader)),
+            ("led", "Whether there is a leader.", lambda one: bool(one.leader)),
             ("term", "The number of the last term.", lambda one: one.term),
-            ("standbys", "How many stand by.", lambda one: one.standbys),
+            ("standbys", "Number of standbys.", lambda one: one.standbys),
         ),
     ),
     GaugeGroup(
@@ -120,31 +124,31 @@ GAUGE_GROUPS = (
         queue_groups,
         (
             ("queues", "Queues.", lambda one: one.queues),
-            ("unowned_queues", "Queues without a living server.", lambda one: one.unowned),
-            ("unowned_seconds", "For how long the first of them has had none.", lambda one: one.unowned_for),
-            ("servers", "Servers that are not judged dead.", lambda one: len(one.alive)),
+            ("unowned_queues", "Queues without a live server.", lambda one: one.unowned),
+            ("unowned_seconds", "Time for which the first of them has had none.", lambda one: one.unowned_for),
+            ("servers", "Live servers.", lambda one: len(one.alive)),
         ),
     ),
     GaugeGroup(
-        "periodic_job",  # Prometheus has a label ``job`` of its own, and would rename this one
+        "periodic_job",  # Prometheus sets a label ``job`` itself
         (Job,),
         lambda: jobs().values(),
         (
-            ("success_age_seconds", "Time since its last success.", lambda one: one.done),
-            ("failed", "Whether it has failed since.", lambda one: one.failed is not None),
+            ("success_age_seconds", "Time since the last success.", lambda one: one.done),
+            ("failed", "Whether the job has failed since then.", lambda one: one.failed is not None),
         ),
     ),
 )
 LOCK_GAUGES: tuple[Gauge, ...] = (
     ("holders", "Requests that hold a lock, a semaphore or a read-write lock.", lambda one: one.holders),
-    ("waiters", "How many wait for one.", lambda one: one.waiters),
-    ("longest_wait_seconds", "For how long the first of them has waited.", lambda one: one.longest_wait or 0),
-    ("deadlocks", "Circles of waiters.", lambda one: len(one.cycles)),
+    ("waiters", "Waiters for one.", lambda one: one.waiters),
+    ("longest_wait_seconds", "Time for which the first of them has waited.", lambda one: one.longest_wait or 0),
+    ("deadlocks", "Wait cycles.", lambda one: len(one.cycles)),
 )
 POOL_GAUGES: tuple[Gauge, ...] = (
-    ("waiters", "How many wait for a resource.", lambda one: one.waiters),
-    ("oldest_wait_seconds", "For how long the first of them has waited.", lambda one: one.oldest_wait),
-    ("expired_leases", "Leases that ran out without being released.", lambda one: one.expired),
-    ("bad_resources", "Found bad by the last check.", lambda one: one.bad),
-    ("readable", "Whether its table can be read.", lambda one: not one.error),
+    ("waiters", "Waiters for a resource.", lambda one: one.waiters),
+    ("oldest_wait_seconds", "Time for which the first of them has waited.", lambda one: one.oldest_wait),
+    ("expired_leases", "Leases that expired without a release.", lambda one: one.expired),
+    ("bad_resources", "Resources that failed their last health check.", lambda one: one.bad),
+    ("readable", "Whether the table can be read.", lambda one: not one.error),
 )

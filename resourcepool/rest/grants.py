@@ -1,4 +1,4 @@
-"""Grants to programs elsewhere: got, taken over by a request that is sent again, known by their tokens."""
+"""Leases for programs elsewhere: acquired, taken over by a repeated request, and found by their tokens."""
 
 import contextlib
 from collections.abc import Mapping
@@ -24,31 +24,29 @@ from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request as LeaseRequest
 from resourcepool.waiting.request import Source, refuse_open_transaction
 
-MOST_SAME = 10  # leases of one request
+MAX_LEASES_OF_REQUEST = 10
 
 
 class RemoteResource(Remote, ResourceLease):
-    """A lease of a resource, held by a program elsewhere."""
+    """A lease of a resource that a program elsewhere holds."""
 
 
 class RemoteLock(Remote, AwaitedLease):
-    """A lock, held by a program elsewhere."""
+    """A lock that a program elsewhere holds."""
 
 
-def lease_for(
-    source: Source, wanted: LeaseRequest, asked: Mapping[str, Any], quota: Quota, **which: Any
-) -> Any:
-    """Return the lease that is wished for, or, with a ``request_id``, of what the same request got before.
+def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], quota: Quota, **which: Any) -> Any:
+    """Return a new lease or, with a ``request_id``, the one that the same request got before.
 
     Args:
-        which: the only rows that it can be.
+        which: conditions on the row.
 
     Raises:
-        AcquireTimeout: it did not come free in time.
-        BadOption: that was sent with other parameters.
-        TooManyLeases: the user has enough.
+        AcquireTimeout: no matching row became free in time.
+        BadOption: the same request was sent before with other parameters.
+        TooManyLeases: the user has reached the limit.
     """
-    before = take_over(source, wanted, which) if "request_id" in asked else None
+    before = take_over(source, wanted, which) if "request_id" in data else None
     if before is not None:
         return before
     quota.refuse_if_spent(source, with_this=False)
@@ -62,13 +60,13 @@ def lease_for(
 
 
 def acquire_lease(source: Source, wanted: LeaseRequest) -> Any:
-    """Return a new lease, which lasts for its whole ``ttl``; raises AcquireTimeout."""
+    """Return a new lease for its whole ``ttl``; raises AcquireTimeout."""
     lease: Any = acquire(source, wanted)[0]
-    if lease.trust.valid_for < wanted.terms.ttl:  # handed over to a waiter: seconds, until it is renewed
+    if lease.trust.valid_for < wanted.terms.ttl:  # a lease handed over to a waiter first lasts only seconds
         try:
             lease.renew()
         except LeaseLost as lost:
-            raise AcquireTimeout(f"what came free was lost at once: {lost}") from None
+            raise AcquireTimeout(f"the lease was lost at once: {lost}") from None
         except BaseException:
             lease.release_quietly()
             raise
@@ -76,16 +74,18 @@ def acquire_lease(source: Source, wanted: LeaseRequest) -> Any:
 
 
 def take_over(source: Source, wanted: LeaseRequest, which: Mapping[str, Any]) -> Any:
-    """Return a lease, under a new fence, of the first row that this holder has; None: it has none.
+    """Return a lease, with a new fence, of the first row that this holder has; None if it has none.
 
-    Under the old fence the web server that was granted it may still give it back: it stood still while the request
-    waited in line, or could not read the resource, or ends.
+    The new fence keeps the web server of the first request from releasing the lease, as it may if it was paused,
+    fails to read the resource, or shuts down.
     """
     name, connection = wanted.terms.holder, connections[source.using]
     refuse_open_transaction(connection, wanted)
-    for pk, fence, holder in fetch_all(same_request(connection, source, name).filter(**which)[:MOST_SAME]):
+    for pk, fence, holder in fetch_all(
+        same_request(connection, source, name).filter(**which)[:MAX_LEASES_OF_REQUEST]
+    ):
         refuse_other(HolderName.read(holder), HolderName.read(name))
-        if holder != name:  # databases may take "A" for "a"
+        if holder != name:  # a database may compare without case
             continue
         sent_at = monotonic()
         before = remote(source.model, Grant(pk, fence, name, sent_at), wanted)
@@ -96,29 +96,29 @@ def take_over(source: Source, wanted: LeaseRequest, which: Mapping[str, Any]) ->
 
 
 def same_request(connection: BaseDatabaseWrapper, source: Source, name: str) -> Any:
-    """Return the rows that the user's request of this holder's name has, whatever else it was sent with; and others."""
+    """Return a superset of the rows held by the user's request in this holder's name, with any parameters."""
     own: Any = HolderName.read(name)
     rows = verbs.rows_of(connection, source.model).held().order_by("pk")
-    found = rows.filter(holder__contains=f" #{own.request_id} ~", holder__endswith=own.user)
-    return found.values_list("pk", "fence", "holder")
+    same = rows.filter(holder__contains=f" #{own.request_id} ~", holder__endswith=own.user)
+    return same.values_list("pk", "fence", "holder")
 
 
 def refuse_other(before: HolderName | None, now: HolderName | None) -> None:
-    """Raise BadOption for a request that has a lease, and was sent with other parameters then."""
+    """Raise BadOption for a repeated request whose parameters differ from the first one's."""
     if before and now and before.is_same_request(now) and (names := now.differing(before)):
-        why = f"it was sent before with another {' and another '.join(names)}: new requests have new ids"
+        why = f"already used with another {' and another '.join(names)}; use a new id for a new request"
         raise BadOption("request_id", now.request_id, because=why)
 
 
 def remote(model: Any, grant: Grant, wanted: LeaseRequest) -> Any:
-    """Return the handle of a grant that a program elsewhere has."""
+    """Return the handle of a lease that a program elsewhere holds."""
     if model is LockRow:
         return RemoteLock(model, router.db_for_write(model), grant, wanted.terms)
     return RemoteResource(model.pool, model.pool.using, grant, wanted)
 
 
 def lease_of_token(token: Token, model: Any, actor: str) -> Any:
-    """Return the handle of the lease of this model that a token is about; ``actor``: who acts, for the history."""
+    """Return the handle of a token's lease of this model; ``actor``: the caller, for the history."""
     is_recorded = model is not LockRow and model.pool.keeps_history
     terms = Terms(
         token.ttl,
@@ -132,7 +132,7 @@ def lease_of_token(token: Token, model: Any, actor: str) -> Any:
 
 
 def detach_and_describe(lease: Lease) -> dict[str, Any]:
-    """Detach the lease; return what the caller is told of it."""
+    """Detach the lease; return its fields in the response."""
     return {
         "lease": detach(lease),
         "pool": lease.model._meta.label,

@@ -1,4 +1,4 @@
-"""The numbers of the dashboard for Prometheus, read when they are asked for: every web server says the same."""
+"""The numbers of the dashboard for Prometheus, read from the database at each scrape."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -20,35 +20,35 @@ from resourcepool.status.pools import PoolStatus, pools
 
 
 class Metrics(View):
-    """``GET metrics``: of all that the caller may view."""
+    """``GET metrics``: the metrics of everything that the caller may view."""
 
     media_type = "text/plain"
 
     def get(self, request: Request) -> HttpResponse:
         registry = CollectorRegistry()
-        registry.register(_Found(list(families(request))))
+        registry.register(_Collector(list(families(request))))
         return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
-        """Accept those who want no JSON: only errors are."""
+        """Accept any media type, since the metrics are not JSON; errors are."""
         return super().perform_content_negotiation(request, force=True)
 
 
-class _Found:
-    def __init__(self, found: list[GaugeMetricFamily]) -> None:
-        self._found = found
+class _Collector:
+    def __init__(self, gauges: list[GaugeMetricFamily]) -> None:
+        self._gauges = gauges
 
     def collect(self) -> list[GaugeMetricFamily]:
         """Return the gauges, for ``prometheus_client``."""
-        return self._found
+        return self._gauges
 
 
 def families(request: Request) -> Iterator[GaugeMetricFamily]:
-    """Yield all gauges of what the caller may view."""
+    """Yield the gauges of everything that the caller may view."""
     visible = [model for model in resource_models() if has_permission(request, "view", model)]
-    found = pools(visible)
-    yield by_state(found)
-    for gauges in (GaugeGroup("pool", (), lambda: found, POOL_GAUGES, "label"), *GAUGE_GROUPS):
+    statuses = pools(visible)
+    yield by_state(statuses)
+    for gauges in (GaugeGroup("pool", (), lambda: statuses, POOL_GAUGES, "label"), *GAUGE_GROUPS):
         if all(has_permission(request, "view", model) for model in gauges.needed):
             yield from gauges.families()
     if all(has_permission(request, "view", model) for model in (LockRow, SemaphorePermit, RWLockPermit)):
@@ -57,10 +57,10 @@ def families(request: Request) -> Iterator[GaugeMetricFamily]:
             yield GaugeMetricFamily(f"resourcepool_locks_{name}", about, value=value(locks))
 
 
-def by_state(found: Iterable[PoolStatus]) -> GaugeMetricFamily:
-    """Return how many resources of each pool are in each state."""
+def by_state(statuses: Iterable[PoolStatus]) -> GaugeMetricFamily:
+    """Return the number of resources of each pool in each state."""
     family = GaugeMetricFamily("resourcepool_pool_resources", "Resources by state.", labels=["pool", "state"])
-    for one in found:
-        for state, count in one.counts.items():
-            family.add_metric([one.label, state.value], count)
+    for pool in statuses:
+        for state, count in pool.counts.items():
+            family.add_metric([pool.label, state.value], count)
     return family

@@ -1,4 +1,4 @@
-"""What operators can do to resources: what there is, and doing it."""
+"""The operations of operators on resources: listed and executed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,21 +18,21 @@ from resourcepool.rest.errors import as_not_found
 from resourcepool.rest.leases import selectors_of
 from resourcepool.rest.view import View
 
-WHICH = ("ids", "where", "all", "dry_run")
+TARGETS = ("ids", "where", "all", "dry_run")
 
 
 class Operations(View):
-    """``GET pools/<pool>/operations``: each, with its fields."""
+    """``GET pools/<pool>/operations``: the operations, with their fields."""
 
     def get(self, request: Request, pool: str) -> Response:
         model = pool_of(request, "view", pool)
-        return Response({"operations": [describe(one) for one in operations_of(model).values()]})
+        return Response({"operations": [describe(operation) for operation in operations_of(model).values()]})
 
 
 class Operate(View):
-    """``POST pools/<pool>/operations/<name>``: to these ``ids``, to those ``where``, or to ``all``."""
+    """``POST pools/<pool>/operations/<name>``: do it to resources by ``ids`` or ``where``, or to ``all``."""
 
-    optional_fields, allows_other_fields = WHICH, True  # the fields of the operation
+    optional_fields, allows_other_fields = TARGETS, True  # the fields of the operation
 
     def post(self, request: Request, pool: str, name: str) -> Response:
         model = pool_of(request, "view", pool)
@@ -40,9 +40,9 @@ class Operate(View):
         with as_not_found("operation"):
             operation = operations[options.one_of("operation", name, operations)]
         require(request, operation.permission, model)
-        asked = body(request, [*self.optional_fields, *(field.name for field in operation.fields)])
-        dry_run = options.flag("dry_run", asked.get("dry_run", False))
-        rows, answers = rows_of(model, operation, asked), answered(operation, asked, is_required=not dry_run)
+        data = body(request, [*self.optional_fields, *(field.name for field in operation.fields)])
+        dry_run = options.flag("dry_run", data.get("dry_run", False))
+        rows, answers = rows_of(model, operation, data), answered(operation, data, is_required=not dry_run)
         total = retrying(connections[rows.db], rows.count)
         if total > operation.max_rows:
             raise BadOption("all", total, f"at most {operation.max_rows} at once")
@@ -51,40 +51,40 @@ class Operate(View):
 
 
 def operations_of(model: Any) -> dict[str, Operation]:
-    """Return all operations for this kind of resource, by their names."""
-    return {name: one for name, one in OPERATIONS.items() if one.is_for(model)}
+    """Return {name: operation} for this kind of resource."""
+    return {name: operation for name, operation in OPERATIONS.items() if operation.is_for(model)}
 
 
 def describe(operation: Operation) -> dict[str, Any]:
-    said = {"title": str(operation.title), "effect": str(operation.effect)}
-    fields = [field_described(one) for one in operation.fields]
-    return {"name": operation.name, **said, "permission": operation.permission, "fields": fields}
+    texts = {"title": str(operation.title), "effect": str(operation.effect)}
+    fields = [field_described(field) for field in operation.fields]
+    return {"name": operation.name, **texts, "permission": operation.permission, "fields": fields}
 
 
 def field_described(field: Field) -> dict[str, Any]:
     about = {"name": field.name, "label": str(field.label), "needed": field.is_required}
     if isinstance(field, DurationField):
-        return {**about, "type": "seconds", "help": ""}  # its help is about what pages and commands take: "2h"
+        return {**about, "type": "seconds", "help": ""}  # its help is about the input of pages: "2h"
     return {**about, "type": "text", "help": str(field.help)}
 
 
-def rows_of(model: Any, operation: Operation, asked: Mapping[str, Any]) -> Any:
-    """Return the resources that it is done to; raises BadOption unless it is clear which are meant."""
-    ids, criteria = asked.get("ids", []), selectors_of(asked)
+def rows_of(model: Any, operation: Operation, data: Mapping[str, Any]) -> Any:
+    """Return the resources to change; raises BadOption unless exactly one kind of target is given."""
+    ids, criteria = data.get("ids", []), selectors_of(data)
     if not isinstance(ids, list) or len(ids) > operation.max_rows:
         raise BadOption("ids", ids, f"a list of up to {operation.max_rows} primary keys")
-    if [bool(ids), bool(criteria), options.flag("all", asked.get("all", False))].count(True) != 1:
-        raise BadOption("ids", ids, because='say which resources: "ids", "where", or "all": true')
-    rows = select_resources(model, [str(one) for one in ids], criteria)
+    if [bool(ids), bool(criteria), options.flag("all", data.get("all", False))].count(True) != 1:
+        raise BadOption("ids", ids, because='choose resources by exactly one of "ids", "where", or "all": true')
+    rows = select_resources(model, [str(pk) for pk in ids], criteria)
     return operation.targets(rows, by_id=bool(ids))
 
 
-def answered(operation: Operation, asked: Mapping[str, Any], *, is_required: bool) -> dict[str, Any]:
-    """Return the checked values of its fields; raises BadOption, about the name in the body."""
-    found = {}
+def answered(operation: Operation, data: Mapping[str, Any], *, is_required: bool) -> dict[str, Any]:
+    """Return the validated values of the operation's fields; raises BadOption with the name in the body."""
+    values = {}
     for field in operation.fields:
         try:
-            found[field.name] = field.clean(asked.get(field.name), is_required=is_required)
+            values[field.name] = field.clean(data.get(field.name), is_required=is_required)
         except BadOption as error:
             raise error.of(field.name) from None
-    return found
+    return values

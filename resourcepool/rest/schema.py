@@ -1,4 +1,4 @@
-"""The API as OpenAPI 3.1, out of what the views declare: for generators of clients, and pages that show it."""
+"""The API as OpenAPI 3.1, from the declarations of the views: for client generators and documentation pages."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,38 +19,38 @@ from resourcepool.rest.view import JSON, View
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
-TRUTH: Schema = {"type": "boolean"}
+BOOLEAN: Schema = {"type": "boolean"}
 SECONDS: Schema = {"type": "number", "minimum": 0, "description": "Seconds."}
 OBJECT: Schema = {
     "type": "object",
-    "additionalProperties": True,
-}  # or typed clients could send and read no name
-# A name means the same wherever it is sent; what is not here is text.
+    "additionalProperties": True,  # for typed clients
+}
+# {field or parameter: schema}; a name means the same everywhere, and is text by default.
 NAMES: Mapping[str, Schema] = {
     "timeout": {**SECONDS, "maximum": MAX_TIMEOUT, "default": 0, "description": "Seconds to wait in line."},
-    "ttl": {**SECONDS, "description": "Seconds that the lease lasts after each renewal."},
-    "cooldown": {**SECONDS, "description": "Seconds that the resource rests after the release."},
-    "max_hold": {**SECONDS, "description": "Seconds after which it is not renewed any more."},
-    "priority": {"type": "integer", "default": 0, "description": "The lowest is served first."},
+    "ttl": {**SECONDS, "description": "Seconds from each renewal to the end of the lease."},
+    "cooldown": {**SECONDS, "description": "Seconds of cool-down after the release."},
+    "max_hold": {**SECONDS, "description": "Seconds after which the lease cannot be renewed."},
+    "priority": {"type": "integer", "default": 0, "description": "The lowest number is served first."},
     "strategy": {**TEXT, "enum": [*STRATEGIES]},
-    "where": {**OBJECT, "description": "Fields of the model and the values that will do."},
+    "where": {**OBJECT, "description": "Fields of the model and their allowed values."},
     "request_id": {
         **TEXT,
         "maxLength": 64,
-        "description": "Sent again with it, a request is the same request.",
+        "description": "Makes the request safe to repeat.",
     },
-    "lease": {**TEXT, "description": "The token in the answer to acquire."},
+    "lease": {**TEXT, "description": "The token in the response to acquire."},
     "ids": {"type": "array", "items": {}, "description": "Primary keys."},
-    "all": TRUTH,
-    "dry_run": TRUTH,
+    "all": BOOLEAN,
+    "dry_run": BOOLEAN,
     "params": OBJECT,
     "payload": {},
     "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": MAX_LIMIT},
-    "after": {**TEXT, "description": "The after of the page before."},
-    "tag": {"type": "array", "items": TEXT, "description": "All of them."},
+    "after": {**TEXT, "description": "The after of the previous page."},
+    "tag": {"type": "array", "items": TEXT, "description": "Resources must have all of these tags."},
 }
-NO_CONTENT = 204  # a status
-OF_ACTS = (409, 411, 423)  # statuses that no reading has
+NO_CONTENT = 204  # status
+ONLY_POST = (409, 411, 423)  # statuses
 LEASE: Schema = {
     "type": "object",
     "properties": {
@@ -60,7 +60,7 @@ LEASE: Schema = {
         "fence": {"type": "integer"},
         "holder": TEXT,
         "ttl": SECONDS,
-        "expires_in": {**SECONDS, "description": "Seconds for which it can be relied on without a renewal."},
+        "expires_in": {**SECONDS, "description": "Seconds for which the lease is valid without a renewal."},
         "resource": OBJECT,
     },
     "required": ["lease", "pool", "id", "fence", "holder", "ttl", "expires_in"],
@@ -91,16 +91,19 @@ class OpenAPI(View):
         )
 
     def schemes(self) -> dict[str, Schema]:
-        """Return the project's ways to log in, by the names of their classes, as far as they say what they are."""
-        found = {type(one).__name__: scheme_of(one, self.request) for one in self.get_authenticators()}
-        return {name: scheme for name, scheme in found.items() if scheme}
+        """Return the project's authentication schemes, by class name; unknown ones are left out."""
+        schemes = {
+            type(authentication).__name__: scheme_of(authentication, self.request)
+            for authentication in self.get_authenticators()
+        }
+        return {name: scheme for name, scheme in schemes.items() if scheme}
 
 
-def scheme_of(way: Any, request: Request) -> Schema:
-    """Return how a client says who it is, by what the class of authentication answers where nobody is logged in."""
-    if isinstance(way, SessionAuthentication):
+def scheme_of(authentication: Any, request: Request) -> Schema:
+    """Return the scheme of an authentication class, by its session or its WWW-Authenticate header; {} if unknown."""
+    if isinstance(authentication, SessionAuthentication):
         return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
-    word = (way.authenticate_header(request) or "").partition(" ")[0]
+    word = (authentication.authenticate_header(request) or "").partition(" ")[0]
     if word.lower() in ("basic", "bearer"):
         return {"type": "http", "scheme": word.lower()}
     about = f'"{word} ", and the token'
@@ -108,7 +111,7 @@ def scheme_of(way: Any, request: Request) -> Schema:
 
 
 def path_of(pattern: URLPattern) -> tuple[str, Schema]:
-    """Return the address of a pattern, and what can be done there."""
+    """Return the path of a URL pattern, and its operation."""
     callback: Any = pattern.callback
     view: type[View] = callback.view_class
     address = re.sub(r"<\w+:(\w+)>", r"{\1}", str(pattern.pattern))
@@ -117,8 +120,8 @@ def path_of(pattern: URLPattern) -> tuple[str, Schema]:
 
 
 def operation_of(view: type[View], address: str, method: str) -> Schema:
-    """Return what the view does at this address."""
-    found: Schema = {
+    """Return the operation of the view at this path."""
+    operation: Schema = {
         "operationId": "_".join([method, *re.findall(r"\w+", address)]),
         "summary": (view.__doc__ or "").split(": ", 1)[-1].strip(),
         "parameters": [*parameters_of(view, address)],
@@ -132,15 +135,15 @@ def operation_of(view: type[View], address: str, method: str) -> Schema:
             "required": [*view.required_fields],
         }
         about["additionalProperties"] = view.allows_other_fields
-        found["requestBody"] = {
+        operation["requestBody"] = {
             "required": bool(view.required_fields),
             "content": {JSON: {"schema": about}},
         }
-    return found
+    return operation
 
 
 def parameters_of(view: type[View], address: str) -> Iterator[Schema]:
-    """Yield the parameters in the address, and those after it."""
+    """Yield the path and query parameters."""
     for name in re.findall(r"{(\w+)}", address):
         yield {"name": name, "in": "path", "required": True, "schema": TEXT}
     for name, schema in properties_of(view.query_parameters).items():
@@ -148,16 +151,16 @@ def parameters_of(view: type[View], address: str) -> Iterator[Schema]:
 
 
 def responses_of(view: type[View], method: str) -> Iterator[tuple[str, Schema]]:
-    """Yield the answers by status; the errors are the same everywhere."""
+    """Yield the responses by status; the errors are the same everywhere."""
     for status, schema in view.responses.items():
-        yield str(status), answer("Done.", schema, "" if status == NO_CONTENT else view.media_type)
+        yield str(status), response_of("Done.", schema, "" if status == NO_CONTENT else view.media_type)
     for status in sorted({401, 403, *STATUSES.values()}):
-        if method == "post" or status not in OF_ACTS:
-            yield str(status), answer("See docs/rest.md.", "Error")
+        if method == "post" or status not in ONLY_POST:
+            yield str(status), response_of("See docs/rest.md.", "Error")
 
 
-def answer(about: str, schema: str, media_type: str = JSON) -> Schema:
-    """Return an answer of this ``media_type``; "": it is empty."""
+def response_of(about: str, schema: str, media_type: str = JSON) -> Schema:
+    """Return a response of this ``media_type``; "" for an empty one."""
     content = {"$ref": f"#/components/schemas/{schema}"} if schema else {}
     return {"description": about, **({"content": {media_type: {"schema": content}}} if media_type else {})}
 

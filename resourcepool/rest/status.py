@@ -1,4 +1,4 @@
-"""How everything stands, page by page: what the dashboard and the commands show, for whoever may view it."""
+"""The status of everything, as the dashboard and the commands show it, for callers with permission to view it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,8 +11,8 @@ from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.exceptions import BadOption
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Subscription
+from resourcepool.locks.models import Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.locks.models import Notification, RWLockPermit, SemaphorePermit
 from resourcepool.queues.models import Queue, QueueGroup, Server
 from resourcepool.resources.registry import parse_key, resource_models, select_resources
 from resourcepool.resources.state import State
@@ -38,9 +38,9 @@ from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.timers.models import Timer, Topic
 
-MAX_LIMIT = 200  # on a page
-LOCK_MODELS = (LockRow, SemaphorePermit, RWLockPermit, Notification)
-# What is known by name: how it is read, and what one must be able to view for it.
+MAX_LIMIT = 200  # rows of a page
+LOCK_MODELS = (LockRow, SemaphorePermit, RWLockPermit, ConditionWaiter, Barrier)
+# {path: (reader, models that the caller must be allowed to view)} of the systems with names.
 NAMED_SYSTEMS: Mapping[str, tuple[StatusReader, tuple[Any, ...]]] = {
     "streams": (STREAMS, (Stream, Task)),
     "dispensers": (DISPENSERS, (Dispenser, DispenserTask)),
@@ -57,21 +57,21 @@ class Pools(View):
         return Response(
             {
                 "pools": as_data(
-                    pools([one for one in resource_models() if has_permission(request, "view", one)])
+                    pools([model for model in resource_models() if has_permission(request, "view", model)])
                 )
             }
         )
 
 
 class PoolDetail(View):
-    """``GET pools/<pool>``: how one pool stands."""
+    """``GET pools/<pool>``: the status of a pool."""
 
     def get(self, request: Request, pool: str) -> Response:
         return Response(as_data(pools([pool_of(request, "view", pool)])[0]))
 
 
 class Resources(View):
-    """``GET pools/<pool>/resources``: by primary key, those ``after`` one; of one ``state``, with all ``tag``."""
+    """``GET pools/<pool>/resources``: resources by primary key; filters: ``after``, ``state``, ``tag``."""
 
     query_parameters = ("after", "limit", "state", "tag")
 
@@ -87,12 +87,12 @@ class Resources(View):
             except BadOption as error:
                 raise error.of("after") from None
         pks = fetch_all(rows.order_by("pk").values_list("pk", flat=True)[: limit + 1])
-        found = resource_records(rows.filter(pk__in=pks[:limit]))
-        return Response({"resources": as_data(list(found)), "after": next_page(pks, limit)})
+        records = resource_records(rows.filter(pk__in=pks[:limit]))
+        return Response({"resources": as_data(list(records)), "after": next_page(pks, limit)})
 
 
 class ResourceDetail(View):
-    """``GET pools/<pool>/resources/<id>``: who has it, since when, and why it is free or not."""
+    """``GET pools/<pool>/resources/<id>``: its holder, since when, and why it can be leased or not."""
 
     def get(self, request: Request, pool: str, pk: str) -> Response:
         model = pool_of(request, "view", pool)
@@ -101,11 +101,11 @@ class ResourceDetail(View):
                 row = select_resources(model, [pk]).get()
             return Response(as_data(why.resource(row)))
         except model.DoesNotExist:
-            raise NotFound("id", pk, because="it has just been deleted") from None
+            raise NotFound("id", pk, because="it was just deleted") from None
 
 
 class Leases(View):
-    """``GET pools/<pool>/leases``: the next to expire first; of one ``holder`` or ``host``."""
+    """``GET pools/<pool>/leases``: active leases, the next to expire first; filters: ``holder``, ``host``."""
 
     query_parameters = ("limit", "holder", "host")
 
@@ -119,34 +119,34 @@ class Leases(View):
 
 
 class SystemList(View):
-    """``GET streams`` and the like: a page, ``after`` a name, of one ``status``, ``containing`` a text."""
+    """``GET streams`` and similar: a page of statuses; filters: ``after``, ``status``, ``containing``."""
 
     kind = ""
 
     query_parameters = ("after", "limit", "status", "containing")
 
     def get(self, request: Request) -> Response:
-        places, needed = NAMED_SYSTEMS[self.kind]
-        require(request, "view", *needed)
-        page = places.page(**{**self.parameters, "limit": limit_of(self.parameters)})
+        reader, models = NAMED_SYSTEMS[self.kind]
+        require(request, "view", *models)
+        page = reader.page(**{**self.parameters, "limit": limit_of(self.parameters)})
         return Response({self.kind: as_data(page.statuses), "after": page.after})
 
 
 class SystemDetail(View):
-    """``GET streams/<name>`` and the like: how one stands, and why nothing happens there."""
+    """``GET streams/<name>`` and similar: the status of one, and why nothing happens there."""
 
     kind = ""
 
     def get(self, request: Request, name: str) -> Response:
-        places, needed = NAMED_SYSTEMS[self.kind]
-        require(request, "view", *needed)
-        with as_not_found(places.word):
-            found = places.named(name)[0]
-        return Response(as_data(found))
+        reader, models = NAMED_SYSTEMS[self.kind]
+        require(request, "view", *models)
+        with as_not_found(reader.word):
+            status = reader.named(name)[0]
+        return Response(as_data(status))
 
 
 class Locks(View):
-    """``GET locks``: locks, semaphores, read-write locks, conditions and barriers, by name, those ``after`` one."""
+    """``GET locks``: locks, semaphores, read-write locks, conditions and barriers by name."""
 
     query_parameters = ("after", "limit", "kind", "prefix")
 
@@ -157,7 +157,7 @@ class Locks(View):
 
 
 class LockDetail(View):
-    """``GET locks/<name>``: all kinds of this name, with their holders and their lines."""
+    """``GET locks/<name>``: all kinds of this name, with holders and waiters."""
 
     query_parameters = ("kind",)
 
@@ -183,26 +183,26 @@ class Queues(View):
         require(request, "view", QueueGroup, Server, Queue)
         limit = limit_of(self.parameters)
         with as_not_found("queue_group"):
-            found = queue_group(name)
-        return Response({"queue_group": as_data(found), "queues": as_data(queues_of(found, limit=limit))})
+            group = queue_group(name)
+        return Response({"queue_group": as_data(group), "queues": as_data(queues_of(group, limit=limit))})
 
 
 class Alarms(View):
-    """``GET alarms``: what is wrong now, the worst first; for who may view everything."""
+    """``GET alarms``: the current alarms, the worst first; needs permission to view everything."""
 
     def get(self, request: Request) -> Response:
-        systems = [model for _places, models in NAMED_SYSTEMS.values() for model in models]
+        systems = [model for _reader, models in NAMED_SYSTEMS.values() for model in models]
         require(request, "view", *resource_models(), *systems, *LOCK_MODELS, QueueGroup, Server, Queue)
         return Response({"alarms": as_data(alarms())})
 
 
 def limit_of(query: Mapping[str, str]) -> int:
-    """Return how many to show; raises BadOption."""
+    """Return the value of ``limit``; raises BadOption."""
     text = query.get("limit", str(MAX_LIMIT))
     is_number = text.isascii() and text.isdecimal() and len(text) < 9
     return options.whole("limit", int(text) if is_number else text, least=1, most=MAX_LIMIT)
 
 
 def next_page(keys: Sequence[Any], limit: int) -> str:
-    """Return the ``after`` of the next page, given the keys of this one and one more; "": this is the last."""
+    """Return ``after`` for the next page, given the keys of this page and the next key; "" on the last page."""
     return str(keys[limit - 1]) if len(keys) > limit else ""

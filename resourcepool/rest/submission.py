@@ -1,4 +1,4 @@
-"""Work from programs in any language: tasks for a stream, messages for a channel."""
+"""Submission of tasks and publication of messages by programs in any language."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,7 +13,7 @@ from resourcepool.taskqueue.models import Stream
 
 
 class Submit(ActionView):
-    """``POST streams/<name>/submit``: a task. With a ``key`` it is safe to repeat: it is still one task."""
+    """``POST streams/<name>/submit``: adds a task. With a ``key`` the request is safe to repeat."""
 
     optional_fields, required_fields = ("params", "key", "lane"), ("type",)
     responses = {201: "", 200: ""}
@@ -27,7 +27,7 @@ class Submit(ActionView):
 
 
 class Publish(ActionView):
-    """``POST channels/<name>/publish``: a message; answered with its number."""
+    """``POST channels/<name>/publish``: publishes a message and returns its number."""
 
     required_fields = ("payload",)
     responses = {201: ""}

@@ -1,4 +1,4 @@
-"""The addresses of the API. No name of a pool, a stream or a lock ends with a slash, so no address does."""
+"""The URLs of the API. They have no trailing slash, because names (of locks, for example) may contain slashes."""
 
 from django.urls import path
 from rest_framework.request import Request
@@ -28,10 +28,12 @@ from resourcepool.rest.view import View
 
 
 class Index(View):
-    """``GET`` of the root: all addresses."""
+    """``GET`` of the root: all URLs."""
 
     def get(self, request: Request) -> Response:
-        return Response({"addresses": [str(one.pattern) for one in urlpatterns if str(one.pattern)]})
+        return Response(
+            {"addresses": [str(pattern.pattern) for pattern in urlpatterns if str(pattern.pattern)]}
+        )
 
 
 app_name = "resourcepool_api"

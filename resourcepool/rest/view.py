@@ -1,4 +1,4 @@
-"""What all views of the API share."""
+"""The base classes of all views of the API."""
 
 import inspect
 import logging
@@ -26,93 +26,93 @@ logger = logging.getLogger(__name__)
 
 
 class View(APIView):
-    """For those who are logged in as the project's DEFAULT_AUTHENTICATION_CLASSES say; JSON in and out, in English."""
+    """For callers authenticated by the project's DEFAULT_AUTHENTICATION_CLASSES; JSON in and out, in English."""
 
-    query_parameters: tuple[str, ...] = ()  # the parameters that its address takes
-    optional_fields: tuple[str, ...] = ()  # the names that its body may have,
-    required_fields: tuple[str, ...] = ()  # and those that it must have
-    allows_other_fields = False  # whether there may be others, which depend on the address
-    # the status of success: what is in the answer, as ``schema`` calls it; and what kind of text that is
+    query_parameters: tuple[str, ...] = ()
+    optional_fields: tuple[str, ...] = ()  # of the body
+    required_fields: tuple[str, ...] = ()  # of the body
+    allows_other_fields = False  # fields that depend on the URL
+    # {status of success: schema of the response, see ``schema``}
     responses: Mapping[int, str] = {200: ""}
     media_type = JSON
-    parameters: Mapping[str, Any]  # the parameters that the address has
+    parameters: Mapping[str, Any]  # the query parameters of the request
 
     permission_classes = (IsAuthenticated,)
     parser_classes = (LimitedJSONParser,)
     renderer_classes = (JSONRenderer,)
-    versioning_class = None  # the project's versions are of its own API
-    schema = None  # nor is it in the project's schema: it has its own, see ``schema``
+    versioning_class = None  # the project's versioning is for its own API
+    schema = None  # the API has its own schema, see ``schema``
 
     @classmethod
     def as_view(cls, **initial: Any) -> Any:
         view = super().as_view(**initial)
-        for alias in connections:  # what is granted counts at once, whatever ATOMIC_REQUESTS says
+        for alias in connections:  # a lease must be committed at once, even with ATOMIC_REQUESTS
             transaction.non_atomic_requests(using=alias)(view)
         return view
 
-    @sensitive_variables()  # here, and in all that it calls: tokens, and the secrets of what is leased
+    @sensitive_variables()  # tokens and secrets, here and in all functions that it calls
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        kwargs = {name: value for name, value in kwargs.items() if name in self.takes_from_address}
-        request.encoding = "utf-8"  # as JSON is, whatever the request says: "zlib" would blow up a body
+        kwargs = {name: value for name, value in kwargs.items() if name in self.url_parameters}
+        request.encoding = "utf-8"  # JSON is always UTF-8; "zlib" would decompress a body
         with translation.override("en"):
-            answer = super().dispatch(request, *args, **kwargs)
-            if isinstance(answer, Response):
-                answer.render()
-        answer["Cache-Control"] = "no-store"  # it may contain a token, or the secret that was leased
-        return answer
+            response = super().dispatch(request, *args, **kwargs)
+            if isinstance(response, Response):
+                response.render()
+        response["Cache-Control"] = "no-store"  # it may contain a token or a secret
+        return response
 
     @property
-    def takes_from_address(self) -> Collection[str]:
-        """The parts of its address; the project may have others before them, such as a version."""
-        act: Any = getattr(self, "post", None) or getattr(self, "get", None)
-        return inspect.signature(act).parameters
+    def url_parameters(self) -> Collection[str]:
+        """The names of the view's URL parameters; the project may add others, such as a version."""
+        method: Any = getattr(self, "post", None) or getattr(self, "get", None)
+        return inspect.signature(method).parameters
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse what no database stores, and parameters that the address does not take: they would do nothing."""
+        """Refuse NUL characters and unknown query parameters."""
         super().initial(request, *args, **kwargs)
         for name, value in kwargs.items():
             if NUL in value:
-                raise NotFound(name, value, because="no name has a NUL character")
+                raise NotFound(name, value, because="names cannot have a NUL character")
         self.parameters = parameters(request, self.query_parameters)
 
     def perform_authentication(self, request: Request) -> None:
-        """Take a name, token or session with NUL for unknown: PostgreSQL's driver raises an error, and does not ask."""
+        """Refuse credentials with a NUL character as unknown: PostgreSQL's driver raises an error for them."""
         try:
             super().perform_authentication(request)
         except (ValueError, DataError) as error:
             if "NUL" not in str(error):
                 raise
-            raise AuthenticationFailed("no user has a NUL character in what it is known by") from None
+            raise AuthenticationFailed("credentials cannot have a NUL character") from None
 
     def read_body(self) -> dict[str, Any]:
-        """Return the JSON object that was sent; raises BadOption, as ``body`` does."""
+        """Return the JSON object in the body; raises BadOption, see ``body``."""
         return body(self.request, self.optional_fields, self.required_fields)
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Return the answer to an error: its kind, and a sentence."""
+        """Return the response to an error: its name, and a sentence."""
         if isinstance(exc, OperationalError | InterfaceError):
-            # One line: in an outage each request says so.
+            # One line instead of a traceback: in an outage every request logs it.
             logger.error("%s: %s", type(self).__name__, " ".join(str(exc).split()))
-            exc = DatabaseUnavailable("the database does not answer as it should; the server's log says more")
+            exc = DatabaseUnavailable("database error; see the log of the web server")
         for kind, status in STATUSES.items():
             if isinstance(exc, kind):
-                if kind is ResourcePoolError:  # a table is missing, a secret is unreadable
+                if kind is ResourcePoolError:  # such as a missing table or an unreadable secret
                     logger.warning("%s: %s", type(exc).__name__, exc)
                 return error_response(exc, status)
-        answer = super().handle_exception(exc)
-        if isinstance(answer.data, dict):  # unless the project's EXCEPTION_HANDLER made something else
-            answer.data = {"error": type(exc).__name__, **answer.data}
-        return answer
+        response = super().handle_exception(exc)
+        if isinstance(response.data, dict):  # the project's EXCEPTION_HANDLER may return anything
+            response.data = {"error": type(exc).__name__, **response.data}
+        return response
 
 
 class ActionView(View):
-    """What is done to something by its name; at the same address one reads what is called so: a lock "a/acquire"."""
+    """An action on something with a name; a GET of the same URL reads the status of a name such as "a/acquire"."""
 
-    read_view: Any = None  # the view of such things
+    read_view: Any = None  # the view for GET
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.method not in ("GET", "HEAD"):
             return super().dispatch(request, *args, **kwargs)
-        act = request.path.rpartition("/")[2]
-        answer: HttpResponseBase = self.read_view(request, name=f"{kwargs['name']}/{act}")
-        return answer
+        action = request.path.rpartition("/")[2]
+        response: HttpResponseBase = self.read_view(request, name=f"{kwargs['name']}/{action}")
+        return response

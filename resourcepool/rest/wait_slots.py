@@ -1,4 +1,4 @@
-"""How many requests wait in line in this process: each keeps a thread of the web server, and renewals need one, too."""
+"""Limits how many requests wait in this process: each keeps a thread of the web server, which renewals need, too."""
 
 import contextlib
 import dataclasses
@@ -15,7 +15,7 @@ from resourcepool.waiting.request import Request as LeaseRequest
 
 
 class TooManyWait(AcquireTimeout):
-    """Nothing was free at once, and as many requests wait in this web server as may."""
+    """Nothing was free at once, and no more requests may wait in this process of the web server."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -23,53 +23,55 @@ class TooManyWait(AcquireTimeout):
 
 
 class WaitSlots:
-    """The requests of this process that wait."""
+    """Counts the requests of this process that wait."""
 
     def __init__(self) -> None:
-        self._lock, self._taken = threading.Lock(), 0
+        self._lock, self._used = threading.Lock(), 0
 
     @contextlib.contextmanager
     def take(self, most: int) -> Iterator[bool]:
-        """Take a place for this block, and yield whether there was one among ``most``."""
+        """Use one of ``most`` slots for this block; yield whether one was free."""
         with self._lock:
-            is_free = self._taken < most
-            self._taken += is_free
+            is_free = self._used < most
+            self._used += is_free
         try:
             yield is_free
         finally:
             with self._lock:
-                self._taken -= is_free
+                self._used -= is_free
 
 
 @contextlib.contextmanager
 def wait_slot(request: Request, wanted: LeaseRequest) -> Iterator[LeaseRequest]:
-    """Yield the wish as it may be made here: without its timeout if no more requests may wait.
+    """Yield the request, without its timeout if no more requests may wait here.
 
     Raises:
-        TooManyWait: in place of the AcquireTimeout of such a wish.
+        TooManyWait: instead of the AcquireTimeout of a request without its timeout.
     """
     most = max_waits(request)
-    with wait_slots.take(most if wanted.timeout else 0) as may_wait:
+    with wait_slots.take(most if wanted.timeout else 0) as has_slot:
         try:
-            yield wanted if may_wait else dataclasses.replace(wanted, timeout=0.0)
+            yield wanted if has_slot else dataclasses.replace(wanted, timeout=0.0)
         except AcquireTimeout as error:
-            if may_wait or not wanted.timeout:
+            if has_slot or not wanted.timeout:
                 raise
             why = (
-                f"no more than {most} may (RESOURCEPOOL['REST_WAITS'])"
+                f"the limit is {most} (RESOURCEPOOL['REST_WAITS'])"
                 if has_threads(request)
-                else "it has one thread: start it with more (gunicorn --threads 8)"
+                else "the process has one thread; start it with more (gunicorn --threads 8)"
             )
-            raise TooManyWait(f"{error}. It cannot wait in this process of the web server: {why}") from None
+            raise TooManyWait(
+                f"{error}. No more requests can wait in this process of the web server: {why}"
+            ) from None
 
 
 def max_waits(request: Request) -> int:
-    """Return how many requests may wait here; none in a process that has one thread."""
+    """Return how many requests may wait here; none in a process with a single thread."""
     return rest_waits() if has_threads(request) else 0
 
 
 def has_threads(request: Request) -> bool:
-    """Whether the web server says that its process has more than one thread; under ASGI it has."""
+    """Whether the process has more than one thread, by the web server; true under ASGI."""
     return bool(request.META.get("wsgi.multithread", True))
 
 

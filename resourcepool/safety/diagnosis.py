@@ -1,4 +1,4 @@
-"""The problems of one database that can be found without measuring or changing anything."""
+"""Finds the problems of one database without measuring or changing anything."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from resourcepool.waiting.models import Ticket
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The facts about a database, and its problems.
+    """The problems of a database, and the facts behind them.
 
     Attributes:
-        product: its name and version; "": it did not answer.
+        product: name and version; "" if the database did not answer.
         facts: see ``Inspector.server``.
-        tables: the facts about the tables of leased models; None: the table does not exist.
+        tables: facts about the table of each leased model; None if the table does not exist.
     """
 
     problems: list[Problem]
@@ -37,70 +37,73 @@ class Diagnosis:
 
 
 def diagnose(connection: BaseDatabaseWrapper) -> Diagnosis:
-    """Examine the database behind ``connection``; that it does not answer is a problem, too."""
+    """Examine the database behind ``connection``. A database that does not answer is a problem (W020), too."""
     about = f"database {connection.alias!r}"
     if not dialect.supports(connection):
         return Diagnosis([problem("E004", about, database=connection.display_name)])
     try:
         with statement_timeout(), StatementAttempt(connection):
-            asked = inspector(connection)
-            facts = {**asked.server(), **_declared(connection)}
+            inspected = inspector(connection)
+            facts = {**inspected.server(), **_declared(connection)}
             leased = models_on(connection.alias)
-            ours = own_models_on(connection.alias)
-            names = {model._meta.db_table for model in (*leased, *ours)}
-            made = asked.tables(names) if names else {}
-            product = asked.product()
+            own = own_models_on(connection.alias)
+            names = {model._meta.db_table for model in (*leased, *own)}
+            tables = inspected.tables(names) if names else {}
+            product = inspected.product()
     except (DatabaseError, InterfaceError) as error:
         # Not an error: ``check`` also runs where there is no database.
         return Diagnosis([problem("W020", about, why=error_text(connection, error))])
-    tables = {model: made.get(model._meta.db_table) for model in leased}
-    problems = [*judge(about, facts), *judge_tables(connection.alias, tables)]
-    models_here = {*leased, *ours}
-    there_are = {model: made[model._meta.db_table] for model in models_here if model._meta.db_table in made}
-    problems += judge_characters(connection, there_are)
-    if any(model._meta.managed for model in models_here.difference(there_are)):
+    of_leased = {model: tables.get(model._meta.db_table) for model in leased}
+    problems = [*judge(about, facts), *judge_tables(connection.alias, of_leased)]
+    models_here = {*leased, *own}
+    existing = {model: tables[model._meta.db_table] for model in models_here if model._meta.db_table in tables}
+    problems += judge_characters(connection, existing)
+    if any(model._meta.managed for model in models_here.difference(existing)):
         problems += judge(about, facts, NEW_TABLE_RULES)
-    return Diagnosis(problems, product, facts, tables)
+    return Diagnosis(problems, product, facts, of_leased)
 
 
-def judge_tables(alias: str, made: Mapping[Model, TableFacts | None]) -> Iterator[Problem]:
-    """Yield the problems of the tables that exist."""
-    there_are = {model: facts for model, facts in made.items() if facts is not None}
-    for model, facts in there_are.items():
+def judge_tables(alias: str, tables: Mapping[Model, TableFacts | None]) -> Iterator[Problem]:
+    """Yield the problems of the existing tables."""
+    existing = {model: facts for model, facts in tables.items() if facts is not None}
+    for model, facts in existing.items():
         label, table, engine = model._meta.label, model._meta.db_table, facts.engine
         if engine is not None and engine.lower() != "innodb":
             yield problem("E006", label, engine=engine, table=table)
         for field in keys_of(model):
-            if collation := facts.folding.get(field.column):
+            if collation := facts.non_binary_collations.get(field.column):
                 names = {"collation": collation, "table": table, "column": field.column}
                 case, length = "mysql" if engine else "", field.max_length or 255
                 yield problem("W011", f"{label}.{field.name}", case, length=length, **names)
-    if Ticket in made and Ticket not in there_are and there_are:
+    if Ticket in tables and Ticket not in existing and existing:
         yield problem("W019", Ticket._meta.label, alias=alias)
 
 
-def judge_characters(connection: BaseDatabaseWrapper, made: Mapping[Any, TableFacts]) -> Iterator[Problem]:
-    """Yield the tables with columns that were made for all characters, and do not hold them."""
-    for model in sorted(made, key=lambda one: one._meta.label):
+def judge_characters(connection: BaseDatabaseWrapper, tables: Mapping[Any, TableFacts]) -> Iterator[Problem]:
+    """Yield the tables whose Unicode columns have a narrower character set."""
+    for model in sorted(tables, key=lambda model: model._meta.label):
+        columns = tables[model].incomplete_charsets
         fields: list[Any] = [
-            one for one in model._meta.concrete_fields if isinstance(one, UnicodeCollationMixin)
+            field for field in model._meta.concrete_fields if isinstance(field, UnicodeCollationMixin)
         ]
-        narrow = {one: made[model].narrow[one.column] for one in fields if one.column in made[model].narrow}
+        narrow = {field: columns[field.column] for field in fields if field.column in columns}
         if narrow:
             yield problem(
                 "W039",
                 model._meta.label,
                 table=model._meta.db_table,
-                columns=", ".join(one.column for one in narrow),
+                columns=", ".join(field.column for field in narrow),
                 characters=", ".join(sorted(set(narrow.values()))),
-                changes=", ".join(_widened(one, connection) for one in narrow),
+                changes=", ".join(_widened(field, connection) for field in narrow),
             )
 
 
 def _widened(field: Any, connection: BaseDatabaseWrapper) -> str:
-    made = field.db_parameters(connection)
+    column = field.db_parameters(connection)
     null = "NULL" if field.null else "NOT NULL"
-    return f"MODIFY `{field.column}` {made['type']} CHARACTER SET utf8mb4 COLLATE {made['collation']} {null}"
+    return (
+        f"MODIFY `{field.column}` {column['type']} CHARACTER SET utf8mb4 COLLATE {column['collation']} {null}"
+    )
 
 
 def keys_of(model: Model) -> list[Any]:
@@ -115,7 +118,7 @@ def keys_of(model: Model) -> list[Any]:
 
 @sensitive_variables()
 def error_text(connection: BaseDatabaseWrapper, error: Exception) -> str:
-    """Return the text of ``error`` in one line, without the password."""
+    """Return the text of ``error`` on one line, without the password."""
     text = " ".join(" ".join(str(part) for part in error.args).split()) or type(error).__name__
     settings = connection.settings_dict
     options = settings["OPTIONS"]

@@ -26,11 +26,11 @@ MANY_ORPHANS = 1_000
 
 @dataclass(slots=True)
 class Examination:
-    """What was found; None: not measured.
+    """The result of one examination; None: not measured.
 
     Attributes:
-        server: name and version of the database; "": it did not answer.
-        passed: the facts that were found right, as sentences.
+        server: name and version of the database; "" if it did not answer.
+        passed: the facts that are as required, as sentences.
     """
 
     database: str
@@ -45,65 +45,70 @@ class Examination:
 
 
 def examine(alias: str, *, write: bool = True) -> Examination:
-    """Examine a database, on a connection of its own with the session settings of the project's.
+    """Examine a database on a separate connection with the session settings of the project.
 
     Args:
-        write: measure commits, too, on a ticket that is removed afterwards.
+        write: also measure commits, on a ticket that is removed afterwards.
     """
     if not dialect.supports(connections[alias]):
         return Examination(alias, findings=diagnose(connections[alias]).problems)
     with _probe(alias) as connection:
-        seen = diagnose(connection)
-        examined = Examination(alias, seen.product, seen.problems)
-        if seen.facts is None or seen.tables is None:
+        diagnosis = diagnose(connection)
+        examined = Examination(alias, diagnosis.product, diagnosis.problems)
+        if diagnosis.facts is None or diagnosis.tables is None:
             return examined
-        examined.passed = passed(seen.facts)
-        examined.findings += [_missing(alias, model) for model, made in seen.tables.items() if made is None]
+        examined.passed = passed(diagnosis.facts)
+        tables = diagnosis.tables
+        examined.findings += [_missing(alias, model) for model, table in tables.items() if table is None]
         dialect.limit_lock_waits(connection)
-        _measure(connection, examined, [model for model, made in seen.tables.items() if made], write=write)
+        _measure(connection, examined, [model for model, table in tables.items() if table], write=write)
     return examined
 
 
 def _measure(
-    connection: BaseDatabaseWrapper, examined: Examination, there_are: list[Model], *, write: bool
+    connection: BaseDatabaseWrapper, examined: Examination, models: list[Model], *, write: bool
 ) -> None:
-    def part(what: str, measure: Callable[[], Measured], *, voids: bool = False) -> Measured | None:
+    def part(what: str, measure: Callable[[], Measured], *, is_unsafe_warning: bool = False) -> Measured | None:
         try:
             return measure()
         except (DatabaseError, InterfaceError, ResourcePoolError) as error:
             where, why = f"database {examined.database!r}", error_text(connection, error)
-            examined.findings.append(problem("W022", where, voids=voids, what=what, why=why))
+            examined.findings.append(
+                problem("W022", where, is_unsafe_warning=is_unsafe_warning, what=what, why=why)
+            )
             return None
 
     examined.distance = part("the clock", lambda: measurements.measure_distance(connection))
-    examined.statements = part("the plans", lambda: statements(connection, there_are))
-    examined.leases = part("the leases", lambda: measurements.leases(connection, there_are))
-    if Ticket in there_are:
+    examined.statements = part("the plans", lambda: statements(connection, models))
+    examined.leases = part("the leases", lambda: measurements.leases(connection, models))
+    if Ticket in models:
         examined.tickets = part("the tickets", lambda: measurements.tickets(connection))
         if write:
-            examined.commits = part("a commit", lambda: measurements.commits(connection), voids=True)
+            examined.commits = part(
+                "a commit", lambda: measurements.commits(connection), is_unsafe_warning=True
+            )
     examined.findings += [
-        problem("W023", one.model, name=one.name, problem=one.problem)
-        for one in examined.statements or ()
-        if one.problem
+        problem("W023", statement.model, name=statement.name, problem=statement.problem)
+        for statement in examined.statements or ()
+        if statement.problem
     ]
     if examined.tickets and examined.tickets.orphaned >= MANY_ORPHANS:
         examined.findings.append(problem("W024", Ticket._meta.label, count=f"{examined.tickets.orphaned:,}"))
 
 
 def _missing(alias: str, model: Model) -> Problem:
-    # Only for the doctor: before the first ``migrate`` this is normal.
+    # Reported by the doctor only: normal before the first ``migrate``.
     names = {"table": model._meta.db_table, "alias": alias}
-    return problem("W021", model._meta.label, voids=model._meta.managed, **names)
+    return problem("W021", model._meta.label, is_unsafe_warning=model._meta.managed, **names)
 
 
 @contextlib.contextmanager
 def _probe(alias: str) -> Iterator[BaseDatabaseWrapper]:
-    """Give this thread another connection to ``alias`` inside the block."""
-    usual = connections[alias]
+    """Replace this thread's connection to ``alias`` inside the block."""
+    original = connections[alias]
     connections[alias] = connection = dialect.private_connection(alias, has_lock_limit=False)
     try:
         yield connection
     finally:
-        connections[alias] = usual
+        connections[alias] = original
         dialect.discard(connection)

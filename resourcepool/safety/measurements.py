@@ -1,4 +1,4 @@
-"""Measures round trips, the clock difference and commits of a database, and counts leases and tickets."""
+"""Measures round trips, clock difference and commits of a database, and counts leases and tickets."""
 
 import contextlib
 import datetime
@@ -23,13 +23,13 @@ from resourcepool.waiting.models import Ticket
 ROUND_TRIPS = 20
 COMMITS = 200
 MAX_SECONDS = 2.0  # seconds of commits
-TICKET_TTL = 60.0  # seconds after which the ticket of a killed measurement lapses
+TICKET_TTL = 60.0  # seconds; for the ticket of a killed measurement
 ORPHANED_AFTER = 60.0  # seconds after which an expired ticket should have been removed
-POOL = "resourcepool.doctor"  # no model has this label, so nobody waits here
+POOL = "resourcepool.doctor"  # not the label of a model, so it has no waiters
 
 
 class ClockReading(NamedTuple):
-    """One reading of the server's clock; all in seconds since 1970, each by the clock that was read."""
+    """One reading of the server's clock, between two of this host's; in seconds since 1970."""
 
     sent: float
     server: float
@@ -66,7 +66,7 @@ class Leases:
 
     Attributes:
         live: running.
-        expired: ran out without a release, so the holders died or hung; free for the next claim.
+        expired: not released, so the holders crashed or hung; free for the next claim.
     """
 
     model: str
@@ -76,17 +76,17 @@ class Leases:
 
 @dataclass(frozen=True, slots=True)
 class Tickets:
-    """The number of waiters, and of tickets that dead processes left behind."""
+    """The number of waiters, and of tickets left behind by crashed processes."""
 
     live: int
     orphaned: int
 
 
-def distance(answers: Sequence[ClockReading], step: float = 0.0) -> Distance:
-    """Return the distance; the quickest answer is the most exact about the clock (Cristian, 1989)."""
-    quickest = min(answers, key=lambda answer: answer.received - answer.sent)
+def distance(readings: Sequence[ClockReading], step: float = 0.0) -> Distance:
+    """Return the distance; the quickest reading has the smallest clock error (Cristian, 1989)."""
+    quickest = min(readings, key=lambda reading: reading.received - reading.sent)
     return Distance(
-        round_trip=median(answer.received - answer.sent for answer in answers),
+        round_trip=median(reading.received - reading.sent for reading in readings),
         offset=quickest.server - (quickest.sent + quickest.received) / 2,
         offset_error=(quickest.received - quickest.sent) / 2 + step,
     )
@@ -94,25 +94,25 @@ def distance(answers: Sequence[ClockReading], step: float = 0.0) -> Distance:
 
 def summarize(seconds: Sequence[float]) -> Commits:
     """Return count, median and 99th percentile."""
-    in_order = sorted(seconds)
-    return Commits(len(in_order), median(in_order), in_order[(len(in_order) * 99 - 1) // 100])
+    ordered = sorted(seconds)
+    return Commits(len(ordered), median(ordered), ordered[(len(ordered) * 99 - 1) // 100])
 
 
 def measure_distance(connection: BaseDatabaseWrapper, count: int = ROUND_TRIPS) -> Distance:
-    """Ask the server for the time, ``count`` times."""
-    db_dialect, asked = dialect.of(connection), []
+    """Read the server's clock ``count`` times."""
+    db_dialect, readings = dialect.of(connection), []
     sql = f"SELECT {db_dialect.now}"
     with connection.cursor() as cursor:
         for _ in range(count):
             sent = time.time()
             cursor.execute(sql, ())
             (moment,) = cursor.fetchone()
-            asked.append(ClockReading(sent, _seconds(moment), time.time()))
-    return distance(asked, db_dialect.clock_step)
+            readings.append(ClockReading(sent, _seconds(moment), time.time()))
+    return distance(readings, db_dialect.clock_step)
 
 
 def commits(connection: BaseDatabaseWrapper, count: int = COMMITS, within: float = MAX_SECONDS) -> Commits:
-    """Renew a ticket of our own ``count`` times, or for ``within`` seconds, and time the commits."""
+    """Renew a temporary ticket ``count`` times, or for ``within`` seconds, and time the commits."""
     times: list[float] = []
     with _own_ticket(connection) as pk:
         ends_at = monotonic() + within
@@ -141,7 +141,7 @@ def tickets(connection: BaseDatabaseWrapper) -> Tickets:
 
 @contextlib.contextmanager
 def _own_ticket(connection: BaseDatabaseWrapper) -> Iterator[Any]:
-    """Make a ticket; remove it at the end, and those of killed measurements, too."""
+    """Create a ticket; at the end remove it, and those of killed measurements."""
     alias, holder = connection.alias, default_holder()
     tickets = verbs.rows_of(connection, Ticket).filter(pool=POOL)
     try:
@@ -150,10 +150,10 @@ def _own_ticket(connection: BaseDatabaseWrapper) -> Iterator[Any]:
         )
         yield ticket.pk
     except BaseException:
-        dialect.close_quietly(connection)  # it may be in the middle of a reply
+        dialect.close_quietly(connection)  # a reply may still be on its way
         raise
     finally:
-        # By key: waiters that remove tickets lock them in the same order.
+        # By key: the same lock order as waiters that remove tickets.
         mine_or_left = tickets.filter(Q(holder=holder) | Q(busy_before__lte=DbNow()))
         pks = retrying(connection, lambda: list(mine_or_left.values_list("pk", flat=True)))
         if pks:

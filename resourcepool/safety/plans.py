@@ -1,7 +1,6 @@
 """The query plans of the frequent statements.
 
-They depend on the project: its models, indexes and statistics. Each statement is caught on its way to the database from
-the function that sends it.
+They depend on the models, indexes and statistics of the project. Each statement is captured on its way to the database.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -20,7 +19,7 @@ from resourcepool.leases.terms import Terms
 from resourcepool.models import AbstractResource, Proxy, Ticket
 from resourcepool.waiting import free_rows, tickets
 
-BIG = 1_000  # rows of a table that is slow to read or sort completely
+BIG = 1_000  # rows; larger tables are slow to read or sort completely
 MANY = 20  # leases renewed in one statement
 BY_KEY = ("claim", "release", "renew one", "renew many")
 PLACEHOLDER_KEYS: dict[str, Any] = {"UUIDField": UUID(int=0), "CharField": "", "TextField": ""}
@@ -28,7 +27,7 @@ PLACEHOLDER_KEYS: dict[str, Any] = {"UUIDField": UUID(int=0), "CharField": "", "
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A frequent statement, and the problem with its plan; None: it has none."""
+    """A frequent statement, the indexes it uses, and the problem with its plan, if any."""
 
     model: str
     name: str
@@ -37,20 +36,20 @@ class Statement:
 
 
 def statements(connection: BaseDatabaseWrapper, leased: Sequence[Model]) -> list[Statement]:
-    """Return the plan of each frequent statement on these models; none of them is run."""
+    """Return the frequent statements on these models with their plans; runs none of them."""
     big = {model._meta.db_table for model in leased if _is_big(connection, model)}
-    found = []
+    checked = []
     for model in leased:
         for name, send in _frequent_statements(connection, model):
             plan = inspector(connection).explain(*capture_statement(connection, send))
             uses = dict.fromkeys(step.index for step in plan.steps if step.index)
             problem = judge_plan(plan, big, model._meta.db_table if name in BY_KEY else None)
-            found.append(Statement(model._meta.label, name, tuple(uses), problem))
-    return found
+            checked.append(Statement(model._meta.label, name, tuple(uses), problem))
+    return checked
 
 
 def judge_plan(plan: QueryPlan, big: Collection[str], keyed: str | None = None) -> str | None:
-    """Return the problem with a plan; None: it has none.
+    """Return the problem with a plan, if any.
 
     Args:
         big: the tables with more than ``BIG`` rows.
@@ -62,13 +61,13 @@ def judge_plan(plan: QueryPlan, big: Collection[str], keyed: str | None = None) 
         if step.table == keyed and step.table in big and not step.by_key:
             return f"finds its row by {step.index} instead of the primary key"
     sorts = plan.sorts and (plan.is_forced or any(step.table in big for step in plan.steps))
-    return "sorts what it has found" if sorts else None
+    return "sorts many rows" if sorts else None
 
 
 def capture_statement(connection: BaseDatabaseWrapper, send: Callable[[], object]) -> tuple[str, Sequence[Any]]:
-    """Return the first statement that ``send`` would send, and its parameters; it is not sent."""
+    """Return the first statement that ``send`` would send, and its parameters, without sending it."""
     try:
-        # A statement that is sent after all is rolled back.
+        # Rolls back a statement that is sent after all.
         with transaction.atomic(using=connection.alias), connection.execute_wrapper(_catch):
             send()
             transaction.set_rollback(True, using=connection.alias)
@@ -86,11 +85,11 @@ def _frequent_statements(
     is_resource = issubclass(model, AbstractResource)
     terms = Terms(ttl=60, holder="resourcepool_doctor")
     if is_resource:
-        yield "look for free rows", lambda: free_rows.candidates(connection, model, ANY_ROW, 64)
-        yield "look while waiting", lambda: free_rows.read_free_rows(connection, model, ANY_ROW, 9)
+        yield "find free rows", lambda: free_rows.candidates(connection, model, ANY_ROW, 64)
+        yield "find free rows while waiting", lambda: free_rows.read_free_rows(connection, model, ANY_ROW, 9)
     if model is Ticket:
-        yield "the line", lambda: tickets.in_line(connection, Proxy)
-        yield "look at tickets", lambda: tickets.look(connection, keys)
+        yield "read waiters", lambda: tickets.in_line(connection, Proxy)
+        yield "read tickets", lambda: tickets.look(connection, keys)
     else:
         yield "claim", lambda: verbs.claim(connection, model, keys[0], terms)
         yield "release", lambda: verbs.release_all(connection, model, held[:1], 0)
@@ -105,7 +104,7 @@ def _some_keys(connection: BaseDatabaseWrapper, model: Model) -> list[Any]:
 
 
 def _is_big(connection: BaseDatabaseWrapper, model: Model) -> bool:
-    # Counting all rows of a large table would take minutes.
+    # A full count of a large table would take minutes.
     return verbs.rows_of(connection, model).order_by()[: BIG + 1].count() > BIG
 
 

@@ -1,6 +1,6 @@
 """The problems of databases and models, each with its remedy; docs/checks.md explains them.
 
-An error breaks the promise of one holder in normal operation. A problem that breaks it only after a crash of the server
+An error breaks mutual exclusion in normal operation. A problem that breaks it only after a crash of the database server
 is a warning in ``UNSAFE_WARNINGS``: developers may prefer speed, and ``migrate`` must not fail for them.
 """
 
@@ -10,10 +10,10 @@ from typing import Any, ClassVar, NamedTuple
 from django.conf import settings
 
 _ISOLATION = 'Set OPTIONS: {"isolation_level": "read committed"} for this database.'
-_STUCK = "so long a statement waits for a locked row, however short the timeout of acquire()."
-_FORGETS = "forgets grants that processes already act on."
+_STUCK = "statements may wait this long for a locked row, however short the timeout of acquire()."
+_FORGETS = "loses leases that processes already use."
 _FLUSH = "SET GLOBAL innodb_flush_log_at_trx_commit = 1; and the same line in the server's configuration."
-# One for all that is said of SQLite: of two, the second would be pasted over the first.
+# One hint for all SQLite problems: pasting a second one would overwrite the first.
 _SQLITE = (
     'Set OPTIONS: {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": "PRAGMA journal_mode=WAL;'
     ' PRAGMA synchronous=FULL;"} for this database.'
@@ -28,16 +28,16 @@ UNSAFE_WARNINGS = frozenset(
 
 
 class Text(NamedTuple):
-    """The problem, and the statement or setting that solves it."""
+    """The problem, and the statement or setting that fixes it."""
 
     message: str
     hint: str
 
 
-# By code; where one code has several texts, by code and case.
+# Keyed by code, or by "code case" where a code has several texts.
 TEXTS = {
     "E004": Text(
-        "Leases cannot be kept on %(database)s.",
+        "Leases are not supported on %(database)s.",
         "Keep leased models on MariaDB, MySQL, PostgreSQL or SQLite (DATABASE_ROUTERS).",
     ),
     "E004 mariadb": Text(
@@ -50,65 +50,65 @@ TEXTS = {
     ),
     "E004 sqlite": Text(
         "SQLite %(value)s is too old: it has no RETURNING.",
-        "Use a Python that brings SQLite 3.35 or newer: python -c 'import sqlite3; print(sqlite3.sqlite_version)'",
+        "Use a Python with SQLite 3.35 or newer: python -c 'import sqlite3; print(sqlite3.sqlite_version)'",
     ),
     "E005": Text(
-        'OPTIONS["client_flag"] has replaced the flag FOUND_ROWS that Django sets: rows that stay as they are do not'
-        " count as found, so a renewal can look like a loss.",
+        'OPTIONS["client_flag"] replaces the flag FOUND_ROWS that Django sets: unchanged rows are not counted, so a'
+        " renewal can look like a lost lease.",
         'Remove "client_flag" from OPTIONS, or add to it: client_flag | MySQLdb.constants.CLIENT.FOUND_ROWS.',
     ),
     "E006": Text(
-        "Its table is kept by %(engine)s, which has no transactions and forgets in a crash.",
+        "Its table uses the engine %(engine)s, which has no transactions and loses data in a crash.",
         "ALTER TABLE `%(table)s` ENGINE = InnoDB;",
     ),
     "E007": Text(
-        "The server is read-only: a replica, or in the middle of a failover. Nothing can be leased here; or, by a"
-        " user who may write all the same, twice.",
+        "The database server is read-only: a replica, or in the middle of a failover. Leasing fails here; a user who"
+        " may write anyway can lease a row twice.",
         "Have db_for_write() of your DATABASE_ROUTERS return the primary for leased models, or correct HOST.",
     ),
     "E008": Text(
-        "The database routers write it now to one database, now to another: %(aliases)s. So one row can be granted"
-        " once in each.",
+        "The database routers write this model to different databases: %(aliases)s. One row can be leased once in"
+        " each.",
         "Have db_for_write() of your DATABASE_ROUTERS always return the same alias for this model.",
     ),
     "E009": Text(
-        "The isolation level is %(value)s: a claim that is rolled back later is taken for granted.",
+        "The isolation level is %(value)s: a claim that is later rolled back may be treated as granted.",
         _ISOLATION,
     ),
     "E010": Text(
-        "AUTOCOMMIT is off for this database: a claim stays open until somebody commits, invisible to everybody else,"
-        " and is undone when nobody does.",
+        "AUTOCOMMIT is off for this database: a claim is invisible to other processes until your code commits, and is"
+        " rolled back if it does not.",
         'Remove "AUTOCOMMIT": False; use transaction.atomic() where you want a transaction.',
     ),
     "E013": Text(
-        "TIME_ZONE is %(value)s for this database: leases are kept in UTC, which Django then reads as that zone's time."
-        " A held row's busy_before may look over for hours, and a moment that somebody enters ends hours off.",
+        "TIME_ZONE is %(value)s for this database: leases are stored in UTC, which Django then reads as that zone's"
+        " time. busy_before of a leased row may appear to have passed, and times entered in forms are hours off.",
         'Remove "TIME_ZONE" from this database, or keep leased models in another one (DATABASE_ROUTERS).',
     ),
     "E018": Text(
-        "The connection's character set is %(value)s: text with other characters ends in an error, or is stored as"
+        "The connection's character set is %(value)s: other characters raise an error, or are stored as"
         ' "?", so that two names can become the same key.',
-        'Remove "charset" from OPTIONS of this database, or set it to "utf8mb4", and what else sets it: init_command,'
-        " read_default_file.",
+        'Remove "charset" from OPTIONS of this database, or set it to "utf8mb4"; check init_command and'
+        " read_default_file, too.",
     ),
     "E019": Text(
-        "innodb_default_row_format is %(value)s, and tables are still to be made: `migrate` would end half-way, with"
-        " error 1709 or 1071, because the keys of their indexes are longer than 767 bytes.",
+        "innodb_default_row_format is %(value)s, and tables are missing: `migrate` would stop half-way with"
+        " error 1709 or 1071, because their index keys are longer than 767 bytes.",
         "SET GLOBAL innodb_default_row_format = dynamic; and the same line in the server's configuration.",
     ),
     "E019 innodb_page_size": Text(
-        "innodb_page_size is %(value)s, and tables are still to be made: `migrate` would end half-way, with error 1071,"
-        " because the keys of their indexes are longer than such pages allow.",
-        "Keep leased models on a server with pages of 16 KiB, which is chosen when its data folder is made.",
+        "innodb_page_size is %(value)s, and tables are missing: `migrate` would stop half-way with error 1071,"
+        " because their index keys are too long for such pages.",
+        "Keep leased models on a database server with pages of 16 KiB (chosen when its data directory is created).",
     ),
     "W003": Text(
-        "The isolation level is %(value)s: statements wait for and undo each other (deadlocks, serialization"
-        " failures) where READ COMMITTED would not.",
+        "The isolation level is %(value)s: it causes lock waits, deadlocks and serialization failures that READ"
+        " COMMITTED avoids.",
         _ISOLATION,
     ),
     "W004": Text(
-        f"innodb_flush_log_at_trx_commit is %(value)s: the log is written once a second, so a crash of the server"
-        f" {_FORGETS}",
+        f"innodb_flush_log_at_trx_commit is %(value)s: the log is written once a second, so a crash of the database"
+        f" server {_FORGETS}",
         _FLUSH,
     ),
     "W004 power": Text(
@@ -117,116 +117,116 @@ TEXTS = {
         _FLUSH,
     ),
     "W005": Text(
-        "There is a binary log and sync_binlog is %(value)s: after a power cut, recovery undoes what is not in that log"
-        f" and {_FORGETS}",
+        "The binary log is on and sync_binlog is %(value)s: after a power cut, recovery rolls back commits that are"
+        f" not in that log and {_FORGETS}",
         "SET GLOBAL sync_binlog = 1; and the same line in the server's configuration.",
     ),
     "W006": Text(
-        "This is a Galera node: if several nodes are written, one row can be granted on each of them.",
+        "This is a Galera node: if clients write to several nodes, one row can be leased on each of them.",
         "Send all writes of leased models to one node (one HOST, no balancing), then silence this check.",
     ),
     "W007": Text(
-        "synchronous_commit is off: a commit is not on the disk when it returns, so a crash of the server"
+        "synchronous_commit is off: a commit is not yet on disk when it returns, so a crash of the database server"
         f" {_FORGETS}",
-        "ALTER SYSTEM SET synchronous_commit = on; SELECT pg_reload_conf(); or take it out of OPTIONS.",
+        "ALTER SYSTEM SET synchronous_commit = on; SELECT pg_reload_conf(); or remove it from OPTIONS.",
     ),
     "W008": Text(
         "%(fact)s is off: a crash of the machine loses commits or damages the database.",
         "ALTER SYSTEM SET %(fact)s = on; SELECT pg_reload_conf();",
     ),
     "W009": Text(
-        "This server replicates from another one: if leases are decided there, too, one row can be granted twice.",
-        "Have DATABASE_ROUTERS and HOST name the same server for every process; on what is only a replica:"
-        " SET GLOBAL read_only = 1; If it is the one that is written, silence this check.",
+        "This server replicates from another one: if leases are written on both, one row can be leased twice.",
+        "Point DATABASE_ROUTERS and HOST of every process to the same server; on a mere replica:"
+        " SET GLOBAL read_only = 1; If this is the primary, silence this check.",
     ),
     "W010": Text(
-        "Leased models are written here, but its TEST setting calls it a mirror of %(value)s: a replica decides"
-        " nothing.",
+        "Leased models are written here, but its TEST setting declares it a mirror of %(value)s: replicas cannot grant"
+        " leases.",
         "Have db_for_write() of your DATABASE_ROUTERS return the primary for leased models, or remove"
         ' TEST: {"MIRROR": ..}.',
     ),
     "W011": Text(_FOLDED, _KEY_FIELD),
     "W011 mysql": Text(
         _FOLDED,
-        f"{_KEY_FIELD} If it is one: ALTER TABLE `%(table)s` MODIFY `%(column)s` VARCHAR(%(length)d) CHARACTER SET"
-        " utf8mb4 COLLATE utf8mb4_bin NOT NULL;",
+        f"{_KEY_FIELD} If it already is one: ALTER TABLE `%(table)s` MODIFY `%(column)s` VARCHAR(%(length)d) CHARACTER"
+        " SET utf8mb4 COLLATE utf8mb4_bin NOT NULL;",
     ),
     "W012": Text(
         f"innodb_lock_wait_timeout is %(value)s s: {_STUCK}",
         'Set OPTIONS: {"init_command": "SET innodb_lock_wait_timeout = 5"} for this database.',
     ),
     "W012 lock_timeout": Text(
-        f"lock_timeout is %(value)s s (0: no end): {_STUCK}",
+        f"lock_timeout is %(value)s s (0: no limit): {_STUCK}",
         'Set OPTIONS: {"options": "-c lock_timeout=5s"} for this database.',
     ),
     "W013": Text(
-        "DISABLE_SERVER_SIDE_CURSORS suggests a pooler in transaction mode: it hands the session settings of the"
+        "DISABLE_SERVER_SIDE_CURSORS suggests a pooler in transaction mode: it passes the session settings of the"
         " background threads on to other clients.",
         "Connect directly, or through a pooler in session mode; then remove DISABLE_SERVER_SIDE_CURSORS.",
     ),
     "W040": Text(
-        "A pooler in transaction mode is in between: the limits that background threads set for their sessions"
-        " (statement_timeout, lock_timeout, idle_in_transaction_session_timeout) reach all of its other clients.",
+        "The connection goes through a pooler in transaction mode: limits that background threads set for their"
+        " sessions (statement_timeout, lock_timeout, idle_in_transaction_session_timeout) reach all its other clients.",
         "Connect directly, or through a pooler in session mode (PgBouncer: pool_mode = session).",
     ),
     "W014": Text(
-        'Transactions that read first and write later fail at once with "database is locked", whatever the timeout.',
+        'Transactions that read before they write fail at once with "database is locked", whatever the timeout.',
         _SQLITE,
     ),
-    "W015": Text("journal_mode is %(value)s: whoever reads keeps everybody from writing.", _SQLITE),
+    "W015": Text("journal_mode is %(value)s: readers block writers.", _SQLITE),
     "W016": Text(
-        'A statement waits only %(value)s s for its turn, then fails with "database is locked".',
+        'Statements wait only %(value)s s for a lock, then fail with "database is locked".',
         _SQLITE,
     ),
     "W017": Text(
-        "synchronous is %(value)s: a power cut forgets the last commits, and their fences are given out again.",
+        "synchronous is %(value)s: a power cut loses the last commits, and their fences are granted again.",
         _SQLITE,
     ),
     "W018": Text(
-        "The database is in memory: every process has its own, and so every one is granted everything.",
+        "The database is in memory: each process has its own, so all processes can lease the same rows.",
         'Use a file, in tests too: "NAME": BASE_DIR / "db.sqlite3", "TEST": {"NAME": "test.sqlite3"}.',
     ),
     "W019": Text(
-        "Resources are leased on database %(alias)r, but the table of those who wait for them is not there: acquire()"
+        "Resources are leased on database %(alias)r, but the table of waiters is missing there: acquire()"
         " raises NotMigrated.",
-        "Let allow_migrate() of your DATABASE_ROUTERS pass resourcepool.Ticket on %(alias)r, then run: manage.py"
+        "Allow resourcepool.Ticket on %(alias)r in allow_migrate() of your DATABASE_ROUTERS, then run: manage.py"
         " migrate resourcepool --database=%(alias)s",
     ),
     "W020": Text(
-        "It could not be asked whether it is safe: %(why)s",
+        "The database cannot be checked: %(why)s",
         "Start it, or correct DATABASES; then run the check again.",
     ),
     "W021": Text(
-        "Its table %(table)r is not there on database %(alias)r.",
+        "Its table %(table)r is missing on database %(alias)r.",
         "manage.py migrate --database=%(alias)s",
     ),
     "W022": Text(
-        "Measuring %(what)s failed: %(why)s",
-        "Look at the server's log; may this user read and write the tables of resourcepool?",
+        "Cannot measure %(what)s: %(why)s",
+        "Check the log of the database server, and whether this user may read and write the tables of resourcepool.",
     ),
     "W023": Text(
         'The statement "%(name)s" %(problem)s: slow once there are many rows.',
-        "Compare the indexes with what `manage.py sqlmigrate` shows, and bring the statistics up to date: ANALYZE.",
+        "Compare the indexes with the output of `manage.py sqlmigrate`, and update the statistics: ANALYZE.",
     ),
     "W024": Text(
-        "%(count)s tickets have been left behind by processes that died. They block nobody, but every look at the line"
+        "%(count)s tickets were left behind by crashed processes. They block no waiter, but every query for waiters"
         " reads them.",
-        "They go when somebody next waits for the same pool. At once: DELETE FROM resourcepool_ticket WHERE"
-        " busy_before is more than a minute ago (UTC).",
+        "The next process that waits for the same pool removes them. To remove them now: DELETE FROM"
+        " resourcepool_ticket WHERE busy_before is more than a minute ago (UTC).",
     ),
     "W038": Text(
         "The database's character set is %(value)s: columns of this package hold all characters, but those of your own"
-        " models and of Django do not; what they refuse ends in an error.",
-        "ALTER DATABASE CHARACTER SET utf8mb4; and for each table that is there: ALTER TABLE .. CONVERT TO CHARACTER"
+        " models and of Django do not; other characters raise an error.",
+        "ALTER DATABASE CHARACTER SET utf8mb4; and for each existing table: ALTER TABLE .. CONVERT TO CHARACTER"
         " SET utf8mb4;",
     ),
     "W038 server_encoding": Text(
-        "The database's encoding is %(value)s: other characters end in an error, and in results and errors of handlers"
+        "The database's encoding is %(value)s: other characters raise an error, and in results and errors of handlers"
         r" are stored as \u540d.",
-        "Dump it, make it anew with ENCODING 'UTF8' (TEMPLATE template0), and restore it.",
+        "Dump it, create it again with ENCODING 'UTF8' (TEMPLATE template0), and restore it.",
     ),
     "W039": Text(
-        "Columns of its table hold the characters of %(characters)s alone (%(columns)s): others end in an error, and in"
+        "Columns of its table hold only the characters of %(characters)s (%(columns)s): others raise an error, and in"
         r" results and errors of handlers are stored as \u540d.",
         "ALTER TABLE `%(table)s` %(changes)s;",
     ),
@@ -235,18 +235,18 @@ TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem of the database or model ``about``, and how to solve it.
+    """A problem of the database or model ``about``, and how to fix it.
 
     Attributes:
-        code: "E005" or "W012"; an error makes ``check`` and ``migrate`` fail.
-        voids: a warning under which one holder at a time is not guaranteed, or nothing can be leased.
+        code: such as "E005" or "W012"; an error makes ``check`` and ``migrate`` fail.
+        is_unsafe_warning: a warning under which leases are not exclusive, or cannot be acquired.
     """
 
     code: str
     about: str
     message: str
     hint: str
-    voids: bool = False
+    is_unsafe_warning: bool = False
 
     ALSO: ClassVar = ("level", "id", "link")
 
@@ -264,7 +264,7 @@ class Problem:
 
     @property
     def link(self) -> str:
-        """Where it is explained."""
+        """The place in the documentation."""
         return f"docs/checks.md#{self.code.lower()}"
 
     @property
@@ -274,17 +274,21 @@ class Problem:
 
     @property
     def is_unsafe(self) -> bool:
-        """Whether leases must not be relied on while this is so."""
-        return self.is_error or self.voids
+        """Whether leases are unreliable while this problem exists."""
+        return self.is_error or self.is_unsafe_warning
 
 
-def problem(code: str, about: str, case: str = "", *, voids: bool = False, **values: Any) -> Problem:
-    """Return the problem of this code.
+def problem(
+    code: str, about: str, case: str = "", *, is_unsafe_warning: bool = False, **values: Any
+) -> Problem:
+    """Return the problem with this code.
 
     Args:
-        case: which of the code's texts.
-        voids: it does here, although problems of this code do not always.
+        case: selects among several texts of the code.
+        is_unsafe_warning: mark this one as unsafe, even if the code usually is not.
         values: the parameters of the texts.
     """
     text = TEXTS.get(f"{code} {case}") or TEXTS[code]
-    return Problem(code, about, text.message % values, text.hint % values, voids or code in UNSAFE_WARNINGS)
+    return Problem(
+        code, about, text.message % values, text.hint % values, is_unsafe_warning or code in UNSAFE_WARNINGS
+    )

@@ -1,4 +1,4 @@
-"""The databases of the leased models, by the project's routers."""
+"""The databases of the leased models, as the project's routers decide."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from resourcepool.models import AbstractLease, AbstractResource
 from resourcepool.safety.problem import Problem, problem
 from resourcepool.waiting.models import Ticket
 
-ROUTER_CALLS = 16  # a router may answer at random
+ROUTER_CALLS = 16  # some routers answer at random
 
 
 def leased_models() -> list[Model]:
@@ -26,12 +26,12 @@ def leased_models() -> list[Model]:
 
 
 def aliases_of(model: Model) -> set[str]:
-    """Return the databases that the routers name for writing ``model``; one, if they are consistent."""
+    """Return the databases to which the routers write ``model``; one, if they are consistent."""
     return {router.db_for_write(model) for _ in range(ROUTER_CALLS)}
 
 
 def models_on(alias: str) -> list[Model]:
-    """Return the leased models on this database, and Ticket if any of them is a resource."""
+    """Return the leased models on this database; with Ticket, if any of them is a resource."""
     here = [model for model in leased_models() if alias in aliases_of(model)]
     return [*here, Ticket] if any(issubclass(model, AbstractResource) for model in here) else here
 

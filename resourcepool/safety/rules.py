@@ -1,4 +1,4 @@
-"""The requirements of a database server; ``problem.TEXTS`` gives the reasons."""
+"""The requirements on a database server; ``problem.TEXTS`` gives the reasons."""
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import not_
@@ -13,9 +13,10 @@ RELAXED = ("read committed", "read uncommitted")
 
 
 class Rule(NamedTuple):
-    """A server with this fact has the problem ``code`` when ``is_broken(facts[fact])``.
+    """The database server has the problem ``code`` if ``is_broken(facts[fact])``.
 
-    ``case``: which of the problem's texts, if it is not named after the fact.
+    Attributes:
+        case: selects the text of the problem; default: the name of the fact.
     """
 
     code: str
@@ -24,7 +25,7 @@ class Rule(NamedTuple):
     case: str = ""
 
     def problem(self, about: str, value: Any) -> Problem:
-        """Return the problem with this value."""
+        """Return the problem for this value."""
         return problem(self.code, about, self.case or self.fact, fact=self.fact, value=_shown(value))
 
 
@@ -72,7 +73,7 @@ RULES = (
     Rule("W017", "synchronous", lambda level: level < 2),
     Rule("W018", "in_memory", bool),
 )
-# Under these no table of ours can be made; those that are there may stay as they are.
+# Only checked while tables of this package are missing: existing ones are not affected.
 NEW_TABLE_RULES = (
     Rule("E019", "innodb_default_row_format", lambda name: name != "dynamic"),
     Rule("E019", "innodb_page_size", lambda size: size < PAGE_SIZE),
@@ -80,7 +81,7 @@ NEW_TABLE_RULES = (
 
 
 def judge(about: str, facts: Mapping[str, Any], rules: Sequence[Rule] = RULES) -> list[Problem]:
-    """Return the problems of a server with these facts."""
+    """Return the problems of a database server with these facts."""
     return [rule.problem(about, facts[rule.fact]) for rule in _broken(facts, rules)]
 
 

@@ -1,1 +1,1 @@
-"""The read side: each reading written once for all surfaces (admin, dashboard, commands, API). It changes no row."""
+"""Reads the status of everything, for the admin, the dashboard, the commands and the REST API; changes no row."""

@@ -1,4 +1,4 @@
-"""Recent activity of the pools: events counted in the history, and the state of each pool once a minute."""
+"""Recent activity of the pools: counts of events, and samples of each pool's state once a minute."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -8,12 +8,12 @@ from typing import Any
 
 from django.db.models import Count, Q
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.history.models import ACQUISITION, Event, Sample
 from resourcepool.signals import EventKind
 from resourcepool.status.snapshots import fetch_all
+from resourcepool.translation import gettext_lazy as _
 
 MINUTE, HOUR = 60.0, 3_600.0  # seconds
 SAMPLED_EVERY = 60_000_000  # microseconds
@@ -22,34 +22,34 @@ RARE = (EventKind.LOST, EventKind.EXPIRED, EventKind.REVOKED, EventKind.LEAKED)
 
 @dataclass(frozen=True, slots=True)
 class RecentEvents:
-    """Leases acquired within the last minute; lost, expired, freed and leaked within the last hour."""
+    """Leases acquired within the last minute; lost, expired, revoked and leaked within the last hour."""
 
     acquired: int = 0
     lost: int = 0
     expired: int = 0
-    freed: int = 0
+    revoked: int = 0
     leaked: int = 0
 
 
 def recent_events(labels: Iterable[str]) -> dict[str, RecentEvents]:
-    """Return {pool in lower case: its recent events}, in one query, without pools that had none."""
+    """Return {pool in lower case: its recent events} for pools with any, in one query."""
     minute = ACQUISITION & Q(at__gt=DbLater(-MINUTE))
     hour = Q(what__in=RARE, at__gt=DbLater(-HOUR))
     events = Event.objects.filter(minute | hour, pool__in=[label.lower() for label in labels]).order_by()
     counts = events.values_list("pool", "what").annotate(Count("pk"))
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    by_pool: dict[str, Counter[str]] = defaultdict(Counter)
     for pool, what, count in fetch_all(counts):
         # The end of a short lease also counts as its acquisition.
-        found[pool][what if what in RARE else "acquired"] += count
-    return {pool: RecentEvents(**counted) for pool, counted in found.items()}
+        by_pool[pool][what if what in RARE else "acquired"] += count
+    return {pool: RecentEvents(**counted) for pool, counted in by_pool.items()}
 
 
 class ChartRange(StrEnum):
-    """How far back a chart reaches; the value is used in URLs.
+    """The period that a chart shows; the value is used in URLs.
 
     Attributes:
-        minutes: its length; ``step``: how many of them one point covers.
-        label: its name for people.
+        minutes: its length; ``step``: minutes per point.
+        label: its name for users.
     """
 
     QUARTER = "15m", 15, 1, _("15 minutes")
@@ -71,8 +71,10 @@ class Point:
     """The state of a pool in the minutes of one point.
 
     Attributes:
-        leased, capacity: at the busiest moment: how many were leased, and how many were leased or free.
-        waiters: the maximum; acquired, lost: per minute on average, and in total; None: not counted.
+        leased, capacity: resources that were leased, and leased or free, in the busiest minute.
+        waiters: the maximum.
+        acquired: average per minute; None: not counted.
+        lost: total; None: not counted.
     """
 
     leased: int
@@ -91,11 +93,11 @@ def trends(labels: Iterable[str], span: ChartRange) -> dict[str, list[Point | No
     pools = [label.lower() for label in labels]
     samples = Sample.objects.filter(pool__in=pools, minute__gt=DbLater(-60.0 * (span.minutes + 2)))
     columns = ("pool", MicrosUntil("minute"), "free", "leased", "waiters", "acquired", "lost")
-    found: dict[str, list[Row]] = {pool: [] for pool in pools}
+    rows_of: dict[str, list[Row]] = {pool: [] for pool in pools}
     for pool, until, *rest in samples.order_by().values_list(*columns):
-        # A sample is of a completed minute: the latest is one to two minutes old, and counts as "now".
-        found[pool].append((max(0, -until // SAMPLED_EVERY - 1), *rest))
-    return {pool: fold(rows, span) for pool, rows in found.items()}
+        # A sample is of a completed minute; the latest one is up to two minutes old and counts as "now".
+        rows_of[pool].append((max(0, -until // SAMPLED_EVERY - 1), *rest))
+    return {pool: fold(rows, span) for pool, rows in rows_of.items()}
 
 
 def up_to_now(points: Sequence[Point | None], now: Point, span: ChartRange) -> list[Point | None]:
@@ -104,11 +106,11 @@ def up_to_now(points: Sequence[Point | None], now: Point, span: ChartRange) -> l
 
 
 def fold(rows: Sequence[Row], span: ChartRange) -> list[Point | None]:
-    """Combine samples into the points of ``span``."""
+    """Combine samples into the points of ``span``, the oldest first; None without samples."""
     steps: dict[int, list[Row]] = {}
     for row in rows:
-        if row[0] < span.minutes:
-            steps.setdefault(row[0] // span.step, []).append(row)
+        if (minutes_ago := row[0]) < span.minutes:
+            steps.setdefault(minutes_ago // span.step, []).append(row)
     return [_point(steps.get(step, ())) for step in reversed(range(span.minutes // span.step))]
 
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_noop
 
-# The subjects of alarms that concern no pool.
+# The subjects of alarms about systems other than pools.
 ABOUT_QUEUES = gettext_noop("queues: %s")
 ABOUT_STREAMS = gettext_noop("stream: %s")
 ABOUT_DISPENSERS = gettext_noop("dispenser: %s")
@@ -24,7 +24,7 @@ LOCK_LABELS = {
 
 
 class AlarmKind(StrEnum):
-    """The kinds of alarms, the worst first: from the first one in ``MILD`` on, all are mild."""
+    """The kinds of alarms, the worst first: all mild kinds come after all severe ones."""
 
     UNREADABLE = "unreadable"
     NOTHING_IN_SERVICE = "nothing_in_service"
@@ -79,8 +79,8 @@ MILD = {
 
 
 def lock_label(kind: str, name: str) -> str:
-    """Return a name with its ``LockKind``, for people."""
-    text = LOCK_LABELS.get(kind, LOCK_LABELS["lock"])  # another version may have written the alarm
+    """Return a lock's kind and name for users: "semaphore imports"."""
+    text = LOCK_LABELS.get(kind, LOCK_LABELS["lock"])  # another version may have stored it
     return _(text) % name
 
 
@@ -89,7 +89,7 @@ class Alarm:
     """One problem that exists now.
 
     Attributes:
-        pool: the label of its pool, or one of the ``ABOUT_`` texts with a name ("locks: <kind> <name>"), or "".
+        pool: the label of its pool; or an ``ABOUT_`` text with a name ("locks: <kind> <name>"); or "".
     """
 
     kind: AlarmKind
@@ -101,7 +101,7 @@ class Alarm:
 
     @property
     def about(self) -> str:
-        """``pool``, for people."""
+        """``pool`` in the user's language."""
         system, colon, name = self.pool.partition(": ")
         if not colon:
             return self.pool
@@ -110,5 +110,5 @@ class Alarm:
 
     @property
     def is_severe(self) -> bool:
-        """Whether, now or soon, a caller lacks a resource or work is not done because of it."""
+        """Whether it keeps, or will soon keep, a caller from a resource or work from being done."""
         return self.kind not in MILD

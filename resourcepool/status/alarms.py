@@ -1,13 +1,10 @@
-"""Alarms in words: computed from the state of the pools and the jobs, never stored."""
+"""Computes the alarms from the status of pools, jobs and the other systems; alarms are never stored."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
 from typing import Any
-
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from resourcepool import options
 from resourcepool.conf import setting
@@ -30,10 +27,12 @@ from resourcepool.status.waiters import explain_longest_wait
 from resourcepool.status.work.dispensers import dispenser_alarms, dispensers
 from resourcepool.status.work.streams import stream_alarms, streams
 from resourcepool.status.work.timers import timer_alarms, topics
+from resourcepool.translation import gettext as _
+from resourcepool.translation import ngettext
 
 __all__ = ["Alarm", "AlarmKind", "Thresholds", "alarms", "alarms_of", "evaluate"]
 
-BROKEN = f"{CheckerBroken.__name__}: "  # begins the result of a check that blames its checker
+BROKEN = f"{CheckerBroken.__name__}: "  # prefix of a check's result when its checker is to blame
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,35 +51,37 @@ class Thresholds:
         chosen, names = setting("ALARMS"), tuple(cls.__dataclass_fields__)
         if unknown := chosen.keys() - set(names):
             raise BadOption(
-                "RESOURCEPOOL['ALARMS']", sorted(unknown, key=str), because=f"only {', '.join(names)}"
+                "RESOURCEPOOL['ALARMS']",
+                sorted(unknown, key=str),
+                because=f"the known names are {', '.join(names)}",
             )
         return cls(*(options.seconds(f"RESOURCEPOOL['ALARMS'][{name!r}]", chosen[name]) for name in names))
 
 
-# The systems besides pools: how each is read, and the alarms of the result.
+# The systems besides pools: (reads the status, returns its alarms).
 SYSTEMS: tuple[tuple[Callable[[], Any], Callable[[Any, Thresholds], Iterable[Alarm]]], ...] = (
-    (queue_groups, lambda found, limits: queue_alarms(found)),
-    (streams, lambda found, limits: stream_alarms(found, limits.oldest_task)),
-    (dispensers, lambda found, limits: dispenser_alarms(found, limits.oldest_task)),
-    (topics, lambda found, limits: timer_alarms(found, limits.late_timer)),
-    (summary, lambda found, limits: lock_alarms(found, limits.oldest_wait)),
-    (channels, lambda found, limits: channel_alarms(found, limits.unread)),
+    (queue_groups, lambda statuses, limits: queue_alarms(statuses)),
+    (streams, lambda statuses, limits: stream_alarms(statuses, limits.oldest_task)),
+    (dispensers, lambda statuses, limits: dispenser_alarms(statuses, limits.oldest_task)),
+    (topics, lambda statuses, limits: timer_alarms(statuses, limits.late_timer)),
+    (summary, lambda statuses, limits: lock_alarms(statuses, limits.oldest_wait)),
+    (channels, lambda statuses, limits: channel_alarms(statuses, limits.unread)),
 )
 
 
 def alarms() -> list[Alarm]:
-    """Return the present alarms, the worst first."""
-    found = pools()
-    leaked = open_leaks([pool.label for pool in found])
-    return alarms_of(found, jobs(), leaked, *(read() for read, _of in SYSTEMS))
+    """Return the current alarms, the worst first."""
+    statuses = pools()
+    leaked = open_leaks([pool.label for pool in statuses])
+    return alarms_of(statuses, jobs(), leaked, *(read() for read, _of in SYSTEMS))
 
 
 def alarms_of(
     pools: Sequence[PoolStatus], jobs: Mapping[str, JobStatus], leaked: Mapping[str, int], *others: Any
 ) -> list[Alarm]:
-    """Return the alarms of these, judged by the settings; for the arguments see ``evaluate``."""
+    """Return the alarms by the thresholds of the settings; for the arguments see ``evaluate``."""
     limits = Thresholds.from_settings()
-    explanations = {pool.label: _why(pool) for pool in pools if _waits(pool, limits)}
+    explanations = {pool.label: _why_late(pool) for pool in pools if _has_late_waiter(pool, limits)}
     return evaluate(pools, jobs, leaked, limits, check_intervals(), *others, explanations=explanations)
 
 
@@ -96,31 +97,31 @@ def evaluate(
     """Return the alarms, the worst first.
 
     Args:
-        leaked: {label of a pool: how many of its leases are open leaks}, see ``open_leaks``.
-        checked_every: {label of a checked pool: the interval of its check, in seconds}.
-        others: the readings of ``SYSTEMS``, in their order.
-        explanations: {label of a pool in which a waiter has waited too long: why that waiter is not served}.
+        leaked: {label of a pool: number of its open leaks}, see ``open_leaks``.
+        checked_every: {label of a checked pool: interval of its check, in seconds}.
+        others: the status of each of ``SYSTEMS``, in their order.
+        explanations: {label of a pool with a waiter that waits too long: why that waiter is not served}.
     """
-    found = [
+    raised = [
         *_of_sweep(jobs.get(SWEEP), limits),
-        *_of_jobs(_still_done(jobs, checked_every)),
+        *_of_jobs(_without_old_checks(jobs, checked_every)),
         *(_of_leaks(label, count) for label, count in leaked.items()),
-        *chain.from_iterable(of(one, limits) for (_read, of), one in zip(SYSTEMS, others, strict=False)),
+        *chain.from_iterable(of(status, limits) for (_read, of), status in zip(SYSTEMS, others, strict=False)),
     ]
     for pool in pools:
-        found += _of_pool(pool, limits, explanations.get(pool.label, ""))
-        found += _of_checks(pool, checked_every.get(pool.label), jobs.get(f"{CHECK}{pool.label}"))
+        raised += _of_pool(pool, limits, explanations.get(pool.label, ""))
+        raised += _of_checks(pool, checked_every.get(pool.label), jobs.get(f"{CHECK}{pool.label}"))
     order = list(AlarmKind)
-    return sorted(found, key=lambda alarm: (order.index(alarm.kind), alarm.pool))
+    return sorted(raised, key=lambda alarm: (order.index(alarm.kind), alarm.pool))
 
 
-def _waits(pool: PoolStatus, limits: Thresholds) -> bool:
+def _has_late_waiter(pool: PoolStatus, limits: Thresholds) -> bool:
     """Whether a waiter has waited too long in a pool with resources in service."""
     return not pool.error and bool(pool.working) and pool.oldest_wait > limits.oldest_wait
 
 
-def _why(pool: PoolStatus) -> str:
-    """Return why the longest waiter is not served; "": it cannot be read."""
+def _why_late(pool: PoolStatus) -> str:
+    """Return why the longest waiter is not served; "" if that cannot be read."""
     try:
         return explain_longest_wait(resource_model(pool.label))
     except DatabaseUnavailable:
@@ -132,66 +133,71 @@ def _of_pool(pool: PoolStatus, limits: Thresholds, explanation: str) -> Iterator
         yield Alarm(AlarmKind.UNREADABLE, pool.label, _("cannot be read: %s") % localized(pool.error))
     elif pool.waiters and not pool.working:
         text = ngettext(
-            "nothing is in service: %(count)d waits, and nothing can come free.",
-            "nothing is in service: %(count)d wait, and nothing can come free.",
+            "no resource in service; %(count)d waiter. Return some with `manage.py resourcepool_drain %(pool)s --all"
+            " --back`.",
+            "no resource in service; %(count)d waiters. Return some with `manage.py resourcepool_drain %(pool)s --all"
+            " --back`.",
             pool.waiters,
         )
-        yield Alarm(AlarmKind.NOTHING_IN_SERVICE, pool.label, text % {"count": pool.waiters})
-    elif _waits(pool, limits):
+        numbers = {"count": pool.waiters, "pool": pool.label}
+        yield Alarm(AlarmKind.NOTHING_IN_SERVICE, pool.label, text % numbers)
+    elif _has_late_waiter(pool, limits):
         if pool.is_exhausted:
-            kind = AlarmKind.EXHAUSTED
+            kind, command = AlarmKind.EXHAUSTED, _("See the holders with `manage.py resourcepool_status %s`.")
             text = ngettext(
-                "all %(leased)d are leased; %(count)d waits, for %(wait)s.",
-                "all %(leased)d are leased; %(count)d wait, the first for %(wait)s.",
+                "all %(leased)d leased; %(count)d waiter, for %(wait)s.",
+                "all %(leased)d leased; %(count)d waiters, the first for %(wait)s.",
                 pool.waiters,
             )
         else:
-            kind = AlarmKind.STARVED
-            text = _("somebody has waited for %(wait)s, though %(free)d are free (%(count)d in line).")
+            kind, command = AlarmKind.STARVED, ""
+            text = _(
+                "a waiter has waited %(wait)s although resources are free (%(free)d free, %(count)d waiting)."
+            )
         free, leased = pool.counts[State.FREE], pool.counts[State.LEASED]
         numbers = {"free": free, "leased": leased, "count": pool.waiters, "wait": duration(pool.oldest_wait)}
-        yield Alarm(kind, pool.label, f"{text % numbers} {explanation}".rstrip())
+        command = command and command % pool.label
+        yield Alarm(kind, pool.label, " ".join(filter(None, (text % numbers, explanation, command))))
     if pool.expired:
         text = ngettext(
-            "%(count)d lease ran out without being released: its holder died, or was cut off.",
-            "%(count)d leases ran out without being released: their holders died, or were cut off.",
+            "%(count)d lease expired without a release: its holder crashed or lost contact.",
+            "%(count)d leases expired without a release: their holders crashed or lost contact.",
             pool.expired,
         )
         yield Alarm(AlarmKind.EXPIRED, pool.label, text % {"count": pool.expired})
 
 
 def _of_checks(pool: PoolStatus, every: float | None, job: JobStatus | None) -> Iterator[Alarm]:
-    # Held resources cannot be checked: only free ones count.
+    # Leased resources cannot be checked.
     if every is None or pool.error or not pool.counts[State.FREE]:
         return
     ran = _ran(job, 3 * every)
     if pool.oldest_check is None:
-        text = _("was never checked, though the check runs: %s") % ran
+        text = _("never checked although the check runs: %s") % ran
         if not ran:
-            text = _("was never checked; run `manage.py resourcepool_check`.")
+            text = _("never checked; run `manage.py resourcepool_check`.")
         yield Alarm(AlarmKind.CHECK_STALE, pool.label, text)
     elif pool.passed_over is not None and pool.passed_over > 3 * every:
-        text = _("free ones were not checked for %(time)s, though the check runs: %(ran)s")
+        text = _("free resources unchecked for %(time)s although the check runs: %(ran)s")
         text %= {"time": duration(pool.passed_over), "ran": ran}
         if not ran:
             text = _(
-                "free ones were not checked for %s: nothing has run `manage.py resourcepool_check` (cron, or Celery"
-                " beat)."
+                "free resources unchecked for %s; run `manage.py resourcepool_check` from cron or Celery beat."
             ) % duration(pool.passed_over)
         yield Alarm(AlarmKind.CHECK_STALE, pool.label, text)
 
 
 def _ran(job: JobStatus | None, within: float) -> str:
-    """Return when the job ran last and its result, in words; "" if it did not run within so many seconds."""
+    """Return when the job last ran, and its result, as text; "" if not within the last ``within`` seconds."""
     if job is not None and job.holder:
-        return _("it is running now")
+        return _("running now")
     ends = [] if job is None else [ago for ago in (job.done, job.failed) if ago is not None]
     if job is None or not ends or min(ends) > within:
         return ""
-    return _("last %(ago)s ago: %(result)s") % {"ago": duration(min(ends)), "result": localized(job.result)}
+    return _("last run %(ago)s ago: %(result)s") % {"ago": duration(min(ends)), "result": localized(job.result)}
 
 
-def _still_done(jobs: Mapping[str, JobStatus], checked: Container[str]) -> Iterator[JobStatus]:
+def _without_old_checks(jobs: Mapping[str, JobStatus], checked: Container[str]) -> Iterator[JobStatus]:
     """Leave out checks of pools that are no longer checked: nothing could clear their alarms."""
     for job in jobs.values():
         if not job.name.startswith(CHECK) or job.name.removeprefix(CHECK) in checked:
@@ -201,17 +207,17 @@ def _still_done(jobs: Mapping[str, JobStatus], checked: Container[str]) -> Itera
 def _of_sweep(sweep: JobStatus | None, limits: Thresholds) -> Iterator[Alarm]:
     ran = _ran(sweep, limits.sweep)
     if sweep is None or sweep.done is None:
-        text = _("The sweep has never come to its end, though it runs: %s") % ran
+        text = _("The sweep has never finished although it runs: %s") % ran
         if not ran:
             text = _("The sweep has never run; run `manage.py resourcepool_sweep`.")
         yield Alarm(AlarmKind.SWEEP_STALE, "", text)
     elif sweep.done > limits.sweep:
-        text = _("The sweep has not come to its end for %(time)s, though it runs: %(ran)s")
+        text = _("The sweep has not finished for %(time)s although it runs: %(ran)s")
         text %= {"time": duration(sweep.done), "ran": ran}
         if not ran:
             text = _(
-                "The sweep has not run for %s: nothing has run `manage.py resourcepool_sweep` (cron, a service, or"
-                " Celery beat)."
+                "The sweep has not run for %s; run `manage.py resourcepool_sweep` from cron, a service or Celery"
+                " beat."
             ) % duration(sweep.done)
         yield Alarm(AlarmKind.SWEEP_STALE, "", text)
 
@@ -230,7 +236,7 @@ def _of_jobs(jobs: Iterable[JobStatus]) -> Iterator[Alarm]:
 
 
 def _why_failed(job: JobStatus) -> str:
-    """Return the result of a failed job without the kind of error."""
+    """Return the result of a failed job without the name of its error."""
     if isinstance(job.result, Sentence):
         return str(job.result.parameters["why"])
     return job.result.removeprefix(BROKEN)
@@ -238,10 +244,10 @@ def _why_failed(job: JobStatus) -> str:
 
 def _of_leaks(label: str, count: int) -> Alarm:
     text = ngettext(
-        "%(count)d lease was reported as leaked within the last hour; the events say where it was acquired. Free it, or"
-        " acknowledge the leak.",
-        "%(count)d leases were reported as leaked within the last hour; the events say where they were acquired. Free"
-        " them, or acknowledge the leaks.",
+        "%(count)d lease reported as leaked within the last hour; its event shows where it was acquired. Revoke it, or"
+        " acknowledge it with `manage.py resourcepool_operate acknowledge %(pool)s --all --reason ..`.",
+        "%(count)d leases reported as leaked within the last hour; their events show where they were acquired. Revoke"
+        " them, or acknowledge them with `manage.py resourcepool_operate acknowledge %(pool)s --all --reason ..`.",
         count,
     )
-    return Alarm(AlarmKind.LEAKED, label, text % {"count": count})
+    return Alarm(AlarmKind.LEAKED, label, text % {"count": count, "pool": label})

@@ -1,4 +1,4 @@
-"""The state of the channels: kept messages, readers, and durable subscriptions that lag behind."""
+"""The status of channels: kept messages, readers, and lagging durable subscriptions."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, Count, OuterRef, Q, Subquery, When
-from django.utils.translation import gettext as _
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.locks.channels.models import Channel as ChannelRow
@@ -16,22 +15,23 @@ from resourcepool.locks.channels.models import Subscription
 from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, AlarmKind
 from resourcepool.status.snapshots import Since, duration
 from resourcepool.status.work.status_reader import RECENT, ReasonsMixin, StatusReader
+from resourcepool.translation import gettext as _
 
-MAX_SUBSCRIPTIONS = 2_000  # durable ones, the furthest behind
+MAX_SUBSCRIPTIONS = 2_000  # durable, the furthest behind
 MAX_SUBSCRIPTIONS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionStatus:
-    """The state of a durable subscription.
+    """The status of a durable subscription.
 
     Attributes:
         name: "" for users who may not see subscriptions.
-        holder: who reads; "": nobody.
-        cursor: the number of the last message that is done.
-        unread: how many it has to read, removed ones included. ``lost``: how many of them were removed.
-        behind: the age of the first of them, in seconds.
-        missed: how many it was told that it missed, so far.
+        holder: the reader; "" if none.
+        cursor: number of the last message that is done.
+        unread: number of unread messages, including removed ones. ``lost``: number of removed ones.
+        behind: age of the oldest unread message, in seconds.
+        missed: number of messages reported as missed so far.
     """
 
     name: str
@@ -45,13 +45,13 @@ class SubscriptionStatus:
 
 @dataclass(frozen=True, slots=True)
 class ChannelStatus(ReasonsMixin):
-    """The state of one channel.
+    """The status of one channel.
 
     Attributes:
-        last: the number of its newest message.
-        kept: how many messages it has. ``published``: how many of the last minute.
-        listeners: how many subscribers without a name there are.
-        subscriptions: the durable ones, the furthest behind first.
+        last: number of its newest message.
+        kept: number of kept messages. ``published``: messages of the last minute.
+        listeners: number of unnamed subscribers.
+        subscriptions: durable subscriptions, the furthest behind first.
     """
 
     name: str
@@ -65,17 +65,17 @@ class ChannelStatus(ReasonsMixin):
 
     @property
     def unread(self) -> int:
-        """How many messages the subscription that is furthest behind has to read."""
-        return max((one.unread for one in self.subscriptions), default=0)
+        """Unread messages of the subscription that is furthest behind."""
+        return max((subscription.unread for subscription in self.subscriptions), default=0)
 
     def reasons(self) -> Iterator[str]:
         """See ``ReasonsMixin``."""
         for one in self.subscriptions[:MAX_SUBSCRIPTIONS_SHOWN]:
-            told = {"name": one.name or "?", "count": one.lost, "unread": one.unread}
+            values = {"name": one.name or "?", "count": one.lost, "unread": one.unread}
             if one.lost:
-                yield _("messages were removed before %(name)s read them: %(count)d") % told
+                yield _("messages removed before %(name)s read them: %(count)d") % values
             elif one.unread and not one.holder:
-                yield _("nobody reads %(name)s, which has messages to read: %(unread)d") % told
+                yield _("%(name)s has no reader; unread messages: %(unread)d") % values
 
     def redacted(self) -> "ChannelStatus":
         """Return it without names and holders, for users who may not see subscriptions."""
@@ -83,18 +83,18 @@ class ChannelStatus(ReasonsMixin):
         return replace(self, subscriptions=nameless)
 
 
-def channel_alarms(found: Sequence[ChannelStatus], late: float) -> Iterator[Alarm]:
-    """Yield the alarms of these channels; ``late``: for how many seconds a message may be unread."""
-    for channel in found:
+def channel_alarms(channels: Sequence[ChannelStatus], late: float) -> Iterator[Alarm]:
+    """Yield the alarms of these channels; ``late``: seconds that a message may be unread."""
+    for channel in channels:
         about = ABOUT_CHANNELS % channel.name
         for one in channel.subscriptions[:MAX_SUBSCRIPTIONS_SHOWN]:
-            told = {"name": one.name or "?", "late": duration(one.behind)}
+            values = {"name": one.name or "?", "late": duration(one.behind)}
             if one.lost:
-                text = _("messages were removed before subscription %(name)s read them: %(count)d.")
-                yield Alarm(AlarmKind.MISSED_MESSAGES, about, text % {**told, "count": one.lost})
+                text = _("messages removed before subscription %(name)s read them: %(count)d.")
+                yield Alarm(AlarmKind.MISSED_MESSAGES, about, text % {**values, "count": one.lost})
             elif one.behind > late:
-                text = _("subscription %(name)s has messages to read: %(unread)d, the first for %(late)s.")
-                yield Alarm(AlarmKind.LAGGING, about, text % {**told, "unread": one.unread})
+                text = _("subscription %(name)s has unread messages: %(unread)d, the oldest for %(late)s.")
+                yield Alarm(AlarmKind.LAGGING, about, text % {**values, "unread": one.unread})
 
 
 def _annotated(channels: Any) -> Any:
@@ -117,10 +117,10 @@ def _durable(subscriptions: Any) -> dict[str, list[Any]]:
     first = Subquery(unread.order_by("number").values("published_at")[:1])
     reads = Case(When(Q(busy_before__gt=DbNow()), then="holder"), default=None)
     rows = subscriptions.durable().annotate(reader=reads, behind=Since(first)).order_by("cursor", "pk")
-    found: dict[str, list[Any]] = defaultdict(list)
+    by_channel: dict[str, list[Any]] = defaultdict(list)
     for row in rows[:MAX_SUBSCRIPTIONS]:
-        found[row.channel_id].append(row)
-    return found
+        by_channel[row.channel_id].append(row)
+    return by_channel
 
 
 def _status(row: Any, listeners: int, subscriptions: Sequence[Any]) -> ChannelStatus:

@@ -1,4 +1,4 @@
-"""The state of the elections: who leads, in which term, for how long, and how many stand by."""
+"""The status of elections: leader, term, its duration, and the number of standbys."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,24 +6,25 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count
-from django.utils.translation import gettext as _
 
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.elections.models import selector
 from resourcepool.status.snapshots import Since, Until
 from resourcepool.status.work.status_reader import ReasonsMixin, StatusReader
+from resourcepool.translation import gettext as _
 from resourcepool.waiting.models import Ticket
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionStatus(ReasonsMixin):
-    """The state of one election; times in seconds.
+    """The status of one election; times in seconds.
 
     Attributes:
-        leader: its holder; "": nobody leads. ``term``: the number of the last term.
-        since: for how long it leads; None: nobody does, or that is not stored yet.
-        expires_in: until the term ends unless it is renewed; None: nobody leads.
-        standbys: how many wait to lead.
+        leader: the holder; "": none.
+        term: the number of the last term.
+        since: how long the leader has led; None: no leader, or not stored yet.
+        expires_in: until the term expires unless it is renewed; None: no leader.
+        standbys: the number of standbys.
     """
 
     name: str
@@ -36,7 +37,7 @@ class ElectionStatus(ReasonsMixin):
     def reasons(self) -> Iterator[str]:
         """See ``ReasonsMixin``."""
         if not self.leader and not self.standbys:
-            yield _("nobody leads it, and nobody stands by")
+            yield _("no leader and no standbys")
 
 
 def _annotated(rows: Any) -> Any:
@@ -44,9 +45,9 @@ def _annotated(rows: Any) -> Any:
 
 
 def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[ElectionStatus]:
-    line = Ticket.objects.using(connection.alias).for_rows_of(ElectionRow).waiting().order_by()
-    asked = line.filter(selector__in=[selector(row.pk) for row in rows]).values_list("selector")
-    standbys = dict(asked.annotate(Count("pk")))
+    tickets = Ticket.objects.using(connection.alias).for_rows_of(ElectionRow).waiting().order_by()
+    selectors = tickets.filter(selector__in=[selector(row.pk) for row in rows]).values_list("selector")
+    standbys = dict(selectors.annotate(Count("pk")))
     return [_status(row, standbys.get(selector(row.pk), 0)) for row in rows]
 
 

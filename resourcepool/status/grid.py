@@ -1,4 +1,4 @@
-"""The state of each resource: one cell per resource, to show a whole pool at a glance."""
+"""The state of each resource of a pool, as one cell each."""
 
 import datetime
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from resourcepool.resources.state import State, state_details
 from resourcepool.status.holders import acquisition_of_outer_row, shares_history_database
 from resourcepool.status.snapshots import fetch_union
 
-MAX_CELLS = 1_000  # cells of one pool
+MAX_CELLS = 1_000  # of one pool
 
 COLUMNS = ("in_service", "status", "holder", "reason", "busy_before", "until")
 
@@ -29,10 +29,10 @@ class Cell:
 
     Attributes:
         pk: its primary key as text.
-        name: for people: "host:port", or its ``name``, or its first unique text; "" if it has none.
-        note: the holder if it is leased; otherwise why it was put away.
-        held: for how long it has been leased, by the history; None: unknown.
-        ends: until the lease, cool-down or quarantine ends, unless it is renewed; None: none runs.
+        name: "host:port", or its ``name``, or its first unique text; "" if it has none.
+        note: the holder if it is leased; otherwise the reason for its status.
+        held: since it was leased, by the history; None: unknown.
+        ends: until the lease, cool-down or quarantine ends, unless renewed; None without one.
     """
 
     pk: str
@@ -44,14 +44,14 @@ class Cell:
 
 
 def grid(models: Sequence[Any]) -> dict[str, list[Cell]]:
-    """Return {label: a cell for each resource, in the order of their keys}: one query for each database.
+    """Return {label: a cell for each resource, in the order of their keys}, in one query for each database.
 
     It reads every row: use it only for pools of up to ``MAX_CELLS``. A pool that cannot be read has no cells.
     """
     cells: dict[str, list[Cell]] = {model._meta.label: [] for model in models}
     for using in sorted({model.pool.using for model in models}):
-        for label, *told in _rows([model for model in models if model.pool.using == using]):
-            cells[label].append(_cell(*told))
+        for label, *columns in _rows([model for model in models if model.pool.using == using]):
+            cells[label].append(_cell(*columns))
     return {
         label: sorted(of, key=lambda cell: (len(cell.pk), cell.pk))[:MAX_CELLS] for label, of in cells.items()
     }
@@ -69,7 +69,7 @@ def _rows_of(model: Any) -> Any:
     rows = rows.annotate(
         grid_pool=Value(model._meta.label, CharField()),
         grid_pk=Cast("pk", CharField()),
-        grid_name=Cast(_name(model), CharField()),  # of one collation for all pools
+        grid_name=Cast(_name(model), CharField()),  # one collation for all pools
         grid_now=DbNow(),
         grid_since=_since(model),
     )
@@ -77,7 +77,7 @@ def _rows_of(model: Any) -> Any:
 
 
 def _name(model: Any) -> Any:
-    """Return the expression of a resource's name, without secrets; its ``str`` would need the whole row."""
+    """Return the expression of a resource's name without secrets; ``str`` would need the whole row."""
     if issubclass(model, Proxy):
         return Concat("host", Value(":"), Cast("port", CharField()))
     texts = {name: field for name, field in selectable(model).items() if isinstance(field, CharField)}
@@ -87,25 +87,26 @@ def _name(model: Any) -> Any:
 
 
 def _since(model: Any) -> Any:
-    """Return the expression of a lease's acquisition time; NULL if the history is in another database."""
+    """Return the expression of the time of acquisition; NULL if the history is in another database."""
     if not shares_history_database(model):
         return Value(None, DateTimeField())
     return Subquery(acquisition_of_outer_row(model).values("at")[:1])
 
 
 def _cell(pk: str, name: str, now: datetime.datetime, since: datetime.datetime | None, *columns: Any) -> Cell:
+    """Return the cell of a resource; ``columns``: the values of ``COLUMNS``, ``since``: when it was acquired."""
     row = SimpleNamespace(**dict(zip(COLUMNS, columns, strict=True)))
-    standing = state_details(row, now)
-    state = standing.state
+    details = state_details(row, now)
+    state = details.state
     is_held = state in (State.LEASED, State.DRAINING)
-    # It was put in quarantine while leased, and the lease has ended.
+    # Quarantined while leased, and the lease has ended.
     ends_at_until = state is State.QUARANTINED and not row.in_service and row.until is not None
     ends = ((row.until if ends_at_until else row.busy_before) - now).total_seconds()
     return Cell(
         pk=pk,
         name=name or "",
         state=state,
-        note=row.holder if is_held else "" if state is State.FREE else standing.reason,
+        note=row.holder if is_held else "" if state is State.FREE else details.reason,
         held=max(0.0, (now - since).total_seconds()) if since and is_held else None,
         ends=ends if ends > 0 else None,
     )

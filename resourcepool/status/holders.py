@@ -1,4 +1,4 @@
-"""Running leases: their holders, when they began, and when they end unless they are renewed."""
+"""Active leases: their holders, when they began, and when they expire unless they are renewed."""
 
 import datetime
 import re
@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from django.db import connections, router
 from django.db.models import CharField, Exists, OuterRef, Q, UUIDField, Value
 from django.db.models.functions import Cast, Concat, Substr
-from django.utils.translation import gettext as _
 
 from resourcepool.database.retry import retrying
 from resourcepool.history.models import Event
@@ -17,10 +16,11 @@ from resourcepool.leases.lock_holders import Locked, lockers
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import EventKind
 from resourcepool.status.snapshots import Until, duration, fetch_all, read_each
+from resourcepool.translation import gettext as _
 
-MOST_LOCKED = 100  # expired leases whose rows are checked for locks
-DEFAULT_NAME = "^[^/]*/[0-9]+/[^/]*/[^/]*$"  # of a holder: host/pid/thread/number
-LATE = 1.5  # times the usual interval, after which it is overdue
+MAX_LOCK_CHECKS = 100  # expired leases whose rows are checked for locks
+DEFAULT_HOLDER = "^[^/]*/[0-9]+/[^/]*/[^/]*$"  # host/pid/thread/number
+OVERDUE_AFTER = 1.5  # renewal intervals
 ROUNDING = 0.1  # seconds
 
 
@@ -29,8 +29,8 @@ class Renewal:
     """The last renewal of a running lease, or its grant.
 
     Attributes:
-        ago: how many seconds ago it was.
-        every: how often its keeper renews it, in seconds.
+        ago: seconds since then.
+        every: interval of the renewals in seconds.
     """
 
     ago: float
@@ -41,7 +41,7 @@ class Renewal:
     @property
     def is_overdue(self) -> bool:
         """Whether its holder should have renewed it by now."""
-        return self.ago > LATE * self.every
+        return self.ago > OVERDUE_AFTER * self.every
 
     def __str__(self) -> str:
         times = {"time": duration(self.ago), "every": duration(self.every)}
@@ -51,14 +51,11 @@ class Renewal:
 
 
 def renewal(ttl: float | None, expires_in: float) -> Renewal | None:
-    """Return the last renewal of a lease that lasts for ``ttl`` seconds after each renewal.
+    """Return the last renewal of a lease; None if unknown.
 
     Args:
-        ttl: from the history; None: unknown.
-        expires_in: until it expires, in seconds.
-
-    Returns:
-        None: unknown.
+        ttl: from the history, in seconds; None: unknown.
+        expires_in: seconds until it expires.
     """
     if ttl is None or expires_in > ttl + ROUNDING:
         return None
@@ -67,14 +64,14 @@ def renewal(ttl: float | None, expires_in: float) -> Renewal | None:
 
 @dataclass(frozen=True, slots=True)
 class ActiveLease:
-    """One running lease.
+    """One active lease.
 
     Attributes:
         row: the resource; ``str(row)`` shows no secret.
-        since: when it was acquired; ``held``: for how many seconds; None if the history does not know.
-        expires_in: seconds until it expires unless it is renewed.
-        renewal: the last one, if the history knows their interval; otherwise None.
-        host, pid: of the process that acquired it, from the history or the holder's name; "" and 0 if neither knows.
+        since: when it was acquired; ``held``: seconds since then; None if that is not in the history.
+        expires_in: seconds until it expires unless renewed.
+        renewal: the last one; None if its ``ttl`` is not in the history.
+        host, pid: of the process that acquired it, from the history or the holder's name; "" and 0 if unknown.
     """
 
     row: Any
@@ -91,7 +88,7 @@ class ActiveLease:
 def active_leases(
     model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = (), limit: int = 100
 ) -> list[ActiveLease]:
-    """Return up to ``limit`` running leases of this pool, the next to expire first.
+    """Return up to ``limit`` active leases of this pool, the next to expire first.
 
     Args:
         holder: only leases of exactly this holder.
@@ -99,13 +96,13 @@ def active_leases(
         pks: only these resources.
     """
     rows = leased_rows(model, holder=holder, host=host, pks=pks)
-    found = list(rows.annotate(left=Until("busy_before")).order_by("busy_before", "pk")[:limit])
-    begun = acquisitions(model, [(row.pk, row.fence) for row in found])
-    return [_holding(row, begun.get((str(row.pk), row.fence))) for row in found]
+    leased = list(rows.annotate(left=Until("busy_before")).order_by("busy_before", "pk")[:limit])
+    acquired = acquisitions(model, [(row.pk, row.fence) for row in leased])
+    return [_active_lease(row, acquired.get((str(row.pk), row.fence))) for row in leased]
 
 
 def leased_rows(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> ResourceQuerySet:
-    """Return the resources under the running leases that ``active_leases`` lists."""
+    """Return the resources of the leases that ``active_leases`` lists."""
     rows = ResourceQuerySet(model=model, using=model.pool.using).held()
     return _of(rows, holder, host, pks)
 
@@ -113,11 +110,11 @@ def leased_rows(model: Any, *, holder: str = "", host: str = "", pks: Iterable[A
 def locked(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> list[Locked]:
     """Return the most recently expired leases whose rows are still locked; arguments as for ``leased_rows``.
 
-    Usually the holder is inside ``guard``; nobody gets the row before that transaction ends.
+    Usually the holder is inside ``guard``; the row cannot be leased before that transaction ends.
     """
     rows = ResourceQuerySet(model=model, using=model.pool.using).expired()
     last = _of(rows, holder, host, pks).order_by("-busy_before").values_list("pk", flat=True)
-    return lockers(model.pool.using, model, fetch_all(last[:MOST_LOCKED]))
+    return lockers(model.pool.using, model, fetch_all(last[:MAX_LOCK_CHECKS]))
 
 
 def _of(rows: ResourceQuerySet, holder: str, host: str, pks: Iterable[Any]) -> ResourceQuerySet:
@@ -133,21 +130,23 @@ def _of(rows: ResourceQuerySet, holder: str, host: str, pks: Iterable[Any]) -> R
 def on_host(rows: Any, host: str) -> Any:
     """Return the ``rows`` that were leased on this host, by the holder's default name or the history.
 
-    A history in another database than the pool cannot be used: then the name alone counts.
+    If the history is in another database, only the name counts.
     """
     on_it: Any = Q(holder__startswith=f"{host}/")
-    if shares_history_database(rows.model):  # for default names it would say the same, at some cost
-        on_it |= ~Q(holder__regex=DEFAULT_NAME) & Exists(acquisition_of_outer_row(rows.model).filter(host=host))
+    if shares_history_database(rows.model):  # not for default names: they contain the host
+        on_it |= ~Q(holder__regex=DEFAULT_HOLDER) & Exists(
+            acquisition_of_outer_row(rows.model).filter(host=host)
+        )
     return rows.filter(on_it)
 
 
 def shares_history_database(model: Any) -> bool:
-    """Tell whether one statement can read the pool of ``model`` and the history."""
+    """Whether the pool of ``model`` and the history are in one database."""
     return bool(router.db_for_read(Event) == model.pool.using)
 
 
 def acquisition_of_outer_row(model: Any) -> Any:
-    """Return the acquisition of the outer row's lease, for a subquery; found by index."""
+    """Return a subquery of the event in which the outer row's lease was acquired; it uses an index."""
     events = Event.objects.using(model.pool.using).order_by()
     key = _as_text(model._meta.pk, connections[model.pool.using])
     return events.filter(
@@ -156,31 +155,31 @@ def acquisition_of_outer_row(model: Any) -> Any:
 
 
 def _as_text(key: Any, connection: Any) -> Any:
-    """Return the outer query's primary key as in events: ``str`` of it."""
+    """Return an expression of the outer query's primary key as text, as events have it."""
     if not isinstance(key, UUIDField) or connection.features.has_native_uuid_field:
         return Cast(OuterRef("pk"), CharField())
-    digits = Cast(OuterRef("pk"), CharField())  # 32 of them, without dashes
+    digits = Cast(OuterRef("pk"), CharField())  # 32, without dashes
     first, *rest = (Substr(digits, *part) for part in ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12)))
-    return Concat(first, *(one for part in rest for one in (Value("-"), part)))
+    return Concat(first, *(text for part in rest for text in (Value("-"), part)))
 
 
 def lease_counts(
     models: Iterable[Any], *, holder: str = "", host: str = "", pks: Iterable[Any] = ()
 ) -> dict[Any, int]:
-    """Return {model: how many leases ``leased_rows`` has} for the pools that have any.
+    """Return {model: number of ``leased_rows``} for the pools that have any.
 
-    A pool whose table does not exist yet has none; raises NotMigrated when no pool has a table.
+    A pool without a table has none; raises NotMigrated if no pool has a table.
     """
 
     def count(model: Any) -> int:
         rows = leased_rows(model, holder=holder, host=host, pks=pks)
         return retrying(connections[model.pool.using], rows.count)
 
-    return {model: found for model, found in read_each(models, count).items() if found}
+    return {model: number for model, number in read_each(models, count).items() if number}
 
 
 def acquisitions(model: Any, grants: list[tuple[Any, int]]) -> dict[tuple[str, int], Event]:
-    """Return {(row, fence): the event of its acquisition} as far as the history knows."""
+    """Return {(row, fence): event of its acquisition} for those in the history."""
     if not grants:
         return {}
     events = Event.objects.using(router.db_for_read(Event)).with_age()
@@ -193,7 +192,7 @@ def acquisitions(model: Any, grants: list[tuple[Any, int]]) -> dict[tuple[str, i
     return {(event.row, event.fence): event for event in begun.order_by("pk")}
 
 
-def _holding(row: Any, event: Event | None) -> ActiveLease:
+def _active_lease(row: Any, event: Event | None) -> ActiveLease:
     host, pid = host_and_pid(row.holder)
     expires_in = max(0.0, row.left)
     return ActiveLease(
@@ -210,6 +209,6 @@ def _holding(row: Any, event: Event | None) -> ActiveLease:
 
 
 def host_and_pid(holder: str) -> tuple[str, int]:
-    """Return host and process id from a holder's default name ("host/pid/thread/number"), or "" and 0."""
-    host, pid, *_rest = holder.split("/") if re.match(DEFAULT_NAME, holder) else ("", "0")
+    """Return host and process id from a default holder's name ("host/pid/thread/number"), or "" and 0."""
+    host, pid, *_rest = holder.split("/") if re.match(DEFAULT_HOLDER, holder) else ("", "0")
     return host, int(pid)

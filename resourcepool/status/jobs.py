@@ -1,4 +1,4 @@
-"""The last runs of the periodic jobs, and their results."""
+"""The periodic jobs: when each last ran, and its result."""
 
 from dataclasses import dataclass
 
@@ -8,18 +8,18 @@ from resourcepool.jobs import Job
 from resourcepool.leases import verbs
 from resourcepool.status.snapshots import Since, Until, fetch_all
 
-MOST = 200
+MAX_JOBS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """One kind of periodic work; times in seconds.
+    """One periodic job; times in seconds.
 
     Attributes:
         done: since its last success; None: never.
-        failed: since it failed; None: it has succeeded since, or never failed.
+        failed: since its last failure; None: it never failed, or has succeeded since.
         result: of the last run, in one line.
-        holder: the process that does it now; "": none.
+        holder: the process that runs it now; "": none.
     """
 
     name: str
@@ -30,10 +30,10 @@ class JobStatus:
 
 
 def jobs() -> dict[str, JobStatus]:
-    """Return {name: state of the job}."""
+    """Return {name: status of the job}."""
     rows = verbs.rows_of(connections[router.db_for_write(Job)], Job).order_by("name")
     rows = rows.annotate(left=Until("busy_before"), done=Since("done_at"), failed=Since("failed_at"))
     return {
         row.name: JobStatus(row.name, row.done, row.failed, row.result, row.holder if row.left > 0 else "")
-        for row in fetch_all(rows[:MOST])
+        for row in fetch_all(rows[:MAX_JOBS])
     }

@@ -1,4 +1,4 @@
-"""The state of each pool: how many are free, leased and away, who waits and for how long."""
+"""The status of each pool: its resources by state, its waiters and its health checks."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from resourcepool.resources.state import OUT_OF_SERVICE_STATES, State, Status, V
 from resourcepool.status.snapshots import Since, Until, fetch_all, fetch_union
 from resourcepool.waiting.models import Ticket
 
-FLAGS = ("in_service", "status", "n_busy", "n_held", "n_parked")  # the columns that decide the state
+FLAGS = ("in_service", "status", "n_busy", "n_held", "n_parked")  # columns that decide the state
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +23,15 @@ class PoolStatus:
     """One pool at one moment of the database's clock; times in seconds.
 
     Attributes:
-        label: "app.Model"; ``title``: the same for people.
-        counts: how many resources are in each state.
-        waiters: how many wait; ``oldest_wait``: for how long the first of them has waited.
-        next_free_in: until the next lease, cool-down or quarantine ends, unless it is renewed; None: none runs.
-        expired: free, but the last lease was never released: its holder died or lost it.
-        bad: found bad by the last check; ``unchecked``: in service and never checked.
-        oldest_check: age of the oldest check among those in service; None: none was ever checked.
-        passed_over: the longest time for which a free resource has not been checked; None: none was ever checked.
-        trouble: why it cannot be read, in words; "" if it can.
+        label: "app.Model"; ``title``: its name for users.
+        counts: number of resources in each state.
+        waiters: number of waiters; ``oldest_wait``: how long the first of them has waited.
+        next_free_in: until the next lease, cool-down or quarantine ends, unless renewed; None without one.
+        expired: free resources whose last lease expired without a release.
+        bad: resources that failed their last health check; ``unchecked``: in service and never checked.
+        oldest_check: age of the oldest health check of those in service; None: none was ever checked.
+        passed_over: longest time for which a free resource has not been checked; None: none was ever checked.
+        error: why the pool cannot be read; "" if it can.
     """
 
     label: str
@@ -56,7 +56,7 @@ class PoolStatus:
 
     @property
     def working(self) -> int:
-        """How many are free or leased."""
+        """The number of resources that are free or leased."""
         return self.counts[State.FREE] + self.counts[State.LEASED]
 
     @property
@@ -66,29 +66,29 @@ class PoolStatus:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether nothing is free while somebody waits."""
+        """Whether there are waiters and no free resource."""
         return self.counts[State.FREE] == 0 and self.waiters > 0
 
 
 def pools(models: Sequence[Any] | None = None) -> list[PoolStatus]:
-    """Return the state of every pool, or of the pools of ``models``.
+    """Return the status of every pool, or of the pools of ``models``.
 
     Two queries for each database: one for the resources of all pools, one for all waiters.
     """
     models = resource_models() if models is None else models
-    found: dict[str, PoolStatus] = {}
+    statuses: dict[str, PoolStatus] = {}
     for using in {model.pool.using for model in models}:
         beside = [model for model in models if model.pool.using == using]
         lines, groups = _lines(using), fetch_union(beside, _groups_of)
         for model in beside:
             label, line = model._meta.label, lines.get(model._meta.label_lower, (0, 0.0))
-            own = None if groups is None else [one for one in groups if one["n_pool"] == label]
-            found[label] = _status(model, *line, own)
-    return [found[model._meta.label] for model in models]
+            own = None if groups is None else [group for group in groups if group["n_pool"] == label]
+            statuses[label] = _status(model, *line, own)
+    return [statuses[model._meta.label] for model in models]
 
 
 def in_state(state: State) -> Q:
-    """Return the condition that a row is in this state now; together they are ``state_of`` in the database."""
+    """Return the condition that a row is in this state now, equal to ``state_of`` in Python."""
     busy, held = Q(busy_before__gt=DbNow()), ~Q(holder="")
     parked = Q(status=Status.QUARANTINED, until__gt=DbNow())
     serves = Q(in_service=True)
@@ -114,27 +114,27 @@ def _status(model: Any, waiters: int, oldest_wait: float, groups: list[Any] | No
         except ResourcePoolError as error:
             return PoolStatus(label, title, error=str(error))
     counts = dict.fromkeys(State, 0)
-    for one in groups:
-        counts[state(*(one[flag] for flag in FLAGS))] += one["n_rows"]
-    serving = [one for one in groups if one["in_service"]]
+    for group in groups:
+        counts[state(*(group[flag] for flag in FLAGS))] += group["n_rows"]
+    serving = [group for group in groups if group["in_service"]]
     return PoolStatus(
         label=label,
         title=title,
         counts=counts,
         waiters=waiters,
         oldest_wait=oldest_wait,
-        next_free_in=min((one["n_left"] for one in serving if one["n_busy"]), default=None),
-        expired=sum(one["n_rows"] for one in groups if one["n_held"] and not one["n_busy"]),
-        bad=sum(one["n_bad"] for one in serving),
-        unchecked=sum(one["n_rows"] - one["n_checked"] for one in serving),
-        oldest_check=_longest(one["n_due"] for one in serving),
-        passed_over=_longest(one["n_idle"] for one in serving if not one["n_busy"]),
+        next_free_in=min((group["n_left"] for group in serving if group["n_busy"]), default=None),
+        expired=sum(group["n_rows"] for group in groups if group["n_held"] and not group["n_busy"]),
+        bad=sum(group["n_bad"] for group in serving),
+        unchecked=sum(group["n_rows"] - group["n_checked"] for group in serving),
+        oldest_check=_longest(group["n_due"] for group in serving),
+        passed_over=_longest(group["n_idle"] for group in serving if not group["n_busy"]),
     )
 
 
 def _groups_of(model: Any) -> Any:
     """Count groups of equal rows: faster on a large table than a count for each state."""
-    # The names begin with n_: a resource may have columns of any other name.
+    # The prefix n_ avoids names of a model's columns.
     return (
         verbs.rows_of(connections[model.pool.using], model)
         .order_by()
@@ -157,7 +157,7 @@ def _groups_of(model: Any) -> Any:
 
 
 def _checkable_since() -> Case:
-    """Return when a free row was checked last, or came free after that: checks skip held rows."""
+    """Return when a free row was last checked or, if later, became free: leased rows cannot be checked."""
     was_checked = When(checked_at__gte=F("busy_before"), then=F("checked_at"))
     return Case(was_checked, When(checked_at__isnull=False, then=F("busy_before")), default=None)
 
@@ -167,10 +167,10 @@ def _whether(condition: Q) -> Any:
 
 
 def _lines(using: str) -> dict[str, tuple[int, float]]:
-    """Return {pool: (number of waiters, seconds for which the first has waited)}."""
+    """Return {pool: (number of waiters, seconds that the first has waited)}."""
     lines = Ticket.objects.using(using).waiting().order_by().values_list("pool")
-    found = fetch_all(lines.annotate(waiters=Count("pk"), waited=Since(Min("asked_at"))))
-    return {pool: (waiters, waited) for pool, waiters, waited in found}
+    rows = fetch_all(lines.annotate(waiters=Count("pk"), waited=Since(Min("asked_at"))))
+    return {pool: (waiters, waited) for pool, waiters, waited in rows}
 
 
 def _longest(spans: Iterable[float | None]) -> float | None:

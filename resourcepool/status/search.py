@@ -23,9 +23,11 @@ _WORDS = re.compile(r"\[[^\]]*\]|[^\s/@:\[\]]+")
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The matches: resources, and names of holders with a lease or a place in line; up to ``limit`` of each.
+    """Matching resources, and names of holders that have a lease or wait; up to ``limit`` of each.
 
-    ``more``: there may be others. ``process``: "host/pid", if that is meant: ``holders`` are its threads.
+    Attributes:
+        more: there are others.
+        process: "host/pid" if the text is a process, whose threads are ``holders``.
     """
 
     resources: list[Any] = field(default_factory=list)
@@ -35,7 +37,7 @@ class Matches:
 
 
 def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
-    """Return the matches of ``text``: exact ones; else those of all its words; else those that contain it.
+    """Return the exact matches of ``text``; else matches of all its words; else rows that contain it.
 
     Raises:
         NotMigrated: no pool has a table.
@@ -49,9 +51,9 @@ def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
         (_loosely, Q(holder__icontains=text)),
     ):
         read = partial(_in_one, text=text, of_rows=of_rows, of_holders=of_holders, limit=limit)
-        found = read_each(models, read).values()
-        rows = [row for some, _ in found for row in some]
-        names = {name for _, some in found for name in some}
+        matches = read_each(models, read).values()
+        rows = [row for some, _ in matches for row in some]
+        names = {name for _, some in matches for name in some}
         if rows or names:
             is_process = of_holders is is_part_of and not rows and host_and_pid(f"{whole}//")[0]
             has_more = len(rows) > limit or len(names) > limit
@@ -60,7 +62,7 @@ def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
 
 
 def named(model: Any, text: str) -> Q | None:
-    """Return the condition by which ``text`` names single rows, by key or address; None: it is neither."""
+    """Return a condition on rows with ``text`` as key or address; None if it is neither."""
     key = _key(model, text)
     address_ = _by_words(model, without_password(text)) if ":" in text else None
     return key | address_ if key and address_ else key or address_
@@ -77,7 +79,7 @@ def _in_one(model: Any, *, text: str, of_rows: Any, of_holders: Q, limit: int) -
 
 
 def without_password(text: str) -> str:
-    """Return ``text``, without its password if it is a proxy's address."""
+    """Return ``text``; without its password if it is a proxy's address."""
     try:
         parts = address(text)
     except BadField:
@@ -110,10 +112,10 @@ _loosely = partial(_by_words, lookup="icontains")
 
 
 def _any_field(model: Any, word: str, lookup: str, *, numbers: bool = True) -> Q:
-    found, is_number = Q(pk__in=[]), numbers and word.isascii() and word.isdecimal()
-    for name, one in selectable(model).items():
-        if isinstance(one, CharField) and not isinstance(one, TagsField):
-            found |= Q((f"{name}__{lookup}", word)) | Q((f"{name}__{lookup}", word.lower()))
-        elif is_number and isinstance(one, IntegerField) and not one.primary_key and name != "weight":
-            found |= Q((name, int(word[:18])))
-    return found
+    condition, is_number = Q(pk__in=[]), numbers and word.isascii() and word.isdecimal()
+    for name, column in selectable(model).items():
+        if isinstance(column, CharField) and not isinstance(column, TagsField):
+            condition |= Q((f"{name}__{lookup}", word)) | Q((f"{name}__{lookup}", word.lower()))
+        elif is_number and isinstance(column, IntegerField) and not column.primary_key and name != "weight":
+            condition |= Q((name, int(word[:18])))
+    return condition

@@ -1,4 +1,4 @@
-"""Shared by all readings: how rows and durations are read, and how a reading becomes JSON."""
+"""Shared by all status modules: queries with durations, and results as JSON and as text."""
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping
@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 from django.db import DatabaseError, connections, router
 from django.db.models import FloatField, Model
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil, from_columns
 from resourcepool.exceptions import NotMigrated, ResourcePoolError
 from resourcepool.history.models import Event
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_noop
 
-DIGITS = 6  # of seconds: microseconds
+DECIMALS = 6  # of seconds
 
 
 class _SecondsUntil(FloatField):  # type: ignore[type-arg]
@@ -31,68 +31,68 @@ class _SecondsSince(_SecondsUntil):
 
 
 class Until(MicrosUntil):
-    """Seconds from the database's now until a moment; negative once it has passed, None without a moment."""
+    """Seconds until a time, by the database's clock; negative once it has passed, None for NULL."""
 
     output_field = _SecondsUntil()  # type: ignore[assignment]
 
 
 class Since(MicrosUntil):
-    """Seconds since a moment, by the database's clock; 0 before it, None without a moment.
+    """Seconds since a time, by the database's clock; 0 before it, None for NULL.
 
-    The database still compares the microseconds until it: the longest time is ``Since(Min(moment))``.
+    In the database the value is the microseconds until that time, so the longest is ``Since(Min(column))``.
     """
 
     output_field = _SecondsSince()  # type: ignore[assignment]
 
 
 def fetch_all(rows: Any) -> list[Any]:
-    """Return what a queryset has, with ``retrying``; raises DatabaseUnavailable or NotMigrated."""
+    """Return the rows of a queryset, with ``retrying``; raises DatabaseUnavailable or NotMigrated."""
     return retrying(connections[rows.db], lambda: list(rows.all()))
 
 
 def with_zone(at: datetime.datetime) -> datetime.datetime:
-    """Return a moment that was read from a column, with a time zone, which Django gives it only if USE_TZ is on."""
+    """Return a datetime that was read from a column, aware even if USE_TZ is off."""
     return at if timezone.is_aware(at) else from_columns(at, connections[router.db_for_write(Event)])
 
 
-def as_data(reading: Any) -> Any:
-    """Return a reading as JSON knows it.
+def as_data(value: Any) -> Any:
+    """Return a status as data for JSON.
 
-    A dataclass becomes an object with its fields and the properties named in ``ALSO``. Moments are in ISO form,
-    durations in seconds. A row becomes ``pool``, ``id`` and ``resource``; as a field, it is replaced by these.
+    A dataclass becomes an object of its fields and of the properties named in ``ALSO``. Datetimes are in ISO format,
+    durations in seconds. A row becomes ``pool``, ``id`` and ``resource``; a field with a row is replaced by these.
     """
-    if isinstance(reading, Model):
-        return {"pool": reading._meta.label, "id": as_data(reading.pk), "resource": str(reading)}
-    if is_dataclass(reading):
-        return _object(reading, [*(field.name for field in fields(reading)), *getattr(reading, "ALSO", ())])
-    if isinstance(reading, Mapping):
-        return {str(as_data(key)): as_data(value) for key, value in reading.items()}
-    if isinstance(reading, Enum):
-        return reading.value
-    if isinstance(reading, float):
-        return round(reading, DIGITS)
-    if reading is None or isinstance(reading, str | int):
-        return reading
-    if isinstance(reading, Iterable):
-        return [as_data(one) for one in reading]
-    if isinstance(reading, datetime.datetime):
-        return with_zone(reading).isoformat()
-    return str(reading)
+    if isinstance(value, Model):
+        return {"pool": value._meta.label, "id": as_data(value.pk), "resource": str(value)}
+    if is_dataclass(value):
+        return _object(value, [*(field.name for field in fields(value)), *getattr(value, "ALSO", ())])
+    if isinstance(value, Mapping):
+        return {str(as_data(key)): as_data(value) for key, value in value.items()}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float):
+        return round(value, DECIMALS)
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, Iterable):
+        return [as_data(item) for item in value]
+    if isinstance(value, datetime.datetime):
+        return with_zone(value).isoformat()
+    return str(value)
 
 
-def _object(reading: Any, names: Iterable[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _object(value: Any, names: Iterable[str]) -> dict[str, Any]:
+    data: dict[str, Any] = {}
     for name in names:
-        value = getattr(reading, name)
-        found |= as_data(value) if isinstance(value, Model) else {name: as_data(value)}
-    return found
+        field = getattr(value, name)
+        data |= as_data(field) if isinstance(field, Model) else {name: as_data(field)}
+    return data
 
 
 def fetch_union(models: Iterable[Any], rows_of: Callable[[Any], Any]) -> list[Any] | None:
     """Return the rows of all models by one UNION.
 
     Returns:
-        None if that fails: a table is missing, or (MySQL) texts have different collations. Then read each separately.
+        None if that fails: a table is missing, or (MySQL) collations differ. Then read each separately.
     """
     first, *rest = [rows_of(model) for model in models]
     try:
@@ -105,27 +105,27 @@ Result = TypeVar("Result")
 
 
 def read_each(models: Iterable[Any], read: Callable[[Any], Result]) -> dict[Any, Result]:
-    """Return {model: result of ``read``}, without models whose table does not exist yet.
+    """Return {model: result of ``read``} for the models that have a table.
 
     Raises:
-        NotMigrated: none has a table.
+        NotMigrated: no model has a table.
     """
-    found, missing = {}, None
+    results, missing = {}, None
     for model in models:
         try:
-            found[model] = read(model)
+            results[model] = read(model)
         except NotMigrated as error:
             missing = error
-    if missing is not None and not found:
+    if missing is not None and not results:
         raise missing
-    return found
+    return results
 
 
 UNITS = ((gettext_noop("%d d"), 86_400), (gettext_noop("%d h"), 3_600), (gettext_noop("%d min"), 60))
 
 
 def duration(seconds: float) -> str:
-    """Return a duration for people, rounded: "45 s", "12 min", "3 h", "5 d"."""
+    """Return a rounded duration as text: "45 s", "12 min", "3 h", "5 d"."""
     for unit, size in UNITS:
         if round(seconds) >= 2 * size:
             return _(unit) % round(seconds / size)
@@ -133,7 +133,7 @@ def duration(seconds: float) -> str:
 
 
 def exact_duration(seconds: float) -> str:
-    """Return a duration in the largest unit that needs no rounding: "7 d", "90 min", "2.5 s"."""
+    """Return a duration as text in the largest unit that needs no rounding: "7 d", "90 min", "2.5 s"."""
     for unit, size in UNITS:
         if seconds and seconds % size == 0:
             return _(unit) % (seconds // size)
@@ -141,5 +141,5 @@ def exact_duration(seconds: float) -> str:
 
 
 def ago(micros: float | None) -> float | None:
-    """Return how many seconds ago a time was, given the microseconds until it (``MicrosUntil``); None: never."""
+    """Return the seconds since a time, given the microseconds until it (``MicrosUntil``); None: never."""
     return None if micros is None else max(0.0, -float(micros) / 1_000_000)

@@ -1,4 +1,4 @@
-"""The waiters of a pool: their selectors, who is ahead of them, and why they are not served."""
+"""The waiters of a pool: their selectors, the waiters ahead of them, and why they are not served."""
 
 import json
 from collections.abc import Mapping
@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 from django.core.exceptions import FieldError, ValidationError
 from django.db import connections
 from django.db.models import Count, F, Min, Q
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
@@ -18,19 +16,21 @@ from resourcepool.resources.selectors import selector_filter
 from resourcepool.resources.state import State
 from resourcepool.status.pools import in_state
 from resourcepool.status.snapshots import Since, Until, duration, fetch_all
+from resourcepool.translation import gettext as _
+from resourcepool.translation import ngettext
 from resourcepool.waiting.models import Ticket
 
-SHOWN = 5  # waiters ahead
-MAX_WISH = 120  # characters
+MAX_AHEAD = 5  # waiters that are listed
+MAX_WANTS = 120  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class TicketStatus:
-    """One place in line; times in seconds.
+    """A waiter's ticket; times in seconds.
 
     Attributes:
-        wants: the selectors, {field: value or values}; {}: any resource. ``count``: how many at once.
-        waited: for how long.
+        wants: the selectors, {field: value or values}; {}: any resource. ``count``: number of resources at once.
+        waited: since the request.
     """
 
     ticket: int
@@ -43,21 +43,21 @@ class TicketStatus:
 
     @property
     def wants_text(self) -> str:
-        """Its selectors: "country=AQ"; "": any resource. One printable line of at most ``MAX_WISH`` characters."""
-        # It goes into log lines, and values come from programs.
+        """Its selectors, "country=AQ", as a printable line of at most ``MAX_WANTS`` characters; "": any resource."""
+        # Values come from programs, and the text is logged.
         wants = ", ".join(f"{name}={value}" for name, value in self.wants.items())
-        said = "".join(c if c.isprintable() else "?" for c in wants)
-        return said if len(said) <= MAX_WISH else f"{said[: MAX_WISH - 3]}..."
+        text = "".join(c if c.isprintable() else "?" for c in wants)
+        return text if len(text) <= MAX_WANTS else f"{text[: MAX_WANTS - 3]}..."
 
 
 @dataclass(frozen=True, slots=True)
 class WaiterStatus(TicketStatus):
-    """A place in line, and what prevents its service.
+    """A waiter's ticket, and why it is not served.
 
     Attributes:
-        ahead: how many are served before; ``in_front``: the first of them.
-        matching: how many of the matching resources are in each state.
-        next_free_in: seconds until the next of those leases or rests ends, unless it is renewed; None: none runs.
+        ahead: number of waiters ahead; ``in_front``: the first of them.
+        matching: number of matching resources in each state.
+        next_free_in: seconds until the next of their leases or cool-downs ends, unless renewed; None: none is active.
     """
 
     ahead: int
@@ -69,86 +69,89 @@ class WaiterStatus(TicketStatus):
 
     @property
     def explanation(self) -> str:
-        """Why it is not served, in one sentence."""
+        """Why it is not served, in one or two sentences."""
         total = sum(self.matching.values())
         free, leased = self.matching[State.FREE], self.matching[State.LEASED]
         resting = self.matching[State.COOLING] + self.matching[State.QUARANTINED]
         serving = free + leased + resting
         if not total:
-            return _("No resource matches what it wants.")
+            return _("No resource matches its selectors.")
         if not serving:
-            return _("None of the %d that match is in service.") % total
+            return _("No matching resource is in service (matching: %d).") % total
         if serving < self.count:
             numbers = {"count": self.count, "there": serving}
-            return _("It wants %(count)d at once, and only %(there)d that match are in service.") % numbers
+            return _("It wants %(count)d at once; matching resources in service: %(there)d.") % numbers
         if free >= self.count:
             if not self.ahead:
-                return (
-                    _("%d that match are free: it is served in a moment, unless its process is stopped.") % free
+                text = ngettext(
+                    "%d matching resource is free: it is served at once unless its process is stopped.",
+                    "%d matching resources are free: it is served at once unless its process is stopped.",
+                    free,
                 )
+                return text % free
             numbers = {"free": free, "ahead": self.ahead}
-            return _("%(free)d that match are free; %(ahead)d in front of it are served first.") % numbers
+            return _("Free matching resources: %(free)d; waiters ahead of it: %(ahead)d.") % numbers
         text = ngettext(
-            "The one that matches is taken (%(leased)d leased, %(resting)d cooling down or quarantined).",
-            "Of those that match %(free)d are free, %(leased)d leased, %(resting)d cooling down or quarantined.",
+            "The only matching resource is not free (%(leased)d leased, %(resting)d cooling down or quarantined).",
+            "Matching resources: %(free)d free, %(leased)d leased, %(resting)d cooling down or quarantined.",
             serving,
         ) % {"free": free, "leased": leased, "resting": resting}
         if self.next_free_in is None:
             return text
-        soon = _("The next may come free in %s, unless its lease is renewed.")
-        return f"{text} {soon % duration(self.next_free_in)}"
+        next_free = _("The next is free in %s unless its lease is renewed.")
+        return f"{text} {next_free % duration(self.next_free_in)}"
 
 
 def waiters_of(model: Any, holder: str, limit: int = 10) -> list[WaiterStatus]:
-    """Return up to ``limit`` waiters of exactly this holder for ``model``, in the order of service."""
-    return [_waiting(model, row) for row in _in_line(model).filter(holder=holder)[:limit]]
+    """Return up to ``limit`` waiters for ``model`` with exactly this holder, in the order of service."""
+    return [_waiter_status(model, row) for row in _tickets(model).filter(holder=holder)[:limit]]
 
 
 def explain_longest_wait(model: Any) -> str:
-    """Return what the longest waiter for ``model`` wants and why it is not served; "": nobody waits."""
-    rows = _in_line(model).order_by("asked_at", "pk")
+    """Return what the longest waiter for ``model`` wants and why it is not served; "" without waiters."""
+    rows = _tickets(model).order_by("asked_at", "pk")
     row = retrying(connections[model.pool.using], rows.first)
     if row is None:
         return ""
-    one = _waiting(model, row)
-    wants = _("It wants %s.") % one.wants_text if one.wants else ""
-    return f"{wants} {one.explanation}".lstrip()
+    waiter = _waiter_status(model, row)
+    wants = _("It wants %s.") % waiter.wants_text if waiter.wants else ""
+    return f"{wants} {waiter.explanation}".lstrip()
 
 
-def _in_line(model: Any) -> Any:
+def _tickets(model: Any) -> Any:
     tickets = Ticket.objects.using(model.pool.using).waiting().for_rows_of(model)
     return tickets.annotate(waited=Since("asked_at")).order_by("priority", "pk")
 
 
-def _waiting(model: Any, row: Any) -> WaiterStatus:
-    before, place = Q(priority__lt=row.priority) | Q(priority=row.priority, pk__lt=row.pk), _place(row)
-    in_front = _in_line(model).filter(before)
-    found = _matching(model, json.dumps(place["wants"]))
+def _waiter_status(model: Any, row: Any) -> WaiterStatus:
+    before, ticket = Q(priority__lt=row.priority) | Q(priority=row.priority, pk__lt=row.pk), _ticket_fields(row)
+    in_front = _tickets(model).filter(before)
+    counts = _matching(model, json.dumps(ticket["wants"]))
     return WaiterStatus(
-        **place,
+        **ticket,
         ahead=retrying(connections[model.pool.using], in_front.count),
-        in_front=[TicketStatus(**_place(one)) for one in fetch_all(in_front[:SHOWN])],
-        matching={state: found.get(f"n_{state.value}", 0) for state in State},
-        next_free_in=found.get("n_next_free_in"),
+        in_front=[TicketStatus(**_ticket_fields(row_ahead)) for row_ahead in fetch_all(in_front[:MAX_AHEAD])],
+        matching={state: counts.get(f"n_{state.value}", 0) for state in State},
+        next_free_in=counts.get("n_next_free_in"),
     )
 
 
-def _place(row: Any) -> dict[str, Any]:
+def _ticket_fields(row: Any) -> dict[str, Any]:
     """Return the fields of ``TicketStatus``."""
     same = {name: getattr(row, name) for name in ("pool", "holder", "count", "priority", "waited")}
-    return {**same, "ticket": row.pk, "wants": _wishes(row.selector)}
+    return {**same, "ticket": row.pk, "wants": _selectors(row.selector)}
 
 
-def _wishes(selector: str) -> Mapping[str, Any]:
+def _selectors(selector: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(selector)
+        data = json.loads(selector)
     except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {"?": "?"}  # another version wrote it; it matches nothing
+        data = None
+    return data if isinstance(data, dict) else {"?": "?"}  # written by another version; matches no resource
 
 
 def _matching(model: Any, selector: str) -> dict[str, Any]:
-    """Return how many matching rows are in each state; {} if this version does not understand the selector."""
+    """Return the number of matching rows in each state; {} if this version does not support the selector."""
     counts = {f"n_{state.value}": Count("pk", filter=in_state(state)) for state in State}
     busy = Q(in_service=True, busy_before__gt=DbNow())
     soonest = Min(Until(F("busy_before")), filter=busy)

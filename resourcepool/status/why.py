@@ -1,4 +1,4 @@
-"""Explains a resource (its lease, or why it has none) or a holder (its leases, and why its waiters wait)."""
+"""Explains a resource (its lease, or why it has none) or a holder (its leases, and why it still waits)."""
 
 import datetime
 from collections.abc import Sequence
@@ -6,8 +6,6 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from django.db import connections, router
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
@@ -21,6 +19,8 @@ from resourcepool.status.holders import ActiveLease, active_leases, lease_counts
 from resourcepool.status.locks.held_by_process import HeldName, held_by, processes
 from resourcepool.status.snapshots import Since, Until, duration, fetch_all
 from resourcepool.status.waiters import WaiterStatus, waiters_of
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_noop
 
 ENDINGS = (
     EventKind.RELEASED,
@@ -31,18 +31,18 @@ ENDINGS = (
     EventKind.FIXED,
     EventKind.QUARANTINED,
 )
-LAST = 5  # endings shown
-LEAVES = gettext_noop("It leaves service when its lease ends: %s.")
+MAX_ENDINGS = 5
+LEAVES = gettext_noop("It goes out of service when its lease ends: %s.")
 AFTER_ITS_LEASE = {
-    Status.RESERVED: gettext_noop("When its lease ends it is reserved: %s."),
-    Status.QUARANTINED: gettext_noop("When its lease ends it is quarantined: %s."),
-    Status.RETIRED: gettext_noop("When its lease ends it is retired: %s."),
+    Status.RESERVED: gettext_noop("It will be reserved when its lease ends: %s."),
+    Status.QUARANTINED: gettext_noop("It will be quarantined when its lease ends: %s."),
+    Status.RETIRED: gettext_noop("It will be retired when its lease ends: %s."),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The event with which a lease ended, ``age`` seconds ago; ``seconds``: for how long it was held."""
+    """The event with which a lease ended ``age`` seconds ago, after it was held for ``seconds``."""
 
     at: datetime.datetime
     age: float
@@ -63,11 +63,11 @@ class ResourceExplanation:
     Attributes:
         pool: "app.Model".
         row: the resource; ``str(row)`` shows no secret.
-        lease: the running one; None: there is none.
-        busy_for: until its lease, rest or quarantine ends; 0: none runs.
-        back_in: until it returns to service by itself; None: no such time is set.
+        lease: the active one, if any.
+        busy_for: until its lease, cool-down or quarantine ends; 0 without one.
+        back_in: until it returns to service by itself; None if no time is set.
         checked: since its last health check; None: never.
-        endings: of its last leases, the last one first, as far as the history knows.
+        endings: the ends of its last leases, the latest first, as far as they are in the history.
         locked: the session that locks its row, usually its holder's inside ``guard``; None: none, or unknown.
     """
 
@@ -87,7 +87,7 @@ class ResourceExplanation:
 
     @property
     def reason(self) -> str:
-        """The reason with which it was put away; "" after the end."""
+        """The reason given for its status (quarantined, reserved, ..); "" once that has ended."""
         return state_details(self.row, self.row.db_now).reason
 
     @property
@@ -95,19 +95,19 @@ class ResourceExplanation:
         """Why it is available or not, in one or two sentences."""
         if self.locked and self.state is State.FREE:
             text = _(
-                "Its last lease, of %(holder)s, ran out, but nobody gets it while its row is locked: %(locked)s"
+                "Its last lease, of %(holder)s, expired, but it cannot be leased while its row is locked: %(locked)s"
             )
             return str(text % {"holder": self.row.holder, "locked": localized(self.locked)})
-        return f"{_standing(self)} {localized(self.locked)}" if self.locked else _standing(self)
+        return f"{_explained(self)} {localized(self.locked)}" if self.locked else _explained(self)
 
 
 @dataclass(frozen=True, slots=True)
 class HolderExplanation:
-    """What a holder, or all of a process, has and waits for; up to ``limit`` of each.
+    """The leases and waiters of a holder, or of all holders of a process; up to ``limit`` of each.
 
     Attributes:
-        holder: its name; of a process, "host/pid".
-        leases_total: how many leases it has.
+        holder: its name; "host/pid" for a process.
+        leases_total: the number of all its leases.
         holds: the locks, semaphores and read-write locks of a process.
     """
 
@@ -119,7 +119,7 @@ class HolderExplanation:
 
 
 def resource(row: Any) -> ResourceExplanation:
-    """Return the state of ``row`` and the endings of its last leases; raises its model's ``DoesNotExist``."""
+    """Return the status of ``row`` and the ends of its last leases; raises its model's ``DoesNotExist``."""
     model, now = type(row), _read(row)
     state = state_of(now, now.db_now)
     stuck = lockers(model.pool.using, model, [now.pk]) if now.holder else []
@@ -142,26 +142,27 @@ def resource(row: Any) -> ResourceExplanation:
 def holder(
     name: str, models: Sequence[Any], limit: int = 20, *, threads: Sequence[str] = ()
 ) -> HolderExplanation:
-    """Return the leases and waiters of exactly this holder in the pools of ``models``.
+    """Return the leases and waiters with exactly this holder in the pools of ``models``.
 
     Args:
-        threads: the holders of the process that ``name`` is then: "host/pid".
+        threads: the holders of a process, if ``name`` is the "host/pid" of one.
     """
     whose: Any = {"host" if threads else "holder": name}
     total = lease_counts(models, **whose)
-    leases = [one for model in total for one in active_leases(model, **whose, limit=limit)]
-    waits = [one for model in models for each in threads or [name] for one in waiters_of(model, each, limit)]
+    leases = [lease for model in total for lease in active_leases(model, **whose, limit=limit)]
+    waits = [
+        waiter for model in models for each in threads or [name] for waiter in waiters_of(model, each, limit)
+    ]
     holds = held_by(processes(name)) if threads else []
     return HolderExplanation(name, leases[:limit], waits[:limit], sum(total.values()), holds[:limit])
 
 
 def endings(row: Any) -> list[Ending]:
-    """Return the endings of the last leases of ``row``, the last one first, as far as the history knows."""
+    """Return the ends of the last leases of ``row``, the latest first, as far as they are in the history."""
     ended = Event.objects.using(router.db_for_read(Event)).of(row).filter(what__in=ENDINGS)
-    events = ended.exclude(
-        what=EventKind.QUARANTINED, holder=""
-    ).with_age()  # an operator's quarantine ends no lease
-    return [_ending(event) for event in fetch_all(events.order_by("-fence", "-pk")[:LAST])]
+    # Without quarantines by operators, which end no lease.
+    events = ended.exclude(what=EventKind.QUARANTINED, holder="").with_age()
+    return [_ending(event) for event in fetch_all(events.order_by("-fence", "-pk")[:MAX_ENDINGS])]
 
 
 def _ending(event: Event) -> Ending:
@@ -169,25 +170,27 @@ def _ending(event: Event) -> Ending:
     return Ending(**{**about, "what": EventKind(event.what)})
 
 
-def _standing(one: ResourceExplanation) -> str:
-    row, reason = one.row, localized(one.row.reason) or _("no reason given")
-    match one.state:
+def _explained(resource: ResourceExplanation) -> str:
+    row, reason = resource.row, localized(resource.row.reason) or _("no reason given")
+    match resource.state:
         case State.FREE if row.holder:
             text = _(
-                "It is free: the last lease, of %s, ran out without being released (its holder died or was cut off)."
+                "It is free: its last lease, of %s, expired without a release (the holder crashed or lost contact)."
             )
             return str(text % row.holder)
         case State.FREE:
-            return _("It is free: whoever asks next may get it.")
+            return _("It is free: the next matching request may lease it.")
         case State.LEASED:
-            return _(
-                "It is leased; it comes free when it is released, or when the lease runs out without a renewal."
-            )
+            return _("It is leased until the holder releases it, or the lease expires without a renewal.")
         case State.COOLING:
-            return _("It rests after its last lease, for another %s.") % duration(one.busy_for)
+            return _("It is cooling down after its last lease: %s left.") % duration(resource.busy_for)
         case State.QUARANTINED:
-            numbers = {"time": duration(one.back_in or one.busy_for), "reason": reason, "strikes": row.strikes}
-            return _("It is in quarantine for another %(time)s: %(reason)s (strikes: %(strikes)d).") % numbers
+            numbers = {
+                "time": duration(resource.back_in or resource.busy_for),
+                "reason": reason,
+                "strikes": row.strikes,
+            }
+            return _("It is quarantined for another %(time)s: %(reason)s (strikes: %(strikes)d).") % numbers
         case State.DRAINING:
             text = _(AFTER_ITS_LEASE.get(row.status, LEAVES))
         case State.RESERVED:
@@ -196,14 +199,14 @@ def _standing(one: ResourceExplanation) -> str:
             return _("It is retired: %s.") % reason
         case _:
             text = _("It is out of service: %s.")
-    return f"{text % reason} {_return(one)}"
+    return f"{text % reason} {_return(resource)}"
 
 
-def _return(one: ResourceExplanation) -> str:
-    if one.back_in is not None:
-        return _("Back by itself in %s.") % duration(one.back_in)
-    command = f"manage.py resourcepool_drain {one.pool} {one.row.pk} --back"
-    return _("Until somebody returns it: `%s`.") % command
+def _return(resource: ResourceExplanation) -> str:
+    if resource.back_in is not None:
+        return _("It returns to service in %s.") % duration(resource.back_in)
+    command = f"manage.py resourcepool_drain {resource.pool} {resource.row.pk} --back"
+    return _("Return it with `%s`.") % command
 
 
 def _read(row: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Periodic repairs and records. Nothing here is needed for being correct (invariant 4): it tidies, tells and counts."""
+"""Periodic clean-up, reports and records. Leases are correct without it."""

@@ -19,11 +19,11 @@ def check_pool(
     """Check every free resource of ``model``; see ``check`` for the arguments.
 
     Returns:
-        The result in one line; None: another process does it now.
+        The result in one line; None if another process is running it.
 
     Raises:
-        CheckerBroken: too many failed together; the job has failed, and an alarm says so.
-        BadOption: the settings of the check are missing or wrong; no job has begun.
+        CheckerBroken: too many checks failed together; the job failed, and an alarm reports it.
+        BadOption: the settings of the check are missing or invalid; no job was started.
     """
     check_settings_of(model)
 
@@ -36,7 +36,7 @@ def check_pool(
     return run(f"{CHECK}{model._meta.label}", work)
 
 
-def check_validity(label: str) -> str | None:
-    """Check the resources of this pool that were not checked lately; started by Celery beat."""
+def check_health(label: str) -> str | None:
+    """Check the resources of this pool that were not checked recently; started by Celery beat."""
     model = resource_model(label)
     return check_pool(model, CheckOptions(skip_checked_within=check_settings_of(model).every / 2))

@@ -1,4 +1,4 @@
-"""Removes old history, tasks, timers and messages, and the rows of unused names of locks, a little at a time."""
+"""Removes old history, tasks, timers and messages, and the rows of unused lock names, in small batches."""
 
 import contextlib
 from collections import defaultdict
@@ -24,28 +24,27 @@ from resourcepool.locks.base import UNUSED_AFTER
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
+from resourcepool.locks.models import Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.locks.models import Notification, RWLockPermit, SemaphorePermit
 from resourcepool.queues.models import Move
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.waiting.models import Ticket, line_name
 
-BATCH = 1_000  # rows removed in one transaction, which so is short
-REBUILD_GRACE = 600.0  # seconds for which a running rebuild still needs finished tasks
+BATCH = 1_000  # rows removed in one short transaction
+REBUILD_GRACE = 600.0  # seconds for which a running rebuild needs finished tasks
 GONE_AFTER = 60.0  # seconds after which an expired subscriber without a name is removed
 YEAR = 366 * options.DAY
 
-# {model: (column of the owner, which says how long finished ones are kept; states that no operator has to look at;
-# how many seconds longer they are kept)}
+# {model: (column of the owner, which has the retention; states that need no operator; extra seconds of retention)}
 FINISHED: dict[Any, tuple[str, Collection[str], float]] = {
     Task: ("stream", (Task.State.DONE, Task.State.SKIPPED, Task.State.DISCARDED), 0.0),
     Timer: ("topic", (Timer.State.DONE, Timer.State.CANCELLED, Timer.State.DISCARDED), 0.0),
     DispenserTask: ("dispenser", (DispenserTask.State.DONE, DispenserTask.State.DISCARDED), REBUILD_GRACE),
 }
 
-NAMED_MODELS: tuple[Any, ...] = (LockRow, Notification)
+NAMED_MODELS: tuple[Any, ...] = (LockRow, ConditionWaiter, Barrier)
 PERMIT_MODELS: tuple[Any, ...] = (RWLockPermit, SemaphorePermit)
 
 Find = Callable[[LeaseQuerySet, str], Sequence[Any]]
@@ -63,10 +62,10 @@ def history_rows() -> int:
 
 
 def prune_history(lease: Lease | None = None) -> int:
-    """Remove events, samples and moves of queues that are too old, and the oldest of too many; returns how many.
+    """Remove events, samples and queue moves beyond the limits of age and number; returns the number removed.
 
     Args:
-        lease: of the job; when it is lost, LeaseLost is raised.
+        lease: the lease of the job; LeaseLost is raised when it is lost.
     """
     old = DbLater(-history_kept())
     removed = _remove(Sample, lease, minute__lt=old)
@@ -77,13 +76,13 @@ def prune_history(lease: Lease | None = None) -> int:
 
 
 def prune_finished(lease: Lease | None = None) -> int:
-    """Remove old finished tasks and timers, except failed ones, and receipts; returns how many."""
+    """Remove old finished tasks and timers, except failed ones, and receipts; returns the number removed."""
     finished = sum(_remove_finished(model, lease, *how) for model, how in FINISHED.items())
     return finished + _remove(Receipt, lease, at__lt=DbLater(-KEPT))
 
 
 def prune_channels(lease: Lease | None = None) -> int:
-    """Remove messages that are too old, the oldest of too many, and dead subscribers; returns how many."""
+    """Remove messages beyond the limits of age and number, and expired subscriptions; returns the number removed."""
     removed = _remove(Subscription, lease, is_durable=False, busy_before__lt=DbLater(-GONE_AFTER))
     using = router.db_for_write(ChannelRow)
     rows = ChannelRow.objects.using(using).values_list("pk", "last", "kept", "kept_count")
@@ -107,24 +106,24 @@ def _remove_finished(
 
 def _newest(model: Any) -> int:
     rows = model.objects.using(router.db_for_write(model))
-    found = retrying(connections[rows.db], lambda: rows.aggregate(newest=Max("pk")))
-    return found["newest"] or 0
+    result = retrying(connections[rows.db], lambda: rows.aggregate(newest=Max("pk")))
+    return result["newest"] or 0
 
 
 def _remove(model: Any, lease: Lease | None, still: Q = Q(), **old: Any) -> int:  # noqa: B008 (never changed)
-    """Remove the rows that are ``old``; ``still``: checked again once they are locked."""
+    """Remove the rows that match ``old`` and ``still``; ``still`` is checked again after locking."""
     using, removed = router.db_for_write(model), 0
     rows, connection = model.objects.using(using), connections[using]
     while True:
         if lease is not None:
             lease.ensure_held()
-        # By primary key: a range on another index would lock rows that are being added.
+        # By primary key: a range on another index would lock rows that are being inserted.
         pks = retrying(connection, lambda: list(rows.filter(still, **old).values_list("pk", flat=True)[:BATCH]))
-        # Locked rows are removed next time.
-        found = run_short_transaction(using, partial(_delete_unlocked, rows.filter(still), pks)) if pks else 0
-        if not found:
+        # Locked rows are left for the next run.
+        count = run_short_transaction(using, partial(_delete_unlocked, rows.filter(still), pks)) if pks else 0
+        if not count:
             return removed
-        removed += found
+        removed += count
 
 
 def _delete_unlocked(rows: Any, pks: list[Any]) -> int:
@@ -132,16 +131,19 @@ def _delete_unlocked(rows: Any, pks: list[Any]) -> int:
 
 
 def remove_unused_names(lease: Lease | None = None) -> int:
-    """Remove the rows of locks, permits and conditions unused for a day and not waited for; returns how many.
+    """Remove the rows of locks, permits and conditions that are unused for a day and have no waiters.
 
-    Programs make up names (``Lock(f"order-{pk}")``), so they never end. A name that is used again gets new rows, whose
-    fences begin at the database's clock: above the old ones.
+    Programs generate names (``Lock(f"order-{pk}")``), so their number grows without limit. A name that is used again
+    gets new rows, whose fences begin at the database's clock: above the old ones.
 
-    Of the permits of a name all are removed or none, because the rest would count as all there are; none if one is out
-    of service, because then ``resize`` has decided their number.
+    The permits of a name are removed all together, because their rows count as its number of permits; not at all if
+    one is out of service, because then ``resize`` has set their number.
 
     Args:
-        lease: of the job; when it is lost, LeaseLost is raised.
+        lease: the lease of the job; LeaseLost is raised when it is lost.
+
+    Returns:
+        The number of removed rows.
     """
     removed = 0
     for model in NAMED_MODELS:
@@ -161,13 +163,13 @@ def _sweep(lease: Lease | None, rows: LeaseQuerySet, find: Find, remove: Remove)
     while True:
         if lease is not None:
             lease.ensure_held()
-        found = retrying(connections[rows.db], partial(find, rows, after))
-        if not found:
+        keys = retrying(connections[rows.db], partial(find, rows, after))
+        if not keys:
             return removed
-        # MariaDB may scan a small table to delete rows by key, and so meet locked ones: they are left for next time.
+        # MariaDB may scan a small table to delete rows by key, and meet locked ones: they are left for the next run.
         with contextlib.suppress(RowLocked):
-            removed += run_short_transaction(rows.db, partial(remove, rows, found))
-        after = found[-1]
+            removed += run_short_transaction(rows.db, partial(remove, rows, keys))
+        after = keys[-1]
 
 
 def _unused_rows(rows: LeaseQuerySet, after: str) -> Sequence[Any]:
@@ -185,39 +187,38 @@ def _remove_rows(rows: LeaseQuerySet, pks: Sequence[Any]) -> int:
 def _unused_names(rows: LeaseQuerySet, after: str) -> Sequence[Any]:
     names = rows.filter(name__gt=after).values_list("name").order_by("name")
     out = Count("pk", filter=Q(in_service=False))
-    each = names.annotate(there=Count("pk"), last=Max("busy_before"), out=out)
-    found, total = list[Any](), 0
-    for name, there, *_ in each.filter(last__lt=DbLater(-UNUSED_AFTER), out=0)[:BATCH]:
-        total += there
-        if found and total > BATCH:
+    counted = names.annotate(count=Count("pk"), last=Max("busy_before"), out=out)
+    unused, total = list[Any](), 0
+    for name, count, *_ in counted.filter(last__lt=DbLater(-UNUSED_AFTER), out=0)[:BATCH]:
+        total += count
+        if unused and total > BATCH:
             break
-        found.append(name)
-    return found
+        unused.append(name)
+    return unused
 
 
 def _remove_names(rows: LeaseQuerySet, names: Sequence[Any]) -> int:
-    these = rows.filter(name__in=names)
-    locked = list(_unlocked(these).values_list("pk", "name", "in_service", MicrosUntil("busy_before")))
-    there = dict(
-        these.values_list("name").annotate(Count("pk")).order_by("name")
-    )  # rows locked by others included
-    mine: dict[str, list[Any]] = defaultdict(list)
+    of_names = rows.filter(name__in=names)
+    locked = list(_unlocked(of_names).values_list("pk", "name", "in_service", MicrosUntil("busy_before")))
+    # Includes rows that are locked elsewhere.
+    counts = dict(of_names.values_list("name").annotate(Count("pk")).order_by("name"))
+    unused: dict[str, list[Any]] = defaultdict(list)
     for pk, name, in_service, micros in locked:
         if in_service and micros < -UNUSED_AFTER * 1_000_000:
-            mine[name].append(pk)
-    whole = {name: pks for name, pks in mine.items() if len(pks) == there[name]}
-    awaited = _awaited(rows, whole)
-    return _delete(rows, [pk for name, pks in whole.items() if name not in awaited for pk in pks])
+            unused[name].append(pk)
+    complete = {name: pks for name, pks in unused.items() if len(pks) == counts[name]}
+    awaited = _awaited(rows, complete)
+    return _delete(rows, [pk for name, pks in complete.items() if name not in awaited for pk in pks])
 
 
 def _unlocked(rows: Any) -> Any:
-    """Lock these rows, except rows that others have locked."""
+    """Lock these rows, except rows that are locked elsewhere."""
     skips = connections[rows.db].features.has_select_for_update_skip_locked
     return rows.select_for_update(skip_locked=skips).order_by("pk")
 
 
 def _awaited(rows: LeaseQuerySet, names: Collection[str]) -> set[str]:
-    """Return the ``names`` that somebody waits for. Later waiters find no rows, and make new ones."""
+    """Return the ``names`` that have waiters. Later waiters find no rows, and create new ones."""
     lines = {line_name(rows.model, name): name for name in names}
     live = Ticket.objects.using(rows.db).held().filter(pool__in=list(lines))
     return {lines[pool] for pool in live.values_list("pool", flat=True)}

@@ -17,17 +17,17 @@ LEASE_LOSSES = (EventKind.LOST, EventKind.EXPIRED)
 
 
 def take_samples() -> int:
-    """Write a sample of each pool for the last full minute, if there is none yet; returns how many."""
+    """Write a sample of each pool for the last full minute, if there is none yet; returns the number of samples."""
     using = router.db_for_write(Sample)
     connection = connections[using]
     now = retrying(connection, lambda: read_clock(connection))
     minute = now.replace(second=0, microsecond=0) - MINUTE
-    there = Sample.objects.using(using).filter(minute=minute)
-    known = set(retrying(connection, lambda: list(there.values_list("pool", flat=True))))
-    standing = {pool.label.lower(): pool for pool in pools() if not pool.error}
-    labels = [label for label in standing if label not in known]
-    happened = retrying(connection, lambda: _happened(using, labels, minute))
-    samples = [_sample(standing[label], minute, *happened.get(label, (0, 0))) for label in labels]
+    existing = Sample.objects.using(using).filter(minute=minute)
+    done = set(retrying(connection, lambda: list(existing.values_list("pool", flat=True))))
+    readable = {pool.label.lower(): pool for pool in pools() if not pool.error}
+    labels = [label for label in readable if label not in done]
+    counts = retrying(connection, lambda: _count_events(using, labels, minute))
+    samples = [_sample(readable[label], minute, *counts.get(label, (0, 0))) for label in labels]
     try:
         retrying(connection, lambda: _write(using, samples))
     except IntegrityError:
@@ -40,15 +40,15 @@ def _write(using: str, samples: list[Sample]) -> None:
         Sample.objects.using(using).bulk_create(samples)
 
 
-def _happened(using: str, labels: list[str], minute: datetime.datetime) -> dict[str, tuple[int, int]]:
+def _count_events(using: str, labels: list[str], minute: datetime.datetime) -> dict[str, tuple[int, int]]:
     """Return {pool: (leases acquired, leases lost or expired)} in that minute."""
     events = Event.objects.using(using).order_by()
     within = events.filter(pool__in=labels, at__gte=minute, at__lt=minute + MINUTE)
     same_lease = events.filter(pool=OuterRef("pool"), row=OuterRef("row"), fence=OuterRef("fence"))
-    # A lease that its holder lost and others found expired counts once, at its first event.
-    told_before = same_lease.filter(what__in=LEASE_LOSSES, pk__lt=OuterRef("pk"))
+    # A lease with both events counts once, at the first.
+    earlier_loss = same_lease.filter(what__in=LEASE_LOSSES, pk__lt=OuterRef("pk"))
     acquired = _by_pool(within.acquisitions())
-    ended = _by_pool(within.filter(~Exists(told_before), what__in=LEASE_LOSSES))
+    ended = _by_pool(within.filter(~Exists(earlier_loss), what__in=LEASE_LOSSES))
     return {pool: (acquired.get(pool, 0), ended.get(pool, 0)) for pool in acquired.keys() | ended.keys()}
 
 

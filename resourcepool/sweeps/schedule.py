@@ -1,4 +1,4 @@
-"""The schedule of the Celery tasks, and its installation in django-celery-beat's tables."""
+"""The schedule of the Celery tasks, and its installation in the tables of django-celery-beat."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,20 +8,20 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connections, router, transaction
-from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.retry import retrying
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.health_checks.check_settings import check_intervals
+from resourcepool.translation import gettext_noop as _
 
 MINUTE = 60  # seconds
-NOTE = "By resourcepool_beat --install, every {every} s. What you change here is kept."
+NOTE = "By resourcepool_beat --install, every {every} s. Your changes here are kept."
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A task that is started every ``every`` seconds."""
+    """A task that starts every ``every`` seconds."""
 
     name: str
     task: str
@@ -31,7 +31,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class InstalledEntry:
-    """An existing entry: its interval in seconds (0: it has another kind of schedule), and its description."""
+    """An existing entry: its interval in seconds (0: another kind of schedule), and its description."""
 
     every: int
     is_enabled: bool
@@ -39,30 +39,30 @@ class InstalledEntry:
 
 
 class EntryAction(StrEnum):
-    """What to do with an entry."""
+    """The change to an entry."""
 
     ADD = "add"
     CHANGE = "change"
-    KEEP = "keep"  # an operator has changed it
+    KEEP = "keep"  # changed by an operator
     NOTHING = "nothing"
-    REMOVE = "remove"  # its check is no longer in the settings
+    REMOVE = "remove"  # the settings no longer have its check
 
 
 def desired_entries() -> list[Entry]:
-    """Return the entries that should exist: sweep, statistics, pruning, and each pool's health check."""
+    """Return the entries that should exist: sweep, statistics, pruning, and the health check of each pool."""
     return [
         Entry("resourcepool: sweep", "resourcepool.sweep", MINUTE),
         Entry("resourcepool: statistics", "resourcepool.refresh_statistics", MINUTE),
         Entry("resourcepool: prune history", "resourcepool.prune_history", 10 * MINUTE),
         *(
-            Entry(f"resourcepool: check {label}", "resourcepool.check_validity", every, (label,))
+            Entry(f"resourcepool: check {label}", "resourcepool.check_health", every, (label,))
             for label, every in sorted(check_intervals().items())
         ),
     ]
 
 
 def plan(entries: Sequence[Entry], found: Mapping[str, InstalledEntry]) -> list[tuple[EntryAction, Entry]]:
-    """Decide what to do with each entry. Entries that an operator changed or made are kept."""
+    """Decide the change to each entry. Entries that an operator changed or created are kept."""
     actions = [(_action(entry, found.get(entry.name)), entry) for entry in entries]
     others = sorted(found.keys() - {entry.name for entry in entries})
     return actions + [
@@ -84,11 +84,11 @@ def _is_ours(found: InstalledEntry) -> bool:
 
 
 def installed_entries() -> dict[str, InstalledEntry]:
-    """Return our entries in django-celery-beat.
+    """Return the entries of this package in django-celery-beat.
 
     Raises:
-        BadOption: it is not installed.
-        DatabaseUnavailable, NotMigrated: they could not be read.
+        BadOption: django-celery-beat is not installed.
+        DatabaseUnavailable, NotMigrated: the entries could not be read.
     """
     ours = _rows("PeriodicTask").filter(name__startswith="resourcepool: ").select_related("interval")
     tasks = retrying(connections[ours.db], lambda: list(ours.all()))
@@ -103,7 +103,7 @@ def installed_entries() -> dict[str, InstalledEntry]:
 
 
 def install(actions: Sequence[tuple[EntryAction, Entry]]) -> None:
-    """Do what ``plan`` says, all of it or nothing."""
+    """Apply all actions of ``plan``, or none."""
     tasks = _rows("PeriodicTask")
     with transaction.atomic(using=tasks.db):
         for action, entry in actions:
@@ -115,7 +115,7 @@ def install(actions: Sequence[tuple[EntryAction, Entry]]) -> None:
 
 def _write(entry: Entry) -> None:
     rows, same = _rows("IntervalSchedule"), {"every": entry.every, "period": "seconds"}
-    # Not get_or_create(): nothing keeps people from entering an interval twice.
+    # Not get_or_create(), which fails on duplicate intervals: the table has no unique constraint.
     interval = rows.filter(**same).first() or rows.create(**same)
     _rows("PeriodicTask").update_or_create(
         name=entry.name,
@@ -123,17 +123,17 @@ def _write(entry: Entry) -> None:
             "task": entry.task,
             "interval": interval,
             "args": json.dumps(list(entry.arguments)),
-            "description": NOTE.format(every=entry.every),  # tells a later run whether it was changed
-            "expire_seconds": entry.every,  # otherwise tasks pile up while no worker runs
+            "description": NOTE.format(every=entry.every),  # lets a later run detect changes
+            "expire_seconds": entry.every,  # otherwise tasks accumulate while no worker runs
         },
     )
 
 
 def _rows(name: str) -> Any:
-    """Return the rows of this model of django-celery-beat, where they are written: a replica may be late."""
+    """Return the rows of a model of django-celery-beat on the database they are written to: a replica may lag."""
     if not apps.is_installed("django_celery_beat"):
         add = _(
-            "without django_celery_beat; add it, and run `pip install django-celery-beat` and `manage.py migrate`"
+            "django_celery_beat is missing; run `pip install django-celery-beat`, add it, and run `manage.py migrate`"
         )
         raise BadOption("INSTALLED_APPS", Hidden(), because=Sentence(add))
     model: Any = apps.get_model("django_celery_beat", name)

@@ -1,4 +1,4 @@
-"""Removes the rows of servers that ended without signing off, where no other server is there to do it."""
+"""Removes the rows of crashed queue servers, if no other queue server is left to do it."""
 
 import contextlib
 from typing import Any
@@ -15,22 +15,25 @@ from resourcepool.queues import reassignment
 from resourcepool.queues.models import QueueGroup, Server
 from resourcepool.queues.queries import using_of_queues
 
-GONE_AFTER = 3_600.0  # seconds after which a server is not expected to come back, as after an outage
+GONE_AFTER = 3_600.0  # seconds after which a queue server is not expected to return from an outage
 
 
 def remove_gone_servers(lease: Lease | None = None) -> int:
-    """Free the queues of servers that have been dead for an hour, and remove these; return how many are removed.
+    """Remove queue servers without a heartbeat for an hour; their queues become unassigned.
 
-    Only where no other server has been alive since: others judge the dead themselves, and take over. A server whose
-    queue is locked by an open transaction is left for the next time.
+    Skips queue groups with another queue server alive since: that one takes over by itself. A server whose queue is
+    locked by an open transaction is left for the next run.
 
     Args:
-        lease: of the job; when it is lost, LeaseLost is raised.
+        lease: the lease of the job; LeaseLost is raised when it is lost.
+
+    Returns:
+        The number of removed queue servers.
     """
     using = using_of_queues()
     servers = Server.objects.using(using).filter(queue_group=OuterRef("pk"))
-    lately = servers.filter(busy_before__gte=DbLater(-GONE_AFTER))
-    left = QueueGroup.objects.using(using).filter(Exists(servers), ~Exists(lately)).values_list("pk", flat=True)
+    recent = servers.filter(busy_before__gte=DbLater(-GONE_AFTER))
+    left = QueueGroup.objects.using(using).filter(Exists(servers), ~Exists(recent)).values_list("pk", flat=True)
     removed = 0
     for queue_group in retrying(connections[using], lambda: list(left)):
         if lease is not None:

@@ -1,4 +1,4 @@
-"""The sweep, and the other periodic jobs. Correctness does not depend on them."""
+"""The sweep and the other periodic jobs. Leases are correct without them."""
 
 import json
 import logging
@@ -31,7 +31,7 @@ from resourcepool.sweeps.servers import remove_gone_servers
 
 logger = logging.getLogger("resourcepool.alarms")
 
-ONE = {"leases_expired": "lease_expired", "alarms": "alarm", "samples": "sample"}
+SINGULAR = {"leases_expired": "lease_expired", "alarms": "alarm", "samples": "sample"}
 MAX_ROWS = 1_000  # rows, or events, of one pool in one sweep
 LOOK_BACK = 900.0  # seconds
 # A release straight to a waiter also raises the fence by one.
@@ -42,13 +42,13 @@ def sweep() -> str | None:
     """Return due resources to service, and clear and report expired leases, in every pool.
 
     Returns:
-        The result in one line; None: another process does it now.
+        The result in one line; None if another process is running it.
     """
     return run(SWEEP, _sweep)
 
 
 def prune() -> str | None:
-    """Remove old history, tasks, timers, names of locks, messages and dead servers; returns as ``sweep``."""
+    """Remove old history, tasks, timers, lock names, messages and crashed queue servers; returns as ``sweep``."""
     return run(PRUNE, lambda term: sentence_for("removed", count=_prune(term)))
 
 
@@ -63,7 +63,7 @@ def _prune(term: Term) -> int:
 
 
 def _counted(count: int, code: str) -> str:
-    return sentence_for(ONE.get(code, code) if count == 1 else code, count=count)
+    return sentence_for(SINGULAR.get(code, code) if count == 1 else code, count=count)
 
 
 def _sweep(term: Term) -> str:
@@ -76,16 +76,16 @@ def _sweep(term: Term) -> str:
                 counts["returned"] += ResourceQuerySet(model=model, using=model.pool.using).return_due()
             counts["leases_expired"] += clear_expired(model)
             counts["overtaken"] += report_overtaken(model)
-        except ResourcePoolError as error:  # the other pools are swept all the same
+        except ResourcePoolError as error:  # go on with the other pools
             broken.append(sentence_for("about", name=model._meta.label, why=str(error)))
     counts["alarms"] = report_alarms(term)
     return joined([joined([_counted(count, code) for code, count in counts.items()], "and"), *broken])
 
 
 def clear_expired(model: Any) -> int:
-    """Clear the holder of rows whose lease expired without a release, and report each; returns how many.
+    """Clear the holder of rows whose lease expired without a release, and report each; returns the number of rows.
 
-    They were free before. The fence goes up as with a release, so a late holder notices.
+    The rows were free before. The fence goes up as with a release, so a late holder notices.
     """
     using = router.db_for_write(model)
     connection = connections[using]
@@ -108,46 +108,51 @@ def clear_expired(model: Any) -> int:
 
 
 def report_overtaken(model: Any) -> int:
-    """Report leases without an end in the history whose row was granted again under the next fence; returns how many.
+    """Report expired leases whose row was granted again before a sweep saw it; returns the number of leases.
 
-    A release raises the fence, so between two grants with consecutive fences there was none. After a grant in a
-    transaction of the caller, whose fence is far ahead, nobody knows: that is not told. The reports are written when
-    this returns, so the next sweep does not repeat them; raises DatabaseUnavailable.
+    A release raises the fence, so there was none between two grants with consecutive fences. A grant inside a
+    transaction of the caller has a fence far ahead; such cases are not reported. The reports are written before this
+    returns, so the next sweep does not repeat them.
+
+    Raises:
+        DatabaseUnavailable: the history could not be read or written.
     """
     recorder.flush()
     using = router.db_for_write(Event)
     events = Event.objects.using(using).filter(pool=model._meta.label_lower)
     same_row = events.filter(row=OuterRef("row"))
     successor = same_row.acquisitions().filter(fence=OuterRef("fence") + 1)
-    told = same_row.filter(fence=OuterRef("fence"), what__in=END_EVENTS)
-    begun = events.filter(what=EventKind.ACQUIRED).since(LOOK_BACK)
-    lost = begun.filter(Exists(successor), ~Exists(told)).order_by("pk")
-    found = retrying(connections[using], lambda: list(lost.values_list("row", "fence", "holder")[:MAX_ROWS]))
-    for row, fence, holder in found:
+    end = same_row.filter(fence=OuterRef("fence"), what__in=END_EVENTS)
+    acquired = events.filter(what=EventKind.ACQUIRED).since(LOOK_BACK)
+    expired = acquired.filter(Exists(successor), ~Exists(end)).order_by("pk")
+    leases = retrying(
+        connections[using], lambda: list(expired.values_list("row", "fence", "holder")[:MAX_ROWS])
+    )
+    for row, fence, holder in leases:
         emit(RowEvent(EventKind.EXPIRED, model, using, row, fence, holder, sentence_for("acquired_since")))
     recorder.flush()
-    return len(found)
+    return len(leases)
 
 
 def report_alarms(term: Term) -> int:
-    """Report alarms that began or ended since the last run of the job; returns how many there are."""
+    """Report alarms raised or cleared since the last run of the job; returns the number of current alarms."""
     connection = connections[term.using]
     row = verbs.rows_of(connection, Job).filter(pk=term.pk)
     known = _read(retrying(connection, row.values_list("memory", flat=True).first) or "")
-    with translation.override("en"):  # as all logs, and to compare them with the known ones
-        found = [alarm for alarm in alarms() if alarm.kind is not AlarmKind.SWEEP_STALE]
-        now = {(alarm.kind.value, alarm.pool): alarm for alarm in found}
-        raised = [now[which] for which in now.keys() - known.keys()]
-        cleared = [Alarm(AlarmKind(which[0]), which[1], known[which]) for which in known.keys() - now.keys()]
+    with translation.override("en"):  # like all logs; ``known`` has English texts, too
+        current = [alarm for alarm in alarms() if alarm.kind is not AlarmKind.SWEEP_STALE]
+        now = {(alarm.kind.value, alarm.pool): alarm for alarm in current}
+        raised = [now[key] for key in now.keys() - known.keys()]
+        cleared = [Alarm(AlarmKind(key[0]), key[1], known[key]) for key in known.keys() - now.keys()]
         for alarm in raised:
-            logger.warning("%s", printable(alarm))  # others have written the names in it
+            logger.warning("%s", printable(alarm))  # names in it are user input
         for alarm in cleared:
-            logger.info("over: %s", printable(alarm))
+            logger.info("cleared: %s", printable(alarm))
     for alarm in raised:
         alarm_raised.send_robust(sender=Alarm, alarm=alarm)
     for alarm in cleared:
         alarm_cleared.send_robust(sender=Alarm, alarm=alarm)
-    memory = json.dumps([[*which, alarm.text] for which, alarm in sorted(now.items())])
+    memory = json.dumps([[*key, alarm.text] for key, alarm in sorted(now.items())])
     retrying(connection, lambda: row.filter(fence=term.fence).update(memory=memory))
     return len(now)
 

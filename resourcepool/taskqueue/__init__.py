@@ -1,4 +1,4 @@
-"""The task table: streams in order under an elected consumer, and dispensers for workers that come and go."""
+"""Streams, whose elected consumer runs tasks in order, and dispensers, which hand batches of tasks to workers."""
 
 from typing import TYPE_CHECKING
 

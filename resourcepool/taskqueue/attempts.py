@@ -1,7 +1,6 @@
-"""The statements that begin and end an attempt at a task. The leader's own transaction guards each of them.
+"""The statements that begin and end attempts at tasks. The leader runs each in a guarded transaction.
 
-SQL of our own where a statement is sent for each task: Django compiles a queryset anew each time, which takes longer
-than the server needs for it.
+Statements that are sent for each task are written in SQL: to compile a queryset takes longer than to execute it.
 """
 
 from collections.abc import Collection, Sequence
@@ -22,8 +21,8 @@ from resourcepool.taskqueue.policy import End, Policy, TaskSnapshot
 
 State = Task.State
 OUTCOME: Any = Task._meta.get_field("outcome")
-Attempt = tuple[int, int]  # a task's primary key, and its fence as it was seen
-COLUMNS = TaskSnapshot._fields[:-1]  # the last one is computed
+AttemptKey = tuple[int, int]  # the primary key of a task, and its fence
+COLUMNS = TaskSnapshot._fields[:-1]  # due_in is computed
 
 
 class Texts:
@@ -66,7 +65,7 @@ def statements_of(using: str) -> Texts:
 
 
 def read_policy(using: str, stream: str) -> Policy | None:
-    """Return how this stream treats its tasks; None: there is no such stream."""
+    """Return the settings of a stream; None: it does not exist."""
     row = Stream.objects.using(using).filter(pk=stream).values(*Policy.__dataclass_fields__).first()
     return None if row is None else Policy(**row)
 
@@ -76,10 +75,10 @@ def first_tasks(
 ) -> list[TaskSnapshot]:
     """Return the first ``most`` unfinished tasks in order, except in the lanes ``without``.
 
-    Several come without their parameters, which may be large, and of which few are needed: see ``with_params``.
+    If ``most`` is above 1, they come without their parameters, which may be large; see ``with_params``.
 
     Args:
-        only_due: only the first task of each lane, and only if it may begin now, and here. This reads all unfinished
+        only_due: return only the first task of each lane, if it may begin now in this process. Reads all unfinished
             tasks.
     """
     if only_due:
@@ -96,14 +95,14 @@ def first_tasks(
 
 
 def with_params(using: str, heads: Sequence[TaskSnapshot]) -> list[TaskSnapshot]:
-    """Return these tasks with their parameters, which never change."""
+    """Return these tasks with their parameters. These never change, so no lock is needed."""
     rows = Task.objects.using(using).filter(pk__in=[head.pk for head in heads])
     params = dict(rows.values_list("pk", "params"))
     return [head._replace(params=params[head.pk]) for head in heads if head.pk in params]
 
 
 def write_outcome(using: str, head: TaskSnapshot, outcome: str) -> None:
-    """Show why a task that is ready is not begun, as its outcome."""
+    """Store why a ready task is not started as its outcome."""
     mine = Task.objects.using(using).filter(pk=head.pk, fence=head.fence, state=State.READY)
     mine.exclude(outcome=outcome).update(outcome=outcome)
 
@@ -121,7 +120,7 @@ def _first_and_due(rows: Any) -> Any:
 
 
 def take_over(using: str, stream: str, term: int) -> int:
-    """Make the tasks that a former leader was running ready again; its late writes no longer match their fences."""
+    """Make the tasks that a former leader was running ready again, under new fences, which refuse its late writes."""
     tasks = Task.objects.using(using).filter(stream_id=stream).unfinished()
     left = tasks.filter(state=State.RUNNING).exclude(term=term)
     return int(
@@ -134,7 +133,7 @@ def take_over(using: str, stream: str, term: int) -> int:
 def begin(using: str, heads: Sequence[TaskSnapshot], term: int, holder: str) -> list[TaskSnapshot]:
     """Begin an attempt at each of these tasks, under ``head.fence + 1``; return the tasks that had not changed.
 
-    Call it within a transaction, with ``heads`` read after everything that this leader began before.
+    Call it within a transaction, with ``heads`` read after this leader's earlier calls.
     """
     changes = [State.RUNNING.value, holder, micros(DAY), term]
     count = _change(using, statements_of(using).begin, changes, [(head.pk, head.fence) for head in heads])
@@ -147,26 +146,26 @@ def begin(using: str, heads: Sequence[TaskSnapshot], term: int, holder: str) -> 
     return [head for head in heads if fences.get(head.pk) == head.fence + 1]
 
 
-def end(using: str, attempts: Sequence[Attempt], how: End) -> int:
-    """End these attempts, all in the same way; return how many were still current."""
+def end(using: str, attempts: Sequence[AttemptKey], how: End) -> int:
+    """End these attempts in the same way; return how many were still current."""
     texts = statements_of(using)
-    if how.verdict is None:
+    if how.decision is None:
         return _change(using, texts.delete, [], attempts)
     outcome = OUTCOME.get_db_prep_save(how.outcome, connections[using])
-    changes = [how.verdict.state.value, micros(how.verdict.delay), outcome, *(how.counts or ())]
-    finished = texts.finished if how.verdict.is_finished else ""
+    changes = [how.decision.state.value, micros(how.decision.delay), outcome, *(how.counts or ())]
+    finished = texts.finished if how.decision.is_finished else ""
     counts = texts.counts if how.counts else ""
     return _change(using, f"{texts.end}{finished}{counts}", changes, attempts)
 
 
-def _change(using: str, sql: str, changes: Sequence[Any], attempts: Sequence[Attempt]) -> int:
-    """Change the unfinished tasks whose current attempts these are; return how many."""
+def _change(using: str, sql: str, changes: Sequence[Any], attempts: Sequence[AttemptKey]) -> int:
+    """Update the unfinished tasks whose current attempts these are; return how many."""
     texts, keys = statements_of(using), [pk for pk, _ in attempts]
     if len(attempts) == 1:
         match = f"{texts.pk} = %s AND {texts.fence} = %s AND {texts.unfinished}"
         params = list(attempts[0])
     else:
-        # Not "(pk, fence) IN (..)": with one pair MariaDB reads the whole table for it.
+        # MariaDB would read the whole table for "(pk, fence) IN (..)" with one pair.
         fences = f"CASE {texts.pk}{' WHEN %s THEN %s' * len(keys)} END"
         match = f"{texts.pk} IN ({', '.join(['%s'] * len(keys))}) AND {texts.fence} = {fences} AND {texts.unfinished}"
         params = [*keys, *(number for attempt in attempts for number in attempt)]

@@ -1,7 +1,6 @@
-"""Inserts many tasks.
+"""Insertion of many tasks.
 
-SQL of our own: ``bulk_create`` takes five times as long to prepare the values of a row, most of which are the same in
-every row.
+Written in SQL: ``bulk_create`` needs five times as long to prepare the values, most of which are equal in all rows.
 """
 
 import datetime
@@ -21,7 +20,7 @@ BATCH = 1_000  # rows in a statement
 
 
 class Row(NamedTuple):
-    """The values of a new task, checked; ``task_time`` None: the moment of the statement."""
+    """The checked values of a new task; ``task_time`` None: the time of the statement."""
 
     key: str
     type: str
@@ -31,19 +30,18 @@ class Row(NamedTuple):
 
 
 def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Cut rows into batches of one statement each."""
+    """Split rows into batches of one statement each."""
     return cut(rows, lambda row: len(row.key) + len(row.type) + len(row.params) + len(row.lane), BATCH)
 
 
 def insert(
     connection: BaseDatabaseWrapper, blank: Model, names: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> int:
-    """Insert rows in this order, except existing keys; return how many were inserted. Inserts all of them or none.
+    """Insert rows in this order, except existing keys; return how many were inserted. An error inserts none.
 
     Args:
-        blank: an unsaved row; what it has in the other columns each of the rows gets.
-        names: the columns of which ``rows`` has the values. The last one may be a moment; None is that of the
-            statement.
+        blank: an unsaved row with the values of all other columns.
+        names: the columns of ``rows``. The last one may be a time; None means the time of the statement.
     """
     db_dialect, ops, meta = dialect.of(connection), connection.ops, blank._meta
     texts: list[str] = []

@@ -1,4 +1,4 @@
-"""The consumer of a stream: it campaigns, and runs the tasks in order while it leads."""
+"""The consumer of a stream: it campaigns for the lead, and runs the tasks in order while it leads."""
 
 import logging
 from collections.abc import Callable
@@ -21,34 +21,32 @@ from resourcepool.taskqueue.worker_loop import GRACE, PAUSE_AFTER_FAILURE, Runne
 
 logger = logging.getLogger(__name__)
 
-SETTINGS_CHECK_EVERY = 2.5  # seconds between two looks at wrong settings
-MOST_COUNTED = 10_000  # tasks
+SETTINGS_CHECK_EVERY = 2.5  # seconds, while settings are invalid
+MAX_COUNTED = 10_000  # tasks
 
 
 class Consumer(Runner):
-    """Runs the tasks of one stream, in one process at a time; others stand by.
+    """Runs the tasks of one stream, in one process at a time; the other processes are standbys.
 
         Consumer("oracle").run()
 
-    A task is begun and ended in transactions that also check that this process still leads. So no task is lost or out
-    of order within its lane, and a task is run again only when its consumer died, or was stopped for longer than its
-    term lasts; then the first attempt's ``task.guard()`` fails.
+    The transactions that begin and end tasks also check that this process still leads. So no task is lost, and the
+    tasks of a lane run in order. A task runs again only if its consumer crashed, or was suspended for longer than its
+    term; ``task.guard()`` of the first attempt fails then.
 
-    Not promised: that a handler which does not use ``guard`` has no effect after its process has lost the lead.
-
-    Sources: document 002, R2.2-R2.5.
+    Not promised: a handler that does not use ``guard`` may still have effects after its process has lost the lead.
     """
 
     def __init__(
         self, stream: str, *, grace: object = GRACE, exit_process: Callable[[str], Never] = exit_process
     ) -> None:
-        """Describe it; ``run`` runs it.
+        """Create the consumer; ``run`` starts it.
 
         Args:
-            stream: the name of a stream that exists.
-            drain_within: seconds or timedelta for which ``stop`` lets the handlers finish.
-            die: ends the process; called with a reason when a handler must not go on and cannot be stopped: it ran for
-                longer than its ``max_runtime``, or than ``grace`` after ``stop``, or the lead was lost, or the
+            stream: the name of an existing stream.
+            grace: seconds or timedelta that running handlers get after ``stop``.
+            exit_process: ends the process; called with a reason when a handler must end and cannot be stopped: it
+                exceeded its ``max_runtime``, or the grace period after ``stop``, or the lead was lost, or the
                 consumer itself has failed.
 
         Raises:
@@ -57,8 +55,8 @@ class Consumer(Runner):
         self.stream = options.text("stream", stream, most=MAX_KEY)
         super().__init__(grace, exit_process)
         self._wrong = ""
-        self._stepped_down_for: dict[str, float] = {}  # types that it has no handler for, and when it resigned
-        self.term: Term | None = None  # of the lead that this consumer has now
+        self._resigned_for: dict[str, float] = {}  # when it resigned, by task type without a handler
+        self.term: Term | None = None  # while this consumer leads
 
     def run(self) -> None:
         """Campaign and lead, again and again, until ``stop``.
@@ -66,11 +64,11 @@ class Consumer(Runner):
         Raises:
             BadOption: there is no such stream.
             ClaimInTransaction: a transaction is open.
-            DatabaseUnavailable: it is away when this begins; later it is waited for.
+            DatabaseUnavailable: the database cannot be reached at the start. Later outages are waited for.
         """
         row = self.look_up()
-        told = ", ".join(f"{name}={getattr(row, name)}" for name in (*SETTINGS, "is_paused"))
-        logger.info("stream %s: %s", row, told)
+        settings = ", ".join(f"{name}={getattr(row, name)}" for name in (*SETTINGS, "is_paused"))
+        logger.info("stream %s: %s", row, settings)
         hints.listen(self._wakeup.wake)
         while not self._is_stopping:
             try:
@@ -88,46 +86,46 @@ class Consumer(Runner):
         try:
             term = election.campaign(stop=lambda: self._is_stopping)
         except AcquireTimeout:
-            return  # it is to stop
+            return  # stopping
         try:
             with term:
                 mine = Stream.objects.using(term.using).filter(pk=self.stream, fence=term.fence)
                 with statement_timeout():
                     retrying(connections[term.using], partial(mine.update, address=hints.address()))
                 self.term = term
-                logger.info("stream %s: leads, term %d; waiting: %s", row, term.fence, self._waiting(term))
+                logger.info("stream %s: leading, term %d; waiting: %s", row, term.fence, self._waiting(term))
                 self._serve(
                     f"stream {self.stream}",
-                    StreamWorker(self.stream, term, self._wakeup, self._stepped_down_for),
+                    StreamWorker(self.stream, term, self._wakeup, self._resigned_for),
                 )
         finally:
             self.term = None
 
     def _may_serve(self, row: Stream) -> bool:
-        """Return whether the settings are valid; if not, log it once, and pause."""
+        """Return whether the settings are valid; if not, log that once, and pause."""
         with translation.override("en"):
             wrong = row.wrong_settings()
         if wrong and wrong != self._wrong:
-            logger.error("stream %s: nothing runs until its settings are right: %s", self.stream, wrong)
+            logger.error("stream %s: nothing runs until these settings are corrected: %s", self.stream, wrong)
         self._wrong = wrong
         if wrong:
             self._pause(SETTINGS_CHECK_EVERY)
         return not wrong
 
     def _waiting(self, term: Term) -> str:
-        """Return how many tasks wait, if that is logged at all."""
+        """Return how many tasks wait, for the log; "" if that is not logged."""
         if not logger.isEnabledFor(logging.INFO):
             return ""
-        rows = Task.objects.using(term.using).filter(stream_id=self.stream).unfinished()[:MOST_COUNTED]
+        rows = Task.objects.using(term.using).filter(stream_id=self.stream).unfinished()[:MAX_COUNTED]
         try:
             with statement_timeout():
                 count = retrying(connections[term.using], rows.count)
         except DatabaseUnavailable:
-            return "not known"
-        return f"{count} tasks or more" if count == MOST_COUNTED else tasks_text(count)
+            return "unknown"
+        return f"{count} tasks or more" if count == MAX_COUNTED else tasks_text(count)
 
     def look_up(self) -> Stream:
-        """Return the row of its stream. Raises BadOption if there is none, DatabaseUnavailable."""
+        """Return the row of the stream. Raises BadOption if there is none, DatabaseUnavailable."""
         using = router.db_for_write(Stream)
         streams = Stream.objects.using(using)
         with statement_timeout():

@@ -1,4 +1,4 @@
-"""The threads in which a consumer runs its handlers."""
+"""The threads in which a process runs its handlers."""
 
 import os
 import queue
@@ -17,20 +17,20 @@ AttemptT = TypeVar("AttemptT", bound=Attempt)
 
 
 class HandlerThreads(Generic[AttemptT]):
-    """Daemon threads: the end of the process does not wait for a handler that hangs."""
+    """A pool of daemon threads: a handler that hangs does not delay the end of the process."""
 
-    def __init__(self, ended: Callable[[AttemptT, Result], object]) -> None:
-        """Take note of what is called, from a worker, when a task has ended."""
+    def __init__(self, on_end: Callable[[AttemptT, Result], object]) -> None:
+        """Create no thread yet; ``on_end`` is called in the handler's thread when an attempt has ended."""
         self._tasks: queue.SimpleQueue[AttemptT | None] = queue.SimpleQueue()
-        self._ended, self._threads, self._pid = ended, list[threading.Thread](), os.getpid()
+        self._on_end, self._threads, self._pid = on_end, list[threading.Thread](), os.getpid()
 
     @property
     def has_dead_thread(self) -> bool:
-        """Whether a thread has ended by itself, perhaps with a task that it had just taken."""
+        """Whether a thread has ended unexpectedly, perhaps with a task that it had just taken."""
         return not all(thread.is_alive() for thread in self._threads)
 
     def run(self, tasks: list[AttemptT], most: int) -> None:
-        """Have these run, in ``most`` threads at most."""
+        """Run these, in ``most`` threads at most."""
         for task in tasks:
             if len(self._threads) < most:
                 name = f"resourcepool-task-{len(self._threads) + 1}"
@@ -40,7 +40,7 @@ class HandlerThreads(Generic[AttemptT]):
             self._tasks.put(task)
 
     def close(self) -> None:
-        """End the threads that have nothing to do, and the others when their task has ended."""
+        """End the idle threads now, and the others after their task."""
         for _ in self._threads:
             self._tasks.put(None)
         self._threads.clear()
@@ -48,7 +48,7 @@ class HandlerThreads(Generic[AttemptT]):
     def _work(self) -> None:
         try:
             while (task := self._tasks.get()) is not None:
-                self._ended(task, self._result_of(task))
+                self._on_end(task, self._result_of(task))
         finally:
             connections.close_all()
 
@@ -58,8 +58,8 @@ class HandlerThreads(Generic[AttemptT]):
             result = run_in_context(task)
             self._end_if_forked()
             result = close_leaked_connections(result)
-            sessions.refresh()  # now, because a session that is not kept must not idle until the next task
-        except BaseException as error:  # noqa: BLE001 (such as an asynchronous one that came late)
+            sessions.refresh()  # a session that is not kept must not idle until the next task
+        except BaseException as error:  # noqa: BLE001 (such as a late asynchronous exception)
             self._end_if_forked()
             sessions.close_all()
             return failure_result(error)
@@ -67,19 +67,19 @@ class HandlerThreads(Generic[AttemptT]):
 
     def _end_if_forked(self) -> None:
         if os.getpid() != self._pid:
-            os._exit(0)  # a child that the handler forked: no second consumer
+            os._exit(0)  # a forked child of the handler must not become a second consumer
 
 
 def run_in_context(task: Attempt) -> Result:
-    """Run it; nothing is left of the language, the time zone and other context variables that it sets."""
+    """Run the task in a copy of the context: its language, time zone and context variables do not outlast it."""
     return copy_context().run(task.run)
 
 
 def close_leaked_connections(result: Result) -> Result:
-    """Return the result, after nothing of what the task left in its connections is left to the next one."""
+    """Close connections that the handler left in a transaction; return the result, a failure if there were any."""
     for alias in sessions.close_open_transactions():
         if result.error is None and not result.is_given_back:
             result = Result("", sentence_for("transaction_left", alias=repr(alias)))
-    if result.error is not None:  # perhaps that of a connection
+    if result.error is not None:  # the connections may be the cause
         sessions.close_all()
     return result

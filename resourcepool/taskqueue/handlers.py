@@ -1,4 +1,4 @@
-"""The registry of handlers: tasks name a type, and the consumer's own code says what runs for it."""
+"""The registry of handlers: the code that runs for tasks of a type."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ Run = TypeVar("Run", bound=Callable[[Any], Any])
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """What runs for tasks of one type, and for how many seconds at most (None: as long as it takes)."""
+    """A handler function, and how many seconds it may run; None: no limit."""
 
     run: Callable[[Any], Any]
     max_runtime: float | None
 
 
 class Registry:
-    """The handlers of this process, by the name of what they are for."""
+    """The handlers of this process, by task type or topic."""
 
     def __init__(self, option: str, each: str, most: int) -> None:
-        """Begin an empty one.
+        """Create an empty registry.
 
         Args:
-            option: what callers call the name, in errors.
-            each: what has one handler, in errors.
-            most: characters of a name.
+            option: the argument's name, for errors.
+            each: the noun for one name, for errors: "type" or "topic".
+            most: maximum length of a name.
         """
         self.known: dict[str, Handler] = {}
         self._option, self._each, self._most = option, each, most
@@ -37,7 +37,7 @@ class Registry:
         return self.known.get(name)
 
     def register(self, name: object, max_runtime: object) -> Callable[[Run], Run]:
-        """Return what registers a function under this name; raises BadOption."""
+        """Return a decorator that registers a function under this name; raises BadOption."""
         name = options.text(self._option, name, most=self._most)
         limit = None if max_runtime is None else options.seconds("max_runtime", max_runtime, least=0.1)
 
@@ -63,13 +63,13 @@ def handler(task_type: str, *, max_runtime: object = None) -> Callable[[Run], Ru
         @handler("CreateTableSpace", max_runtime=timedelta(minutes=10))
         def create(task): ...
 
-    It is called with a ``RunningTask``. The task is done when it returns, and has failed when it returns False or
-    raises. What else it returns is kept as the result, if that is JSON of at most 2,000 characters.
+    It is called with a ``RunningTask``. The task is done when the function returns, and has failed when it returns
+    False or raises. Another return value is kept as the result if it is JSON of at most 2,000 characters.
 
     Args:
         task_type: a line of 1 to 100 characters.
-        max_runtime: seconds or timedelta, up to a day, after which the task has failed and the consumer's process
-            ends at once: a thread cannot be stopped.
+        max_runtime: seconds or timedelta, up to a day. After this time the task has failed and the consumer's process
+            exits at once, because a thread cannot be stopped.
 
     Raises:
         BadOption: the type has another handler already, or a value is not allowed.
@@ -78,5 +78,5 @@ def handler(task_type: str, *, max_runtime: object = None) -> Callable[[Run], Ru
 
 
 def _place(run: Callable[..., Any]) -> str:
-    # A module that is imported again registers the same function anew.
+    # A module that is imported again registers the same function again.
     return f"{run.__module__}.{getattr(run, '__qualname__', run)}"

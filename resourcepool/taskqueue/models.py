@@ -1,12 +1,10 @@
-"""Streams, and the tasks in them (document 002: R2.1-R2.4)."""
+"""Streams and their tasks."""
 
 from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import OuterRef, Q, Subquery
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import seconds, whole
 from resourcepool.dialect import DbNow, KeyField, NullInOrder
@@ -15,6 +13,8 @@ from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
 from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuerySet, WorkQuerySet
 from resourcepool.text import CharField, TextField
+from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext_noop
 
 MAX_KEY = 200
 MAX_TYPE = 100
@@ -44,59 +44,57 @@ class StreamQuerySet(LeaseQuerySet, PausableQuerySet):  # type: ignore[override]
 
 
 class Stream(AbstractElection):
-    """Tasks that one consumer at a time runs in order: the row is the election of that consumer, too."""
+    """An ordered list of tasks that one consumer at a time runs. The row is also the election of that consumer."""
 
     none_yet = gettext_noop("an existing stream; `manage.py resourcepool_streams add NAME` adds one")
 
     class OnFailure(models.TextChoices):
-        BLOCK = "block", _("block: nothing after it runs until an operator retries or discards it")
-        SKIP = "skip", _("skip: it is given up, and the next one runs")
-        DEAD_LETTER = "dead-letter", _("dead-letter: it is set aside for an operator, and the next one runs")
+        BLOCK = "block", _("block: later tasks wait until an operator retries or discards it")
+        SKIP = "skip", _("skip: the task is given up and the next one runs")
+        DEAD_LETTER = "dead-letter", _("dead-letter: the task is kept for an operator and the next one runs")
 
     on_failure = CharField(
         _("on failure"),
         max_length=20,
         choices=OnFailure.choices,
         default=OnFailure.BLOCK,
-        help_text=_("What becomes of a task that has failed after all its retries."),
+        help_text=_("What happens to a task that has failed after all its retries."),
     )
-    retries = whole(_("retries"), 3, _("How many times a failed task is tried again."), 0, MAX_RETRIES)
+    retries = whole(_("retries"), 3, _("How many times a failed task is retried."), 0, MAX_RETRIES)
     retry_delay = seconds(
-        _("retry delay (s)"), 10.0, _("The time before each retry; the tasks after it in its lane wait, too.")
+        _("retry delay (s)"), 10.0, _("Time before each retry; later tasks of the lane wait, too.")
     )
     max_crashes = whole(
-        _("deaths until failed"),
+        _("maximum crashes"),
         3,
-        _("A task whose process has died this many times has failed for good."),
+        _("A task fails for good once its process has crashed this many times."),
         1,
         100,
     )
     lanes = whole(
         _("lanes"),
         1,
-        _("How many tasks run at a time; with several lanes only the tasks of one lane keep their order."),
+        _("How many tasks run at a time; with several lanes, order is kept only within a lane."),
         1,
         MAX_LANES,
     )
     term_ttl = seconds(
-        _("ttl of a term (s)"), 15.0, _("When a consumer has died, the time until another one leads."), 1.0
+        _("ttl of a term (s)"), 15.0, _("How long after a consumer crashes another one takes the lead."), 1.0
     )
     lock_delay = seconds(
         _("lock-delay (s)"),
         0.0,
-        _("Additional time until a new leader begins, unless the last one resigned."),
+        _("Extra time before a new leader begins, unless the last one resigned."),
     )
     done_kept = seconds(
         _("finished tasks kept (s)"),
         7 * DAY,
-        _(
-            "How long finished tasks and their keys are kept, dead-letters excepted; 0: deleted as soon as done."
-        ),
+        _("How long finished tasks and their keys are kept, except dead letters; 0: deleted once done."),
         most=3_650 * DAY,
     )
-    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No more tasks are begun."))
+    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No new tasks are started."))
     address = models.PositiveIntegerField(
-        default=0, editable=False, help_text=_("Of the consumer's process, to which hints are sent.")
+        default=0, editable=False, help_text=_("Address of the consumer's process, for hints.")
     )
 
     objects: ClassVar[Any] = StreamQuerySet.as_manager()
@@ -109,12 +107,12 @@ class Stream(AbstractElection):
         default_permissions = ("add", "change", "delete", "view", "operate", "submit")
 
     def wrong_settings(self) -> str:
-        """Return the settings whose values no form would take, written by ``update`` or SQL; "": none."""
+        """Return the invalid settings, which only ``update`` or SQL can write; "": none."""
         try:
             self.clean_fields(exclude={field.name for field in self._meta.fields}.difference(SETTINGS))
         except ValidationError as error:
             texts = error.message_dict.items()
-            return "; ".join(f"{name}={getattr(self, name)!r}: {' '.join(said)}" for name, said in texts)
+            return "; ".join(f"{name}={getattr(self, name)!r}: {' '.join(errors)}" for name, errors in texts)
         return ""
 
 
@@ -123,12 +121,12 @@ class TaskQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as
         return self.order_by("task_time", "pk")
 
     def unfinished_in_order(self) -> Self:
-        """Unfinished tasks in the order in which they are run."""
+        """Unfinished tasks in the order in which they run."""
         return self.unfinished().order_by(NullInOrder("finished_at"), "task_time", "pk")
 
 
 class Task(AbstractLease, AbstractWork):
-    """A unit of work in a stream: data, never code. Every attempt has a fence of its own."""
+    """A task of a stream: data, never code. Every attempt has its own fence."""
 
     class State(models.TextChoices):
         READY = "ready", _("ready")
@@ -139,7 +137,7 @@ class Task(AbstractLease, AbstractWork):
         DEAD = "dead", _("dead-letter")
         DISCARDED = "discarded", _("discarded")
 
-    named_by = ("stream_id", "key")
+    key_columns = ("stream_id", "key")
     ready_state = State.READY
     failed_states = (State.BLOCKED, State.SKIPPED, State.DEAD, State.DISCARDED)
     discardable_states = (State.READY, State.BLOCKED, State.SKIPPED, State.DEAD)
@@ -157,9 +155,9 @@ class Task(AbstractLease, AbstractWork):
     state = CharField(_("state"), max_length=10, choices=State.choices, default=State.READY, editable=False)
     attempts = models.PositiveIntegerField(_("attempts"), default=0, editable=False)
     failures = models.PositiveIntegerField(_("failures"), default=0, editable=False)
-    crashes = models.PositiveIntegerField(_("process deaths"), default=0, editable=False)
+    crashes = models.PositiveIntegerField(_("process crashes"), default=0, editable=False)
     term = models.BigIntegerField(
-        _("term"), default=0, editable=False, help_text=_("The term in which it ran last.")
+        _("term"), default=0, editable=False, help_text=_("The term of the last run.")
     )
     started_at = models.DateTimeField(_("started at"), null=True, editable=False)
 

@@ -1,4 +1,4 @@
-"""Which tasks may begin, and what happens to a task that was not done: pure decisions."""
+"""Which tasks may begin, and the new state of a task after a failure or a crash. Pure functions."""
 
 import math
 from collections.abc import Container, Mapping, Sequence
@@ -19,7 +19,7 @@ UNFINISHED = (State.READY, State.RUNNING, State.BLOCKED)
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How a stream treats its tasks; see the fields of ``Stream``. Times in seconds."""
+    """The settings of a stream; see the fields of ``Stream``. Times in seconds."""
 
     on_failure: str
     retries: int
@@ -30,8 +30,8 @@ class Policy:
     is_paused: bool
 
 
-class Verdict(NamedTuple):
-    """What a task becomes: its state, and after how many seconds it may be tried again."""
+class Decision(NamedTuple):
+    """The new state of a task, and the seconds until it may be tried again."""
 
     state: Task.State
     delay: float = 0.0
@@ -42,52 +42,53 @@ class Verdict(NamedTuple):
 
 
 class End(NamedTuple):
-    """How an attempt ends; ``verdict`` None: the task is deleted; ``counts``: new failures and deaths, if changed."""
+    """How an attempt ends; ``decision`` None: delete the task; ``counts``: new failures and crashes, if changed."""
 
-    verdict: Verdict | None
+    decision: Decision | None
     outcome: str
     counts: tuple[int, int] | None = None
 
 
-def after_failure(policy: Policy, failures: int) -> Verdict:
-    """Judge a task that has failed ``failures`` times, this time included."""
+def after_failure(policy: Policy, failures: int) -> Decision:
+    """Decide about a task that has failed ``failures`` times, this failure included."""
     if failures <= policy.retries:
-        return Verdict(State.READY, policy.retry_delay)
-    return final_verdict(policy)
+        return Decision(State.READY, policy.retry_delay)
+    return final_decision(policy)
 
 
-def after_lost_connection(policy: Policy, crashes: int) -> Verdict | None:
-    """Judge a task that failed by a lost connection after so many deaths; it counts as one. None: it has failed.
+def after_lost_connection(policy: Policy, crashes: int) -> Decision | None:
+    """Decide about a task that lost its database connection. That counts as a crash; None: as a failure.
 
-    Not at once: what it needs may be away. A task that ends its sessions itself fails as others do in the end.
+    The task is retried after a delay, because the database may be down. A task that ends its own sessions fails in the
+    end.
     """
-    return Verdict(State.READY, policy.retry_delay) if crashes + 1 < policy.max_crashes else None
+    return Decision(State.READY, policy.retry_delay) if crashes + 1 < policy.max_crashes else None
 
 
-def final_verdict(policy: Policy) -> Verdict:
-    """Judge a task that is not tried again by itself."""
-    return Verdict(GIVEN_UP[Stream.OnFailure(policy.on_failure)])
+def final_decision(policy: Policy) -> Decision:
+    """Return the decision for a task that is not retried automatically."""
+    return Decision(GIVEN_UP[Stream.OnFailure(policy.on_failure)])
 
 
-def after_crash(policy: Policy, crashes: int) -> Verdict | None:
-    """Judge a task whose process has died in ``crashes`` attempts, this one included; None: it is run again."""
+def after_crash(policy: Policy, crashes: int) -> Decision | None:
+    """Decide about a task whose process has crashed ``crashes`` times; None: run it again."""
     if crashes < policy.max_crashes:
         return None
-    verdict = final_verdict(policy)
-    # A task that kills its process must not come first again, whatever the policy for failures is.
-    return verdict if verdict.state is State.BLOCKED else Verdict(State.DEAD)
+    decision = final_decision(policy)
+    # A task that kills its process is kept for an operator, also where failed tasks are skipped.
+    return decision if decision.state is State.BLOCKED else Decision(State.DEAD)
 
 
 def crashes_left(policy: Policy, crashes: int) -> int:
-    """Return how many deaths a task keeps whose attempt has failed, and not killed its process.
+    """Return the crash count that a task keeps after an attempt without a crash.
 
-    The first one may have been the work of a task in another lane. Every later one was its own: it ran alone.
+    A task of another lane may have caused the first crash. Any later crash is its own: it ran alone.
     """
     return 0 if policy.lanes > 1 and crashes == 1 else crashes
 
 
 class TaskSnapshot(NamedTuple):
-    """An unfinished task as it was seen; ``due_in``: microseconds until it may begin; 0 or less: now."""
+    """An unfinished task as it was read; ``due_in``: microseconds until it may begin; 0 or less: now."""
 
     pk: int
     fence: int
@@ -104,14 +105,17 @@ class TaskSnapshot(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """``begin``: the tasks that may begin; ``waits``: lanes in which none may, with the seconds until then.
+    """Which tasks may begin.
 
-    ``left``: tasks that might begin where a consumer has a handler for them.
+    Attributes:
+        begin: the tasks that may begin.
+        waits: the lanes in which no task may begin, with the seconds until one may.
+        without_handler: tasks that could begin, but have no handler in this process.
     """
 
     begin: list[TaskSnapshot]
     waits: dict[str, float]
-    left: list[TaskSnapshot]
+    without_handler: list[TaskSnapshot]
 
 
 def choose(
@@ -123,17 +127,17 @@ def choose(
     max_crashes: int,
     known: Container[str],
 ) -> Choice:
-    """Choose up to ``free`` of these tasks, of each lane only the first one.
+    """Choose up to ``free`` of these tasks, only the first one of each lane.
 
-    A task whose process has died runs alone: it waits until no task is in hand, and nothing begins beside it. So a
-    task that kills its process harms no other, and one that does not is known to be innocent. No task waits for one
-    that is not run again because its process has died ``max_crashes`` times.
+    A task whose process has crashed runs alone: it waits until no task is running, and no task begins beside it. So a
+    task that kills its process harms no other task, and a task that does not is cleared of suspicion. No task waits for
+    a task that has reached ``max_crashes``, as this one is not run again.
 
     Args:
         heads: unfinished tasks in order.
-        in_hand: the tasks that this consumer is running, {primary key: deaths}.
-        by_lane: whether each lane has an order of its own; else the stream is one lane.
-        known: the types that this consumer has handlers for.
+        in_hand: the tasks that this consumer is running, {primary key: crashes}.
+        by_lane: whether each lane has its own order; otherwise the stream is a single lane.
+        known: the types for which this consumer has handlers.
     """
     seen: set[str] = set()
     choice = Choice([], {}, [])
@@ -149,7 +153,7 @@ def choose(
             choice.waits[lane] = head.due_in / 1_000_000
         elif head.state == State.READY and head.type not in known and head.crashes < max_crashes:
             choice.waits[lane] = math.inf
-            choice.left.append(head)
+            choice.without_handler.append(head)
         elif may_begin and len(choice.begin) < free:
             if 0 < head.crashes < max_crashes:
                 may_begin = False

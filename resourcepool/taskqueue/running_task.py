@@ -1,4 +1,4 @@
-"""A task in the hands of its handler."""
+"""A task while its handler runs."""
 
 import contextlib
 import inspect
@@ -30,16 +30,17 @@ logger = logging.getLogger(__name__)
 
 
 class GivenBack(ResourcePoolError):
-    """Raised by a handler that does not go on now: the task is ready again, and has not failed.
+    """Raised by a handler to give its task back: the task is ready again and has not failed.
 
-    Its process is to stop (``task.is_stopping``), or what it needs is away: ``GivenBack("no broker", after=5)``.
+    Use it when the process is stopping (``task.is_stopping``) or a dependency is unavailable:
+    ``GivenBack("no broker", after=5)``.
 
     Args:
         why: shown as the task's outcome.
-        after: seconds or timedelta, up to a day, until it may begin again; what is behind it in its lane waits, too.
+        after: seconds or timedelta, up to a day, until the task may begin again; later tasks of its lane wait, too.
 
     Raises:
-        BadOption: ``after`` is no such time.
+        BadOption: ``after`` is not such a time.
     """
 
     def __init__(self, why: str = "", *, after: object = 0) -> None:
@@ -48,9 +49,10 @@ class GivenBack(ResourcePoolError):
 
 
 class Result(NamedTuple):
-    """What came of an attempt; ``error`` is None when the task is done, ``is_given_back`` when it was not tried.
+    """The result of an attempt. ``error`` is None when the task is done or ``is_given_back``.
 
-    ``delay``: seconds until one that was given back may begin again; ``is_disconnected``: it failed by a lost connection.
+    ``delay``: seconds until a returned task may begin again.
+    ``is_disconnected``: it failed because a connection was lost.
     """
 
     outcome: str
@@ -61,14 +63,14 @@ class Result(NamedTuple):
 
 
 class Attempt:
-    """One attempt at a task or a timer, in the hands of its handler.
+    """One attempt at a task or a timer, as its handler sees it.
 
     Attributes:
-        attempt: 1 for the first one.
-        fence: the fencing token of this attempt; every later one has a higher one.
+        attempt: the number of this attempt, from 1.
+        fence: the fencing token of this attempt; it is higher for every later one.
     """
 
-    data_name: ClassVar[str]  # the attribute for the handler's data, a JSON object
+    data_name: ClassVar[str]  # the attribute with the JSON object for the handler
 
     def __init__(
         self, lease: Lease, handled: str, data: str, handler: Handler | None, attempt: int, fence: int
@@ -82,7 +84,7 @@ class Attempt:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the process is to stop: a long handler may raise ``GivenBack`` then."""
+        """Whether the process is stopping: a long handler may raise ``GivenBack`` then."""
         return self._stopping.is_set()
 
     def stop(self) -> None:
@@ -94,20 +96,20 @@ class Attempt:
         return self.lease.lost
 
     def ensure_held(self) -> None:
-        """Return if no other process can have begun the next attempt. No I/O. Raises LeaseLost."""
+        """Raise LeaseLost if another process may have begun the next attempt. No I/O."""
         self.lease.ensure_held()
 
     def run(self) -> Result:
-        """Call the handler; raises nothing but what ``ends_process`` is true of."""
+        """Call the handler; raises only errors for which ``ends_process`` is true."""
         if self._handler is None:
             return Result("", sentence_for("no_handler", name=self._handled))
         try:
             return self._run(self._handler.run)
-        except BaseException as error:  # also SystemExit: it is the handler's end, not the process's
+        except BaseException as error:  # also SystemExit: it ends the handler, not the process
             if self.ends_process(error):
                 raise
-            with contextlib.suppress(Exception):  # of a logging handler: it must not end this thread
-                logger.warning("%s failed in attempt %d", self, self.attempt, exc_info=True)
+            with contextlib.suppress(Exception):  # an error of a logging handler must not end this thread
+                logger.warning("%s failed on attempt %d", self, self.attempt, exc_info=True)
             return failure_result(error)
 
     def _run(self, run: Callable[[Any], Any]) -> Result:
@@ -115,8 +117,8 @@ class Attempt:
         setattr(self, self.data_name, json.loads(self._data))
         try:
             returned = run(self)
-        except GivenBack as given:
-            return Result(_line(_said(given)), is_given_back=True, delay=given.after)
+        except GivenBack as error:
+            return Result(_line(_text_of(error)), is_given_back=True, delay=error.after)
         if returned is False:
             return Result("", sentence_for("returned_false"))
         if inspect.isawaitable(returned) or inspect.isgenerator(returned) or inspect.isasyncgen(returned):
@@ -125,7 +127,7 @@ class Attempt:
 
 
 class RunningTask(Attempt):
-    """One attempt at a task: what its handler is given.
+    """One attempt at a task: the argument of its handler.
 
     Attributes:
         stream, key, type, lane: see ``submit``.
@@ -145,12 +147,13 @@ class RunningTask(Attempt):
     def guard(self) -> Iterator[Self]:
         """Let the caller's open transaction commit only while this attempt is the current one.
 
-        The task's row is locked until then, so no later attempt begins before the commit. It must be a transaction on
-        the database of the tasks. A session that is silent in it for the length of a term (5 s at least) is ended by
-        the server, so that a process which stands still does not hold up the next leader.
+        The task's row is locked until then, so no later attempt begins before the commit. The transaction must be on
+        the database of the tasks. The database server ends its session after being idle for the ttl of a term (5 s at
+        least), so that a suspended process does not block the next leader.
 
         Raises:
-            LeaseLost: it is not; the innermost ``atomic`` block rolls back, also if the error is caught inside it.
+            LeaseLost: this attempt is not current; the innermost ``atomic`` block rolls back, also if the error is
+                caught inside it.
             GuardOutsideTransaction: no transaction is open.
         """
         using = self.lease.using
@@ -160,7 +163,7 @@ class RunningTask(Attempt):
         yield self
 
     def progress(self, text: str) -> None:
-        """Show how far it is, as the task's outcome: one line of which 200 characters are kept. Raises LeaseLost."""
+        """Store a progress text as the task's outcome: one line, cut to 200 characters. Raises LeaseLost."""
         self.ensure_held()
         line = " ".join(str(text).split())[:200]
         retrying(connections[self.lease.using], lambda: self._write(outcome=line))
@@ -168,17 +171,17 @@ class RunningTask(Attempt):
     def _write(self, **changes: Any) -> None:
         mine = Task.objects.using(self.lease.using).filter(pk=self.pk, fence=self.fence)
         if not mine.update(**changes):
-            raise LeaseLost(f"task {self} was taken away from attempt {self.attempt}")
+            raise LeaseLost(f"attempt {self.attempt} at task {self} is no longer current")
 
     def __str__(self) -> str:
         return f"{self.stream}/{self.key}"
 
 
 def failure_result(error: BaseException) -> Result:
-    """Return the result of an attempt that this error has ended."""
+    """Return the result of an attempt that ended with this error."""
     return Result(
         "",
-        _line(f"{type(error).__name__}: {_said(error)}"),
+        _line(f"{type(error).__name__}: {_text_of(error)}"),
         is_disconnected=sessions.caused_by_disconnection(error),
     )
 
@@ -190,14 +193,14 @@ def _outcome(returned: Any) -> str:
         text = json.dumps(returned, allow_nan=False, ensure_ascii=False)
         text.encode()
     except (TypeError, ValueError, RecursionError):
-        return ""  # what cannot be written is no result
+        return ""  # not JSON: no result is kept
     return text if len(text) <= MAX_OUTCOME else ""
 
 
-def _said(error: BaseException) -> str:
+def _text_of(error: BaseException) -> str:
     try:
-        return "".join(str(error))  # also what is a class of its own
-    except BaseException:  # noqa: BLE001 (it is the handler's own, such as a SystemExit)
+        return "".join(str(error))  # a plain str, if __str__ returns a subclass
+    except BaseException:  # noqa: BLE001 (raised by the __str__ of the handler's error)
         return "its text cannot be read"
 
 

@@ -1,4 +1,4 @@
-"""The turns of a consumer that leads a stream: begin tasks, and write down how they ended."""
+"""The work of a consumer that leads a stream: it begins tasks and stores their results."""
 
 import contextlib
 import logging
@@ -24,10 +24,10 @@ from resourcepool.taskqueue import attempts, handlers
 from resourcepool.taskqueue.abstract import event_reason, tasks_text
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.policy import (
+    Decision,
     End,
     Policy,
     TaskSnapshot,
-    Verdict,
     after_crash,
     after_failure,
     after_lost_connection,
@@ -40,48 +40,48 @@ from resourcepool.text import ascii_escaped
 
 logger = logging.getLogger(__name__)
 
-TASKS_PER_LANE = 16  # tasks for each lane
-POLICY_MAX_AGE = 2.5  # seconds after which a change of the stream counts
-MIN_PAUSE, MAX_PAUSE = 0.02, 2.5  # seconds between two looks
-RENEWED_WITHIN = 1.0  # seconds, if the database answers
-RESIGN_INTERVAL = 60.0  # seconds, at most once for a type
-OF_IDLE = 0.1  # of the time for which there was nothing to do
-MAX_WAITING_LANES = 1_000  # lanes that are passed over by name
+TASKS_PER_LANE = 16  # read ahead
+POLICY_MAX_AGE = 2.5  # seconds until a change of the stream's settings takes effect
+MIN_PAUSE, MAX_PAUSE = 0.02, 2.5  # seconds between two queries
+RENEW_TIMEOUT = 1.0  # seconds
+RESIGN_INTERVAL = 60.0  # seconds between two resignations for the same task type
+IDLE_SHARE = 0.1  # pause as a share of the idle time so far
+MAX_WAITING_LANES = 1_000  # that a query excludes by name
 
 Answer = TypeVar("Answer")
 
 
 class StreamWorker(Worker[RunningTask, Result]):
-    """One term of a consumer."""
+    """The worker of a consumer during one term."""
 
     overdue_text = "{0}: it ran longer than its max_runtime of {0.max_runtime:g} s"
 
     def __init__(
-        self, stream: str, term: Term, wakeup: Wakeup, stepped_down_for: dict[str, float] | None = None
+        self, stream: str, term: Term, wakeup: Wakeup, resigned_for: dict[str, float] | None = None
     ) -> None:
-        """Prepare; ``stepped_down_for``: types for which this process has resigned, and when; it is added to."""
+        """Prepare; ``resigned_for``: when this process has resigned, by task type. It is updated."""
         super().__init__(wakeup)
-        self._stepped_down_for = {} if stepped_down_for is None else stepped_down_for
-        self._unknown: set[str] = set()  # types without a handler here
-        self._left: set[int] = set()  # tasks in which that was noted
+        self._resigned_for = {} if resigned_for is None else resigned_for
+        self._unknown: set[str] = set()  # types without a handler in this process
+        self._reported: set[int] = set()  # tasks whose outcome already says that there is no handler
         self._stream, self._term = stream, term
         self._using, self._connection = term.using, connections[term.using]
-        self._due: list[TaskSnapshot] = []  # seen in this turn
-        self._waits: dict[str, float] = {}
-        self._sees_more = False
+        self._due: list[TaskSnapshot] = []  # read in this run_once
+        self._waits: dict[str, float] = {}  # {lane: until when its first task has to wait}
+        self._has_more = False
         self._policy: Policy | None = None
-        self._wrong = ""  # what is wrong with the settings that were read last
+        self._wrong = ""  # the invalid settings of the last read
         self._policy_at = self._active_at = -math.inf
 
     def start(self) -> None:
-        """Take over what the former leader left. Raises LeaseLost, DatabaseUnavailable."""
+        """Take over the tasks that the former leader was running. Raises LeaseLost, DatabaseUnavailable."""
         self._active_at = monotonic()
         taken = self._guarded(lambda: attempts.take_over(self._using, self._stream, self._term.fence))
         if taken:
-            logger.warning("stream %s: the last consumer left %s", self._stream, tasks_text(taken))
+            logger.warning("stream %s: took over %s from the last consumer", self._stream, tasks_text(taken))
 
     def run_once(self, *, may_begin: bool) -> float:
-        self._term.ensure_held()  # while a task runs there may be nothing to be written
+        self._term.ensure_held()  # while a task runs there may be no write that would notice a lost term
         now = monotonic()
         self._read_policy(now)
         policy = self._policy
@@ -90,25 +90,25 @@ class StreamWorker(Worker[RunningTask, Result]):
         self._collect()
         self._stop_overdue(now)
         free = policy.lanes - len(self._running) if may_begin and not policy.is_paused else 0
-        self._sees_more = False
-        self._due = self._look(policy, free) if free > 0 and not self._unwritten else []
+        self._has_more = False
+        self._due = self._choose_tasks(policy, free) if free > 0 and not self._unwritten else []
         if self._unwritten or self._due:
             self._write_and_begin(policy, free)
             self._active_at = now
-        elif free > 0 and not self.in_hand and not self._sees_more:
-            self._step_down()
-        return self._next_look(now)
+        elif free > 0 and not self.in_hand and not self._has_more:
+            self._resign_for_unknown()
+        return self._next_run(now)
 
     def renew_if_due(self) -> None:
-        """Renew the term after a turn that failed: the keeper could not while its transaction was open.
+        """Renew the term if it is due; it cannot be renewed while a transaction with its guard is open.
 
-        A task's row may have been locked for longer than a term lasts.
+        That transaction may have waited for a locked task for longer than a term.
 
         Raises:
-            LeaseLost: this process does not lead any more.
+            LeaseLost: this process has lost the lead.
         """
         if self._term.trust.due_at <= monotonic():
-            with contextlib.suppress(DatabaseUnavailable), statement_timeout(RENEWED_WITHIN):
+            with contextlib.suppress(DatabaseUnavailable), statement_timeout(RENEW_TIMEOUT):
                 self._term.renew()
 
     def _end_of(self, work: RunningTask, result: Result, *, is_cut_off: bool = False) -> Result:
@@ -117,40 +117,40 @@ class StreamWorker(Worker[RunningTask, Result]):
     def _write_ends(self) -> None:
         policy = self._policy
         if policy is not None:
-            self._sent(policy, 0)
+            self._write(policy, 0)
 
     def _read_policy(self, now: float) -> None:
         if now - self._policy_at < POLICY_MAX_AGE:
             return
         read = partial(attempts.read_policy, self._using, self._stream)
         policy, self._policy_at = retrying(self._connection, read), now
-        self._policy = policy if policy is None else self._served(policy)
-        self._waits.clear()  # an operator may have retried what blocked them
+        self._policy = policy if policy is None else self._valid_policy(policy)
+        self._waits.clear()  # an operator may have retried the blocked task
 
-    def _served(self, policy: Policy) -> Policy:
-        """Return it, or the last valid one: running tasks must not be broken off for wrong settings."""
+    def _valid_policy(self, policy: Policy) -> Policy:
+        """Return this policy, or the last valid one: invalid settings must not interrupt running tasks."""
         with translation.override("en"):
             wrong = Stream(**asdict(policy)).wrong_settings()
         is_new, self._wrong = wrong != self._wrong, wrong
         if not wrong:
             return policy
         if self._policy is None:
-            raise LeaseLost(f"its settings are wrong: {wrong}")
+            raise LeaseLost(f"invalid settings: {wrong}")
         if is_new:
-            text = "stream %s: its settings are wrong, the former ones still count: %s"
+            text = "stream %s: invalid settings, the former ones stay in effect: %s"
             logger.error(text, self._stream, wrong)
         return replace(self._policy, is_paused=policy.is_paused)
 
-    def _look(self, policy: Policy, free: int) -> list[TaskSnapshot]:
-        """Return the tasks that may begin now, and note the lanes that have to wait."""
+    def _choose_tasks(self, policy: Policy, free: int) -> list[TaskSnapshot]:
+        """Return the tasks that may begin now, and remember the lanes that have to wait."""
         by_lane, now = policy.lanes > 1, monotonic()
         most = TASKS_PER_LANE * policy.lanes if by_lane else 1
         only_due = len(self._waits) >= MAX_WAITING_LANES
-        without = self._lanes_passed_over(math.inf if only_due else now) if by_lane else set()
-        look = partial(attempts.first_tasks, self._using, self._stream, without, most, only_due=only_due)
-        heads = retrying(self._connection, look)
+        without = self._skipped_lanes(math.inf if only_due else now) if by_lane else set()
+        read = partial(attempts.first_tasks, self._using, self._stream, without, most, only_due=only_due)
+        heads = retrying(self._connection, read)
         in_hand = {task.pk: task.crashes for task in self._running}
-        begin, waits, left = choose(
+        begin, waits, without_handler = choose(
             heads,
             in_hand,
             by_lane=by_lane,
@@ -158,73 +158,74 @@ class StreamWorker(Worker[RunningTask, Result]):
             max_crashes=policy.max_crashes,
             known=handlers.task_registry.known,
         )
-        self._leave(left)
+        self._report_unknown(without_handler)
         self._waits.update({lane: now + seconds for lane, seconds in waits.items()})
-        self._sees_more = bool(waits) and len(heads) == most > 1 and not only_due
+        self._has_more = bool(waits) and len(heads) == most > 1 and not only_due
         return begin
 
-    def _leave(self, heads: list[TaskSnapshot]) -> None:
-        """Leave tasks alone that this process has no handler for, and show why in the first one of each type."""
+    def _report_unknown(self, heads: list[TaskSnapshot]) -> None:
+        """Store in the first task of each type that this process has no handler for it."""
         for kind, head in {head.type: head for head in reversed(heads)}.items():
             self._unknown.add(kind)
-            if head.pk in self._left:
+            if head.pk in self._reported:
                 continue
-            self._left.add(head.pk)
+            self._reported.add(head.pk)
             why = sentence_for("no_handler", name=kind)
-            logger.warning("stream %s: task %s is left alone: %s", self._stream, head.key, why)
+            logger.warning("stream %s: task %s is skipped: %s", self._stream, head.key, why)
             retrying(self._connection, partial(attempts.write_outcome, self._using, head, why))
 
-    def _step_down(self) -> None:
-        """Resign, now and then, when all that is left is of types that a standby may have handlers for."""
-        now, latest = monotonic(), self._stepped_down_for
+    def _resign_for_unknown(self) -> None:
+        """Resign from time to time if only tasks without a handler here remain: a standby may have one."""
+        now, latest = monotonic(), self._resigned_for
         new = {kind for kind in self._unknown if latest.get(kind, -math.inf) + RESIGN_INTERVAL <= now}
         if new:
             latest.update(dict.fromkeys(new, now))
-            raise LeaseLost(f"resigns: a standby may have handlers for {', '.join(sorted(new))}")
+            raise LeaseLost(f"resigned: a standby may have handlers for {', '.join(sorted(new))}")
 
-    def _lanes_passed_over(self, now: float) -> set[str]:
+    def _skipped_lanes(self, now: float) -> set[str]:
         return {task.lane for task in self._running} | {
             lane for lane, until in self._waits.items() if until > now
         }
 
     def _write_and_begin(self, policy: Policy, free: int) -> None:
-        begun = self._sent(policy, free)
+        begun = self._write(policy, free)
         for task in self._unwritten:
             self.in_hand.pop(task.pk, None)
         self._unwritten.clear()
         self.in_hand.update({task.pk: task for task in begun})
         self._workers.run(begun, policy.lanes)
 
-    def _sent(self, policy: Policy, free: int) -> list[RunningTask]:
+    def _write(self, policy: Policy, free: int) -> list[RunningTask]:
+        """Store results and begin tasks in one transaction; text that the database refuses is stored in ASCII."""
         try:
             return self._guarded(lambda: self._send(policy, free))
         except Exception as error:
             if not self._unwritten or not dialect.refuses_text(self._connection, error):
                 raise
             logger.warning(
-                "stream %s: a result or an error cannot be written as it is: %s", self._stream, error
+                "stream %s: the database refuses the text of a result or an error: %s", self._stream, error
             )
             self._unwritten = {task: _in_ascii(result) for task, result in self._unwritten.items()}
             return self._guarded(lambda: self._send(policy, free))
 
     def _send(self, policy: Policy, free: int) -> list[RunningTask]:
         self._end(policy)
-        # The tasks that were just seen may begin; when the transaction is sent again, look again.
+        # A transaction that is sent again has to read them again.
         heads, self._due = self._due, []
         if free <= 0:
-            return []  # tasks seen in an earlier turn are not begun now
-        return self._begin(policy, heads or self._look(policy, free))
+            return []
+        return self._begin(policy, heads or self._choose_tasks(policy, free))
 
     def _begin(self, policy: Policy, heads: list[TaskSnapshot]) -> list[RunningTask]:
         may_run = []
         for head in heads:
-            verdict = after_crash(policy, head.crashes) if head.crashes else None
-            if verdict is None:
+            decision = after_crash(policy, head.crashes) if head.crashes else None
+            if decision is None:
                 may_run.append(head)
             else:
-                died = End(verdict, sentence_for("process_crashed", count=head.crashes))
-                if attempts.end(self._using, [(head.pk, head.fence)], died):
-                    self._tell_given_up(head, died)
+                end = End(decision, sentence_for("process_crashed", count=head.crashes))
+                if attempts.end(self._using, [(head.pk, head.fence)], end):
+                    self._record_failure(head, end)
         if not may_run:
             return []
         begun = attempts.begin(self._using, may_run, self._term.fence, self._term.holder)
@@ -233,37 +234,38 @@ class StreamWorker(Worker[RunningTask, Result]):
         return [RunningTask(self._stream, head, self._term, handlers.find(head.type)) for head in begun]
 
     def _end(self, policy: Policy) -> None:
-        alike: dict[End, list[RunningTask]] = {}
+        by_end: dict[End, list[RunningTask]] = {}
         for task, result in self._unwritten.items():
             if result.error is None:
-                alike.setdefault(_without_failure(policy, task, result), []).append(task)
+                by_end.setdefault(_without_failure(policy, task, result), []).append(task)
             else:
                 self._end_failed(policy, task, result.error, is_disconnected=result.is_disconnected)
-        for end, tasks in alike.items():
+        for end, tasks in by_end.items():
             attempts.end(self._using, [(task.pk, task.fence) for task in tasks], end)
 
     def _end_failed(self, policy: Policy, task: RunningTask, error: str, *, is_disconnected: bool) -> None:
-        verdict = after_lost_connection(policy, task.crashes) if is_disconnected else None
+        """Store that an attempt failed: a lost connection counts as a crash while ``max_crashes`` permits."""
+        decision = after_lost_connection(policy, task.crashes) if is_disconnected else None
         counts = task.failures, task.crashes + 1
-        if verdict is None:
+        if decision is None:
             counts = task.failures + 1, crashes_left(policy, task.crashes)
-            verdict = after_failure(policy, task.failures + 1)
-        end = End(verdict, error, counts)
+            decision = after_failure(policy, task.failures + 1)
+        end = End(decision, error, counts)
         if attempts.end(self._using, [(task.pk, task.fence)], end):
-            logger.warning("task %s: %s after attempt %d: %s", task, verdict.state, task.attempt, error)
-            if verdict.state is not Task.State.READY:
-                self._tell_given_up(task, end)
+            logger.warning("task %s: %s after attempt %d: %s", task, decision.state, task.attempt, error)
+            if decision.state is not Task.State.READY:
+                self._record_failure(task, end)
 
-    def _tell_given_up(self, task: TaskSnapshot | RunningTask, end: End) -> None:
-        assert end.verdict is not None  # noqa: S101 (for the type checker: a failed task is not deleted)
+    def _record_failure(self, task: TaskSnapshot | RunningTask, end: End) -> None:
+        assert end.decision is not None  # noqa: S101 (for the type checker: a failed task is not deleted)
         what, reason = (
-            EventKind(end.verdict.state.value),
+            EventKind(end.decision.state.value),
             event_reason(f"{self._stream}/{task.key}", end.outcome),
         )
         emit(RowEvent(what, Task, self._using, task.pk, task.fence, self._term.holder, reason))
 
     def _guarded(self, send: Callable[[], Answer]) -> Answer:
-        """Run ``send`` in a transaction that commits only while this process leads; it may be sent again."""
+        """Run ``send`` in a transaction that commits only while this process leads; it may be called again."""
 
         def once() -> Answer:
             with transaction.atomic(using=self._using), self._term.guard():
@@ -271,11 +273,11 @@ class StreamWorker(Worker[RunningTask, Result]):
 
         return retrying(self._connection, once)
 
-    def _next_look(self, now: float) -> float:
+    def _next_run(self, now: float) -> float:
         idle = now - self._active_at
-        pace = 0.0 if self._sees_more else min(MAX_PAUSE, max(MIN_PAUSE, idle * OF_IDLE))
+        pause = 0.0 if self._has_more else min(MAX_PAUSE, max(MIN_PAUSE, idle * IDLE_SHARE))
         overdue = (task.overdue_at for task in self._running)
-        return min([now + pace, *overdue, *(until for until in self._waits.values() if until > now)])
+        return min([now + pause, *overdue, *(until for until in self._waits.values() if until > now)])
 
 
 def _in_ascii(result: Result) -> Result:
@@ -286,9 +288,9 @@ def _in_ascii(result: Result) -> Result:
 
 
 def _without_failure(policy: Policy, task: RunningTask, result: Result) -> End:
-    if result is GIVEN_BACK:  # cut off: its deaths stay as they are
-        return End(Verdict(Task.State.READY), "")
-    if result.is_given_back:  # by its handler, which ended without killing its process
+    if result is GIVEN_BACK:  # cut off: its crashes stay as they are
+        return End(Decision(Task.State.READY), "")
+    if result.is_given_back:  # by its handler, which did not crash
         counts = task.failures, crashes_left(policy, task.crashes)
-        return End(Verdict(Task.State.READY, result.delay), result.outcome, counts)
-    return End(Verdict(Task.State.DONE) if policy.done_kept else None, result.outcome)
+        return End(Decision(Task.State.READY, result.delay), result.outcome, counts)
+    return End(Decision(Task.State.DONE) if policy.done_kept else None, result.outcome)

@@ -1,4 +1,4 @@
-"""Submitting a task is one INSERT, safe to repeat under the same key (R2.1; document 002's left-over problem 1)."""
+"""Submission of tasks: one INSERT each, safe to repeat with the same key."""
 
 import datetime
 import uuid
@@ -20,7 +20,7 @@ from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, Stream, Task
 
 
 class Submitted(NamedTuple):
-    """``is_new``: False when a task of this key was there before; then nothing was changed."""
+    """``is_new``: False if a task with this key existed already; nothing was changed then."""
 
     key: str
     is_new: bool
@@ -28,7 +28,7 @@ class Submitted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """A task to be submitted; see ``submit``."""
+    """A task to submit; see ``submit``."""
 
     type: str
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class NewTask:
     task_time: datetime.datetime | None = None
 
     def row(self) -> Row:
-        """Return what is stored of this task; raises BadOption."""
+        """Return the checked values to store; raises BadOption."""
         return Row(
             key=uuid.uuid4().hex if self.key is None else validators.name("key", self.key),
             type=options.text("type", self.type, most=MAX_TYPE),
@@ -49,30 +49,30 @@ class NewTask:
 
 def submit(
     stream: str,
-    type: str,  # noqa: A002 (the document's word)
+    type: str,  # noqa: A002 (the usual word)
     params: Mapping[str, Any] | None = None,
     *,
     key: str | None = None,
     lane: str = "",
     task_time: datetime.datetime | None = None,
 ) -> Submitted:
-    """Add a task to a stream; inside a transaction of the caller it is added when that commits.
+    """Add a task to a stream. Inside a transaction of the caller it is added when that commits.
 
     Args:
-        type: for which a handler is registered where the consumer runs.
-        params: what the handler gets; a JSON object of at most 64 KiB.
-        key: unique in the stream, so that submitting twice, for example after an error that left it open whether it
-            was committed, is one task; a random one if not given. Free again when the finished task is removed.
-        lane: in a stream of several lanes, tasks of the same lane run in order.
-        task_time: its place in the order, before its arrival; now, by the database's clock, if not given. With USE_TZ =
-            False it is a moment in TIME_ZONE.
+        type: the task type; the consumer's process needs a handler for it.
+        params: the argument of the handler; a JSON object of at most 64 KiB.
+        key: unique in the stream, so that a repeated call, for example after an error with unknown outcome, adds one
+            task only; random if not given. The key can be used again once the finished task is removed.
+        lane: in a stream with several lanes, tasks of the same lane run in order.
+        task_time: the place in the order; tasks of the same time run in order of submission. None: now, by the database
+            clock. With USE_TZ = False it is a time in TIME_ZONE.
 
     Raises:
-        BadOption: there is no such stream (names some that exist), or a value is not allowed.
-        DatabaseUnavailable: it is unknown whether it was added; repeat it with the same key.
+        BadOption: there is no such stream (the error names some that exist), or a value is not allowed.
+        DatabaseUnavailable: it is unknown whether the task was added; repeat the call with the same key.
     """
-    given = NewTask(type, {} if params is None else params, key, lane, task_time).row()._asdict()
-    row = Task(stream_id=stream, **{**given, "task_time": given["task_time"] or DbNow()})
+    values = NewTask(type, {} if params is None else params, key, lane, task_time).row()._asdict()
+    row = Task(stream_id=stream, **{**values, "task_time": values["task_time"] or DbNow()})
     using = router.db_for_write(Task)
     address = _address(using, stream)
 
@@ -88,21 +88,20 @@ def submit(
 
 
 def _leaves_a_row(using: str, row: Task) -> bool:
-    """Whether one can tell if this task was submitted and is done: its row is there, or would still be."""
-    there_is = Task.objects.using(using).named(row.stream_id, row.key).exists()
-    return there_is or Stream.objects.using(using).filter(pk=row.stream_id, done_kept__gt=0).exists()
+    """Whether a finished task leaves a row, so that a repeated insert can tell if an earlier one succeeded."""
+    exists = Task.objects.using(using).named(row.stream_id, row.key).exists()
+    return exists or Stream.objects.using(using).filter(pk=row.stream_id, done_kept__gt=0).exists()
 
 
 def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
     """Add many tasks, in this order, in statements of up to 1,000; returns how many keys were new.
 
-    Keys that a try added whose answer was lost count as known.
-
-    Nothing is added if one of them is not allowed. Outside a transaction of the caller each statement commits by
-    itself: after an error, repeat the call with the same keys.
+    Nothing is added if one of the tasks is not allowed. Outside a transaction of the caller each statement commits
+    separately: after an error, repeat the call with the same keys. Keys added by a try with an unknown outcome do not
+    count as new.
 
     Raises:
-        BadOption: as ``submit``; says which task.
+        BadOption: as ``submit``; it names the task.
         DatabaseUnavailable: some may have been added.
     """
     rows = [_numbered(number, task) for number, task in enumerate(tasks)]
@@ -116,15 +115,15 @@ def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
 
 
 def _add(using: str, stream: str, batch: list[Row]) -> int:
-    # Looked up first, because an insertion that finds its key keeps it locked until the end of the transaction.
+    # An insertion that finds its key would keep it locked until the end of the transaction.
     rows = Task.objects.using(using).filter(stream_id=stream, key__in=[row.key for row in batch])
     known = set(rows.values_list("key", flat=True))
     new = [row for row in batch if row.key not in known]
     if not new:
         return 0
     connection, to_store = connections[using], Task._meta.get_field("task_time").get_db_prep_save
-    told = [(*row[:-1], row.task_time and to_store(row.task_time, connection)) for row in new]
-    return insert(connection, Task(stream_id=stream), Row._fields, told)
+    values = [(*row[:-1], row.task_time and to_store(row.task_time, connection)) for row in new]
+    return insert(connection, Task(stream_id=stream), Row._fields, values)
 
 
 def _numbered(number: int, task: NewTask) -> Row:
@@ -137,10 +136,12 @@ def _numbered(number: int, task: NewTask) -> Row:
 
 
 def _address(using: str, stream: str) -> int:
-    """Return where the consumer can be told; raises BadOption if there is no such stream."""
+    """Return the hint address of the consumer; raises BadOption if there is no such stream."""
     streams = Stream.objects.using(using)
-    wanted = streams.filter(pk=options.text("stream", stream, most=MAX_KEY)).values_list("address", flat=True)
-    address = retrying(connections[using], wanted.first)
+    addresses = streams.filter(pk=options.text("stream", stream, most=MAX_KEY)).values_list(
+        "address", flat=True
+    )
+    address = retrying(connections[using], addresses.first)
     if address is None:
         raise BadOption("stream", stream, existing_names(Stream, using))
     return int(address)

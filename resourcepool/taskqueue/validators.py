@@ -1,4 +1,4 @@
-"""Checks what callers hand in: names, JSON objects and moments that every database keeps as they are."""
+"""Validation of arguments: names, JSON objects and times that every database stores unchanged."""
 
 import datetime
 import json
@@ -6,24 +6,22 @@ from collections.abc import Mapping
 
 from django.conf import settings
 from django.utils import timezone
-from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
+from resourcepool.translation import gettext_noop as _
 
 MAX_NAME = 200  # characters
 MAX_JSON = 65_536  # bytes
-EARLIEST, LATEST = 1900, 9998  # years that every database has, in every time zone
+EARLIEST, LATEST = 1900, 9998  # years that every database stores, in every time zone
 
 
 def name(option: str, value: object, *, most: int = MAX_NAME) -> str:
-    """Return ``value`` if it is a line of 1 to ``most`` characters without spaces at its ends; raises BadOption."""
+    """Return ``value`` if it is a line of 1 to ``most`` characters without outer spaces; raises BadOption."""
     text = options.text(option, value, most=most)
-    if text != text.strip():  # MariaDB takes no notice of spaces at the end
-        raise BadOption(
-            option, value, Sentence(_("one line of text that neither begins nor ends with a space"))
-        )
+    if text != text.strip():  # MariaDB ignores trailing spaces in comparisons
+        raise BadOption(option, value, Sentence(_("one line of text without leading or trailing spaces")))
     return text
 
 
@@ -42,7 +40,7 @@ def json_object(option: str, value: object) -> str:
 
 
 def moment(option: str, value: object) -> datetime.datetime:
-    """Return ``value`` if it is a datetime, with a time zone exactly if USE_TZ is on; raises BadOption."""
+    """Return ``value`` if it is a datetime, aware if USE_TZ is on, else naive; raises BadOption."""
     if not isinstance(value, datetime.datetime):
         raise BadOption(option, value, "a datetime")
     if settings.USE_TZ is timezone.is_naive(value):
@@ -52,6 +50,8 @@ def moment(option: str, value: object) -> datetime.datetime:
         raise BadOption(
             option,
             value,
-            Sentence(_("a moment from the year %(first)s to %(last)s"), first=str(EARLIEST), last=str(LATEST)),
+            Sentence(
+                _("a time between the years %(first)s and %(last)s"), first=str(EARLIEST), last=str(LATEST)
+            ),
         )
     return value

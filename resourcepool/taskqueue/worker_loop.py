@@ -1,4 +1,4 @@
-"""A process that runs handlers: turn after turn it writes down what has ended and begins what is due."""
+"""The loop of a process that runs handlers: it stores the results of ended attempts and begins new ones."""
 
 import contextlib
 import logging
@@ -19,7 +19,7 @@ from resourcepool.taskqueue.running_task import Result
 
 logger = logging.getLogger(__name__)
 
-GRACE = 30.0  # seconds
+GRACE = 30.0  # seconds for running handlers after ``stop``
 PAUSE_AFTER_FAILURE = 0.5  # seconds
 EXIT_HOOK_TIMEOUT = 1.0  # seconds
 EXIT_CODE = 75  # EX_TEMPFAIL: start it again
@@ -29,20 +29,20 @@ EndT = TypeVar("EndT")
 
 
 class ProcessMustExit(Exception):
-    """A handler must not go on, and cannot be stopped: only the end of the process ends it."""
+    """A handler must end but cannot be stopped, so the process has to exit."""
 
 
 class Worker(Generic[AttemptT, EndT]):
     """The attempts of one process. Only the thread that calls ``run_once`` sends statements.
 
     Attributes:
-        in_hand: attempts that run, or whose end is not written down yet; by primary key.
+        in_hand: attempts that are running or whose result is not stored yet, by primary key.
     """
 
-    overdue_text: ClassVar[str]  # about an attempt, {0}, that ran longer than its max_runtime
+    overdue_text: ClassVar[str]  # the message about an attempt {0} that exceeded its max_runtime
 
     def __init__(self, wakeup: Wakeup) -> None:
-        """Prepare; ``wakeup`` is rung when a handler has ended."""
+        """Start nothing yet; ``wakeup`` wakes the loop when a handler has ended."""
         self._wakeup = wakeup
         self._ended: SimpleQueue[tuple[AttemptT, Result]] = SimpleQueue()
         self._workers: HandlerThreads[AttemptT] = HandlerThreads(self._note_end)
@@ -50,40 +50,42 @@ class Worker(Generic[AttemptT, EndT]):
         self.in_hand: dict[int, AttemptT] = {}
 
     def start(self) -> None:
-        """Prepare the first turn. Raises DatabaseUnavailable."""
+        """Prepare the first ``run_once``. Raises DatabaseUnavailable."""
         raise NotImplementedError
 
     def run_once(self, *, may_begin: bool) -> float:
-        """Write down what has ended, and begin what is due; return when to look again.
+        """Store the results of ended attempts and begin due ones; return the time of the next call.
 
         Args:
-            may_begin: False: the process is to stop.
+            may_begin: False while the process is stopping.
 
         Raises:
-            LeaseLost: this process does not lead any more.
-            MustEnd: a handler has run for too long.
+            LeaseLost: this process has lost the lead.
+            ProcessMustExit: a handler has run for too long.
             DatabaseUnavailable: nothing was done; call it again.
         """
         raise NotImplementedError
 
     def renew_if_due(self) -> None:
-        """Renew, after a turn that failed, a lease that the keeper could not renew during the turn."""
+        """Renew a lease that could not be renewed during a ``run_once`` that failed."""
 
     def stop(self) -> None:
         for work in self.in_hand.values():
             work.stop()
 
     def cut_off(self, why: str) -> Never:
-        """Give running attempts back, because threads cannot be stopped and the process must end. Raises MustEnd."""
+        """Give the running attempts back and raise ProcessMustExit: threads cannot be stopped."""
         self._collect()
         for work in self._running:
             self._unwritten[work] = self._end_of(work, GIVEN_BACK, is_cut_off=True)
-        with contextlib.suppress(LeaseLost, DatabaseUnavailable):  # the next leader finds them, or they expire
+        with contextlib.suppress(
+            LeaseLost, DatabaseUnavailable
+        ):  # the next leader takes them over, or they expire
             self._write_ends()
         raise ProcessMustExit(why)
 
     def check_threads(self) -> None:
-        """Raise MustEnd if a thread of handlers has ended: nobody would run what it had, or what comes next."""
+        """Raise ProcessMustExit if a handler thread has ended: its attempt, and later ones, would never run."""
         if self._workers.has_dead_thread:
             self.cut_off("a thread that runs handlers has ended")
 
@@ -120,23 +122,23 @@ class Worker(Generic[AttemptT, EndT]):
 
 
 def exit_process(why: str) -> Never:
-    """End this process at once, because one of its threads cannot be stopped; its leases expire."""
-    logger.critical("this process ends now, to be started again: %s", why)
+    """Exit at once, because a thread cannot be stopped; the leases of the process expire."""
+    logger.critical("this process exits now and has to be restarted: %s", why)
     logging.shutdown()
     os._exit(EXIT_CODE)
 
 
 class Runner:
-    """A process that has handlers run until it is told to stop; see ``Consumer`` for the arguments."""
+    """A process that runs handlers until ``stop``; see ``Consumer`` for the arguments."""
 
     def __init__(self, grace: object, exit_process: Callable[[str], Never]) -> None:
         self._grace = options.seconds("grace", grace)
         self._exit_process, self._wakeup = exit_process, Wakeup()
-        # Not an Event: a signal handler that sets one may find it locked by its own thread.
+        # Not an Event: a signal handler that sets it could deadlock with its own thread.
         self._is_stopping = False
 
     def stop(self) -> None:
-        """Begin nothing more; ``run`` returns when what is in hand has ended. May be called by a signal handler."""
+        """Begin nothing new; ``run`` returns when the running handlers have ended. Signal handlers may call this."""
         self._is_stopping = True
         self._wakeup.wake()
 
@@ -146,21 +148,21 @@ class Runner:
             self._wakeup.sleep_until(monotonic() + seconds)
 
     def _serve(self, name: str, worker: Worker[AttemptT, EndT]) -> None:
-        """Turn until ``stop``; end the process if a handler would go on without this loop."""
+        """Run the worker until ``stop``; exit the process if a handler would continue without this loop."""
         try:
-            self._turn_until_stopped(name, worker)
-        except ProcessMustExit as error:  # leave a moment for the history to be written
-            for say_last in exit_hooks:
-                say_last(EXIT_HOOK_TIMEOUT)
+            self._loop_until_stopped(name, worker)
+        except ProcessMustExit as error:
+            for hook in exit_hooks:  # the history is written
+                hook(EXIT_HOOK_TIMEOUT)
             self._exit_process(str(error))
-        except BaseException as error:  # also the second Ctrl-C: the lead is not given up while handlers run on
-            if worker.in_hand:
+        except BaseException as error:
+            if worker.in_hand:  # also after a second Ctrl-C: no other process may lead while handlers run
                 self._exit_process(f"{str(error) or type(error).__name__}, while {_handlers(worker)} ran")
             raise
         finally:
             worker.close()
 
-    def _turn_until_stopped(self, name: str, worker: Worker[AttemptT, EndT]) -> None:
+    def _loop_until_stopped(self, name: str, worker: Worker[AttemptT, EndT]) -> None:
         with statement_timeout():
             worker.start()
         ends_at: float | None = None
@@ -173,18 +175,18 @@ class Runner:
             try:
                 with statement_timeout():
                     worker.check_threads()
-                    look_at = worker.run_once(may_begin=ends_at is None)
+                    next_at = worker.run_once(may_begin=ends_at is None)
             except DatabaseUnavailable as error:
                 logger.warning("%s: %s", name, error)
                 worker.renew_if_due()
-                look_at = monotonic() + PAUSE_AFTER_FAILURE  # from now on: the turn may have waited for a lock
+                next_at = monotonic() + PAUSE_AFTER_FAILURE  # not now + ..: run_once may have waited for a lock
             if ends_at is not None and worker.in_hand:
                 if now > ends_at:
                     with statement_timeout():
                         worker.cut_off(f"{_handlers(worker)} did not end within {self._grace:g} s")
-                look_at = min(look_at, ends_at)
+                next_at = min(next_at, ends_at)
             if ends_at is None or worker.in_hand:
-                self._wakeup.sleep_until(look_at)
+                self._wakeup.sleep_until(next_at)
 
 
 def _handlers(worker: Worker[AttemptT, EndT]) -> str:

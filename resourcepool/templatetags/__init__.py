@@ -1,1 +1,1 @@
-"""Filters of the templates."""
+"""Template filters."""

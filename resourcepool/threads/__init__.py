@@ -1,1 +1,1 @@
-"""Threads of this process, and how they wait; nothing here knows the database."""
+"""Threads of this process, and how they wait, independent of any database."""

@@ -1,4 +1,4 @@
-"""Runs blocking code for asyncio. If its task is cancelled, it is carried out all the same, or its result undone."""
+"""Runs blocking code for asyncio. If the task is cancelled, the code still completes, or its result is undone."""
 
 import asyncio
 import logging
@@ -15,43 +15,43 @@ Self = TypeVar("Self")
 
 logger = logging.getLogger(__name__)
 
-# Made once: it looks at what it is given by reflection, which costs more than many calls.
+# Made once, because sync_to_async inspects its argument, which costs more than many calls.
 _in_djangos_thread = sync_to_async(lambda job: job())
-_started: set["_Steady"] = set()  # strong references: the event loop keeps only weak ones
+_started: set["_UncancellableTask"] = set()  # strong references: the event loop keeps only weak ones
 
 
-class _Steady(asyncio.Task[None]):
-    """A task that cannot be cancelled: ``asyncio.run`` cancels all tasks before it ends, and waits for this one."""
+class _UncancellableTask(asyncio.Task[None]):
+    """A task that ignores ``cancel``, so that ``asyncio.run`` waits for its end."""
 
     def cancel(self, msg: Any = None) -> bool:
         return False
 
 
 class _Work(Generic[Result]):
-    """One call. If its task is cancelled, its result is undone: by the thread, or if it is there, by the task."""
+    """One call. If its task is cancelled, the result is undone: by the thread, or by the task if it exists already."""
 
     result: Result
 
     def __init__(self, call: Callable[[], Result], undo: Callable[[Result], object] | None) -> None:
         self._call, self._undo = call, undo
         self._lock = threading.Lock()
-        self._is_unwanted = self._is_done = False
+        self._is_abandoned = self._is_done = False
 
     def run(self) -> None:
-        if self._is_unwanted:
+        if self._is_abandoned:
             return
         self.result = self._call()
         with self._lock:
             self._is_done = True
-            unwanted = self._is_unwanted
-        if unwanted:
+            is_abandoned = self._is_abandoned
+        if is_abandoned:
             self.undo()
 
-    def walk_away(self) -> bool:
-        """Have the thread undo the result; return True if the caller has to, because it is there already."""
+    def abandon(self) -> bool:
+        """Let the thread undo the result; returns True if it exists already, so the caller must undo it."""
         with self._lock:
-            self._is_unwanted = self._undo is not None
-            return self._is_unwanted and self._is_done
+            self._is_abandoned = self._undo is not None
+            return self._is_abandoned and self._is_done
 
     def undo(self) -> None:
         if self._undo is not None:
@@ -63,20 +63,19 @@ async def in_thread(
 ) -> Result:
     """Run ``call`` in Django's thread for blocking code and return its result.
 
-    A task that is cancelled meanwhile ends without delay; ``call`` is carried out all the same, even if it has not
-    begun yet.
+    A task that is cancelled meanwhile ends without delay; ``call`` still runs, even if it has not started yet.
 
     Args:
-        undo: called with the result then, in that thread: nobody would release a lease that nobody knows of. With it,
-            a ``call`` that has not begun yet never does.
+        undo: called with the result in that thread if the task was cancelled, e.g. to release a lease without a
+            handle. With it, a ``call`` that has not started yet never starts.
     """
     work = _Work(partial(call, *args), undo)
     task = _start(work.run)
     try:
-        await asyncio.wait([task])  # which does not cancel what it waits for
+        await asyncio.wait([task])  # does not cancel the task
     except asyncio.CancelledError:
-        task.add_done_callback(_note_failure)
-        if work.walk_away():
+        task.add_done_callback(_log_failure)
+        if work.abandon():
             await asyncio.wait([_start(work.undo)])
         raise
     task.result()
@@ -86,7 +85,7 @@ async def in_thread(
 def for_asyncio(
     method: Callable[Concatenate[Self, Params], Result],
 ) -> Callable[Concatenate[Self, Params], Coroutine[Any, Any, Result]]:
-    """Return the coroutine method that does the same in that thread: ``alocked = for_asyncio(locked)``."""
+    """Return the coroutine method that runs ``method`` in that thread: ``alocked = for_asyncio(locked)``."""
 
     @wraps(method)
     async def twin(self: Self, /, *args: Params.args, **kwargs: Params.kwargs) -> Result:
@@ -97,18 +96,18 @@ def for_asyncio(
 
 
 def run_soon(call: Callable[..., None], *args: Any) -> None:
-    """Have ``call`` run in that thread, before whatever is sent there later; nobody waits for it."""
-    _start(partial(call, *args)).add_done_callback(_note_failure)
+    """Run ``call`` in that thread, before later calls, without waiting for it."""
+    _start(partial(call, *args)).add_done_callback(_log_failure)
 
 
-def _start(job: Callable[[], None]) -> _Steady:
-    # It is sent to the thread before its starter can be cancelled: tasks take their steps in turn.
-    task = _Steady(_in_djangos_thread(job), loop=asyncio.get_running_loop())
+def _start(job: Callable[[], None]) -> _UncancellableTask:
+    # The job reaches the thread before the calling task can be cancelled, because tasks take turns.
+    task = _UncancellableTask(_in_djangos_thread(job), loop=asyncio.get_running_loop())
     _started.add(task)
     task.add_done_callback(_started.discard)
     return task
 
 
-def _note_failure(task: asyncio.Task[None]) -> None:
+def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        logger.info("nobody waits any more for what failed: %s", error)
+        logger.info("a call that no task waits for failed: %s", error)

@@ -1,7 +1,7 @@
-"""Wakes an event loop now and then, so that a signal is handled while all of its tasks wait.
+"""Wakes an event loop periodically, so that signals are handled while all its tasks wait.
 
-Python runs the handler of a signal in the main thread, between two steps. One that arrives just as that thread goes to
-sleep, after it looked for signals, does not wake it: with nothing else to do asyncio sleeps for as long as a day.
+Python runs signal handlers in the main thread, between two bytecodes. A signal that arrives just as that thread goes to
+sleep, after its check for signals, does not wake it, and asyncio may sleep for a day.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ _waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary(
 
 @contextlib.contextmanager
 def periodic_wakeup() -> Iterator[None]:
-    """Have the loop wake twice a second during this block, however many tasks are in one: waking all costs more."""
+    """Wake the loop twice a second during this block; tasks in such blocks share one timer."""
     if threading.current_thread() is not threading.main_thread():  # no other thread handles signals
         yield
         return
@@ -29,7 +29,7 @@ def periodic_wakeup() -> Iterator[None]:
     try:
         yield
     finally:
-        if loop in _waiting:  # not so once the loop is closed and gone
+        if loop in _waiting:  # false once the loop is closed and collected
             _waiting[loop] -= 1
 
 

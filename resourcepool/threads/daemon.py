@@ -1,4 +1,4 @@
-"""The background threads of this process: never two for the same work."""
+"""The background threads of this process, never two for the same work."""
 
 import logging
 import sys
@@ -11,21 +11,21 @@ logger = logging.getLogger(__name__)
 
 
 class Daemon:
-    """A thread that works in the background, started by the first ``ensure_started``.
+    """A background thread, started by the first ``ensure_started``.
 
-    A signal handler may raise in the middle of ``Thread.start``; then it is unknown whether the thread runs, or soon
-    will. So a thread is registered before it is started, and ends at once if another one is registered by then.
+    A signal handler may raise in the middle of ``Thread.start``, and then it is unknown whether the thread runs. So a
+    thread is registered before it is started, and ends at once if another one is registered by then.
     """
 
     def __init__(self, name: str, work: Callable[[], object]) -> None:
-        """Prepare it. What ``work`` raises is logged, and the connections that it used are closed."""
+        """Prepare it. Exceptions of ``work`` are logged, and its database connections are closed."""
         self._name, self._work = name, work
-        self._lock = threading.RLock()  # a signal handler may come in between
+        self._lock = threading.RLock()  # reentrant for signal handlers
         self._thread: threading.Thread | None = None
         self.is_running = self._has_ended = False
 
     def ensure_started(self) -> None:
-        """Start it unless it runs; cheap if it does. Raises RuntimeError: no more threads can be started."""
+        """Start it unless it runs; cheap if it does. Raises RuntimeError if no more threads can be started."""
         if self.is_running:
             return
         with self._lock:
@@ -36,16 +36,16 @@ class Daemon:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it runs, or is about to."""
+        """Whether it runs or is starting."""
         return self._thread is not None and self._thread.is_alive() and not self._has_ended
 
     @property
     def is_healthy(self) -> bool:
-        """Whether it runs, or was never needed."""
+        """Whether it runs or was never needed."""
         return self._thread is None or self.is_alive
 
     def join(self, seconds: float) -> None:
-        """Wait for its end, for so many seconds at most."""
+        """Wait up to ``seconds`` for its end."""
         if (thread := self._thread) is not None and thread is not threading.current_thread() and thread.ident:
             thread.join(seconds)
 
@@ -69,7 +69,7 @@ def _start(thread: threading.Thread) -> None:
     try:
         thread.start()
     except RuntimeError as error:
-        # A signal handler raised this while ``start`` waited for the thread, with its inner lock released.
+        # A signal handler raised its context while ``start`` waited for the thread with its inner lock released.
         if error.__context__ not in (None, handled):
             raise error.__context__ from None
         raise

@@ -1,7 +1,7 @@
-"""Wakes a waiting thread, also from code that a signal handler interrupts.
+"""Wakes a waiting thread, even from code that a signal handler interrupts.
 
 ``threading.Event`` and ``Condition`` have an inner lock. A handler that raises at the wrong moment leaves it locked,
-and one that uses it again waits for itself: both hang the process. Each method here is one step of the interpreter.
+and one that uses it deadlocks with itself. Each method here is one atomic call.
 """
 
 import contextlib
@@ -9,7 +9,7 @@ import threading
 
 
 class SignalSafeEvent:
-    """Ends one thread's wait, or its next one; an ``Event`` takes ten times as long."""
+    """Ends one thread's wait, or its next one; ``threading.Event`` takes ten times as long."""
 
     __slots__ = ("_lock",)
 
@@ -19,13 +19,13 @@ class SignalSafeEvent:
 
     def wake(self) -> None:
         """End the wait, or the next one."""
-        with contextlib.suppress(RuntimeError):  # rung already
+        with contextlib.suppress(RuntimeError):  # set already
             self._lock.release()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it is rung, or for so many seconds; return whether it was rung. The next wait needs another ring.
+        """Wait for ``wake``, up to ``seconds``; returns whether it came. The next wait needs another ``wake``.
 
         Args:
-            seconds: -1: as long as it takes.
+            seconds: the limit; -1: none.
         """
         return self._lock.acquire(timeout=seconds)

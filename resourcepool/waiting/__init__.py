@@ -1,6 +1,6 @@
-"""Tickets, hand-over and the order of service, for everything that is leased.
+"""Tickets, hand-over and the order of service, for all leased models.
 
-A waiter takes a ticket. A release gives its row straight to the first ticket in line that it fits; rows that come free
-by themselves are given out by ``giving_out``. A row is left free only when nobody waits for it, or when nobody did a
-moment ago (``contention.NoWaiterCache``).
+A waiter takes a ticket. A release hands its row over to the first matching ticket (``handover``); rows that become free
+without a release are assigned by polling processes (``assignment``). A released row stays free only if no ticket
+matches, or if there was none when this process last checked, at most 50 ms ago (``estimates.NoWaiterCache``).
 """

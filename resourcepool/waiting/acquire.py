@@ -1,4 +1,4 @@
-"""Acquires anything that is leased: a free row is claimed at once; otherwise the caller waits in line."""
+"""Acquires leases: claims free rows at once, or waits in line."""
 
 import asyncio
 import contextlib
@@ -24,14 +24,12 @@ from resourcepool.waiting.lease import load, make_handles, release_quietly
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.request import Request, Source, refuse_open_transaction
 from resourcepool.waiting.ticket_wakeups import ticket_wakeups
-from resourcepool.waiting.waiter import Waiter, look
+from resourcepool.waiting.waiter import Waiter, check_tickets
 from resourcepool.waiting.waiters import waiters
 
 POLL = 0.5  # seconds
-SESSION_KEPT = 1.0  # seconds of waiting after which a session that was opened for the pool is closed
-TICKET_NOT_INSERTED = (
-    "the database did not take a ticket for the line in that time; it is slow, or locked by somebody"
-)
+SESSION_KEPT = 1.0  # seconds of waiting after which a session that this call opened is closed
+TICKET_NOT_INSERTED = "the database did not store a ticket in that time: it is slow, or rows are locked"
 
 Leases = list[Any]
 Obtained = TypeVar("Obtained", Leases | Waiter, Leases | None)
@@ -46,13 +44,13 @@ def acquire(
     """Return the requested leases, waiting up to ``request.timeout`` or until ``stop()``.
 
     Args:
-        once_in_line: called as soon as others see that the caller waits; what it raises ends the wait.
+        on_enqueued: called once the caller's ticket is visible to other processes; its exceptions end the wait.
 
     Raises:
-        AcquireTimeout: they did not come free in time; nothing is held.
-        ClaimInTransaction: a transaction is open, and the request does not allow that.
+        AcquireTimeout: the rows did not become free in time; nothing is held.
+        ClaimInTransaction: a transaction is open, and the request does not allow it.
         BadOption: the request can never be filled.
-        DatabaseUnavailable: only when not waiting, or when the database refuses the login of one not yet in line.
+        DatabaseUnavailable: only without waiting, or if the database refuses the login of a caller without a ticket.
     """
     waiter: Leases | Waiter | None = None
     leases: Leases | None = None
@@ -74,19 +72,19 @@ def acquire(
             leases = _too_late(waiter)
         recent_waits.note(waiter.line, waiter.using, had_to_wait=waiter.had_to_wait)
         return leases  # noqa: TRY300 (an interruption just here is caught, too)
-    except BaseException:  # including TimeoutError: it is the caller's own, raised by a signal
+    except BaseException:  # including TimeoutError, which a signal handler of the caller may raise
         if isinstance(waiter, Waiter):
             release_quietly(leave(waiter) if leases is None else leases)
         raise
 
 
 def try_now(source: Source, request: Request) -> Leases | None:
-    """Return the requested leases if they are free now, else None; raises as ``acquire``, except AcquireTimeout."""
+    """Return the requested leases if they are free now, otherwise None; raises like ``acquire``."""
     connection = connections[source.using]
     refuse_open_transaction(connection, request)
     with statement_timeout():
         if not connection.in_atomic_block:
-            # A caller that does not wait could overtake the waiters for ever: it gets only rows that nobody wants.
+            # Waiters first: callers that do not wait must not overtake them.
             assignment.assign_to_all(connection, source.model, request.selector)
         grants = _at_once(connection, source, request)
     return None if grants is None else make_handles(source, connection.alias, request, grants)
@@ -98,11 +96,12 @@ async def aacquire(
     on_enqueued: Callable[[], Awaitable[object]] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Leases:
-    """``acquire`` for asyncio; waiting occupies no thread. ``stop`` is a plain function."""
+    """``acquire`` for asyncio; waiting does not block a thread. ``stop`` is a plain function."""
     loop = asyncio.get_running_loop()
-    waiter: Leases | Waiter = await in_thread(_loaded, _begin_here, loop, source, request, undo=_undo)
-    if not isinstance(waiter, Waiter):
-        return waiter
+    obtained: Leases | Waiter = await in_thread(_loaded, _begin_here, loop, source, request, undo=_undo)
+    if not isinstance(obtained, Waiter):
+        return obtained
+    waiter = obtained
     try:
         if on_enqueued is not None:
             await on_enqueued()
@@ -115,7 +114,7 @@ async def aacquire(
             leases = await in_thread(_too_late, waiter, error)
         recent_waits.note(waiter.line, waiter.using, had_to_wait=waiter.had_to_wait)
     except BaseException:
-        if granted := leave(waiter):
+        if granted := leave(waiter):  # it was served before, or just now
             await in_thread(release_quietly, granted)
         raise
     return leases
@@ -127,7 +126,7 @@ async def atry_now(source: Source, request: Request) -> Leases | None:
 
 
 def _limited(request: Request) -> statement_timeout:
-    """Limit the statements in this block, so that none keeps the caller much beyond its ``timeout``."""
+    """Limit the statements in this block, so that none delays the caller much beyond its ``timeout``."""
     return statement_timeout(min(STATEMENT_TIMEOUT, request.timeout + TIMEOUT_GRACE))
 
 
@@ -140,7 +139,7 @@ def _begin(connection: BaseDatabaseWrapper, source: Source, request: Request) ->
     if request.fifo_once:
         return enqueue(connection, Waiter(source, connection.alias, request, request.terms.holder))
     if not request.timeout or connection.in_atomic_block:
-        # In a transaction one may not wait: the line is served on a connection that cannot see it.
+        # No waiting in a transaction: the waiters' thread uses another connection, which cannot see it.
         if (leases := try_now(source, request)) is None:
             raise source.timed_out(request, "", None)
         return leases
@@ -155,7 +154,7 @@ def _begin(connection: BaseDatabaseWrapper, source: Source, request: Request) ->
             grants = _at_once(connection, source, request)
         except DatabaseUnavailable as error:
             if error.is_login:
-                raise  # wrong settings, as a rule: a program would wait for ever, and nobody would know why
+                raise  # usually wrong settings: waiting would not help, and would hide the cause
             db_error = error  # the database may be back in time
     if grants is None:
         holder = request.terms.holder or default_holder()
@@ -172,24 +171,24 @@ def _at_once(connection: BaseDatabaseWrapper, source: Source, request: Request) 
 
 
 def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
-    """Return the leases, if the first looks show them. This thread makes them: usually no other has to wake."""
+    """Check the ticket in this thread at first: most waits are short, and the waiters' thread need not wake up."""
     until = min(waiter.next_scan, waiter.began + waiter.request.timeout)
     if waiter.ticket is None or waiter.request.count > 1:
         return None
-    connection, bell = connections[waiter.using], SignalSafeEvent()
-    ticket_wakeups.add(waiter.using, waiter.ticket.pk, bell)
+    connection, wake_event = connections[waiter.using], SignalSafeEvent()
+    ticket_wakeups.add(waiter.using, waiter.ticket.pk, wake_event)
     try:
         with own_turn() as turn:
             while (now := monotonic()) < until and not stop():
                 is_far = waiter.next_check >= until
-                is_told = bell.wait(0.0 if is_far else min(max(0.0, waiter.next_check - now), POLL))
-                if is_far and not is_told:
+                was_woken = wake_event.wait(0.0 if is_far else min(max(0.0, waiter.next_check - now), POLL))
+                if is_far and not was_woken:
                     break
-                if is_told or waiter.next_check <= monotonic():
+                if was_woken or waiter.next_check <= monotonic():
                     with turn:
-                        grants = [found for _, found in look(connection, [waiter])]
+                        grants = [grants for _, grants in check_tickets(connection, [waiter])]
                     if grants:
-                        estimate_of(waiter.line, waiter.using).note_wakeup(is_told)
+                        estimate_of(waiter.line, waiter.using).note_wakeup(was_woken)
                         return served(waiter, grants[0])
                     if waiter.ticket is None:
                         break
@@ -199,15 +198,15 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
 
 
 def _outcome(waiter: Waiter, stop: Callable[[], bool], *, had_session: bool) -> Leases | None:
-    """Wait for the leases; None when the time is up without any.
+    """Wait for the leases; None if the time is up first.
 
     Args:
-        had_session: this thread had a session before the request, which may be in use and is to stay.
+        had_session: the thread had a session before the request; it may be in use, so it stays open.
     """
     until, now = waiter.began + waiter.request.timeout, monotonic()
     keeps_session_until = now + SESSION_KEPT
     while not waiter.is_done and not stop() and (left := until - now) > 0:
-        # In naps, because Python may miss a signal that arrives just as the main thread goes to sleep.
+        # Wakes up periodically, because Python may miss a signal that arrives just as the main thread goes to sleep.
         waiter.outcome.wait(min(left, POLL))
         if (now := monotonic()) > keeps_session_until and not had_session:
             dialect.close_own_session(connections[waiter.using])
@@ -217,11 +216,11 @@ def _outcome(waiter: Waiter, stop: Callable[[], bool], *, had_session: bool) -> 
 async def _awaited(waiter: Waiter, stop: Callable[[], bool] | None) -> Leases:
     loop, is_done = asyncio.get_running_loop(), asyncio.Event()
 
-    def tell() -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits there any more
+    def wake_task() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed, with the task
             loop.call_soon_threadsafe(is_done.set)
 
-    waiter.outcome.add_done_callback(tell)
+    waiter.outcome.add_done_callback(wake_task)
     if stop is None:
         with periodic_wakeup():
             await is_done.wait()
@@ -229,9 +228,8 @@ async def _awaited(waiter: Waiter, stop: Callable[[], bool] | None) -> Leases:
         if stop is not None and stop():
             raise TimeoutError
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(
-                POLL
-            ):  # not ``wait_for``, which Python 3.11 may go on after a cancellation
+            # Not ``wait_for``, which Python 3.11 may continue after a cancellation.
+            async with asyncio.timeout(POLL):
                 await is_done.wait()
     return waiter.outcome.result()
 
@@ -242,7 +240,7 @@ def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
         waiters.decide(waiter)
     else:
         leave(waiter)
-    if not waiter.outcome.is_cancelled:  # it was served, or failed, at the last moment
+    if not waiter.outcome.is_cancelled:  # served, or failed, at the last moment
         return waiter.outcome.result()
     db_error = waiters.error_on(waiter.using) or waiter.db_error
     if db_error is None and not had_ticket:
@@ -260,7 +258,7 @@ def _loaded(
     source: Source,
     request: Request,
 ) -> Obtained:
-    """Obtain leases and read their rows: under asyncio ``lease.resource`` must not touch the database."""
+    """Obtain leases and read their rows: under asyncio, ``lease.resource`` must not query the database."""
     with _limited(request):
         obtained = obtain(source, request)
     if isinstance(obtained, list):

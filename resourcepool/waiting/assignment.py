@@ -1,6 +1,6 @@
-"""Gives out rows that come free by themselves: expiry, the end of a quarantine, a new row, a row back in service.
+"""Assigns rows that became free without a release to waiters: after expiry or quarantine, new, or back in service.
 
-Any process that looks does this. A released row goes to the first waiter in line at once (``handover``).
+Any process that scans does this. A released row goes to the first waiter at once (``handover``).
 """
 
 import contextlib
@@ -29,14 +29,14 @@ def assign_free_rows(
     most: int = FIRST_TICKETS,
     tries: int = MAX_TRIES,
 ) -> tuple[FreeRows, dict[int, HeldRows]]:
-    """Give free rows to the waiters that are due.
+    """Give free rows to the first matching waiters.
 
     Args:
-        most: how many free rows are looked at.
-        tries: see ``allot``; for a line of one it is always ``MAX_TRIES``.
+        most: maximum number of free rows to read.
+        tries: see ``allot``; with a single waiter always ``MAX_TRIES``.
 
     Returns:
-        The rows that were free for ``selector``; and {ticket: the rows that it has now} of the tickets that got some.
+        The rows that were free for ``selector``, and {ticket: its rows now} of the tickets that got rows.
 
     Raises:
         DatabaseUnavailable: some rows may have been given.
@@ -44,10 +44,10 @@ def assign_free_rows(
     served: dict[int, WaitingTicket] = {}
     seen = read_free_rows(connection, model, model.where(selector, connection), most)
     if seen.free and (line := tickets.in_line(connection, model, selector=selector)):
-        found = {selector: seen}
+        by_selector = {selector: seen}
         for other in {ticket.selector for ticket in line} - {selector}:
-            found[other] = read_free_rows(connection, model, model.where(other, connection), len(line))
-        fences = {pk: fence for one in found.values() for pk, fence in one.free.items()}
+            by_selector[other] = read_free_rows(connection, model, model.where(other, connection), len(line))
+        fences = {pk: fence for rows in by_selector.values() for pk, fence in rows.free.items()}
 
         def take(ticket: WaitingTicket, pk: Any) -> bool:
             ticket = served.get(ticket.pk, ticket)
@@ -57,19 +57,19 @@ def assign_free_rows(
             return given
 
         if len(line) == 1:
-            tries = MAX_TRIES  # nobody behind it would take what is free beyond a locked row
-        allot(line, {wanted: list(one.free) for wanted, one in found.items()}, take, tries)
+            tries = MAX_TRIES  # no other waiter could take a row behind a locked one
+        allot(line, {wanted: list(rows.free) for wanted, rows in by_selector.items()}, take, tries)
     return seen, {pk: ticket.holds for pk, ticket in served.items()}
 
 
 def assign_to_all(connection: BaseDatabaseWrapper, model: Model, selector: str = "{}") -> None:
-    """Give all who stand in line with ``selector`` the rows they are due; raises as ``assign_free_rows``."""
+    """Assign free rows to all waiters in the line of ``selector``; raises like ``assign_free_rows``."""
     for wanted in tickets.selectors(connection, model, selector):
         assign_free_rows(connection, model, wanted, MAX_FREE_ROWS)
 
 
 def assign_quietly(using: str, model: Model, selectors: Iterable[str] = ("{}",)) -> None:
-    """Give free rows to waiters with these selectors; if that fails, they find the rows themselves a moment later."""
+    """Assign free rows to waiters with these selectors; ignores errors, because the waiters scan themselves."""
     with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError), statement_timeout():
         for selector in selectors:
             assign_free_rows(connections[using], model, selector, MAX_FREE_ROWS)
@@ -83,10 +83,13 @@ def _give_free(
 
 
 def reclaim_from_later(connection: BaseDatabaseWrapper, model: Model, selector: str = "{}") -> None:
-    """Free rows of tickets for several that earlier tickets need, which came later with a better priority.
+    """Reclaim rows collected by tickets for several rows, if tickets with a better priority need them.
 
-    Otherwise each of them might wait for rows of the other. All that are needed are freed in one turn, those of the
-    last in line first. Raises DatabaseUnavailable; some may have been freed.
+    Otherwise two such tickets could wait for each other's rows. Takes all needed rows in one turn, beginning with the
+    last ticket in line.
+
+    Raises:
+        DatabaseUnavailable: some rows may have been reclaimed.
     """
     line = tickets.in_line(connection, model, selector=selector)
     lacking = {ticket.pk: ticket.lacks for ticket in line}
@@ -94,17 +97,14 @@ def reclaim_from_later(connection: BaseDatabaseWrapper, model: Model, selector: 
         before, ticket = line[:number], line[number]
         for row in ticket.holds:
             needy = [earlier for earlier in before if lacking[earlier.pk] > 0]
-            fits = (
-                handover.matching_selectors(connection, model, row, {one.selector for one in needy})
-                if needy
-                else ()
-            )
-            wanting = next((one for one in needy if one.selector in fits), None)
-            if wanting is None:
+            wanted = {earlier.selector for earlier in needy}
+            matching = handover.matching_selectors(connection, model, row, wanted) if needy else ()
+            next_owner = next((earlier for earlier in needy if earlier.selector in matching), None)
+            if next_owner is None:
                 continue
             left = ticket.without(row)
             send = partial(handover.take_from, connection, model, row, ticket, left.holds)
             if not retrying(connection, send):
-                break  # it has changed: it is looked at again in the next turn
+                break  # changed concurrently: the next turn tries again
             ticket = left
-            lacking[wanting.pk] -= 1
+            lacking[next_owner.pk] -= 1

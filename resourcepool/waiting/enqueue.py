@@ -1,4 +1,4 @@
-"""Takes a place in line: a ticket, and then one look at free rows."""
+"""Enqueues a caller: takes a ticket, and then scans once for free rows."""
 
 import random
 from typing import Any
@@ -17,13 +17,13 @@ from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
 
 RECENTLY = 0.1  # seconds
-MANY_FREE = 3  # rows that are left free; of fewer, others claim most
+MANY_FREE = 3  # if this many rows stay free, the caller counts as not having waited
 
 Leases = list[Any]
 
 
 def enqueue_or_claim(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | Waiter:
-    """Return ``waiter`` in line, or its leases if they were free; raises BadOption when it can never be served."""
+    """Enqueue ``waiter`` and return it, or its leases if rows are free; raises BadOption if it can never be served."""
     try:
         waiter.source.refuse_impossible(connection, waiter.request)
         return _take_ticket(connection, waiter) or waiter
@@ -39,7 +39,7 @@ def enqueue_or_claim(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases 
 
 
 def enqueue(connection: BaseDatabaseWrapper, waiter: Waiter) -> Waiter:
-    """Take a ticket, and leave free rows alone; raises DatabaseUnavailable."""
+    """Take a ticket, without a scan for free rows; raises DatabaseUnavailable."""
     refuse_open_transaction(connection, waiter.request)
     try:
         waiter.insert_in_doubt = True
@@ -51,39 +51,38 @@ def enqueue(connection: BaseDatabaseWrapper, waiter: Waiter) -> Waiter:
 
 
 def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | None:
-    """Take a ticket; returns the leases from the one look at free rows that follows.
+    """Take a ticket and scan once for free rows; returns the leases if that served the waiter.
 
-    That closes the race with a release that did not see the ticket. If a release has just found others in line,
-    usually nothing is free: then only some waiters look now, and the others later (``Waiter.next_scan``).
+    The scan closes the race with a release that did not see the ticket. If a release has just found other waiters, rows
+    are rarely free: then only some waiters scan now, and the others later (``Waiter.next_scan``).
     """
     if waiters.error_on(waiter.using) is not None:
-        return None  # others wait for the database already; trying here would take the time of retries
+        return None  # the database is unavailable; a statement here would only take the time of its retries
     waiter.insert_in_doubt = True
     line, using = waiter.line, waiter.using
     waiter.set_ticket(tickets.take(connection, waiter.model, waiter.request, waiter.holder))
-    if (
-        recent_waiters.is_likely(line, using, RECENTLY)
-        and random.random() > estimate_of(line, using).scan_probability
-    ):  # noqa: S311
+    is_crowded = recent_waiters.is_likely(line, using, RECENTLY)
+    if is_crowded and random.random() > estimate_of(line, using).scan_probability:  # noqa: S311
         return None
     return _look_at_free(connection, waiter)
 
 
 def _look_at_free(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | None:
-    """Give free rows to the line; returns the leases if the waiter got all of its own."""
+    """Assign free rows to the waiters; returns the leases if this waiter got all its rows."""
     model, request, ticket = waiter.model, waiter.request, waiter.ticket
     assert ticket is not None  # noqa: S101 (for the type checker)
-    # One try: if others come at the same time, they give the same rows to the same tickets.
+    # One try: concurrent callers assign the same rows to the same tickets.
     seen, given = assignment.assign_free_rows(connection, model, request.selector, tries=1)
     rows = given.get(ticket.pk, ())
     is_served = len(rows) >= request.count
-    if is_served or len(seen.free) >= len(given) + MANY_FREE:  # a claim would have had one, for less work
+    # With that many free rows, a plain claim would have succeeded with less work.
+    if is_served or len(seen.free) >= len(given) + MANY_FREE:
         waiter.had_to_wait = False
         recent_waits.note(waiter.line, waiter.using, had_to_wait=False)
     if not is_served:
         return None
     sent_at, grant_seconds = ticket.sent_at, ticket.grant_seconds
-    if len(rows) > 1:  # some may have been given by others, at unknown times
+    if len(rows) > 1:  # other processes may have given some, at unknown times
         sent_at, grant_seconds = monotonic(), request.terms.ttl
         if verbs.renew(connection, model, rows, grant_seconds) < len(rows):
             return None
@@ -91,10 +90,10 @@ def _look_at_free(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | N
 
 
 def served(waiter: Waiter, grants: list[Grant]) -> Leases:
-    """Return the leases of these grants, and have the waiter's ticket removed."""
+    """Return the leases of these grants; the waiter's ticket is removed later."""
     leases = make_handles(waiter.source, waiter.using, waiter.request, grants)
     try:
-        waiters.used(waiter)  # only now: an interrupted waiter passes on the rows of its ticket
+        waiters.used(waiter)  # last: if interrupted before, the waiter passes on the rows of its ticket
     except BaseException:
         release_quietly(leases)
         raise
@@ -102,7 +101,7 @@ def served(waiter: Waiter, grants: list[Grant]) -> Leases:
 
 
 def leave(waiter: Waiter) -> Leases:
-    """Take ``waiter`` out of the line, whatever its outcome; returns the leases it got before."""
-    if waiter.outcome.cancel():  # asked first: every other answer may change meanwhile
+    """Remove ``waiter`` from the line; returns the leases that it got before."""
+    if waiter.outcome.cancel():  # first, because it settles the outcome
         waiters.cancel(waiter)
     return waiter.outcome.leases

@@ -1,4 +1,4 @@
-"""Finds free rows, without locks; the claim or the hand-over decides whether a row is still free."""
+"""Reads free rows without locks; a claim or a hand-over decides later whether a row is still free."""
 
 from typing import Any, NamedTuple
 
@@ -12,14 +12,17 @@ from resourcepool.dialect import micros
 from resourcepool.leases.table import Model, table_of
 from resourcepool.waiting.estimates import SCAN_INTERVAL
 
-MAX_FREE_ROWS = 1_000  # rows read at once
-LOOKAHEAD = max(SCAN_INTERVAL)  # seconds: the longest pause between two looks
+MAX_FREE_ROWS = 1_000  # read at once
+LOOKAHEAD = max(SCAN_INTERVAL)  # seconds: the longest time between two scans
 
 
 class FreeRows(NamedTuple):
-    """The rows that are free now, longest idle first: {key: fence}; and seconds until the next busy one may be.
+    """The result of a scan.
 
-    None: no row may be free ``LOOKAHEAD``, or, for a line per name, ever.
+    Attributes:
+        free: {key: fence} of the free rows, longest idle first.
+        next_in: seconds until the next busy row may become free. None: not within ``LOOKAHEAD``, or, for models with a
+            line per name, never.
     """
 
     free: dict[Any, int]
@@ -31,7 +34,7 @@ def candidates(
 ) -> list[Any]:
     """Return primary keys of up to ``limit`` free rows, longest idle first.
 
-    With ``extra`` columns: tuples that begin with the key.
+    Returns tuples of key and ``extra`` columns, if there are any.
     """
     table = table_of(connection, model)
     columns = ", ".join([table.pk, *(connection.ops.quote_name(name) for name in extra)])
@@ -44,13 +47,14 @@ def candidates(
 
 
 def read_free_rows(connection: BaseDatabaseWrapper, model: Model, where: Where, limit: int) -> FreeRows:
-    """Return up to ``limit`` free rows, ``MAX_FREE_ROWS`` of them, and when the next one may come free, in one statement."""
+    """Return up to ``limit`` free rows (at most ``MAX_FREE_ROWS``), and when the next one may come free."""
     table, limit = table_of(connection, model), min(limit, MAX_FREE_ROWS)
     db_dialect = dialect.of(connection)
     until = db_dialect.micros_until.format(moment=table.busy_before)
     soon = db_dialect.indexed_later.replace("%s", str(micros(LOOKAHEAD)))
-    # Not as far as the next busy row of a pool: where rows are handed over all the time InnoDB would read, before that
-    # one, the entries of earlier leases that are not purged yet.
+    # Rows that are still busy are read, too, and one row more than ``limit``: they show ``next_in``.
+    # Limited by ``LOOKAHEAD`` for pools: in a busy one, InnoDB would read many deleted index entries of earlier leases
+    # before the next busy row.
     which = "1 = 1" if model.line_per_name else f"{table.busy_before} <= {soon}"
     sql = (
         f"SELECT {table.pk}, {table.fence}, {until} FROM {table.name} "  # noqa: S608
@@ -63,7 +67,7 @@ def read_free_rows(connection: BaseDatabaseWrapper, model: Model, where: Where, 
 
 
 def python_key(model: Model, pk: Any) -> Any:
-    """Return a primary key as the model has it."""
+    """Return a primary key as the type of the model's field."""
     field = model._meta.pk
     assert field is not None  # noqa: S101 (for the type checker: every model has one)
     is_plain = type(pk) is int and type(field).to_python is IntegerField.to_python

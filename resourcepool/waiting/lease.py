@@ -1,4 +1,4 @@
-"""The handle of a row that others may be waiting for: made, delivered to the caller, given back."""
+"""The handles of rows of models with waiters: creation, delivery to the caller, release."""
 
 import logging
 import weakref
@@ -27,18 +27,18 @@ logger = logging.getLogger(__name__)
 
 
 class AwaitedLease(Lease):
-    """A lease whose release gives the row straight to the first in line. See ``Lease``."""
+    """A lease whose release hands the row over to the first matching waiter. See ``Lease``."""
 
     def load(self) -> None:
         """Read lazy values now."""
 
     @staticmethod
     def after_batch_release(using: str, model: Model, pks: Sequence[Any]) -> None:
-        """Give free rows to the waiters."""
+        """Assign free rows to the waiters."""
         assign_quietly(using, model, {selector_of(model, pk) for pk in pks})
 
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
-        if self.terms.cooldown:  # nobody may have it yet; it is given out after the cool-down
+        if self.terms.cooldown:  # assigned to a waiter after the cool-down
             return super()._send_release(connection)
         until = self.trust.until
         return release(connection, self.model, self.pk, self.fence, trusted_until=until)
@@ -47,16 +47,16 @@ class AwaitedLease(Lease):
 def release(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, trusted_until: float
 ) -> bool:
-    """Give a row up: straight to the first in line that it fits, otherwise it is free. False: it was lost before.
+    """Release a row: hand it over to the first matching waiter, otherwise free it. False: it was lost before.
 
     Args:
-        trusted_until: the time, by this process's clock, before which nobody else can have claimed it.
+        trusted_until: by this process's clock: no other process can have claimed the row before.
 
     Raises:
-        DatabaseUnavailable: it is unknown whether it took effect.
+        DatabaseUnavailable: it is unknown whether the release took effect.
     """
     if connection.in_atomic_block:
-        # A ticket that stays locked until the commit would hold up its whole process.
+        # Not handed over here: a ticket locked until the commit would block its whole process.
         assign_free_rows = partial(assign_quietly, connection.alias, model, [selector_of(model, pk)])
         transaction.on_commit(assign_free_rows, using=connection.alias)
         return verbs.release(connection, model, pk, fence, 0.0, trusted_until=trusted_until)
@@ -68,50 +68,50 @@ def release(
 def make_handles(source: Source, using: str, request: Request, grants: Sequence[Grant]) -> list[Any]:
     """Return the handles of these grants.
 
-    If one cannot be made (no more threads, for example) or a signal interrupts this, all grants go back, and the error
-    is raised.
+    If a handle cannot be created (no more threads, for example) or a signal interrupts this, releases all grants and
+    raises the error.
     """
     leases: list[Lease] = []
     try:
         for grant in grants:
-            leases.append(source.handle(using, grant, request))  # noqa: PERF401 (known one by one)
+            leases.append(source.handle(using, grant, request))  # noqa: PERF401 (each must be known on an error)
     except BaseException:
         release_quietly(leases)
         for grant in grants[len(leases) :]:
-            give_back(source, using, grant)
+            release_grant(source, using, grant)
         raise
     return leases
 
 
-def give_back(source: Source, using: str, grant: Grant) -> None:
-    """Free a granted row that has no handle, or give it to the next in line; if that fails, it expires."""
+def release_grant(source: Source, using: str, grant: Grant) -> None:
+    """Release a granted row that has no handle; if that fails, it expires."""
     try:
         release(connections[using], source.model, grant.pk, grant.fence, trusted_until=0.0)
     except DatabaseUnavailable as error:
-        logger.warning("could not give back what nobody got; it lapses by itself: %s", error)
+        logger.warning("could not release an undelivered lease; it will expire: %s", error)
     except Exception:
-        logger.exception("could not give back what nobody got; it lapses by itself")
+        logger.exception("could not release an undelivered lease; it will expire")
 
 
 def release_quietly(leases: Sequence[Lease] | None) -> None:
-    """Give these back without raising."""
+    """Release these leases without raising."""
     for lease in leases or ():
-        lease.stop_renewing()  # all of them first: an interrupted release of one must not keep the others
+        lease.stop_renewing()  # all first, so that an interruption below cannot leave one renewed
     for lease in leases or ():
         lease.release_quietly()
 
 
 def load(leases: Sequence[AwaitedLease], loop: AbstractEventLoop) -> None:
-    """Read the lazy values of these now, for a task of this loop: should that be closed, it never gets them."""
+    """Read the lazy values of these leases now, for a task of ``loop``; if the loop is closed, they are lost."""
     for lease in leases:
         lease.loop = weakref.ref(loop)
         lease.load()
 
 
 def delivered(leases: list[Handle]) -> list[Handle]:
-    """Return these to the caller; from now on they are renewed until they are given back.
+    """Return these to the caller; from now on they are renewed until they are released.
 
-    The last step: if a signal comes before it, the handles are let go as soon as nothing refers to them (``Keeper``).
+    The last step: if a signal interrupts an earlier one, the keeper drops the handles once nothing refers to them.
     """
     try:
         for lease in leases:

@@ -4,35 +4,35 @@ from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 from django.db import models
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import KeyField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.text import CharField, TextField
+from resourcepool.translation import gettext_lazy as _
 
 
 @lru_cache
 def pool_name(model: Any) -> str:
-    """Return the name under which tickets for rows of ``model`` are stored; a proxy model shares its base's line."""
+    """Return the value of ``Ticket.pool`` for rows of ``model``; a proxy model shares the line of its base."""
     return str(model._meta.concrete_model._meta.label_lower)
 
 
 def line_name(model: Any, selector: str) -> str:
-    """Return the name of the line in which a ticket with this selector stands."""
+    """Return the name of the line of tickets with this selector."""
     pool = pool_name(model)
     return f"{pool}:{selector}" if model.line_per_name else pool
 
 
 def selector_of(model: Any, pk: Any) -> str:
-    """Return a selector of the line in which one waits for the row with this key; "{}" where all rows have one line."""
+    """Return a selector in the line for the row with this key; "{}" if all rows of the model share a line."""
     return str(model.name_of(pk)) if model.line_per_name else "{}"
 
 
 class TicketQuerySet(LeaseQuerySet):
-    """Filters over tickets."""
+    """Filters for tickets."""
 
     def waiting(self) -> Self:
-        """Tickets that are alive and have not got all their rows."""
+        """Live tickets that have not got all their rows."""
         return self.held().filter(is_waiting=True)
 
     def for_rows_of(self, model: Any) -> Self:
@@ -41,47 +41,48 @@ class TicketQuerySet(LeaseQuerySet):
         return self.filter(pool__begins=f"{pool}:") if model.line_per_name else self.filter(pool=pool)
 
     def in_line_for(self, model: Any, selector: str) -> Self:
-        """Tickets in the line in which one with this selector stands."""
+        """Tickets in the line of this selector."""
         return self.filter(pool=line_name(model, selector))
 
 
 class Ticket(AbstractLease):
-    """A place in line for rows of one pool. It is itself a leased row, so a dead waiter drops out by itself.
+    """The place of a waiter in the line for rows of one pool.
 
-    Served by ``priority`` (lowest first), then by arrival. Its fence goes up with every row that it gets.
+    A ticket is itself a leased row, so the ticket of a crashed waiter expires. Tickets are served by ``priority``
+    (lowest first), then by arrival. The fence goes up with every row that the ticket gets.
     """
 
     emits_events: ClassVar[bool] = False
 
     pool = KeyField(_("pool"), max_length=255, editable=False)
     selector = TextField(_("selector"), default="{}", editable=False)
-    count = models.PositiveIntegerField(_("how many"), default=1, editable=False)
+    count = models.PositiveIntegerField(_("rows requested"), default=1, editable=False)
     priority = models.IntegerField(_("priority"), default=0, editable=False)
-    asked_at = models.DateTimeField(_("asked at"), editable=False)
+    asked_at = models.DateTimeField(_("requested at"), editable=False)
     address = models.PositiveIntegerField(
-        _("address"), default=0, editable=False, help_text=_("Of the process that hints are sent to.")
+        _("address"), default=0, editable=False, help_text=_("The address of the process, for hints.")
     )
     grant_us = models.BigIntegerField(
-        _("lasts"),
+        _("grant duration (µs)"),
         default=6_000_000,
         editable=False,
-        help_text=_("For how many microseconds a row that it is given is its own, until that is renewed."),
+        help_text=_("Microseconds for which a row stays granted to the ticket until it is renewed."),
     )
     granted = CharField(
         _("granted"),
         max_length=500,
         default="[]",
         editable=False,
-        help_text=_("The row it was given, as JSON."),
+        help_text=_("The granted row, as JSON."),
     )
-    # In a separate column: MariaDB creates a file for each UPDATE of two tables that writes a text of unlimited length.
+    # A separate column: MariaDB creates a file for each UPDATE of two tables that writes a text of unlimited length.
     collected = TextField(
         _("collected"),
         default="[]",
         editable=False,
-        help_text=_("The rows it was given so far, if it wants several."),
+        help_text=_("The rows granted so far, if several are requested."),
     )
-    is_waiting = models.BooleanField(_("is waiting"), default=True, editable=False)
+    is_waiting = models.BooleanField(_("waiting"), default=True, editable=False)
 
     objects: ClassVar[Any] = TicketQuerySet.as_manager()
 

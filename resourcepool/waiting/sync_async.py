@@ -1,7 +1,7 @@
-"""Code for threads and for asyncio is written once, as a coroutine whose first argument is a ``Mode``.
+"""Shares code between threads and asyncio: written once, as a coroutine whose first argument is a ``Mode``.
 
-``run_sync`` runs it in a thread: with ``SYNC`` blocking calls are made directly, so the coroutine is never suspended. A
-task awaits it with ``ASYNC``: blocking calls are made in Django's thread for them, and waiting occupies no thread.
+``run_sync`` runs it in a thread: with ``SYNC``, blocking calls are made directly, so the coroutine is never suspended.
+A task awaits it with ``ASYNC``: blocking calls run in Django's thread for them, and waiting does not block a thread.
 """
 
 import asyncio
@@ -24,27 +24,27 @@ R = TypeVar("R")
 
 
 def never() -> bool:
-    """Return False: nothing is to stop."""
+    """Return False; the default ``stop`` condition."""
     return False
 
 
 class Mode:
-    """How a coroutine makes blocking calls: directly, or in Django's thread for them."""
+    """Makes blocking calls for a coroutine: directly, or in Django's thread for them."""
 
     def __init__(self, *, is_async: bool) -> None:
         self._is_async = is_async
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop | None:
-        """The running event loop; None: the caller is a thread."""
+        """The running event loop; None in a thread."""
         return asyncio.get_running_loop() if self._is_async else None
 
     async def either(self, blocks: Callable[[], R], awaits: Callable[[], Awaitable[R]]) -> R:
-        """Return the result of ``blocks`` in a thread, of ``awaits`` in a task."""
+        """Call ``blocks`` in a thread, await ``awaits`` in a task; returns the result."""
         return await awaits() if self._is_async else blocks()
 
     async def call(self, do: Callable[..., R], *args: Any, undo: Callable[[R], object] | None = None) -> R:
-        """Make a blocking call; ``undo``: with its result, if its task is cancelled meanwhile, see ``in_thread``."""
+        """Make a blocking call; if the task is cancelled meanwhile, ``undo`` gets its result (see ``in_thread``)."""
         return await self.either(partial(do, *args), partial(in_thread, do, *args, undo=undo))
 
     async def acquire(
@@ -61,14 +61,14 @@ class Mode:
         return acquire(source, request, stop, partial(run_sync, on_enqueued) if on_enqueued else never)
 
     def soon(self, do: Callable[..., None], *args: Any) -> None:
-        """Make a blocking call. A task does not wait for it, and so cannot be cancelled meanwhile."""
+        """Make a blocking call without waiting for it in a task, which therefore cannot be cancelled meanwhile."""
         if self._is_async:
             run_soon(do, *args)
         else:
             do(*args)
 
-    def bell(self) -> Any:
-        """Return a bell that any thread can ring to end the caller's wait."""
+    def wake_event(self) -> Any:
+        """Return an object that any thread can ring to end the caller's wait."""
         return _AsyncBell() if self._is_async else _SyncBell()
 
     def end_session(self, using: str) -> None:
@@ -80,14 +80,14 @@ class Mode:
 SYNC, ASYNC = Mode(is_async=False), Mode(is_async=True)
 
 
-@async_unsafe("in a task, await the function of the same name that begins with an a")
+@async_unsafe("in a task, await the async method: the same name with the prefix a")
 def run_sync(
     work: Callable[Concatenate[Mode, P], Coroutine[Any, Any, R]], *args: P.args, **kwargs: P.kwargs
 ) -> R:
-    """Return what the coroutine function ``work`` returns when it is called with ``SYNC``.
+    """Run the coroutine function ``work`` with ``SYNC`` and return its result.
 
     Raises:
-        SynchronousOnlyOperation: in a task. Django would raise it, too, but only when half is done.
+        SynchronousOnlyOperation: in a task, before anything is done.
     """
     try:
         work(SYNC, *args, **kwargs).send(None)
@@ -100,8 +100,8 @@ def run_sync(
 class _SyncBell(SignalSafeEvent):
     is_orphaned = False
 
-    async def heard(self, seconds: float) -> bool:
-        """Wait until it is rung, or for so many seconds; return whether it was rung."""
+    async def wait_async(self, seconds: float) -> bool:
+        """Wait until it is rung, or ``seconds`` have passed; return whether it was rung."""
         return self.wait(seconds)
 
 
@@ -111,15 +111,15 @@ class _AsyncBell:
 
     @property
     def is_orphaned(self) -> bool:
-        """Whether its task will never run again: the loop is closed."""
+        """Whether its task will never run again, because the loop is closed."""
         return self._loop.is_closed()
 
     def wake(self) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits there any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed, with the task
             self._loop.call_soon_threadsafe(self._is_rung.set)
 
-    async def heard(self, seconds: float) -> bool:
+    async def wait_async(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):  # ``wait_for`` of Python 3.11 may miss the task's end
+            async with asyncio.timeout(seconds):  # ``wait_for`` of Python 3.11 may miss a cancellation
                 await self._is_rung.wait()
         return self._is_rung.is_set()

@@ -1,4 +1,4 @@
-"""The statements about tickets: plain SQL, built once, because every wait sends some of them."""
+"""The statements on tickets: plain SQL, built once, because every wait sends some of them."""
 
 import json
 from collections.abc import Sequence
@@ -19,15 +19,20 @@ from resourcepool.waiting.allot import WaitingTicket
 from resourcepool.waiting.models import Ticket, line_name
 from resourcepool.waiting.request import Request
 
-TICKET_NUMBERS = 2**40  # of tickets, as a hand-over sends them: at a thousand per second they last for 34 years
-MAX_TICKETS = 10_000  # tickets that are looked at; tickets further back are not served yet anyway
+TICKET_NUMBERS = 2**40  # hand-overs send ticket numbers modulo this: at 1,000 per second, unique for 34 years
+MAX_TICKETS = 10_000  # read at once; tickets further back are not served yet anyway
 
 Row = tuple[Any, int]  # its primary key and fence
 HeldRows = tuple[Row, ...]
 
 
 class NewTicket(NamedTuple):
-    """A ticket that has just been taken; ``sent_at``: by this process's clock, just before; ``grant_seconds``: in seconds."""
+    """A ticket that was just taken.
+
+    Attributes:
+        sent_at: this process's clock just before the INSERT.
+        grant_seconds: how long a row that is granted to the ticket stays granted until it is renewed.
+    """
 
     pk: int
     sent_at: float
@@ -35,7 +40,11 @@ class NewTicket(NamedTuple):
 
 
 class TicketState(NamedTuple):
-    """A ticket as it is now; ``left``: for how many seconds it lives, or its one row stays its own."""
+    """The current state of a ticket.
+
+    Attributes:
+        left: seconds until the ticket expires or, for one row, until its grant does.
+    """
 
     fence: int
     granted: HeldRows
@@ -50,36 +59,38 @@ class _Texts:
         db_dialect, quote = dialect.of(connection), connection.ops.quote_name
         fields = {field.name: quote(str(field.column)) for field in Ticket._meta.concrete_fields}
         self.name = table = quote(Ticket._meta.db_table)
-        self.column = one = SimpleNamespace(**fields)
+        self.column = column = SimpleNamespace(**fields)
         self.full = SimpleNamespace(**{name: f"{table}.{column}" for name, column in fields.items()})
 
         def columns(names: str) -> str:
             return ", ".join(fields[name] for name in names.split())
 
-        alive = f"{one.busy_before} > {db_dialect.indexed_now}"
-        self.waits = f"{one.pool} = %s AND {one.is_waiting} = {db_dialect.true} AND {alive}"
-        self.order = f"ORDER BY {one.priority}, {one.id}"
+        alive = f"{column.busy_before} > {db_dialect.indexed_now}"
+        self.waits = f"{column.pool} = %s AND {column.is_waiting} = {db_dialect.true} AND {alive}"
+        self.order = f"ORDER BY {column.priority}, {column.id}"
         about = "asked_at pool selector count priority address grant_us granted collected is_waiting holder"
         self.take = (
             f"INSERT INTO {table} ({columns('fence busy_before ' + about)}) "  # noqa: S608 (quoted names)
             f"VALUES (1, {db_dialect.later}, {db_dialect.now}, "
             f"%s, %s, %s, %s, %s, %s, '[]', '[]', {db_dialect.true}, %s)"
-            f"{db_dialect.returning_key.format(pk=one.id)}"
+            f"{db_dialect.returning_key.format(pk=column.id)}"
         )
         place = columns("id fence selector count granted collected holder grant_us address")
         self.in_line = f"SELECT {place} FROM {table} WHERE {self.waits} {self.order} LIMIT %s"  # noqa: S608
-        self.selectors = f"SELECT DISTINCT {one.selector} FROM {table} WHERE {self.waits} LIMIT {MAX_TICKETS}"  # noqa: S608
-        alike = f"{self.waits} AND {one.selector} = {db_dialect.binary_param}"
-        self.first = f"SELECT {one.id} FROM {table} WHERE {alike} {self.order} LIMIT %s"  # noqa: S608
-        seen = columns("id fence granted collected is_waiting")
-        left = db_dialect.micros_until.format(moment=one.busy_before)
-        self.look = f"SELECT {seen}, {left} FROM {table} WHERE {one.id} IN "  # noqa: S608
-        self.renew = (
-            f"UPDATE {table} SET {one.busy_before} = {db_dialect.later} "  # noqa: S608
-            f"WHERE {one.is_waiting} = {db_dialect.true} AND {alive} AND {one.id} IN "
+        self.selectors = (
+            f"SELECT DISTINCT {column.selector} FROM {table} WHERE {self.waits} LIMIT {MAX_TICKETS}"  # noqa: S608
         )
-        self.remove = f"DELETE FROM {table} WHERE {one.id} IN "  # noqa: S608
-        self.leave = f"DELETE FROM {table} WHERE {one.fence} = %s AND {one.id} IN "  # noqa: S608
+        alike = f"{self.waits} AND {column.selector} = {db_dialect.binary_param}"
+        self.first = f"SELECT {column.id} FROM {table} WHERE {alike} {self.order} LIMIT %s"  # noqa: S608
+        seen = columns("id fence granted collected is_waiting")
+        left = db_dialect.micros_until.format(moment=column.busy_before)
+        self.look = f"SELECT {seen}, {left} FROM {table} WHERE {column.id} IN "  # noqa: S608
+        self.renew = (
+            f"UPDATE {table} SET {column.busy_before} = {db_dialect.later} "  # noqa: S608
+            f"WHERE {column.is_waiting} = {db_dialect.true} AND {alive} AND {column.id} IN "
+        )
+        self.remove = f"DELETE FROM {table} WHERE {column.id} IN "  # noqa: S608
+        self.leave = f"DELETE FROM {table} WHERE {column.fence} = %s AND {column.id} IN "  # noqa: S608
 
 
 @lru_cache
@@ -93,9 +104,9 @@ def of(connection: BaseDatabaseWrapper) -> _Texts:
 
 
 def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> NewTicket:
-    """Take a ticket, the last one with this priority. Raises DatabaseUnavailable."""
+    """Insert a ticket, the last one with this priority; raises DatabaseUnavailable."""
     ttl = ticket_ttl()
-    # A ticket for several rows renews the rows it has so far together with itself.
+    # A ticket for several rows renews them together with itself.
     grant_seconds = min(ttl, request.terms.ttl) if request.count == 1 else ttl
     asked = (
         line_name(model, request.selector),
@@ -108,22 +119,22 @@ def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder
     sent_at, read = monotonic(), dialect.of(connection).key_after_insert
 
     def settle() -> int:
-        """Find the ticket after a lost reply: a second one would be given rows of which nobody knows."""
+        """Find the ticket after a lost reply: rows given to a duplicate ticket would be lost."""
         if not request.terms.holder_is_unique:
             raise Unsettled
         mine = Ticket.objects.using(connection.alias).in_line_for(model, request.selector).held_by(holder)
-        if (found := mine.order_by("-pk").values_list("pk", flat=True).first()) is None:
+        if (pk := mine.order_by("-pk").values_list("pk", flat=True).first()) is None:
             raise Unsettled
-        return int(found)
+        return int(pk)
 
     send = partial(dialect.run, connection, of(connection).take, params, read)
     return NewTicket(retrying(connection, send, settle=settle), sent_at, grant_seconds)
 
 
 def find(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> NewTicket | None:
-    """Return the ticket that was taken for this request; None if there is none, or the holder's name is not unique."""
+    """Return the ticket of this request; None if there is none, or if the holder's name is not unique."""
     if not request.terms.holder_is_unique:
-        return None  # it expires
+        return None  # the ticket, if any, expires
     line = Ticket.objects.using(connection.alias).in_line_for(model, request.selector)
     mine = line.filter(holder=holder)
     pk = retrying(connection, mine.values_list("pk", flat=True).first)
@@ -131,7 +142,7 @@ def find(connection: BaseDatabaseWrapper, model: Model, request: Request, holder
 
 
 def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, TicketState]:
-    """Return {key: ticket as it is now}, without tickets that do not exist."""
+    """Return {key: current state} of the tickets that exist."""
     rows = fetch_rows(connection, f"{of(connection).look}({_marks(pks)})", pks)
     return {
         pk: TicketState(fence, _pairs(granted, collected), bool(waits), micros / 1_000_000)
@@ -142,7 +153,7 @@ def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, Ticke
 def in_line(
     connection: BaseDatabaseWrapper, model: Model, most: int = MAX_TICKETS, selector: str = "{}"
 ) -> list[WaitingTicket]:
-    """Return up to ``most`` waiters in the line in which one with ``selector`` stands, in the order of service."""
+    """Return up to ``most`` waiters in the line of ``selector``, in the order of service."""
     rows = fetch_rows(connection, of(connection).in_line, [line_name(model, selector), most])
     return [
         WaitingTicket(pk, fence, selector, count, _pairs(granted, collected), *rest)
@@ -151,7 +162,7 @@ def in_line(
 
 
 def first(connection: BaseDatabaseWrapper, model: Model, selector: str, most: int) -> list[int]:
-    """Return the keys of the first ``most`` tickets in line with the same selector."""
+    """Return the keys of the first ``most`` tickets with this selector."""
     return [
         pk
         for (pk,) in fetch_rows(connection, of(connection).first, [line_name(model, selector), selector, most])
@@ -159,38 +170,40 @@ def first(connection: BaseDatabaseWrapper, model: Model, selector: str, most: in
 
 
 def selectors(connection: BaseDatabaseWrapper, model: Model, selector: str = "{}") -> list[str]:
-    """Return the selectors of all waiters in the line in which one with ``selector`` stands, each once."""
+    """Return the distinct selectors of all waiters in the line of ``selector``."""
     line = [line_name(model, selector)]
     return [other for (other,) in fetch_rows(connection, of(connection).selectors, line)]
 
 
 def renew(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
-    """Keep these tickets in line for another ``TICKET_TTL``, unless they are dead or have been served."""
+    """Renew these tickets for another ``TICKET_TTL``, unless they have expired or been served."""
     _change(connection, of(connection).renew, [micros(ticket_ttl())], pks)
 
 
 def leave(connection: BaseDatabaseWrapper, pks: Sequence[int], fence: int = 1) -> bool:
-    """Take these tickets out of the line, unless they have been given rows; returns whether all are gone.
+    """Remove these tickets, unless they have been given rows; returns whether all were removed.
 
     Args:
-        fence: of tickets that were given rows before; each row makes it greater.
+        fence: the expected fence; it is higher if a ticket was given rows.
     """
     return _change(connection, of(connection).leave, [fence], pks) == len(pks)
 
 
 def remove(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
-    """Remove these tickets, even if they have been given rows."""
+    """Remove these tickets, even if they have rows."""
     _change(connection, of(connection).remove, [], pks)
 
 
 def expired_since(connection: BaseDatabaseWrapper, model: Model, seconds: float) -> list[int]:
-    """Return the tickets for rows of ``model`` whose holders died more than ``seconds`` ago."""
-    dead = Ticket.objects.using(connection.alias).for_rows_of(model).filter(busy_before__lt=DbLater(-seconds))
-    return retrying(connection, lambda: list(dead.values_list("pk", flat=True)[:MAX_TICKETS]))
+    """Return the tickets for rows of ``model`` that expired more than ``seconds`` ago."""
+    expired = (
+        Ticket.objects.using(connection.alias).for_rows_of(model).filter(busy_before__lt=DbLater(-seconds))
+    )
+    return retrying(connection, lambda: list(expired.values_list("pk", flat=True)[:MAX_TICKETS]))
 
 
 def written(pairs: Sequence[Row]) -> str:
-    """Return rows in the form of a ticket's ``granted`` and ``collected``."""
+    """Return rows as JSON, as stored in ``granted`` and ``collected``."""
     plain = [[pk if isinstance(pk, int) else str(pk), fence] for pk, fence in pairs]
     return json.dumps(plain, ensure_ascii=False)
 

@@ -1,6 +1,6 @@
-"""The waiters of this process, and the thread for each database that looks on behalf of all of them.
+"""The waiters of this process, and one thread per database that polls for all of them.
 
-So a waiter occupies no database connection, and a hundred waiters cost as many looks as one.
+So a waiter needs no database connection, and a hundred waiters cost as many queries as one.
 """
 
 import contextlib
@@ -26,14 +26,14 @@ from resourcepool.waiting.waiter_loop import MAX_SERVED_DELAY, WaiterLoop
 logger = logging.getLogger(__name__)
 
 POLL = 0.5  # seconds
-IDLE = 10.0  # seconds without a waiter, after which a connection is closed
+IDLE = 10.0  # seconds without a waiter, after which the thread closes its connection
 
 
 class Waiters:
-    """All lines of this process, one for each database; without a lock, like ``Keeper``.
+    """All waiters of this process, by database; without a lock, like ``Keeper``.
 
     Attributes:
-        in_trouble: the lines whose database did not answer just now.
+        unavailable: the loops whose database is unavailable at the moment.
     """
 
     def __init__(self) -> None:
@@ -45,27 +45,27 @@ class Waiters:
         self._leaves_at_exit = False
 
     def join(self, waiter: Waiter) -> None:
-        """Look on behalf of ``waiter``; its ``outcome`` is set once it has been served."""
-        self._start(waiter.using)  # first: without a thread (RuntimeError) nobody would ever serve it
+        """Serve ``waiter`` in the background; its ``outcome`` is set once it has been served."""
+        self._start(waiter.using)  # first: it may raise RuntimeError (no more threads)
         self._arrivals[waiter.using][waiter] = None
         waiter.has_joined = True
-        if waiter.ticket is not None:  # last: a notice that comes before would be for nobody in line
+        if waiter.ticket is not None:  # last: an earlier wake-up would find no waiter for the ticket
             ticket_wakeups.add(waiter.using, waiter.ticket.pk)
         ticket_wakeups.wakeup(waiter.using).bring_forward(min(waiter.next_check, waiter.next_scan))
 
     def cancel(self, waiter: Waiter) -> None:
-        """Remove the ticket of ``waiter``, which has given up; its rows go to the next in line."""
+        """Remove the ticket of a cancelled ``waiter``; its rows go to the next waiter."""
         if waiter.has_joined and self._threads[waiter.using].is_alive:
             ticket_wakeups.wakeup(waiter.using).wake()
             return
         try:
             self.join(waiter)
-        except RuntimeError:  # no more threads: otherwise its ticket would keep its rows until it expires
-            with log_errors("the ticket of %s is not removed, it lapses", waiter.holder):
+        except RuntimeError:  # no more threads: remove the ticket here, so that it does not keep its rows
+            with log_errors("the ticket of %s was not removed; it will expire", waiter.holder):
                 WaiterLoop(waiter.using).leave([waiter])
 
     def decide(self, waiter: Waiter) -> None:
-        """Return once the database has decided whether ``waiter``, whose time is up, was served before."""
+        """Wait until the database has decided whether the late ``waiter`` was served in time."""
         waiter.is_late = True
         while not waiter.is_done:
             self._start(waiter.using)
@@ -73,21 +73,21 @@ class Waiters:
             waiter.outcome.wait(POLL)
 
     def used(self, waiter: Waiter) -> None:
-        """Remove the ticket of ``waiter``, which has been served at once, together with others."""
+        """Remove the ticket of ``waiter``, which was served in its own thread, later together with others."""
         self._served[waiter.using][waiter] = None
         loop = self._threads.get(waiter.using)
         if loop is None or not loop.thread.is_running:
-            with contextlib.suppress(RuntimeError):  # no more threads: it expires
+            with contextlib.suppress(RuntimeError):  # no more threads: the ticket expires
                 self._start(waiter.using)
         ticket_wakeups.wakeup(waiter.using).bring_forward(monotonic() + MAX_SERVED_DELAY)
 
     def has_waiters(self, using: str) -> bool:
-        """Tell whether others of this process are looked for on this database: the same looks serve one more."""
+        """Whether the thread already polls this database; then the same queries serve one more waiter."""
         line = self._waiter_loops.get(using)
         return line is not None and bool(line.waiters)
 
     def error_on(self, using: str) -> Exception | None:
-        """Return the error that keeps the waiters on this database from being served at the moment, if any."""
+        """Return the current error of this database, if it is unavailable."""
         line = self.unavailable.get(using)
         return line.db_error if line is not None and line.waiters else None
 
@@ -108,8 +108,8 @@ class Waiters:
         return bool(in_line or self._arrivals.get(using) or self._served.get(using))
 
     def _serve_once(self, using: str) -> float:
-        """Take a turn of the line on this database; return when to look again."""
-        noticed = ticket_wakeups.take(using)  # first: what comes later is for those who join meanwhile, too
+        """Take a turn of the loop for this database; returns the time of the next turn."""
+        noticed = ticket_wakeups.take(using)  # first: later wake-ups may be for waiters that join meanwhile
         return self._turn(self._admit(using), noticed)
 
     def _admit(self, using: str) -> WaiterLoop:
@@ -132,7 +132,7 @@ class Waiters:
             self.unavailable.pop(line.using, None)
         except DatabaseUnavailable as error:
             if line.db_error is None:
-                logger.warning("%s; %d waiters stay in line", error, len(line.waiters))
+                logger.warning("%s; %d waiters keep waiting", error, len(line.waiters))
             self.unavailable[line.using] = line
             line.db_error, line.is_off_until = error, monotonic() + PAUSE_AFTER_FAILURE
             return line.is_off_until
@@ -149,11 +149,13 @@ class Waiters:
                 try:
                     line.close()
                 except (DatabaseError, InterfaceError, ResourcePoolError) as error:
-                    logger.warning("%d tickets not removed at exit, they lapse: %s", line.ticket_count, error)
+                    logger.warning(
+                        "%d tickets not removed at exit; they will expire: %s", line.ticket_count, error
+                    )
 
 
 def _after_fork() -> None:
-    waiters.__init__()  # type: ignore[misc]  # the parent's waiters and thread are not the child's
+    waiters.__init__()  # type: ignore[misc]  # waiters and threads belong to the parent
 
 
 waiters = Waiters()

@@ -1,4 +1,4 @@
-"""People with different rights, and rows to look at."""
+"""Users with different permissions, and rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ ROLES: dict[str, tuple[str, ...]] = {
 
 
 def sign_in(role: str) -> Client:
-    """Return the browser of somebody in this role; "anonymous" and "superuser" are roles, too."""
+    """Return a client logged in with this role; "anonymous" and "superuser" are roles, too."""
     client = Client()
     if role == "superuser":
         client.force_login(User.objects.create_superuser(role))
@@ -65,14 +65,14 @@ def proxy(db: None) -> Proxy:
 
 
 def lease(row: Any, holder: str = "web1/41/main/ab.1", seconds: float = 60) -> None:
-    """Let ``holder`` have the row, whose fence goes up."""
+    """Lease the row to ``holder``, with a higher fence."""
     row.refresh_from_db()
     change(row, busy_before=DbLater(seconds), holder=holder, fence=row.fence + 1)
     row.refresh_from_db()
 
 
 def event(row: Any, what: EventKind = EventKind.ACQUIRED, /, ago: float = 0.0, **more: Any) -> Event:
-    """Have the history tell this of the row."""
+    """Add an event of the row to the history."""
     at = DbLater(-ago) if ago else DbNow()
     usual = {
         "pool": row._meta.label_lower,
@@ -88,7 +88,7 @@ Text = Callable[[Any], str]
 
 
 def text(answer: Any) -> str:
-    """Return what a page says."""
+    """Return the text of a page."""
     assert answer.status_code == 200, answer
     body: str = answer.content.decode()
     return body

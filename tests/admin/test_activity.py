@@ -1,4 +1,4 @@
-"""What the admin shows of the history of elections, tasks and timers, and to whom."""
+"""The activity of elections, streams, tasks and timers in the admin, and its permissions."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def kinds(client: Client, query: str) -> set[str]:
         ("?q=oracle/%00", set()),
     ],
 )
-def test_events_are_found_by_kind_by_whose_they_are_and_by_who_did_it(
+def test_events_are_found_by_kind_holder_and_operator(
     admin_client: Client, task: Task, query: str, expected: set[str]
 ) -> None:
     assert kinds(admin_client, query) == expected
@@ -81,22 +81,22 @@ def test_the_list_says_elected_and_resigned_and_links_the_pages(admin_client: Cl
         assert f"{ADMIN}{address}change/" in page
 
 
-def test_the_words_are_there_in_both_languages(admin_client: Client, task: Task) -> None:
+def test_election_events_are_labelled_in_both_languages(admin_client: Client, task: Task) -> None:
     answer = admin_client.get(EVENTS, headers={"accept-language": "zh-hans"})
     assert "当选" in answer.content.decode()
     with translation.override("zh-hans"):
         assert all(str(what.label) != str(what.value) for what in EventKind)
 
 
-def test_each_page_shows_what_happened_to_its_row(admin_client: Client, task: Task) -> None:
+def test_each_page_shows_the_activity_of_its_row(admin_client: Client, task: Task) -> None:
     assert "oracle/req-42: disk full" in text(admin_client.get(f"{ADMIN}task/{task.pk}/change/"))
     shown = text(admin_client.get(f"{ADMIN}stream/oracle/change/"))
     assert "elected" in shown
     assert "alice" in shown
     assert "disk full" not in shown
     ElectionRow.objects.create(name="reports")
-    assert "What happened" in text(admin_client.get(f"{ADMIN}election/reports/change/"))
-    assert "What happened" not in text(admin_client.get(f"{ADMIN}stream/add/"))
+    assert "Activity" in text(admin_client.get(f"{ADMIN}election/reports/change/"))
+    assert "Activity" not in text(admin_client.get(f"{ADMIN}stream/add/"))
 
 
 def test_the_history_of_a_stream_is_paged(
@@ -110,14 +110,14 @@ def test_the_history_of_a_stream_is_paged(
     assert not answer.context["older"]
 
 
-def test_who_may_see_a_stream_sees_its_history_and_nobody_else(may: Any, task: Task) -> None:
+def test_viewing_the_activity_of_a_stream_needs_permission_to_view_it(may: Any, task: Task) -> None:
     client = may("view_stream")
     assert client.get(f"{ADMIN}stream/oracle/activity/").status_code == 200
     assert client.get(f"{ADMIN}task/{task.pk}/activity/").status_code == 403
     assert client.get(EVENTS).status_code == 403
 
 
-def test_who_may_see_events_but_not_tasks_does_not_read_the_errors_of_tasks(may: Any, task: Task) -> None:
+def test_errors_of_tasks_are_hidden_from_viewers_of_events_alone(may: Any, task: Task) -> None:
     client = may("view_event")
     assert kinds(client, "") == {"acquired", "paused"}
     assert kinds(client, "?q=oracle/req-42") == kinds(client, "?what=blocked") == set()
@@ -125,11 +125,11 @@ def test_who_may_see_events_but_not_tasks_does_not_read_the_errors_of_tasks(may:
     assert "disk full" not in client.get(f"{EVENTS}{hidden.pk}/change/", follow=True).content.decode()
 
 
-def test_who_pauses_a_stream_in_its_form_is_told(
+def test_pausing_a_stream_in_its_form_emits_an_event_with_the_user(
     admin_client: Client, task: Task, django_capture_on_commit_callbacks: Any, settings: Any, monkeypatch: Any
 ) -> None:
-    told: list[Any] = []
-    monkeypatch.setattr("resourcepool.signals.recorders", [told.append])
+    events: list[Any] = []
+    monkeypatch.setattr("resourcepool.signals.recorders", [events.append])
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
     row = Stream.objects.get()
     names = (
@@ -146,7 +146,7 @@ def test_who_pauses_a_stream_in_its_form_is_told(
     for more in ({"is_paused": "on"}, {"is_paused": "on"}, {}):
         with django_capture_on_commit_callbacks(execute=True):
             assert admin_client.post(f"{ADMIN}stream/oracle/change/", {**form, **more}).status_code == 302
-    assert [(event.kind, event.actor) for event in told] == [
+    assert [(event.kind, event.actor) for event in events] == [
         (EventKind.PAUSED, "admin"),
         (EventKind.RESUMED, "admin"),
     ]
@@ -165,13 +165,13 @@ def others() -> list[Any]:
     return [dispenser, handed, topic, timer]
 
 
-def test_pages_of_dispensers_topics_their_tasks_and_timers_show_what_happened(
+def test_pages_of_dispensers_topics_tasks_and_timers_show_their_activity(
     admin_client: Client, others: list[Any]
 ) -> None:
     for row, said in zip(others, ("revoked", "expired", "paused", "disk full"), strict=True):
         page = f"{ADMIN}{row._meta.model_name}/{row.pk}/"
         assert said in text(admin_client.get(f"{page}change/"))
-        assert said in text(admin_client.get(f"{page}timeline/"))
+        assert said in text(admin_client.get(f"{page}activity/"))
     assert kinds(admin_client, "?q=reviews/a") == {"failed"}
     assert kinds(admin_client, "?q=order.timeout/order-42") == {"dead"}
     assert kinds(admin_client, "?q=reviews") == {"revoked"}
@@ -187,7 +187,7 @@ def test_pages_of_dispensers_topics_their_tasks_and_timers_show_what_happened(
         (("view_task",), {"revoked", "paused"}),
     ],
 )
-def test_errors_of_tasks_and_timers_are_told_to_those_who_may_see_these(
+def test_errors_of_tasks_and_timers_need_permission_to_view_them(
     may: Any, others: list[Any], permissions: tuple[str, ...], expected: set[str]
 ) -> None:
     client = may("view_event", *permissions)
@@ -196,15 +196,15 @@ def test_errors_of_tasks_and_timers_are_told_to_those_who_may_see_these(
     assert kinds(client, "?q=order.timeout/order-42") == expected & {"dead"}
 
 
-def test_who_pauses_a_topic_in_its_form_is_told(
+def test_pausing_a_topic_in_its_form_emits_an_event_with_the_user(
     admin_client: Client,
     others: list[Any],
     django_capture_on_commit_callbacks: Any,
     settings: Any,
     monkeypatch: Any,
 ) -> None:
-    told: list[Any] = []
-    monkeypatch.setattr("resourcepool.signals.recorders", [told.append])
+    events: list[Any] = []
+    monkeypatch.setattr("resourcepool.signals.recorders", [events.append])
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
     row = Topic.objects.get()
     form = {name: getattr(row, name) for name in ("ttl", "retries", "retry_delay", "max_crashes", "done_kept")}
@@ -213,4 +213,4 @@ def test_who_pauses_a_topic_in_its_form_is_told(
             f"{ADMIN}topic/{row.pk}/change/", {**form, "requires": "{}", "is_paused": "on"}
         )
     assert answer.status_code == 302
-    assert [(event.kind, event.model, event.actor) for event in told] == [(EventKind.PAUSED, Topic, "admin")]
+    assert [(event.kind, event.model, event.actor) for event in events] == [(EventKind.PAUSED, Topic, "admin")]

@@ -1,4 +1,4 @@
-"""Addresses that nobody was given by a page: no list breaks over one, or ponders."""
+"""Hostile URLs neither break a list nor keep it busy."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -66,7 +66,7 @@ pytestmark = pytest.mark.django_db
 
 
 def lists() -> list[Any]:
-    """Return every model of ours that has a list."""
+    """Return the models of this app that have a list."""
     return [
         model
         for model in apps.get_app_config("resourcepool").get_models()
@@ -85,14 +85,14 @@ def client() -> Client:
     return found
 
 
-def test_a_regular_expression_is_refused_and_never_tried(viewer: Client, proxy: Proxy) -> None:
+def test_a_regular_expression_is_refused_without_a_query(viewer: Client, proxy: Proxy) -> None:
     change(proxy, holder="a" * 40)
     for lookup in ("holder__regex", "holder__iregex", "notes__regex"):
         assert viewer.get(LIST, {lookup: r"^(.+)+\x01"}).status_code == 400
 
 
 def telling_fields(model: Any) -> list[Any]:
-    """Return the fields that a filter of the list is for, and one of each other kind: Django treats those alike."""
+    """Return the fields with a filter, and one of each other type, because Django treats those alike."""
     filters: Any = admin.site._registry[model].list_filter
     filtered = {one if isinstance(one, str) else getattr(one, "parameter_name", one) for one in filters}
     kinds = {type(field): field for field in model._meta.concrete_fields}
@@ -106,7 +106,7 @@ def test_a_list_accepts_only_columns_compared_for_equality(model: Any, client: C
     telling = telling_fields(model)
     for field, lookups, values in zip(model._meta.concrete_fields, parts(LOOKUPS), parts(VALUES), strict=False):
         for lookup in lookups if field in telling else LOOKUPS[:1]:
-            if f"{field.name}__{lookup}" != "state__isnull":  # which a filter of the list of servers asks for
+            if f"{field.name}__{lookup}" != "state__isnull":  # used by a filter of the list of servers
                 answer = client.get(address(model), {f"{field.name}__{lookup}": "1"})
                 assert answer.status_code == 400, (field, lookup)
         for value in values if field in telling else VALUES[:1]:
@@ -115,21 +115,21 @@ def test_a_list_accepts_only_columns_compared_for_equality(model: Any, client: C
     assert client.get(address(model), {"nonsense": "1"}).status_code == 400
 
 
-def test_a_column_that_is_equal_is_found(viewer: Client) -> None:
+def test_rows_are_found_by_the_value_of_a_column(viewer: Client) -> None:
     one, _ = new(Proxy, port=80, checked_at=DbNow()), new(Proxy, port=81)
     for query in ({"port": 80}, {"port__exact": 80}, {"id": one.pk}, {"host": one.host}):
         assert [row.pk for row in viewer.get(LIST, query).context["cl"].result_list] == [one.pk]
 
 
-def test_a_password_is_nothing_to_ask_for(viewer: Client) -> None:
+def test_a_password_cannot_be_queried(viewer: Client) -> None:
     assert [viewer.get(LIST, {name: "x"}).status_code for name in ("password", "password__isnull")] == [
         400,
         400,
     ]
 
 
-class TestFiltersOfOnesOwn:
-    """A list of one's own may have any filter that Django has."""
+class TestCustomFilters:
+    """A custom list may have any filter of Django."""
 
     class DeviceAdmin(ResourceAdmin):
         list_filter = (
@@ -154,13 +154,13 @@ class TestFiltersOfOnesOwn:
             {"owner__name": "x"},
         ],
     )
-    def test_is_asked_for_as_always(self, query: dict[str, str]) -> None:
+    def test_their_lookups_are_allowed(self, query: dict[str, str]) -> None:
         assert self.list(query) is not None
 
     @pytest.mark.parametrize(
         "query", [{"name__regex": "("}, {"owner__name__regex": "("}, {"kind__in": "phone"}]
     )
-    def test_and_for_nothing_else(self, query: dict[str, str]) -> None:
+    def test_other_lookups_are_refused(self, query: dict[str, str]) -> None:
         with pytest.raises(SuspiciousOperation):
             self.list(query)
 

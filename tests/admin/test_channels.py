@@ -26,12 +26,12 @@ def _channel() -> None:
 def test_the_list_of_channels_says_who_lags_behind(admin_client: Client) -> None:
     shown = page(admin_client, "channel", "changelist")
     for text in (
-        "nobody reads indexer, which has messages to read: 1",
+        "indexer has no reader; unread messages: 1",
         "1 durable subscription",
-        "0 without a name",
+        "0 unnamed",
     ):
         assert text in shown
-    assert "2 in the last minute, the newest is number 3" in page(admin_client, "channel", "change", "config")
+    assert "2 in the last minute, newest number 3" in page(admin_client, "channel", "change", "config")
 
 
 def test_its_settings_are_edited_and_what_is_published_meanwhile_stays(admin_client: Client) -> None:
@@ -69,7 +69,7 @@ def test_channels_and_subscriptions_are_pruned_and_removed(admin_client: Client)
 def test_a_subscription_without_a_name_is_called_so(admin_client: Client) -> None:
     Subscription.objects.create(channel_id="config", name="00c0ffee", is_durable=False)
     shown = page(admin_client, "subscription", "changelist")
-    assert ">without a name</a>" in shown
+    assert ">unnamed</a>" in shown
     assert ">indexer</a>" in shown
 
 
@@ -103,7 +103,7 @@ def test_messages_are_found_by_their_channel(admin_client: Client) -> None:
 
 
 def test_a_subscription_that_nobody_reads_is_marked_if_it_has_something_to_read(admin_client: Client) -> None:
-    said = '<span class="resourcepool-state {}">nobody reads it</span>'
+    said = '<span class="resourcepool-state {}">no reader</span>'
     assert said.format("quarantined") in page(admin_client, "subscription", "changelist")
     Subscription.objects.update(cursor=3)
     assert said.format("draining") in page(admin_client, "subscription", "changelist")

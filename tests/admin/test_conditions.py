@@ -8,12 +8,13 @@ from django.test import Client
 
 from resourcepool.admin.locks.conditions import ConditionAdmin
 from resourcepool.history.recorder import recorder
-from resourcepool.models import Notification, Ticket
+from resourcepool.models import Barrier, Ticket
 from tests.history.fixtures import history  # noqa: F401 (a fixture)
 from tests.status.locks.conftest import A, B, C, later, permits, stands, waits
 
 pytestmark = pytest.mark.django_db
-LIST = "/admin/resourcepool/notification/"
+CONDITIONS = "/admin/resourcepool/conditionwaiter/"
+BARRIERS = "/admin/resourcepool/barrier/"
 
 
 def text(client: Client, address: str, **query: str) -> str:
@@ -25,36 +26,42 @@ def text(client: Client, address: str, **query: str) -> str:
 @pytest.fixture
 def places() -> None:
     stands("import done", A)
-    waits("condition", "barrier:import done", B)
+    waits("barrier", "import done", B)
     waits("condition", "orders", A, waited=600)
     permits("condition", "orders", ["", C])
 
 
 @pytest.mark.usefixtures("places")
-def test_the_list_says_what_is_waited_for_what_stands_and_who_was_notified(admin_client: Client) -> None:
-    shown = text(admin_client, LIST)
-    assert "<h1>Conditions and barriers</h1>" in shown
-    first, second = shown.split('class="field-name"')[1:]
+def test_the_lists_say_what_is_waited_for_what_stands_and_who_was_notified(admin_client: Client) -> None:
+    shown = text(admin_client, BARRIERS)
+    assert "<h1>Barriers</h1>" in shown
+    (first,) = shown.split('class="field-name"')[1:]
     assert "barrier import done" in first
-    assert "stands" in first
+    assert ">blocking<" in first
     assert "<td>0</td>" in first
-    assert "condition orders" in second
-    assert "waited for" in second
-    assert "10 min" in second
     assert "36500" not in shown
-    assert "Conditions and barriers" in text(admin_client, "/admin/")
+    shown = text(admin_client, CONDITIONS)
+    assert "<h1>Conditions</h1>" in shown
+    (second,) = shown.split('class="field-name"')[1:]
+    assert "condition orders" in second
+    assert "has waiters" in second
+    assert "10 min" in second
+    index = text(admin_client, "/admin/")
+    assert f'href="{CONDITIONS}"' in index
+    assert f'href="{BARRIERS}"' in index
 
 
 @pytest.mark.usefixtures("places")
 def test_the_page_of_a_name_has_its_line_and_those_who_were_notified(admin_client: Client) -> None:
-    shown = text(admin_client, f"{LIST}condition_3Aorders/change/")
-    assert f"{later(A)}: has waited 10 min" in shown
-    assert f"{C}: passes to the next in line in" in shown
-    shown = text(admin_client, f"{LIST}barrier_3Aimport done/change/")
+    shown = text(admin_client, f"{CONDITIONS}orders/change/")
+    assert f"{later(A)}: waiting for 10 min" in shown
+    assert f"{C}: passes to the next waiter in" in shown
+    shown = text(admin_client, f"{BARRIERS}import done/change/")
     assert "<h1>barrier import done</h1>" in shown
     assert A in shown
-    for missing in ("condition_3Anothing", "lock_3Aorders", "orders", "condition_3A", "x" * 300):
-        assert admin_client.get(f"{LIST}{missing}/change/").status_code == 404
+    for missing in ("nothing", "import done", "orders_230", "x" * 300):
+        assert admin_client.get(f"{CONDITIONS}{missing}/change/").status_code == 404
+    assert admin_client.get(f"{BARRIERS}orders/change/").status_code == 404
 
 
 def test_pages_go_on_and_names_are_found_by_how_they_begin(
@@ -63,64 +70,70 @@ def test_pages_go_on_and_names_are_found_by_how_they_begin(
     monkeypatch.setattr(ConditionAdmin, "list_per_page", 1)
     for name in ("a&b", "a+c", "b"):
         waits("condition", name, A)
-    shown = text(admin_client, LIST, q="a")
+    shown = text(admin_client, CONDITIONS, q="a")
     assert "condition a&amp;b" in shown
     assert 'href="?q=a&amp;after=a%26b"' in shown
-    shown = text(admin_client, LIST, q="a", after="a&b")
+    shown = text(admin_client, CONDITIONS, q="a", after="a&b")
     assert "condition a+c" in shown
     assert "after=" not in shown
     for wrong in ({"q": "A"}, {"q": "a\0"}, {"q": "x" * 300}, {"after": "\0"}):
-        assert "Nobody waits" in text(admin_client, LIST, **wrong)
+        assert "No waiters." in text(admin_client, CONDITIONS, **wrong)
 
 
 @pytest.mark.usefixtures("places")
-def test_it_takes_the_permission_to_view_them(client: Client, django_user_model: Any) -> None:
+@pytest.mark.parametrize(
+    ("model", "name", "title"),
+    [("conditionwaiter", "orders", "condition orders"), ("barrier", "import done", "barrier import done")],
+)
+def test_it_takes_the_permission_to_view_them(
+    client: Client, django_user_model: Any, model: str, name: str, title: str
+) -> None:
     user = django_user_model.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=["view_lock", "view_ticket"]))
+    others = {"view_lock", "view_ticket", "view_conditionwaiter", "view_barrier"} - {f"view_{model}"}
+    user.user_permissions.set(Permission.objects.filter(codename__in=others))
     client.force_login(user)
-    for address in (LIST, f"{LIST}condition_3Aorders/change/"):
+    there = f"/admin/resourcepool/{model}/"
+    for address in (there, f"{there}{name}/change/"):
         assert client.get(address).status_code == 403
-    user.user_permissions.set(Permission.objects.filter(codename="view_notification"))
-    assert "condition orders" in text(client, LIST)
+    user.user_permissions.set(Permission.objects.filter(codename=f"view_{model}"))
+    assert title in text(client, there)
 
 
-REMOVE = f"{LIST}barrier_3Aimport done_230/operate/remove/"
+REMOVE = f"{BARRIERS}import done_230/operate/remove/"
 
 
 @pytest.mark.usefixtures("places", "history")
 def test_a_barrier_that_was_left_behind_is_removed(admin_client: Client) -> None:
-    shown = text(admin_client, f"{LIST}barrier_3Aimport done/change/")
-    assert (
-        'id="operate-remove" href="/admin/resourcepool/notification/barrier_3Aimport%20done_230/operate/remove/"'
-        in shown
-    )
-    assert "operate-remove" not in text(admin_client, f"{LIST}condition_3Aorders/change/")
+    shown = text(admin_client, f"{BARRIERS}import done/change/")
+    assert f'id="operate-remove" href="{BARRIERS}import%20done_230/operate/remove/"' in shown
+    assert "operate-remove" not in text(admin_client, f"{CONDITIONS}orders/change/")
     assert "<li>barrier import done</li>" in text(admin_client, REMOVE)
     answer = admin_client.post(REMOVE, {"confirmed": "yes", "reason": "it died"}, follow=True)
-    assert answer.redirect_chain == [(LIST, 302)]
+    assert answer.redirect_chain == [(BARRIERS, 302)]
     assert "1 was removed." in answer.content.decode()
-    assert not Notification.objects.filter(key="barrier:import done#0").exists()
+    assert not Barrier.objects.filter(key="import done#0").exists()
     assert Ticket.objects.get(pool__endswith="barrier:import done").is_waiting is False
     recorder.flush()
     shown = text(admin_client, "/admin/resourcepool/event/")
-    assert "barrier:import done" in shown
+    assert "import done" in shown
     assert "it died" in shown
     assert admin_client.post(REMOVE, {"confirmed": "yes", "reason": "x"}).status_code == 404
 
 
 @pytest.mark.usefixtures("places")
 def test_nothing_but_a_barrier_is_removed(admin_client: Client) -> None:
-    permits("condition", "other", [A])
-    for key in ("orders_230", "orders_231", "other_230", "barrier_3Aimport done"):
-        assert admin_client.get(f"{LIST}{key}/operate/remove/").status_code == 404
+    permits("barrier", "other", ["", A])
+    for key in ("other_231", "orders_230", "import done"):
+        assert admin_client.get(f"{BARRIERS}{key}/operate/remove/").status_code == 404
+    assert admin_client.get(f"{CONDITIONS}orders_230/operate/remove/", follow=True).status_code == 404
 
 
 @pytest.mark.usefixtures("places")
 def test_removing_takes_a_permission(client: Client, django_user_model: Any) -> None:
     user = django_user_model.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename="view_notification"))
+    user.user_permissions.set(Permission.objects.filter(codename="view_barrier"))
     client.force_login(user)
-    assert "operate-remove" not in text(client, f"{LIST}barrier_3Aimport done/change/")
+    assert "operate-remove" not in text(client, f"{BARRIERS}import done/change/")
     assert client.post(REMOVE, {"confirmed": "yes", "reason": "x"}).status_code == 403
-    user.user_permissions.add(Permission.objects.get(codename="operate_notification"))
-    assert "operate-remove" in text(client, f"{LIST}barrier_3Aimport done/change/")
+    user.user_permissions.add(Permission.objects.get(codename="operate_barrier"))
+    assert "operate-remove" in text(client, f"{BARRIERS}import done/change/")

@@ -1,4 +1,4 @@
-"""Spans that count down: what the server says is right without a script, and tells the script all it needs."""
+"""Countdowns: correct without JavaScript, and with all the data that the script needs."""
 
 import re
 
@@ -11,7 +11,7 @@ from resourcepool.admin.columns import countdown
     ("seconds", "said", "left"),
     [(48.26, "ends in 48 s", "48.3"), (-3, "ends in 0 s", "0.0"), (7_300, "ends in 2 h", "7300.0")],
 )
-def test_it_says_how_long_is_left(seconds: float, said: str, left: str) -> None:
+def test_the_remaining_time_is_shown(seconds: float, said: str, left: str) -> None:
     shown = countdown(seconds, "ends in %s", "over")
     assert re.sub("<.*?>", "", shown) == said
     assert f'data-left="{left}"' in shown

@@ -45,7 +45,7 @@ def test_the_list_of_dispensers_says_what_waits_who_has_what_and_why_nothing_is_
     failed("f", name="empty")
     shown = page(admin_client, "dispenser", "changelist")
     assert "only failed tasks" in shown
-    assert "1 task has failed, and is to be retried or discarded" in shown
+    assert "1 failed task waits to be retried or discarded" in shown
     assert "1 live bucket" in page(admin_client, "dispenser", "change", "reviews")
 
 
@@ -94,13 +94,13 @@ def test_buckets_are_shown_with_their_tasks_and_found_by_dispenser_state_and_nam
 
 def test_a_bucket_is_freed_from_the_list_and_from_its_page(admin_client: Client, reviews: Dispenser) -> None:
     alice, bob = (Bucket.objects.get(name=name) for name in ("alice", "bob"))
-    assert "1 was freed." in operate(admin_client, "bucket", "revoke", [alice.pk])
+    assert "1 was revoked." in operate(admin_client, "bucket", "revoke", [alice.pk])
     address = reverse("admin:resourcepool_bucket_operate", args=[bob.pk, "revoke"])
-    assert "do this when it is dead or stuck" in admin_client.get(address).content.decode()
+    assert "use this if it has crashed or is stuck" in admin_client.get(address).content.decode()
     assert Bucket.objects.count() == 1
     answer = admin_client.post(address, {"confirmed": "yes"}, follow=True)
     assert answer.redirect_chain[-1][0] == reverse("admin:resourcepool_bucket_changelist")
-    assert "1 was freed." in answer.content.decode()
+    assert "1 was revoked." in answer.content.decode()
     assert not Bucket.objects.exists()
     assert {states()[key] for key in "abcd"} == {"ready"}
     assert fence("c") == 2
@@ -148,7 +148,7 @@ def test_tasks_are_retried_and_discarded(admin_client: Client, reviews: Dispense
     assert "4 skipped: not failed." in shown
     shown = operate(admin_client, "dispensertask", "discard", [pks[0], pks[2]], reason="no such film")
     assert "1 was discarded." in shown
-    assert "1 skipped: running, assigned, or finished already." in shown
+    assert "1 skipped: running, assigned, or already finished." in shown
     discarded = DispenserTask.objects.get(key="a")
     assert discarded.outcome == sentence_for("discarded", name="admin", why="no such film")
 

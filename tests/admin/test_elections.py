@@ -13,7 +13,7 @@ from tests.eventually import InBackground, eventually
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_the_list_and_the_page_say_who_leads_and_who_stands_by(admin_client: Client) -> None:
+def test_the_list_and_the_page_show_leader_and_standbys(admin_client: Client) -> None:
     term = Election("reports").campaign()
     ElectionRow.objects.create(name="nothing")
     waiting = InBackground(lambda: Election("reports").campaign(timeout=60).resign())
@@ -27,7 +27,7 @@ def test_the_list_and_the_page_say_who_leads_and_who_stands_by(admin_client: Cli
     waiting.result(30)
 
 
-def test_a_leader_whose_term_is_not_written_yet_is_shown_without_its_beginning(admin_client: Client) -> None:
+def test_a_leader_whose_term_is_not_recorded_yet_is_shown_without_start(admin_client: Client) -> None:
     granted(ElectionRow.objects.create(name="reports"), "web-1 <b>")
     shown = admin_client.get(reverse("admin:resourcepool_election_changelist")).content.decode()
     assert "web-1 &lt;b&gt;" in shown

@@ -1,4 +1,4 @@
-"""What the form of a proxy takes, the import takes, and what one of them refuses, the other does."""
+"""The form of a proxy and the import accept and refuse the same values."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.django_db
 
 
 def taken_by_the_form(client: Client, name: str, typed: str) -> tuple[bool, str]:
-    """Return whether the form takes it, and what is stored then."""
+    """Return whether the form accepts it, and the stored value."""
     answer = client.post(ADD, {**VALID, TYPED_AS.get(name, name): typed})
     assert answer.status_code in (200, 302), typed[:20]
     row: Any = Proxy.objects.first()
@@ -72,7 +72,7 @@ def test_form_and_import_accept_the_same_values(administrator: Client, name: str
         assert taken_by_the_import(name, stored)
 
 
-def test_a_refusal_repeats_no_password(administrator: Client) -> None:
+def test_an_error_message_contains_no_password(administrator: Client) -> None:
     page = administrator.post(ADD, {**VALID, "new_password": "c4nary\x1b-s3cret"}).content.decode()
     assert "without control characters" in page
     assert "c4nary" not in page

@@ -1,4 +1,4 @@
-"""What is entered before something is done, decided without a database."""
+"""The form of an operation, without a database."""
 
 import datetime
 
@@ -24,7 +24,7 @@ def asked(name: str, **entered: str) -> OperationForm:
 
 
 @pytest.mark.parametrize(("entered", "expected"), SPANS)
-def test_a_span_is_worked_out(entered: dict[str, str], expected: datetime.timedelta | None) -> None:
+def test_a_duration_is_computed(entered: dict[str, str], expected: datetime.timedelta | None) -> None:
     form = asked("drain", **entered)
     assert form.is_valid(), form.errors
     assert form.cleaned_data["duration"] == (expected and expected.total_seconds())
@@ -34,7 +34,7 @@ def test_a_span_is_worked_out(entered: dict[str, str], expected: datetime.timede
     "entered",
     [{"until": "2026-11-21T03:00"}, {"until": "2026-12-21T03:01"}, {"amount": "100000", "unit": "days"}],
 )
-def test_a_span_ends_in_the_future_and_within_thirty_days(entered: dict[str, str]) -> None:
+def test_a_duration_ends_in_the_future_and_within_thirty_days(entered: dict[str, str]) -> None:
     assert not asked("drain", **entered).is_valid()
 
 

@@ -1,4 +1,4 @@
-"""Whatever is typed into a form, or sent in its place: a sentence is the answer, never an error of the server."""
+"""Hostile input in forms and URLs is answered with a message, never with a server error."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from tests.app.rows import new
 from tests.case_sample import parts
 
 LIST = "/admin/resourcepool/{}/"
-HALF = "\\ud800"  # as JSON spells half a character
+HALF = "\\ud800"  # half a surrogate pair, in JSON
 VALUES = [
     *(
         "",
@@ -78,7 +78,7 @@ def rows() -> dict[str, Any]:
     }
 
 
-# Where something is typed: the page of a model ({}: its row's key), and what makes the rest of it valid.
+# Forms: the page of a model ({}: the row's key), and valid values of the other fields.
 PAGES: list[tuple[str, str, dict[str, str]]] = [
     ("proxy", "add/", PROXY),
     ("proxy", "{}/change/", PROXY),
@@ -96,7 +96,7 @@ PAGES: list[tuple[str, str, dict[str, str]]] = [
 
 
 def broken(client: Client, address: str, valid: dict[str, str], names: set[str]) -> list[str]:
-    """Return what, in the place of what is valid, has the server fail."""
+    """Return the values that, in place of a valid one, cause a server error."""
     tried = (
         (name, value, client.post(address, {**valid, name: value}))
         for name, part in zip(sorted(names), parts(VALUES), strict=False)
@@ -118,14 +118,14 @@ def test_no_input_breaks_a_page(
     address = LIST.format(model) + page.format(rows[model].pk)
     found = {*NAME.findall(client.get(address).content.decode()), *valid}
     names = {name for name in found if not name.startswith("_")} - {"csrfmiddlewaretoken", "file", "next"}
-    if "operate" in page and "free" not in page:  # the controls are the same on all of these pages
+    if "operate" in page and "free" not in page:  # these pages have the same controls
         names -= CONTROLS
     assert broken(client, address, valid, names) == []
 
 
 @pytest.mark.parametrize("model", ["proxy", "queuegroup", "server", "queue", "event"])
 @pytest.mark.parametrize(
-    "page", ["", "change/", "delete/", "history/", "timeline/", "operate/revoke/", "operate/pin/"]
+    "page", ["", "change/", "delete/", "history/", "activity/", "operate/revoke/", "operate/pin/"]
 )
 def test_no_key_in_a_url_breaks_a_page(model: str, page: str, client: Client) -> None:
     keys = [quote(value[:2_000], safe="") for value in VALUES if value] + [
@@ -141,7 +141,7 @@ def test_no_key_in_a_url_breaks_a_page(model: str, page: str, client: Client) ->
 SENDS = ('name="_save"', 'name="confirmed"', 'name="post"', 'type="file"')
 
 
-def test_no_form_is_forgotten_here() -> None:
+def test_all_forms_are_covered() -> None:
     tried = {(model, page.split("/")[-2]) for model, page, _ in PAGES}
     client, orders = sign_in("superuser"), queue_group()
     one = {Proxy: new(Proxy), QueueGroup: orders, Queue: Queue.objects.first(), Server: server(orders, "A")}
@@ -154,7 +154,7 @@ def test_no_form_is_forgotten_here() -> None:
 
 
 CONTROLS = {"action", "index", "select_across", "_selected_action", "grant", "confirmed"}
-# The controls are the same on every list; which row is selected, each model reads by its own key.
+# Every list has the same controls, but each model parses the selected keys itself.
 ACTIONS = [
     ("proxy", "free", CONTROLS),
     ("proxy", "delete_selected", {"_selected_action"}),
@@ -165,7 +165,7 @@ ACTIONS = [
 
 
 @pytest.mark.parametrize(("model", "action", "names"), ACTIONS)
-def test_nothing_that_is_sent_with_an_action_breaks_a_list(
+def test_no_input_of_an_action_breaks_a_list(
     model: str, action: str, names: set[str], client: Client, rows: dict[str, Any]
 ) -> None:
     valid = {"action": action, "_selected_action": str(rows[model].pk), "index": "0"}
@@ -186,7 +186,7 @@ def test_no_file_breaks_the_import(content: str, head: str, client: Client) -> N
 
 
 @pytest.mark.parametrize("typed", [value for value in VALUES if value.startswith(("[", "{", '"'))])
-def test_labels_that_are_none_are_said_to_be_and_stay_as_they_were_typed(typed: str, client: Client) -> None:
+def test_invalid_labels_are_reported_and_stay_in_the_form(typed: str, client: Client) -> None:
     queue_group()
     answer = client.post(LIST.format("queue") + "add/", {**MADE, "labels": typed})
     if typed == "[]":
@@ -197,7 +197,7 @@ def test_labels_that_are_none_are_said_to_be_and_stay_as_they_were_typed(typed: 
         assert form["labels"].value() == typed
 
 
-def test_labels_are_taken() -> None:
+def test_valid_labels_are_saved() -> None:
     client = sign_in("superuser")
     queue_group()
     client.post(LIST.format("queue") + "add/", {**MADE, "labels": json.dumps({"zone": "eu \u00fc"})})

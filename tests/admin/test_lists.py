@@ -1,4 +1,4 @@
-"""The list of resources: what it shows, what it finds, and what it costs."""
+"""The list of resources: its columns, filters, search and number of queries."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin import ResourceAdmin, paging
-from resourcepool.admin.paging import Capped, CappedPaginator
+from resourcepool.admin.paging import CappedCount, CappedPaginator
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State
@@ -26,13 +26,13 @@ pytestmark = pytest.mark.django_db
 
 
 def shown(client: Client, query: str) -> set[int]:
-    """Return the primary keys on the page that ``query`` asks for."""
+    """Return the primary keys on the page of ``query``."""
     answer = client.get(f"{LIST}{query}")
     assert answer.status_code == 200, answer
     return {row.pk for row in answer.context["cl"].result_list}
 
 
-def test_a_row_says_who_has_it_where_since_when_and_for_how_long(viewer: Client, proxy: Proxy) -> None:
+def test_a_row_shows_holder_host_start_and_remaining_time(viewer: Client, proxy: Proxy) -> None:
     lease(proxy, "crawler 7", seconds=1_025)
     change(proxy, tags="eu fast", verdict="bad")
     event(proxy, ago=600, host="web1", pid=41)
@@ -49,12 +49,12 @@ def test_a_row_says_who_has_it_where_since_when_and_for_how_long(viewer: Client,
     assert '<td class="field-since">10 min<' in page
 
 
-def test_a_row_that_was_put_away_says_why(viewer: Client, proxy: Proxy) -> None:
+def test_a_row_out_of_service_shows_the_reason(viewer: Client, proxy: Proxy) -> None:
     Proxy.objects.filter(pk=proxy.pk).drain("smells <b>odd</b>")
     assert "smells &lt;b&gt;odd" in text(viewer.get(LIST))
 
 
-def test_how_many_each_filter_would_find_is_counted_when_asked_for(viewer: Client, proxy: Proxy) -> None:
+def test_facet_counts_are_shown_on_request(viewer: Client, proxy: Proxy) -> None:
     Proxy.objects.filter(pk=new(Proxy, host="b.example").pk).drain("x")
     assert "free (" not in text(viewer.get(LIST))
     page = text(viewer.get(f"{LIST}?_facets=True"))
@@ -67,15 +67,15 @@ def test_long_tables_are_never_counted_for_a_filter(viewer: Client, records: str
     assert "(0)" not in text(viewer.get(f"/admin/resourcepool/{records}/?_facets=True"))
 
 
-def test_a_lease_that_ran_out_is_told_from_one_that_runs(viewer: Client, proxy: Proxy) -> None:
+def test_an_expired_lease_differs_from_a_running_one(viewer: Client, proxy: Proxy) -> None:
     lease(proxy, "crawler 7", seconds=-5)
     page = text(viewer.get(LIST))
     assert "crawler 7" in page
-    assert "ran out, was not released" in page
+    assert "expired, not released" in page
     assert "data-left" not in page
 
 
-def test_each_row_has_the_beginning_of_its_own_lease(viewer: Client) -> None:
+def test_each_row_shows_the_start_of_its_own_lease(viewer: Client) -> None:
     rows = several(Proxy, 3)
     for row, host in zip(rows, ("alpha", "beta", ""), strict=True):
         lease(row, "crawler")
@@ -85,7 +85,7 @@ def test_each_row_has_the_beginning_of_its_own_lease(viewer: Client) -> None:
     assert [found[row.pk] and found[row.pk].host for row in rows] == ["alpha", "beta", None]
 
 
-def test_without_a_history_the_host_is_read_off_the_holder_and_since_is_unknown(
+def test_without_a_history_the_host_comes_from_the_holder_and_the_start_is_unknown(
     viewer: Client, proxy: Proxy
 ) -> None:
     lease(proxy, "web7/41/main/ab.1")
@@ -94,9 +94,7 @@ def test_without_a_history_the_host_is_read_off_the_holder_and_since_is_unknown(
     assert '<td class="field-since">-</td>' in page
 
 
-def test_the_beginning_of_an_older_lease_is_not_taken_for_that_of_this_one(
-    viewer: Client, proxy: Proxy
-) -> None:
+def test_the_start_of_an_older_lease_is_not_shown(viewer: Client, proxy: Proxy) -> None:
     lease(proxy, "first")
     event(proxy, host="old")
     lease(proxy, "second")
@@ -115,7 +113,7 @@ def test_the_filter_by_state_agrees_with_the_states(viewer: Client) -> None:
         assert shown(viewer, f"?state={state.value}") == wanted
 
 
-def test_what_is_quarantined_after_its_lease_is_found_by_either_state_and_says_so(viewer: Client) -> None:
+def test_a_resource_quarantined_after_its_lease_is_found_by_both_states(viewer: Client) -> None:
     held, parked, _free = several(Proxy, 3)
     lease(held)
     Proxy.objects.filter(pk__in=[held.pk, parked.pk]).quarantine("banned", 600)
@@ -128,7 +126,9 @@ def test_what_is_quarantined_after_its_lease_is_found_by_either_state_and_says_s
 
 
 @pytest.mark.parametrize("status", ["reserved", "retired"])
-def test_so_is_what_is_reserved_or_retired_after_its_lease(viewer: Client, status: str) -> None:
+def test_a_resource_reserved_or_retired_after_its_lease_is_found_by_both_states(
+    viewer: Client, status: str
+) -> None:
     held, away, _free = several(Proxy, 3)
     lease(held)
     Proxy.objects.filter(pk__in=[held.pk, away.pk]).update(status=status, in_service=False)
@@ -172,7 +172,7 @@ def test_filters_and_search(viewer: Client, query: str, expected: set[str]) -> N
     assert shown(viewer, query) == {rows[name].pk for name in expected}
 
 
-def test_the_filter_by_host_knows_holders_with_a_name_of_their_own(viewer: Client) -> None:
+def test_the_filter_by_host_finds_custom_holders(viewer: Client) -> None:
     here, there = several(Proxy, 2)
     for row, host in ((here, "web1"), (there, "web2")):
         lease(row, "crawler-1")
@@ -187,14 +187,14 @@ def test_the_filter_by_host_knows_holders_with_a_name_of_their_own(viewer: Clien
         "http://joe:***@10.0.0.17:3128",
     ],
 )
-def test_the_search_finds_the_one_that_a_number_or_a_pasted_address_names(viewer: Client, term: str) -> None:
+def test_the_search_finds_a_resource_by_id_or_full_address(viewer: Client, term: str) -> None:
     proxy = new(Proxy, host="10.0.0.17", port=3128, username="joe")
     new(Proxy, host="10.0.0.17", port=3129, username="joe", tags=str(proxy.pk))
     new(Proxy, host=f"h{proxy.pk}.example", port=3128)
     assert shown(viewer, "?" + urlencode({"q": term.format(pk=proxy.pk)})) == {proxy.pk}
 
 
-def test_a_number_that_is_no_key_is_searched_for_like_any_word(viewer: Client) -> None:
+def test_a_number_that_is_no_key_is_searched_as_text(viewer: Client) -> None:
     proxy = new(Proxy, host="h987654321.example")
     assert shown(viewer, "?q=987654321") == {proxy.pk}
     assert shown(viewer, f"?q={'9' * 40}") == set()
@@ -205,11 +205,11 @@ def test_the_search_stays_within_the_filters(viewer: Client) -> None:
     assert shown(viewer, f"?q={proxy.pk}&state=held") == set()
 
 
-def test_a_row_begins_with_the_key_that_logs_and_commands_speak_of(viewer: Client, proxy: Proxy) -> None:
+def test_a_row_begins_with_the_key_that_logs_and_commands_use(viewer: Client, proxy: Proxy) -> None:
     assert f">{proxy.pk}: http://joe@a.example:80</a>" in text(viewer.get(LIST))
 
 
-def test_a_typed_filter_keeps_the_others_and_shows_hostile_text_as_text(viewer: Client) -> None:
+def test_a_text_filter_keeps_the_others_and_escapes_its_text(viewer: Client) -> None:
     page = text(viewer.get(f"{LIST}?state=free&tag=%22%3E%3Cscript%3E&q=a"))
     assert '<input type="hidden" name="state" value="free">' in page
     assert (
@@ -238,10 +238,10 @@ def test_no_query_counts_the_table(operator: Client) -> None:
 
 
 class TestPages:
-    def test_end_at_the_cap_and_say_that_there_is_more(
+    def test_end_at_the_cap_and_show_that_there_are_more(
         self, viewer: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(paging, "MOST", 120)
+        monkeypatch.setattr(paging, "MAX_ROWS", 120)
         rows = several(Proxy, 130)
         page = text(viewer.get(LIST))
         assert "120+ proxies" in page
@@ -251,7 +251,7 @@ class TestPages:
         assert viewer.get(f"{LIST}?p=4").status_code == 302
 
     def test_read_no_more_than_the_cap(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(paging, "MOST", 3)
+        monkeypatch.setattr(paging, "MAX_ROWS", 3)
         several(Proxy, 6)
         assert len(CappedPaginator(Proxy.objects.order_by("pk"), 50).keys) == 4
 
@@ -267,8 +267,8 @@ class TestPages:
             pages.page(2)
 
     @pytest.mark.parametrize(("count", "said"), [(0, "0"), (10_000, "10000"), (10_001, "10,000+")])
-    def test_spell_the_count(self, count: int, said: str) -> None:
-        assert str(Capped(count)) == said
+    def test_format_the_count(self, count: int, said: str) -> None:
+        assert str(CappedCount(count)) == said
 
 
 def test_the_list_of_another_kind_of_resource_works_the_same(rf: Any, admin_user: Any) -> None:

@@ -1,4 +1,4 @@
-"""A page while somebody's transaction keeps a row locked: it says so within moments, and all others are done."""
+"""Pages while a transaction locks a row: they report it within seconds, and change all other rows."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ from tests.resources.test_operating import lock_wait
 pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("transactional_db")]
 
 LIST = "/admin/resourcepool/proxy/"
-LOCKED = "locked by somebody&#x27;s transaction"
+LOCKED = "locked by another transaction"
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
 @pytest.fixture
 def rows(client: Client) -> Iterator[list[Any]]:
-    """Three, of which the second is locked; the project's own statements wait afterwards as long as before."""
+    """Three rows, the second locked; afterwards the lock timeout of other statements is unchanged."""
     made, usual = several(Proxy, 3), lock_wait()
     with locked(made[1]):
         yield made
@@ -86,21 +86,21 @@ class TestMany:
         chosen = {"action": action, "_selected_action": [str(row.pk) for row in rows], **more}
         return text(client.post(LIST, chosen, follow=True))
 
-    def test_are_deleted_but_for_the_locked(self, client: Client, rows: list[Any]) -> None:
+    def test_are_deleted_except_locked_ones(self, client: Client, rows: list[Any]) -> None:
         page = self.post(client, rows, "delete_selected", post="yes")
         assert LOCKED in page
         assert "uccessfully deleted 2 proxies" in page
         assert "retired instead" not in page
         assert [row.pk for row in Proxy.objects.all()] == [rows[1].pk]
 
-    def test_are_operated_on_but_for_the_locked(self, client: Client) -> None:
+    def test_are_changed_except_locked_ones(self, client: Client) -> None:
         rows = several(Proxy, 3)
         for row in rows:
             granted(row)
         with locked(rows[1]):
             page = self.post(client, rows, "revoke", confirmed="yes", reason="stuck")
         assert LOCKED in page
-        assert "2 were freed" in page
-        assert "1 was left as it is." in page
-        assert "not known" not in page
+        assert "2 leases were revoked" in page
+        assert "1 unchanged." in page
+        assert "or unknown" not in page
         assert [columns(row)["holder"] for row in rows] == ["", "me", ""]

@@ -49,7 +49,7 @@ class TestSeeing:
     def test_a_list_has_one_line_for_each_name(self, admin_client: Client) -> None:
         shown = page(admin_client, "lock_changelist")
         assert "web-1/4711/worker-1" in shown
-        assert "2 wait" in shown
+        assert "2 waiters" in shown
         shown = page(admin_client, "semaphorepermit_changelist")
         assert shown.count("3 of 4 held") == 1
         assert shown.count("0 of 2 held") == 1
@@ -70,9 +70,9 @@ class TestSeeing:
         shown = page(admin_client, "semaphorepermit_change", "busy_230")
         assert "busy" in shown
         shown = page(admin_client, "semaphorepermit_change", "busy#0".replace("#", "_23"))
-        assert f"{A}: 2, fence 1, runs out in" in shown
+        assert f"{A}: 2, fence 1, expires in" in shown
         assert later(B).replace(".92@2", ".93@3") not in shown.replace(later(B), "")
-        assert ": wants 2, for" in shown
+        assert ": needs 2, waiting for" in shown
 
     def test_a_circle_is_named_on_the_page(self, admin_client: Client) -> None:
         lock("next", B)
@@ -109,7 +109,7 @@ class TestFreeing:
         assert "Its holders lose it at once" in admin_client.get(address).content.decode()
         assert LockRow.objects.get(pk="busy").holder == A
         said = admin_client.post(address, {"confirmed": "1", "reason": "hangs"}, follow=True).content.decode()
-        assert "1 was freed." in said
+        assert "1 was revoked." in said
         assert LockRow.objects.get(pk="busy").holder == later(B)
 
     def test_all_permits_of_a_name_are_freed_at_once(self, admin_client: Client) -> None:
@@ -121,7 +121,7 @@ class TestFreeing:
     def test_what_nobody_holds_is_left_alone(self, admin_client: Client) -> None:
         address = reverse("admin:resourcepool_lock_operate", args=["idle", "revoke"])
         said = admin_client.post(address, {"confirmed": "1", "reason": "x"}, follow=True).content.decode()
-        assert "held by nobody" in said
+        assert "not held" in said
 
     @pytest.mark.parametrize("model", LISTS)
     def test_who_may_only_look_may_free_nothing(
@@ -144,7 +144,7 @@ class TestFreeingHolders:
         asked = admin_client.get(self.ADDRESS).content.decode()
         assert "web-1/4711/worker-2 holds read-write lock catalogue" in asked
         said = admin_client.post(self.ADDRESS, self.ANSWERS, follow=True).content.decode()
-        assert "1 was freed, with all else that its holders held." in said
+        assert "1 was revoked, with everything else its holders held." in said
         assert LockRow.objects.get(pk="busy").holder == later(B)
         assert not RWLockPermit.objects.held().exists()
 
@@ -164,13 +164,13 @@ class TestHistory:
         for name in ("licence", "licence#7", "licence2", "LICENCE"):
             permits("semaphore", name, [A, B, ""])
             for number in (1, 0):
-                told(SemaphorePermit, f"{name}#{number}", f"{name} {number} freed")
+                told(SemaphorePermit, f"{name}#{number}", f"{name} {number} revoked")
         told(RWLockPermit, "licence#1", "of another kind")
         shown = page(admin_client, "semaphorepermit_change", "licence_230")
         leak_events = [
-            part.split("<")[0] for part in shown.split("<td>") if part.split("<")[0].endswith(" freed")
+            part.split("<")[0] for part in shown.split("<td>") if part.split("<")[0].endswith(" revoked")
         ]
-        assert leak_events == ["licence 0 freed", "licence 1 freed"]
+        assert leak_events == ["licence 0 revoked", "licence 1 revoked"]
         assert "semaphore licence" in page(admin_client, "semaphorepermit_activity", "licence_230")
 
     def test_it_goes_on_page_by_page(self, admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,13 +187,13 @@ class TestHistory:
         one, other = "x" * 198 + "äa", "x" * 198 + "äb"
         for name in (one, other):
             lock(name)
-            told(LockRow, name, f"freed {name[-1]}")
+            told(LockRow, name, f"revoked {name[-1]}")
             permits("semaphore", name, [""] * 2)
-            told(SemaphorePermit, f"{name}#1", f"freed permit {name[-1]}")
+            told(SemaphorePermit, f"{name}#1", f"revoked permit {name[-1]}")
         shown = page(admin_client, "lock_change", one)
-        assert ("freed a" in shown, "freed b" in shown) == (True, False)
+        assert ("revoked a" in shown, "revoked b" in shown) == (True, False)
         shown = page(admin_client, "semaphorepermit_change", f"{one}_230")
-        assert ("freed permit a" in shown, "freed permit b" in shown) == (True, False)
+        assert ("revoked permit a" in shown, "revoked permit b" in shown) == (True, False)
 
     def test_pages_and_notes_call_it_by_its_name(self, admin_client: Client) -> None:
         permits("semaphore", "licence", [A])
@@ -207,13 +207,15 @@ class TestHistory:
 class TestResizing:
     def test_it_asks_how_many_and_why_and_writes_down_both(self, admin_client: Client) -> None:
         address = reverse("admin:resourcepool_semaphorepermit_operate", args=["busy_230", "resize"])
-        assert "whatever the code says" in admin_client.get(address).content.decode()
+        assert "Overrides the number in code" in admin_client.get(address).content.decode()
         answers = {"confirmed": "1", "permits": "2", "reason": "contract ended"}
         shown = admin_client.post(address, answers, follow=True).content.decode()
         assert "1 was resized." in shown
         assert "3 of 2 held" in shown
-        assert "1 too many, until they are released" in shown
-        assert LogEntry.objects.get().change_message == "Resize (how many permits there are): 2, contract ended"
+        assert "1 above the limit until released" in shown
+        assert (
+            LogEntry.objects.get().change_message == "Resize (change the number of permits): 2, contract ended"
+        )
         recorder.flush()
         assert "4 to 2 permits: contract ended" in page(admin_client, "semaphorepermit_change", "busy_230")
 

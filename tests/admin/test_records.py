@@ -1,4 +1,4 @@
-"""Events, tickets, samples and jobs: to be read, never to be changed."""
+"""Events, tickets, samples and jobs: read-only lists."""
 
 import re
 from typing import Any
@@ -74,7 +74,7 @@ def test_what_the_filters_find(viewer: Client, query: str, expected: set[str]) -
     assert found(viewer, query) == expected
 
 
-def test_filters_look_at_the_newest_events_and_a_resource_at_all_of_its(
+def test_filters_search_the_newest_events_and_a_resource_finds_all_of_its_own(
     viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(records, "NEWEST", 2)
@@ -86,7 +86,7 @@ def test_filters_look_at_the_newest_events_and_a_resource_at_all_of_its(
     assert found(viewer, "?pool=resourcepool.proxy") == {"new", "newer"}
     with CaptureQueriesContext(connection) as queries:
         assert found(viewer, f"?q={proxy.pk}") == {"old"}
-    # Without the pool, the database would read every event there is.
+    # Without the pool, the database would read all events.
     looked = [query["sql"] for query in queries.captured_queries if "resourcepool_event" in query["sql"]]
     assert looked
     assert all(re.search("pool.? IN", sql) for sql in looked)
@@ -129,7 +129,7 @@ def test_a_list_takes_at_most_ten_queries_and_counts_nothing(viewer: Client, kin
 
 
 @pytest.mark.parametrize("kind", ["event", "job"])
-def test_lists_and_pages_spell_spans_and_moments_for_people(viewer: Client, kind: str) -> None:
+def test_lists_and_pages_format_durations_and_dates(viewer: Client, kind: str) -> None:
     seconds = 2.061030466000375
     row = event(new(Proxy), seconds=seconds) if kind == "event" else new(Job, seconds=seconds, done_at=DbNow())
     for page in ("", f"{quote(row.pk)}/change/"):
@@ -147,7 +147,7 @@ def test_hostile_text_is_text(viewer: Client) -> None:
         assert said.replace("<", "&lt;").replace(">", "&gt;") in page
 
 
-def test_an_event_leads_to_its_resource_if_that_has_a_page(viewer: Client) -> None:
+def test_an_event_links_to_its_resource_if_that_has_a_page(viewer: Client) -> None:
     proxy, device = new(Proxy), new(Device)
     event(proxy)
     event(device)
@@ -158,7 +158,7 @@ def test_an_event_leads_to_its_resource_if_that_has_a_page(viewer: Client) -> No
     assert "<b>" not in page
 
 
-def test_the_ticket_of_a_dead_process_is_told_from_one_that_waits(viewer: Client) -> None:
+def test_the_ticket_of_a_crashed_process_differs_from_one_that_waits(viewer: Client) -> None:
     new(Ticket, holder="dead", busy_before=DbLater(-5))
     new(Ticket, holder="waiting <b>", busy_before=DbLater(60))
     answer = viewer.get("/admin/resourcepool/ticket/")
@@ -183,7 +183,7 @@ def test_ten_queries_are_enough_with_every_filter_and_a_search(viewer: Client) -
         assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]
 
 
-def test_the_page_of_a_ticket_tells_all_that_its_list_tells(viewer: Client) -> None:
+def test_the_page_of_a_ticket_shows_all_columns_of_the_list(viewer: Client) -> None:
     row = new(Ticket, holder="web-1/41/main", busy_before=DbLater(60), count=3)
     page = text(viewer.get(f"/admin/resourcepool/ticket/{row.pk}/change/"))
     for said in ("testapp.nothing", "web-1/41/main", 'alt="True"', ">3<"):
@@ -194,7 +194,7 @@ def test_the_page_of_a_ticket_tells_all_that_its_list_tells(viewer: Client) -> N
     ("kind", "term", "count"),
     [("ticket", "web-1", 1), ("ticket", "41", 0), ("job", "check a", 1), ("job", "x", 0)],
 )
-def test_a_search_finds_what_it_asks_for(viewer: Client, kind: str, term: str, count: int) -> None:
+def test_a_search_finds_matching_rows(viewer: Client, kind: str, term: str, count: int) -> None:
     for name in ("web-1", "web-2"):
         new(Ticket, holder=f"{name}/41/main")
     for name in ("check a.B", "sweep"):
@@ -203,7 +203,7 @@ def test_a_search_finds_what_it_asks_for(viewer: Client, kind: str, term: str, c
     assert len(rows) == count
 
 
-def test_events_are_found_by_their_moment(viewer: Client) -> None:
+def test_events_are_found_by_date_and_time(viewer: Client) -> None:
     proxy = new(Proxy)
     for name, at in (("before", "2026-01-01T11:59:59Z"), ("at", "2026-01-01T12:00:00Z")):
         row = event(proxy, reason=name)
@@ -213,11 +213,11 @@ def test_events_are_found_by_their_moment(viewer: Client) -> None:
     assert found(viewer, f"?at__gt={moment}") == set()
     assert found(viewer, f"?at__lt={moment}") == {"before"}
     assert found(viewer, f"?at__lte={moment}&pool=resourcepool.proxy") == {"before", "at"}
-    assert found(viewer, "?at__gte=2026-01-01T12:00:00+00:00") == {"at"}  # as many type it
+    assert found(viewer, "?at__gte=2026-01-01T12:00:00+00:00") == {"at"}  # with an unquoted plus sign
     assert found(viewer, "?at__gte=2026-01-01+13:00&at__lt=2026-01-02") == set()
 
 
-def test_a_moment_without_a_zone_is_one_of_the_page(viewer: Client, settings: Any) -> None:
+def test_a_datetime_without_time_zone_uses_that_of_the_page(viewer: Client, settings: Any) -> None:
     row = event(new(Proxy), reason="noon")
     Event.objects.filter(pk=row.pk).update(at="2026-01-01T12:00:00Z")
     with timezone.override("Asia/Tokyo"):
@@ -226,5 +226,5 @@ def test_a_moment_without_a_zone_is_one_of_the_page(viewer: Client, settings: An
 
 
 @pytest.mark.parametrize("nonsense", ["1", "", "yesterday", "2026-13-01", "0001-01-01", "9999-12-31", "%00"])
-def test_what_is_no_moment_is_refused(viewer: Client, nonsense: str) -> None:
+def test_an_invalid_datetime_is_refused(viewer: Client, nonsense: str) -> None:
     assert viewer.get(f"{EVENTS}?at__gte={nonsense}").status_code == 400

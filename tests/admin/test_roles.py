@@ -1,4 +1,4 @@
-"""Closed by default: every page and every action of the admin, tried by everybody."""
+"""Permissions: every page and action of the admin, tried with every role."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ ADMINISTRATORS = {"administrator", "superuser"}
 
 LIST = "/admin/resourcepool/proxy/"
 
-# Who may open which page, by the end of its URL's name; 404 and 403 are "no".
+# The roles that may open a page, by the end of its URL name; 404 and 403 mean "no".
 PROXY_PAGES = {
     "changelist": VIEWERS,
     "add": ADMINISTRATORS,
@@ -33,7 +33,7 @@ PROXY_PAGES = {
     "history": VIEWERS,
     "delete": ADMINISTRATORS,
     "change": VIEWERS,
-    "timeline": VIEWERS,
+    "activity": VIEWERS,
     "operate": OPERATORS,
 }
 RECORD_PAGES: dict[str, set[str]] = {
@@ -43,11 +43,11 @@ RECORD_PAGES: dict[str, set[str]] = {
     "delete": set(),
     "change": VIEWERS,
 }
-REDIRECTS = {None}  # Django's own, without a name: the old address of the page of a row
+REDIRECTS = {None}  # Django's unnamed redirect from the old URL of a row
 
 
 def pages_of(model: Any) -> list[str]:
-    """Return the names of all pages that the admin has for ``model``."""
+    """Return the names of all admin pages of ``model``."""
     prefix = f"{model._meta.app_label}_{model._meta.model_name}_"
     urls = admin.site._registry[model].urls
     names = [one.name for one in urls if isinstance(one, URLPattern)]
@@ -72,7 +72,7 @@ def url_of(model: Any, page: str, row: Any) -> str:
     raise AssertionError(f"how is {name} reached?")
 
 
-def test_no_page_is_forgotten_here() -> None:
+def test_all_pages_are_covered() -> None:
     assert set(pages_of(Proxy)) == set(PROXY_PAGES)
     for model in (Event, Job, Sample, Ticket):
         assert set(pages_of(model)) == set(RECORD_PAGES)
@@ -80,7 +80,7 @@ def test_no_page_is_forgotten_here() -> None:
 
 @pytest.mark.parametrize("role", EVERYBODY)
 @pytest.mark.parametrize("model", [Proxy, Event, Job, Sample, Ticket])
-def test_a_page_opens_for_those_who_may_see_it_and_for_nobody_else(role: str, model: Any) -> None:
+def test_a_page_opens_only_with_permission(role: str, model: Any) -> None:
     client, row = sign_in(role), row_of(model)
     allowed = PROXY_PAGES if model is Proxy else RECORD_PAGES
     for page in pages_of(model):
@@ -102,7 +102,7 @@ ANSWERS = {"reason": "because", "amount": "2", "unit": "hours", "name": "Ann", "
 
 @pytest.mark.parametrize("role", EVERYBODY)
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if name != "check"])
-def test_an_operation_is_for_operators_from_the_list_and_from_the_page(role: str, name: str) -> None:
+def test_an_operation_needs_permission_in_list_and_page(role: str, name: str) -> None:
     client = sign_in(role)
     for is_one in (True, False):
         row = new(Proxy)
@@ -120,7 +120,7 @@ def test_an_operation_is_for_operators_from_the_list_and_from_the_page(role: str
 
 
 @pytest.mark.parametrize("role", sorted(set(EVERYBODY) - OPERATORS - {"anonymous"}))
-def test_who_may_not_operate_does_not_learn_what_there_is(role: str) -> None:
+def test_without_permission_an_operation_reveals_nothing(role: str) -> None:
     client, row = sign_in(role), new(Proxy)
     for pk in (row.pk, row.pk + 1):
         assert client.get(f"{LIST}{pk}/operate/revoke/").status_code == 403
@@ -130,7 +130,7 @@ def test_who_may_not_operate_does_not_learn_what_there_is(role: str) -> None:
 
 
 @pytest.mark.parametrize("role", EVERYBODY)
-def test_the_export_is_for_those_who_may_see_the_list(role: str) -> None:
+def test_the_export_needs_permission_to_view_the_list(role: str) -> None:
     client, row = sign_in(role), new(Proxy)
     answer = client.post(LIST, {"action": "export", "_selected_action": [row.pk], "index": 0})
     assert (answer.get("Content-Type", "").startswith("text/csv")) is (role in VIEWERS)
@@ -141,12 +141,12 @@ ONE = b"http://a.example:80\n"
 
 
 def upload(client: Client) -> Any:
-    """Bring in a file, and ask that what is not in it be retired."""
+    """Import a file, retiring proxies that are not in it."""
     return client.post(IMPORT, {"file": SimpleUploadedFile("one.txt", ONE), "sync": "on"})
 
 
 @pytest.mark.parametrize("role", sorted(ADMINISTRATORS))
-def test_an_import_retires_and_returns_only_for_who_may_operate(role: str) -> None:
+def test_an_import_retires_and_returns_only_with_the_operate_permission(role: str) -> None:
     client, old, retired = sign_in(role), new(Proxy), new(Proxy, host="a.example", port=80)
     Proxy.objects.filter(pk=retired.pk).retire()
     offered = client.get(IMPORT).context["form"].fields["sync"]
@@ -156,7 +156,7 @@ def test_an_import_retires_and_returns_only_for_who_may_operate(role: str) -> No
     assert columns(retired)["in_service"] is (role in OPERATORS)
 
 
-def test_a_plan_that_retires_is_not_carried_out_for_who_may_not_operate_any_more() -> None:
+def test_a_plan_that_retires_is_refused_once_the_permission_is_removed() -> None:
     client, old = sign_in("superuser"), new(Proxy)
     sealed = upload(client).context["sealed"]
     user = User.objects.get()
@@ -169,7 +169,7 @@ def test_a_plan_that_retires_is_not_carried_out_for_who_may_not_operate_any_more
 
 
 @pytest.mark.parametrize("role", EVERYBODY)
-def test_the_menu_of_actions_shows_only_what_one_may_do(role: str, settings: Any) -> None:
+def test_the_action_menu_shows_only_permitted_actions(role: str, settings: Any) -> None:
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {"resourcepool.Proxy": {"url": "http://x/"}}}
     client = sign_in(role)
     new(Proxy)
@@ -181,7 +181,7 @@ def test_the_menu_of_actions_shows_only_what_one_may_do(role: str, settings: Any
 
 @pytest.mark.parametrize("role", ["operator", "superuser"])
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_a_change_needs_post_and_a_token_against_forgery(role: str, name: str) -> None:
+def test_a_change_needs_post_and_a_csrf_token(role: str, name: str) -> None:
     client, row = sign_in(role), new(Proxy)
     lease(row)
     before = columns(row)

@@ -1,4 +1,4 @@
-"""Columns of seconds on the pages of the admin, in both languages."""
+"""Fields for seconds on admin pages, in both languages."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def text(client: Client, address: str, language: str = "en") -> str:
         (86_400, "zh-hans", "消息保留时间:", "1 天"),
     ],
 )
-def test_who_only_reads_sees_a_duration(
+def test_viewers_see_a_formatted_duration(
     viewer: Client, seconds: float, language: str, label: str, value: str
 ) -> None:
     ChannelRow.objects.create(name="config", kept=seconds)
@@ -47,9 +47,7 @@ def test_who_only_reads_sees_a_duration(
 
 
 @pytest.mark.parametrize(("language", "said"), [("en", "Now: 7 d."), ("zh-hans", "现在：7 天。")])
-def test_who_edits_sees_whole_seconds_and_how_long_that_is(
-    admin_client: Client, language: str, said: str
-) -> None:
+def test_editors_see_seconds_and_a_formatted_duration(admin_client: Client, language: str, said: str) -> None:
     ChannelRow.objects.create(name="config")
     shown = text(admin_client, PAGE, language)
     assert 'name="kept" value="604800"' in shown
@@ -59,7 +57,7 @@ def test_who_edits_sees_whole_seconds_and_how_long_that_is(
     assert "Default: 7 d." in text(admin_client, "/admin/resourcepool/stream/add/")
 
 
-def test_what_was_shown_is_saved_unchanged(admin_client: Client) -> None:
+def test_the_shown_value_is_saved_unchanged(admin_client: Client) -> None:
     stream = Stream.objects.create(name="oracle", done_kept=2.5)
     form = admin_client.get("/admin/resourcepool/stream/oracle/change/").context["adminform"].form
     entered = {name: form[name].value() for name in form.fields}

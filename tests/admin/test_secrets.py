@@ -1,4 +1,4 @@
-"""A secret in a model of one's own, on pages that Django makes of it: it goes in, and never comes out."""
+"""A secret in a custom model: Django's admin pages accept it and never show it."""
 
 from typing import Any
 
@@ -101,18 +101,18 @@ class TestAForm:
             assert (columns(row)["notes"], columns(row)[FIELD[model]].token) == ("b", before)
         assert stored(row) == SECRET
 
-    def test_takes_what_is_typed_as_it_stands(self, model: Any, site: str, client: Client) -> None:
+    def test_takes_the_entered_text_unchanged(self, model: Any, site: str, client: Client) -> None:
         row = row_of(model)
         for typed in (TYPED, f"sealed:{columns(row)[FIELD[model]].token}", "sealed:x", "<sealed>"):
             client.post(page_of(row, site), {**FORMS[model], FIELD[model]: typed})
             assert stored(row) == typed
 
-    def test_with_an_error_echoes_nothing(self, model: Any, site: str, client: Client) -> None:
+    def test_with_an_error_shows_no_entered_secret(self, model: Any, site: str, client: Client) -> None:
         row = row_of(model)
         judged(client.post(page_of(row, site), {**FORMS[model], "name": "", FIELD[model]: TYPED}))
         assert stored(row) == SECRET
 
-    def test_notes_that_it_was_entered_whether_it_is_another_or_not(
+    def test_logs_that_it_was_entered_whether_or_not_it_differs(
         self, model: Any, site: str, client: Client
     ) -> None:
         row = row_of(model)
@@ -143,24 +143,24 @@ class TestAForm:
 
 
 @pytest.mark.parametrize("model", FIELD)
-def test_one_that_is_made_has_it(model: Any, client: Client) -> None:
+def test_a_new_row_has_it(model: Any, client: Client) -> None:
     address = f"/own/testapp/{model._meta.model_name}/add/"
     answer = client.post(address, {**FORMS[model], FIELD[model]: TYPED})
     assert answer.status_code == 302, answer.context["adminform"].form.errors
     assert stored(model.objects.get()) == TYPED
 
 
-def test_where_one_is_needed_none_is_an_error(client: Client) -> None:
+def test_a_missing_required_secret_is_an_error(client: Client) -> None:
     assert "required" in judged(client.post("/own/testapp/login/add/", FORMS[Login]))
     assert "required" in judged(client.post("/own/testapp/login/add/?secret=x", FORMS[Login]))
-    row = row_of(Login)  # and a copy of a row has it to be entered again
+    row = row_of(Login)  # a copy of a row needs the secret again
     assert "required" in judged(client.post(page_of(row), {**FORMS[Login], "_saveasnew": "1"}))
     assert Login.objects.count() == 1
 
 
 @pytest.mark.parametrize("is_readable", [True, False])
 @pytest.mark.parametrize("model", FIELD)
-def test_who_may_only_look_sees_none(model: Any, is_readable: bool, settings: Any) -> None:
+def test_viewers_see_no_secret(model: Any, is_readable: bool, settings: Any) -> None:
     row, client = row_of(model), Client()
     if not is_readable:
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "SECRET_KEYS": [Fernet.generate_key().decode()]}
@@ -172,7 +172,7 @@ def test_who_may_only_look_sees_none(model: Any, is_readable: bool, settings: An
         judged(client.get(page_of(row).replace(f"{row.pk}/change/", "")))
 
 
-def test_a_list_shows_none_and_takes_one(client: Client) -> None:
+def test_an_editable_list_shows_no_secret_and_accepts_one(client: Client) -> None:
     row = row_of(Login)
     judged(client.get("/own/testapp/login/"))
     judged(client.get("/list/testapp/login/"))
@@ -183,7 +183,7 @@ def test_a_list_shows_none_and_takes_one(client: Client) -> None:
     assert stored(row) == TYPED
 
 
-def test_a_form_of_ones_own_has_the_widget_whatever_is_asked_for() -> None:
+def test_a_custom_form_always_has_the_widget() -> None:
     wide = SecretInput(attrs={"class": "wide"})
     for widget, kind in ((Textarea, SecretInput), (Textarea(), SecretInput), (wide, SecretInput)):
         form: Any = modelform_factory(Login, ModelForm, fields=["secret"], widgets={"secret": widget})
@@ -193,10 +193,10 @@ def test_a_form_of_ones_own_has_the_widget_whatever_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("site", ["own", "late"])
-def test_what_it_is_bound_to_changes_only_together_with_it(site: str, client: Client) -> None:
+def test_the_bound_columns_change_only_together_with_the_secret(site: str, client: Client) -> None:
     row = row_of(Login)
     said = judged(client.post(page_of(row, site), {**FORMS[Login], "name": "b", "secret": ""}))
-    assert "Enter it again: the stored one belongs to what was here before" in said
+    assert "Enter it again: the stored value belongs to the fields as they were before" in said
     assert (columns(row)["name"], stored(row)) == ("a", SECRET)
     assert client.post(page_of(row, site), {**FORMS[Login], "name": "b", "secret": TYPED}).status_code == 302
     assert (columns(row)["name"], stored(row)) == ("b", TYPED)
@@ -209,7 +209,7 @@ def test_a_rule_of_the_model_is_kept_by_the_form(client: Client) -> None:
 
 
 @pytest.mark.parametrize("model", FIELD)
-def test_what_is_checked_as_a_whole_keeps_it_as_it_is(model: Any) -> None:
+def test_validation_of_the_whole_row_keeps_the_secret(model: Any) -> None:
     row = model.objects.get(pk=row_of(model).pk)
     before = row.__dict__[FIELD[model]]
     row.full_clean()
@@ -232,7 +232,7 @@ LOOKUPS = [
 
 @pytest.mark.parametrize("model", FIELD)
 @pytest.mark.parametrize("lookup", LOOKUPS)
-def test_no_address_of_a_list_confirms_a_guess(model: Any, lookup: str, client: Client) -> None:
+def test_no_url_of_a_list_confirms_a_guess(model: Any, lookup: str, client: Client) -> None:
     row = row_of(model)
     address, token = page_of(row).replace(f"{row.pk}/change/", ""), columns(row)[FIELD[model]].token
     answers = set()
@@ -244,7 +244,7 @@ def test_no_address_of_a_list_confirms_a_guess(model: Any, lookup: str, client: 
     assert answers <= {(400, None), (302, None)}
 
 
-def test_what_is_too_long_is_refused_and_not_cut_by_the_browser() -> None:
+def test_a_secret_that_is_too_long_is_refused_and_not_cut_by_the_browser() -> None:
     field = SecretField(max_length=20)
     assert "maxlength" not in field.widget.attrs
     with pytest.raises(ValidationError, match="at most 20 characters"):

@@ -86,7 +86,7 @@ def test_the_settings_of_a_topic_are_edited_and_a_pause_meanwhile_stays(
     row = Topic.objects.get()
     assert (row.retries, row.least_version, row.requires) == (5, "2.10", {})
     answer = admin_client.post(address, {**form, "retries": "6", "requires": '{"zone": 1}'})
-    assert "A label and its value are texts" in answer.content.decode()
+    assert "Each label and its value must" in answer.content.decode()
     assert Topic.objects.get().retries == 5
 
 
@@ -153,14 +153,14 @@ def test_one_that_is_handed_over_does_not_look_as_if_it_were_due_in_a_minute(
 ) -> None:
     row = timer("d", 40, holder="web-1")
     for shown in (page(admin_client, "timer", "changelist"), page(admin_client, "timer", "change", row.pk)):
-        assert "handed over, not taken yet" in shown
+        assert "handed over, not yet claimed" in shown
 
 
 def test_timers_are_fired_cancelled_retried_and_discarded(admin_client: Client, topic: Topic) -> None:
     pks = list(Timer.objects.order_by("name").values_list("pk", flat=True))
     shown = operate(admin_client, "timer", "fire", pks)
     assert "1 is due now." in shown
-    assert "2 skipped: due already, running, or over." in shown
+    assert "2 skipped: already due, running, or finished." in shown
     assert "1 is ready again." in operate(admin_client, "timer", "retry", pks)
     assert "1 was cancelled." in operate(admin_client, "timer", "cancel", pks[:1])
     assert "1 was discarded." in operate(admin_client, "timer", "discard", pks[1:2], reason="paid")
@@ -182,7 +182,7 @@ def test_before_an_act_the_page_asks(admin_client: Client, topic: Topic) -> None
         "select_across": "0",
     }
     answer = admin_client.post(address, chosen)
-    assert "a recurring one that runs goes on" in answer.content.decode()
+    assert "A recurring timer that is running finishes this run" in answer.content.decode()
     assert not Timer.objects.filter(state="cancelled").exists()
 
 
@@ -192,7 +192,7 @@ def test_nodes_are_shown_with_what_they_are_and_whether_they_live(admin_client: 
     for text in ("web-1 &lt;b&gt;", "zone=eu", "2.10", TOPIC, "alive"):
         assert text in shown
     expire(row)
-    assert "dead" in page(admin_client, "timernode", "change", row.pk)
+    assert "lost contact" in page(admin_client, "timernode", "change", row.pk)
 
 
 def test_who_may_only_look_changes_nothing(client: Client, django_user_model: Any, topic: Topic) -> None:

@@ -1,1 +1,1 @@
-"""A Django app such as a project would have: its own kinds of resources, and rows that are leased plainly."""
+"""A Django app like one of a project: its own resource models, and models with bare leases."""

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class TestAppConfig(AppConfig):
-    """Holds the tests' own models."""
+    """The models of the tests."""
 
     name = "tests.app"
     label = "testapp"

@@ -1,4 +1,4 @@
-"""Leased models that differ from Proxy where it matters: their keys, their columns, their pools."""
+"""Leased models that differ from Proxy in keys, columns and pools."""
 
 import uuid
 
@@ -10,7 +10,7 @@ from resourcepool.models import AbstractLease, AbstractResource, Pool
 
 
 class Team(models.Model):
-    """Whom a device belongs to; not leased."""
+    """The owner of a device; not leased."""
 
     name = models.CharField(max_length=50)
 
@@ -19,7 +19,7 @@ class Team(models.Model):
 
 
 class Login(models.Model):
-    """A secret in a model that is no resource, and that must have one."""
+    """A required secret in a model that is not a resource."""
 
     name = models.CharField(max_length=50)
     secret = EncryptedTextField(bound_to=["name"])
@@ -30,7 +30,7 @@ class Login(models.Model):
 
 
 class Device(AbstractResource):
-    """A resource of a project's own: keyed by UUID, with choices, a foreign key, and a pool that is set up."""
+    """A resource model with a UUID key, choices, a foreign key and a configured pool."""
 
     class Kind(models.TextChoices):
         PHONE = "phone"
@@ -53,7 +53,7 @@ class Device(AbstractResource):
 
 
 class Bare(AbstractLease):
-    """Nothing but a lease: no ``in_service``, no pool."""
+    """A bare lease: no ``in_service``, no pool."""
 
     label = models.CharField(max_length=50, default="")
 
@@ -62,7 +62,7 @@ class Bare(AbstractLease):
 
 
 class Poll(AbstractLease):
-    """Keyed by text, whose case matters, and with columns of other names."""
+    """A case-sensitive text key, and other column names."""
 
     name = KeyField(primary_key=True, max_length=50)
     is_open = models.BooleanField(default=True, db_column="accepts candidates")
@@ -77,7 +77,7 @@ class Poll(AbstractLease):
 
 
 class Ghost(AbstractResource):
-    """A resource whose table was never made."""
+    """A resource whose table does not exist."""
 
     class Meta(AbstractResource.Meta):
         managed = False

@@ -1,4 +1,4 @@
-"""Makes rows of leased models, looks at them, and does to them what time and other holders do."""
+"""Creates, reads and changes rows of leased models, and lets time pass for them."""
 
 import itertools
 import uuid
@@ -19,9 +19,10 @@ from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import (
     AbstractLease,
     AbstractResource,
+    Barrier,
     Bucket,
+    ConditionWaiter,
     Job,
-    Notification,
     Proxy,
     QueueGroup,
     RWLockPermit,
@@ -44,7 +45,7 @@ Model = type[AbstractLease]
 
 _numbers = itertools.count(1)
 
-# How to make one of each; a new leased model belongs here, and every contract test then runs on it too.
+# A factory per leased model. Contract tests run on all of them, so add new leased models here.
 _FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
     Bare: lambda number: {"label": f"bare {number}"},
     Device: lambda number: {"id": uuid.uuid4(), "name": f"device {number}"},
@@ -62,7 +63,8 @@ _FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
     LockRow: lambda number: {"name": f"lock {number}"},
     SemaphorePermit: lambda number: {"name": "licence", "key": f"licence#{number}"},
     RWLockPermit: lambda number: {"name": "catalogue", "key": f"catalogue#{number}"},
-    Notification: lambda number: {"name": "orders", "key": f"orders#{number}"},
+    ConditionWaiter: lambda number: {"name": "orders", "key": f"orders#{number}"},
+    Barrier: lambda number: {"name": "import", "key": f"import#{number}"},
     Server: lambda number: {"queue_group": _some_queue_group(), "ttl": 60, "registered_at": DbNow()},
 }
 
@@ -77,7 +79,7 @@ def leased_models() -> list[Model]:
 
 
 def new(model: Model, **fields: Any) -> Any:
-    """Create one row, free unless ``fields`` say otherwise; unless they do, its fences are small, to be told apart."""
+    """Create one row with ``fields``; default: free, with a small fence."""
     row = model._base_manager.create(**{**_FIELDS[model](next(_numbers)), **fields})
     if "fence" not in fields:
         change(row, fence=0)
@@ -90,19 +92,19 @@ def several(model: Model, count: int, **fields: Any) -> list[Any]:
 
 
 def columns(row: Any) -> dict[str, Any]:
-    """Return the row as it lies in the database now, every column."""
+    """Return all columns of the row in the database."""
     return dict(type(row)._base_manager.filter(pk=row.pk).values().get())
 
 
 def busy_for(row: Any) -> float:
-    """Return for how many seconds the row is still busy, by the database's clock; negative once it is free."""
+    """Return the seconds until the row is free, by the database's clock; negative if it is free."""
     rows = type(row)._base_manager.filter(pk=row.pk)
     micros = rows.values_list(MicrosUntil("busy_before"), flat=True).get()
     return round(micros / 1_000_000, 3)  # SQLite's clock counts milliseconds
 
 
 def lasts(row: Any, seconds: float) -> bool:
-    """Whether it was made busy for this long at some moment of this test, however slow the machine has been since."""
+    """Whether it was made busy for this long during this test, however slow the machine was."""
     return seconds - 1 - running.seconds() < busy_for(row) <= seconds
 
 
@@ -111,7 +113,7 @@ def change(row: Any, **fields: Any) -> None:
 
 
 def expire(row: Any) -> None:
-    """Let the running lease, cool-down or quarantine of this row be over."""
+    """Let the lease, cool-down or quarantine of this row expire."""
     change(row, busy_before=DbLater(-1))
 
 
@@ -126,14 +128,16 @@ def claim(
 
 
 def granted(row: Any, holder: str = "me", ttl: float = 60, **more: Any) -> verbs.Grant:
-    """Claim the row, which must be free, though a renewal on its way may keep it locked for a moment."""
+    """Claim the row, which must be free; a late renewal may lock it briefly."""
     return eventually(lambda: claim(row, holder, ttl, **more))
 
 
 def steal(row: Any, holder: str = "thief") -> verbs.Grant:
-    """Let the lease expire, and somebody else be faster: again, if a renewal that was on its way came between."""
+    """Let the lease expire and another holder claim the row; repeat if a late renewal came between."""
     rows = type(row)._base_manager.filter(pk=row.pk, **row.claimable_when)
-    assert rows.exists(), f"nobody can take {row}: wanted is {row.claimable_when}"  # it would be tried for long
+    assert rows.exists(), (
+        f"{row} cannot be claimed: it needs {row.claimable_when}"
+    )  # otherwise the loop below would go on
 
     def take() -> verbs.Grant | None:
         expire(row)
@@ -143,7 +147,7 @@ def steal(row: Any, holder: str = "thief") -> verbs.Grant:
 
 
 def hold(row: Any, *, ttl: float = 60, holder: str = "me", **terms: Any) -> Lease:
-    """Claim the row and return the handle of the lease."""
+    """Claim the row; return the lease."""
     handle = AwaitedLease if isinstance(row, AbstractResource) else Lease
     asked = Terms(ttl=ttl, holder=holder, is_recorded=is_recorded(type(row)), **terms)
     lease = handle(type(row), "default", granted(row, holder, ttl), asked)

@@ -56,7 +56,7 @@ def test_waits_are_compared_with_the_ideal() -> None:
     assert (
         f"| {EXHAUSTED}, polling: p99 wait against the ideal | <= 2.5 | <= 1.8 | 2.0 | reached floor |" in text
     )
-    assert "by which anybody is overtaken | <= 8 | <= 4 | 6; p99 2 | reached floor |" in text
+    assert "by which a waiter is overtaken | <= 8 | <= 4 | 6; p99 2 | reached floor |" in text
     assert "| resourcepool, spread | 600 | 0.75 | 100 ms | 220 ms | 300 ms | 2.0 | 2, 6 | 0 |" in text
 
 

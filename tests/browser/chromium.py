@@ -1,4 +1,4 @@
-"""Debian's chromium, driven by Playwright; it needs no download."""
+"""Debian's Chromium, driven by Playwright; no download is needed."""
 
 import contextlib
 import shutil
@@ -12,12 +12,12 @@ except ImportError:
 else:
     MISSING = "" if shutil.which("chromium") else "chromium is not installed (apt-get install chromium)"
 
-PATIENCE = 30_000  # milliseconds that anything may take on a loaded machine
+PATIENCE = 30_000  # milliseconds, for a loaded machine
 
 
 @contextlib.contextmanager
 def chromium() -> Iterator["Browser"]:
-    """Start a browser, and end it."""
+    """Start a browser, and stop it at the end."""
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)

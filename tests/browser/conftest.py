@@ -1,4 +1,4 @@
-"""A real browser, a real server in another process, and somebody who is logged in."""
+"""A real browser, a real server in another process, and a logged-in user."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,11 +17,11 @@ from tests.spawned import Spawner
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    """One for all tests of this folder; each has windows of its own, that share nothing with those of others."""
+    """One browser for all tests of this folder; each test has its own isolated windows."""
     if MISSING:
         pytest.skip(MISSING)
     with pytest.MonkeyPatch.context() as patch, chromium() as running:
-        # Playwright keeps an event loop in this thread, though nothing here is asynchronous.
+        # Playwright runs an event loop in this thread, although the tests are synchronous.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
         yield running
 
@@ -38,7 +38,7 @@ def session(transactional_db: None) -> Iterator[str]:
 
 @pytest.fixture
 def tolerated() -> list[str]:
-    """How complaints of the browser begin that a test brings about itself; it adds them here."""
+    """Prefixes of browser errors that a test expects; it adds them here."""
     return []
 
 

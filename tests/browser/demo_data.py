@@ -1,4 +1,4 @@
-"""What the screenshots show: a day in the life of two pools, with something wrong in one of them."""
+"""Data of the screenshots: a day of two pools, one of them with alarms."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ COUNTRIES = ("de", "us", "nl", "jp")
 
 
 def proxies() -> None:
-    """Forty: most in use, some resting, some put away."""
+    """Forty proxies: most in use, some cooling down, some out of service."""
     for number in range(1, 41):
         checked = {"checked_at": DbLater(-90 - number * 9), "verdict": Verdict.OK, "latency": 0.2}
         columns = {"host": f"proxy{number}.example", "country": COUNTRIES[number % 4], "username": "crawler"}
@@ -48,7 +48,7 @@ def standing(number: int) -> dict[str, Any]:
 
 
 def devices() -> None:
-    """Six, all in use, and people wait."""
+    """Six devices, all in use, with waiters."""
     for number in range(1, 7):
         columns = {"holder": f"ci{number}/900/main/1", "fence": 5, "busy_before": DbLater(100)}
         begun(new(Device, name=f"phone {number}", **columns), 300 * number)
@@ -62,7 +62,7 @@ def begun(row: Any, ago: float) -> None:
 
 
 def day() -> None:
-    """A sample a minute with ups and downs, and half an hour in which nobody took any."""
+    """A sample a minute with ups and downs, and a gap of half an hour."""
     for ago in range(1_440):
         if not 25 <= ago <= 31 and not 300 <= ago <= 345:
             wave = math.sin(ago / 11) + math.sin(ago / 97)
@@ -74,21 +74,21 @@ def day() -> None:
 def sample(pool: str, ago: int, leased: int, capacity: int, acquired: int, waiters: int) -> None:
     leased = max(0, min(leased, capacity))
     figures = {"leased": leased, "free": capacity - leased, "waiters": waiters, "acquired": max(0, acquired)}
-    lost = 3 if pool == "resourcepool.proxy" and ago % 241 == 14 else 0  # as many as ``counted`` tells of
+    lost = 3 if pool == "resourcepool.proxy" and ago % 241 == 14 else 0  # matches ``counted``
     Sample.objects.create(pool=pool, minute=DbLater(-60.0 * (ago + 1) - 10), lost=lost, **figures)
 
 
 def counted() -> None:
-    """What has happened in the last minute and hour."""
+    """The events of the last minute and hour."""
     for what, count, ago in ((EventKind.ACQUIRED, 870, 20), (EventKind.LOST, 3, 900)):
-        Event.objects.bulk_create(told(number, what, ago) for number in range(count))
+        Event.objects.bulk_create(event_of(number, what, ago) for number in range(count))
     for _number in range(12):
         Event.objects.create(at=DbLater(-20), what=EventKind.ACQUIRED, pool="testapp.device", row="1")
     story()
 
 
-def told(number: int, what: EventKind, ago: float, **more: Any) -> Event:
-    """Of one of those that are free by now."""
+def event_of(number: int, what: EventKind, ago: float, **more: Any) -> Event:
+    """Return an event of one of the free proxies."""
     columns: dict[str, Any] = {"row": str(number % 8 + 27), "fence": 2 * number + 1, "pid": 4_100 + number % 40}
     host = f"crawler{number % 3 + 1}"
     columns |= {"host": host, "holder": f"{host}/{columns['pid']}/main/{number}", **more}
@@ -96,14 +96,14 @@ def told(number: int, what: EventKind, ago: float, **more: Any) -> Event:
 
 
 def story() -> None:
-    """How proxy 17 came to its holder."""
+    """The activity of proxy 17."""
     before = {"row": "17", "fence": 33}
     stuck = {"reason": "stuck since the deploy", "actor": "maria", "seconds": 2_640.0}
     checked = {"row": "17", "fence": 31, "holder": "", "seconds": 0.21, "reason": "ok"}
     for event in (
-        told(16, EventKind.CHECKED, 4_000, **checked),
-        told(16, EventKind.ACQUIRED, 3_840, **before),
-        told(16, EventKind.REVOKED, 1_200, **before, **stuck),
+        event_of(16, EventKind.CHECKED, 4_000, **checked),
+        event_of(16, EventKind.ACQUIRED, 3_840, **before),
+        event_of(16, EventKind.REVOKED, 1_200, **before, **stuck),
     ):
         event.save()
 
@@ -113,7 +113,7 @@ def jobs() -> None:
 
 
 def queues() -> None:
-    """Two queue groups: servers that come, drain and die on sixty-four queues, and one with ten thousand."""
+    """Two queue groups: one with servers that start, drain and crash on 64 queues, and one with 10,000."""
     mails = queue_group("mails", 0, heartbeat_every=2.0)
     for number in range(1, 9):
         server(mails, f"mail-{number}", weight=1 + number // 6)
@@ -136,7 +136,7 @@ def queues() -> None:
 
 
 def settle(of: QueueGroup, most: int = 10_000) -> None:
-    """Let owners give up what they are asked for, up to so many."""
+    """Let owners hand over requested queues, up to a number."""
     asked = Queue.objects.filter(queue_group=of, requested_at__isnull=False).values_list("cur_server", "pk")
     wanted: dict[int, list[int]] = {}
     for owner, pk in asked.order_by("pk")[:most]:
@@ -146,7 +146,7 @@ def settle(of: QueueGroup, most: int = 10_000) -> None:
 
 
 def operator() -> User:
-    """Somebody who may see these two pools, and queues."""
+    """A user who may view these two pools, and queues."""
     user = User.objects.create_user("maria", is_staff=True)
     names = [f"{action}_{model}" for action in ("view", "change", "operate") for model in ("proxy", "device")]
     names += ["add_proxy", "view_event", "view_ticket", "view_server", "view_move", "operate_server"]
@@ -155,6 +155,6 @@ def operator() -> User:
     names += [f"{action}_{model}" for action in ("view", "operate") for model in of_tasks] + ["view_timernode"]
     lock_alarms = ("lock", "semaphorepermit", "rwlockpermit", "channel", "subscription")
     names += [f"{action}_{model}" for action in ("view", "operate") for model in lock_alarms]
-    names += ["view_notification", "view_message"]
+    names += ["view_conditionwaiter", "view_barrier", "view_message"]
     user.user_permissions.set(Permission.objects.filter(codename__in=names))
     return user

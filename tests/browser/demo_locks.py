@@ -1,4 +1,4 @@
-"""What the screenshots show of locks and channels: holders, waiters, a deadlock, a barrier, a lagging reader."""
+"""Locks and channels of the screenshots: holders, waiters, a deadlock, a barrier, a lagging reader."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from resourcepool.signals import EventKind
 from tests.admin.conftest import event
 from tests.status.locks.conftest import KINDS, held_by, permits, stands, waits
 
-# Each is a process of its own; a later request of it has "c0ffee.9", see ``waits``.
+# One process each; a later request of the same process has "c0ffee.9", see ``waits``.
 A, B, C = (f"web-{n}/{pid}/MainThread/{n}{n}c0ffee.{n}@1" for n, pid in ((1, 4711), (2, 902), (3, 88)))
 # Other threads of these processes.
 A2, B2, B3, B4, C2, C3, C4 = (
@@ -23,7 +23,7 @@ D = "batch-1/3120/nightly/44c0ffee.7@5"
 
 
 def fill() -> None:
-    """Make them, as rows."""
+    """Create the rows."""
     locks()
     semaphores()
     conditions()
@@ -75,7 +75,7 @@ def semaphores() -> None:
 def conditions() -> None:
     stands("import done", D)
     for holder in (A2, B4):
-        waits("condition", "barrier:import done", holder, waited=300)
+        waits("barrier", "import done", holder, waited=300)
     waits("condition", "not-empty", C4, waited=12)
     KINDS["condition"].objects.create(key="not-empty#5", name="not-empty", fence=1, **held_by(B))
 

@@ -1,4 +1,4 @@
-"""What the screenshots show of streams, dispensers and timers: one of each at work, one of each in need of somebody."""
+"""Streams, dispensers and timers of the screenshots: one of each at work, one of each with an alarm."""
 
 import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from resourcepool.taskqueue import NewTask, TaskDispenser, submit_many
 
 
 def fill() -> None:
-    """Make them, as rows."""
+    """Create the rows."""
     streams()
     dispensers()
     timers()

@@ -1,6 +1,7 @@
-"""Pictures of the pages for docs/screenshots, of a demo database in a temporary folder: ``make screenshots``.
+"""Take the pictures in docs/screenshots of a demo database in a temporary folder: ``make screenshots``.
 
-Only some of them: ``python -m tests.browser.screenshots resources resource-dark``."""
+To take only some: ``python -m tests.browser.screenshots resources resource-dark``.
+"""
 
 import os
 import sys
@@ -19,9 +20,9 @@ DASHBOARD = "/admin/resourcepool/dashboard/"
 PROXIES = "/admin/resourcepool/proxy/"
 PHONE = {"viewport": {"width": 375, "height": 812}}
 TALL = {"viewport": {"width": 1280, "height": 1100}}
-LONG = ("resources", "events", "queues", "moves", "tasks", "timers")  # of these the beginning is enough
+LONG = ("resources", "events", "queues", "moves", "tasks", "timers")  # pictures of the top of the page only
 
-# name, address, how the window is opened
+# name, URL, options of the window
 EMPTY = ("dashboard-empty", DASHBOARD, {"viewport": {"width": 1280, "height": 500}})
 PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("dashboard", f"{DASHBOARD}?span=1h", {}),
@@ -40,7 +41,7 @@ PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("import", f"{PROXIES}import/", {}),
     ("events", "/admin/resourcepool/event/", {}),
 )
-# The same, once there are queues.
+# The same, with queues.
 OF_QUEUES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("dashboard-queues", DASHBOARD, {}),
     ("dashboard-queues-dark", DASHBOARD, {"color_scheme": "dark"}),
@@ -50,7 +51,7 @@ OF_QUEUES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("queue-groups", "/admin/resourcepool/queuegroup/", {}),
     ("moves", "/admin/resourcepool/move/?queue_group=orders", {}),
 )
-# The same, once there are streams, dispensers and timers.
+# The same, with streams, dispensers and timers.
 OF_TASKS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("dashboard-tasks", DASHBOARD, {}),
     ("dashboard-tasks-dark", DASHBOARD, {"color_scheme": "dark"}),
@@ -58,7 +59,7 @@ OF_TASKS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("timers", "/admin/resourcepool/timer/", {}),
     ("dispensers", "/admin/resourcepool/dispenser/", {}),
 )
-# The same, once there are locks and channels.
+# The same, with locks and channels.
 OF_LOCKS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("dashboard-locks", DASHBOARD, {}),
     ("dashboard-locks-dark", DASHBOARD, {"color_scheme": "dark"}),
@@ -68,7 +69,7 @@ OF_LOCKS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("lock-phone", "/admin/resourcepool/lock/orders/change/", PHONE),
     ("revoke-holder", "/admin/resourcepool/lock/orders/operate/revoke-holder/", {}),
     ("semaphores", "/admin/resourcepool/semaphorepermit/", {}),
-    ("conditions", "/admin/resourcepool/notification/", {}),
+    ("conditions", "/admin/resourcepool/conditionwaiter/", {}),
     ("channels", "/admin/resourcepool/channel/", {}),
     ("subscriptions", "/admin/resourcepool/subscription/", {}),
 )
@@ -111,15 +112,15 @@ def main() -> None:
 
 
 def wanted(name: str) -> bool:
-    """Tell whether this picture is to be taken: those named on the command line; without names, all."""
+    """Return whether to take this picture: it is named on the command line, or none is."""
     return not sys.argv[1:] or name in sys.argv[1:]
 
 
 @contextmanager
 def server(folder: str) -> Iterator[str]:
-    """Serve an empty database from a process of its own; yields the origin."""
+    """Serve an empty database in another process; yields the origin."""
     url = f"sqlite:///{folder}/db.sqlite3"
-    # Playwright keeps an event loop in this thread, though nothing here is asynchronous.
+    # Playwright runs an event loop in this thread, although this script is synchronous.
     os.environ |= {
         "DATABASE_URL": url,
         "DJANGO_SETTINGS_MODULE": "tests.browser.settings",
@@ -135,7 +136,7 @@ def server(folder: str) -> Iterator[str]:
     call_command("migrate", verbosity=0, run_syncdb=True)
     spawner = Spawner(url)
     try:
-        yield f"http://127.0.0.1:{spawner(serve, views.EVERY).line('port').split()[1]}"
+        yield f"http://127.0.0.1:{spawner(serve, views.REFRESH_EVERY).line('port').split()[1]}"
     finally:
         spawner.close()
 

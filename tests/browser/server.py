@@ -1,4 +1,4 @@
-"""The project behind a real port, under the strictest Content-Security-Policy that the admin can live with."""
+"""The project on a real port, under the strictest Content-Security-Policy that Django's admin supports."""
 
 import contextlib
 import os
@@ -15,15 +15,15 @@ POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self
 
 
 class Handler(WSGIRequestHandler):
-    """Says nothing about what is asked for."""
+    """A handler that does not log requests."""
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name is the base class's)
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (named by the base class)
         pass
 
 
 def serve(every: float) -> None:
-    """Print the port and serve until the end of the process; the dashboard looks ``every`` so many seconds."""
-    views.EVERY = every
+    """Print the port and serve until the process ends; the dashboard refreshes every ``every`` seconds."""
+    views.REFRESH_EVERY = every
     server = ThreadedWSGIServer(("127.0.0.1", 0), Handler)
     server.set_app(strict(StaticFilesHandler(get_wsgi_application())))
     print(f"port {server.server_port}", flush=True)
@@ -31,7 +31,7 @@ def serve(every: float) -> None:
 
 
 def strict(application: Any) -> Any:
-    """Send the policy with every answer."""
+    """Add the policy to every response."""
 
     def answer(environ: Any, start_response: Any) -> Any:
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
@@ -43,7 +43,7 @@ def strict(application: Any) -> Any:
 
 
 def work(seconds: float) -> None:
-    """Be four processes; each acquires a proxy, holds it for a moment, and releases it, until it is interrupted."""
+    """Run four processes that acquire, briefly hold and release proxies until they are interrupted."""
     from resourcepool.models import Proxy
 
     for _ in range(3):

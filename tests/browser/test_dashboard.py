@@ -19,7 +19,7 @@ PAGE = "/admin/resourcepool/dashboard/"
 LEASED = ".rp-grid .rp-leased"
 NO_ANSWER = "Failed to load resource"
 
-# A browser takes its time; what differs between databases is tested without one.
+# Browsers are slow; differences between databases are tested without one.
 pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
 
@@ -29,7 +29,7 @@ def _no_sample_stays(transactional_db: None) -> Iterator[None]:
     Sample.objects.all().delete()
 
 
-def test_the_figures_beside_a_chart_are_not_cut_off(window: Callable[..., Any]) -> None:
+def test_the_axis_labels_of_a_chart_are_not_cut_off(window: Callable[..., Any]) -> None:
     new(Proxy)
     Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=900_000, leased=1)
     page = window()
@@ -39,7 +39,7 @@ def test_the_figures_beside_a_chart_are_not_cut_off(window: Callable[..., Any]) 
     assert axis.evaluate("text => text.getBBox().x - text.ownerSVGElement.viewBox.baseVal.x") >= 0
 
 
-def test_it_is_found_from_the_index_and_nothing_on_it_breaks_the_policy(window: Callable[..., Any]) -> None:
+def test_it_is_linked_from_the_index_and_obeys_the_policy(window: Callable[..., Any]) -> None:
     several(Proxy, 3)
     for ago in range(90, 900, 60):
         Sample.objects.create(
@@ -54,7 +54,7 @@ def test_it_is_found_from_the_index_and_nothing_on_it_breaks_the_policy(window: 
     assert page.locator(".rp-chart > svg").count() == 4
 
 
-def test_it_follows_what_twenty_processes_do(window: Callable[..., Any], spawn: Spawner) -> None:
+def test_it_shows_the_changes_of_twenty_processes(window: Callable[..., Any], spawn: Spawner) -> None:
     several(Proxy, 8)
     page = window()
     page.goto(PAGE)
@@ -71,7 +71,7 @@ def test_it_follows_what_twenty_processes_do(window: Callable[..., Any], spawn: 
     assert page.locator(".rp-grid .rp-free").count() == 8
 
 
-def test_a_cell_keeps_the_focus_and_leads_to_its_resource(window: Callable[..., Any]) -> None:
+def test_a_cell_keeps_the_focus_and_links_to_its_resource(window: Callable[..., Any]) -> None:
     first, _second = several(Proxy, 2)
     page = window()
     page.goto(PAGE)
@@ -84,7 +84,7 @@ def test_a_cell_keeps_the_focus_and_leads_to_its_resource(window: Callable[..., 
     page.wait_for_url(f"**/proxy/{first.pk}/change/")
 
 
-def test_it_can_be_read_without_seeing_it(window: Callable[..., Any]) -> None:
+def test_it_is_accessible_to_screen_readers(window: Callable[..., Any]) -> None:
     proxy = new(Proxy)
     hold(proxy, holder="web1")
     for ago in range(90, 900, 60):
@@ -92,7 +92,7 @@ def test_it_can_be_read_without_seeing_it(window: Callable[..., Any]) -> None:
     page = window()
     page.goto(PAGE)
     page.get_by_role("img", name="In use. Leased: 1 at the end").wait_for()
-    page.get_by_role("img", name="100 % in use").wait_for()
+    page.get_by_role("img", name="100% in use").wait_for()
     page.get_by_role("group", name="Proxies").get_by_role(
         "link", name=f"{proxy.pk}: {proxy.host}:{proxy.port}, leased (web1)"
     ).wait_for()
@@ -100,7 +100,7 @@ def test_it_can_be_read_without_seeing_it(window: Callable[..., Any]) -> None:
     assert page.locator("#rp-live svg:not([role=img]):not([aria-hidden])").count() == 0
 
 
-def test_it_rests_while_nobody_looks(window: Callable[..., Any]) -> None:
+def test_it_pauses_while_its_tab_is_hidden(window: Callable[..., Any]) -> None:
     several(Proxy, 1)
     page = window()
     asked: list[str] = []
@@ -110,7 +110,7 @@ def test_it_rests_while_nobody_looks(window: Callable[..., Any]) -> None:
     page.wait_for_selector(".rp-is-paused")
     page.wait_for_load_state("networkidle")
     page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(2_500)  # two looks and a half
+    page.wait_for_timeout(2_500)  # two and a half refreshes
     assert asked == []
     hide(page, hidden=False)
     page.wait_for_selector(".rp-is-live")
@@ -125,7 +125,7 @@ def hide(page: Any, *, hidden: bool) -> None:
     )
 
 
-def test_it_says_that_somebody_is_logged_out(window: Callable[..., Any], tolerated: list[str]) -> None:
+def test_it_reports_a_logout(window: Callable[..., Any], tolerated: list[str]) -> None:
     tolerated.append(NO_ANSWER)
     page = window()
     page.goto(PAGE)
@@ -133,7 +133,7 @@ def test_it_says_that_somebody_is_logged_out(window: Callable[..., Any], tolerat
     page.get_by_text("Not live: you are logged out").wait_for()
 
 
-def test_it_works_without_a_script(window: Callable[..., Any], browser: Any) -> None:
+def test_it_works_without_javascript(window: Callable[..., Any], browser: Any) -> None:
     several(Proxy, 2)
     page = window()
     page.goto(PAGE)
@@ -157,7 +157,7 @@ def test_it_stays_when_the_database_goes_away_and_recovers(
     page.goto(PAGE)
     page.wait_for_selector(".rp-is-live")
     wire.close()
-    page.get_by_text("Not live: the server does not answer since").wait_for()
+    page.get_by_text("Not live: no answer from the web server since").wait_for()
     page.wait_for_selector("#rp-live.rp-is-old")
     assert page.locator(".rp-grid .rp-free").count() == 2, "what was known stays"
     hold(first, holder="meanwhile")

@@ -11,7 +11,7 @@ URL = "/admin/resourcepool/proxy/"
 SECRET = "c4nary-s3cret"
 BAD = f"host,port,password,country\na.example,8080,{SECRET},de\nb.example,99999,{SECRET},us\nc.example,80,,Austria\n"
 
-# A browser takes its time; what differs between databases is tested without one.
+# Browsers are slow; differences between databases are tested without one.
 pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
 
@@ -19,7 +19,7 @@ def choose(page: Any, content: str) -> None:
     page.locator("#id_file").set_input_files(
         {"name": "proxies.csv", "mimeType": "text/csv", "buffer": content.encode()}
     )
-    page.get_by_role("button", name="Show what would be done").click()
+    page.get_by_role("button", name="Show the plan").click()
 
 
 def test_a_bad_file_is_refused_with_all_that_is_wrong_and_a_good_one_is_imported(

@@ -1,4 +1,4 @@
-"""The list of resources in a real browser: it fits, and what runs out counts down."""
+"""The list of resources in a real browser: layout and countdown."""
 
 import itertools
 import re
@@ -16,13 +16,13 @@ from tests.browser.test_dashboard import hide
 
 LIST = "/admin/resourcepool/proxy/"
 
-# A browser takes its time; what differs between databases is tested without one.
+# Browsers are slow; differences between databases are tested without one.
 pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
-# By how many pixels the first one sticks out of itself.
+# By how many pixels the first element overflows.
 OVERFLOW = "selector => { const e = document.querySelector(selector); return e.scrollWidth - e.clientWidth }"
 
-# On how many lines the text of the first one stands.
+# The number of text lines of the first element.
 LINES = """selector => {
     const range = document.createRange();
     range.selectNodeContents(document.querySelector(selector));
@@ -30,7 +30,7 @@ LINES = """selector => {
 }"""
 
 
-def test_all_of_a_row_is_seen_whatever_the_width(window: Callable[..., Any]) -> None:
+def test_a_whole_row_is_visible_at_any_width(window: Callable[..., Any]) -> None:
     for number in range(3):
         row = new(Proxy, host=f"{'gate.' * 8}example{number}", tags="eu fast residential", country="DE")
         hold(row, holder="crawler-12.internal.example/41234/MainThread/9f3c.12")
@@ -49,7 +49,7 @@ def test_all_of_a_row_is_seen_whatever_the_width(window: Callable[..., Any]) -> 
         assert page.evaluate(OVERFLOW, "html") <= 0, width
 
 
-def test_all_of_an_event_is_seen_on_a_telephone(window: Callable[..., Any]) -> None:
+def test_a_whole_event_is_visible_on_a_phone(window: Callable[..., Any]) -> None:
     row = new(Proxy)
     event(
         row,
@@ -71,16 +71,16 @@ def test_all_of_an_event_is_seen_on_a_telephone(window: Callable[..., Any]) -> N
     Event.objects.all().delete()
 
 
-def test_all_of_an_event_is_seen_in_a_window_of_any_width_and_language(window: Callable[..., Any]) -> None:
-    told = {
+def test_a_whole_event_is_visible_at_any_width_in_both_languages(window: Callable[..., Any]) -> None:
+    columns = {
         "holder": "crawler-12.internal.example/41234/MainThread/9f3c.12",
         "host": "crawler-12.internal.example",
     }
     why = "OSError: [Errno 28] no space left on device: '/u02/oradata/users01.dbf'"
-    told |= {"pid": 4194304, "seconds": 90_061.0, "actor": "anneliese.schmidt"}
+    columns |= {"pid": 4194304, "seconds": 90_061.0, "actor": "anneliese.schmidt"}
     row = DispenserTask(pk=8_941, fence=1_795_403_331_064_567)
     for what in (EventKind.FAILED, EventKind.RETRIED, EventKind.DISCARDED):
-        event(row, what, **told, reason=f"reviews/film-{'0123456789abcdef' * 3}: {why}")
+        event(row, what, **columns, reason=f"reviews/film-{'0123456789abcdef' * 3}: {why}")
     page = window()
     for language, width in itertools.product(("en", "zh-hans"), (1300, 1024)):
         page.set_viewport_size({"width": width, "height": 800})
@@ -100,7 +100,7 @@ def left(page: Any) -> int:
 
 
 @pytest.mark.parametrize("place", ["", "{}/change/"])
-def test_what_runs_out_counts_down_by_itself_and_rests_while_nobody_looks(
+def test_the_remaining_time_counts_down_and_pauses_while_the_tab_is_hidden(
     window: Callable[..., Any], place: str
 ) -> None:
     proxy = new(Proxy)
@@ -112,7 +112,7 @@ def test_what_runs_out_counts_down_by_itself_and_rests_while_nobody_looks(
     page.clock.run_for(10_000)
     second = left(page)
     assert second <= first - 9
-    page.clock.set_system_time(0)  # somebody sets the clock
+    page.clock.set_system_time(0)  # the wall clock changes
     page.clock.run_for(1_000)
     assert second - 60 < left(page) < second
     hide(page, hidden=True)
@@ -127,7 +127,7 @@ def test_what_runs_out_counts_down_by_itself_and_rests_while_nobody_looks(
     assert "119" not in over.inner_text()
 
 
-def test_it_is_worked_with_keys_alone(window: Callable[..., Any]) -> None:
+def test_it_works_with_the_keyboard_alone(window: Callable[..., Any]) -> None:
     proxy = new(Proxy)
     hold(proxy, holder="web1")
     page = window()
@@ -143,10 +143,10 @@ def test_it_is_worked_with_keys_alone(window: Callable[..., Any]) -> None:
     page.get_by_label("Reason").focus()
     page.keyboard.type("stuck")
     page.keyboard.press("Enter")
-    page.get_by_text("1 was freed.").wait_for()
+    page.get_by_text("1 lease was revoked.").wait_for()
 
 
-def test_a_task_has_room_for_what_came_of_it_and_its_moment_two_lines(window: Callable[..., Any]) -> None:
+def test_a_task_has_room_for_its_outcome_and_two_lines_for_its_time(window: Callable[..., Any]) -> None:
     Stream.objects.create(name="oracle-eu-production")
     for number in range(3):
         submit(

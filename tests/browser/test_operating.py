@@ -1,4 +1,4 @@
-"""An operator at work in a real browser: finds who has a resource, frees it, puts it away and brings it back."""
+"""Operations in a real browser: find a holder, revoke its lease, quarantine and return a resource."""
 
 import datetime
 import threading
@@ -16,7 +16,7 @@ from tests.spawned import Spawner
 LIST = "/admin/resourcepool/proxy/"
 WITH_HISTORY = {"DJANGO_SETTINGS_MODULE": "tests.browser.settings"}
 
-# A browser takes its time; what differs between databases is tested without one.
+# Browsers are slow; differences between databases are tested without one.
 pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
 
@@ -27,20 +27,20 @@ def _no_history_stays(transactional_db: None) -> Iterator[None]:
 
 
 def crawl(holder: str, ttl: float) -> None:
-    """Hold a proxy and say what becomes of it."""
-    told = threading.Event()
-    lease = Proxy.pool.acquire(holder=holder, ttl=ttl, on_lost=lambda lease: told.set())
+    """Hold a proxy and print how its lease ends."""
+    lost = threading.Event()
+    lease = Proxy.pool.acquire(holder=holder, ttl=ttl, on_lost=lambda lease: lost.set())
     assert lease is not None
     print("held", flush=True)
     lease.lost.wait(60)
-    print("on_lost ran" if told.wait(30) else "on_lost did not run", flush=True)
+    print("on_lost ran" if lost.wait(30) else "on_lost did not run", flush=True)
     try:
         lease.ensure_held()
     except LeaseLost:
         print("LeaseLost", flush=True)
 
 
-def test_one_finds_who_holds_a_resource_and_frees_it_and_the_holder_is_told(
+def test_an_operator_finds_the_holder_and_revokes_the_lease_and_the_holder_is_notified(
     window: Callable[..., Any], spawn: Spawner
 ) -> None:
     proxy = new(Proxy, host="wanted.example")
@@ -57,24 +57,24 @@ def test_one_finds_who_holds_a_resource_and_frees_it_and_the_holder_is_told(
     page.locator(".field-named a").click()
     now_said = page.locator("#resourcepool-now")
     assert "Held by crawler-7/stuck." in now_said.inner_text()
-    page.get_by_role("link", name="Free", exact=True).click()
-    page.get_by_role("button", name="Free").click()
+    page.get_by_role("link", name="Revoke", exact=True).click()
+    page.get_by_role("button", name="Revoke").click()
     page.get_by_text("This field is required.").wait_for()
-    assert columns(proxy)["holder"] == "crawler-7/stuck", "nobody is freed without a reason"
+    assert columns(proxy)["holder"] == "crawler-7/stuck", "no lease is revoked without a reason"
     page.get_by_label("Reason").fill("stuck since <b>the deploy</b>")
-    page.get_by_role("button", name="Free").click()
-    page.get_by_text("1 was freed.").wait_for()
-    assert "Whoever asks next may get it." in now_said.inner_text()
+    page.get_by_role("button", name="Revoke").click()
+    page.get_by_text("1 lease was revoked.").wait_for()
+    assert "The next request may get it." in now_said.inner_text()
     crawler.line("on_lost ran")
     crawler.line("LeaseLost")
     eventually(lambda: Event.objects.filter(what="revoked").exists(), within=20)
     page.reload()
-    happened = page.locator("#resourcepool-events tr", has_text="revoked").inner_text()
+    happened = page.locator("#resourcepool-events tr", has_text="stuck since").inner_text()
     assert "operator" in happened
     assert "stuck since <b>the deploy</b>" in happened
 
 
-def test_one_puts_a_resource_away_until_a_moment_and_brings_it_back(window: Callable[..., Any]) -> None:
+def test_an_operator_quarantines_a_resource_and_returns_it(window: Callable[..., Any]) -> None:
     proxy = new(Proxy)
     until = (now() + datetime.timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M")
     page = window()
@@ -91,7 +91,7 @@ def test_one_puts_a_resource_away_until_a_moment_and_brings_it_back(window: Call
     row = page.locator("#result_list tbody tr")
     assert "answers with 403" in row.inner_text()
     row.get_by_role("link").click()
-    page.get_by_text("It is handed out again in").wait_for()
+    page.get_by_text("It can be leased again in").wait_for()
     page.get_by_role("link", name="Return to service").click()
     page.get_by_role("button", name="Return to service").click()
     page.get_by_text("1 was returned to service.").wait_for()

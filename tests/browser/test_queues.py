@@ -11,12 +11,12 @@ from tests.browser.test_lists import OVERFLOW
 
 PAGE = "/admin/resourcepool/dashboard/"
 
-# A browser takes its time; what differs between databases is tested without one.
+# Browsers are slow; differences between databases are tested without one.
 pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_map_follows_what_moves_and_fits_a_telephone(window: Callable[..., Any], scheme: str) -> None:
+def test_the_squares_follow_the_moves_and_fit_a_phone(window: Callable[..., Any], scheme: str) -> None:
     orders = queue_group(queues=6)
     server(orders, "A")
     page = window()
@@ -27,7 +27,7 @@ def test_the_map_follows_what_moves_and_fits_a_telephone(window: Callable[..., A
     page.locator(".rp-servers .rp-cell").first.focus()
     server(orders, "B")
     page.locator(".rp-servers .rp-draining").nth(2).wait_for()
-    assert page.evaluate("document.activeElement.title").startswith("q0: had by A")
+    assert page.evaluate("document.activeElement.title").startswith("q0: owned by A")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/queue/{Queue.objects.order_by('pk')[0].pk}/change/")
@@ -46,7 +46,7 @@ def test_a_server_is_drained_with_the_keyboard_alone(window: Callable[..., Any])
     assert set(Queue.objects.values_list("req_server__name", flat=True)) == {"B"}
 
 
-def test_no_list_is_wider_than_a_telephone(window: Callable[..., Any]) -> None:
+def test_no_list_is_wider_than_a_phone(window: Callable[..., Any]) -> None:
     orders = queue_group(queues=3)
     server(orders, "a-rather-long-name-of-a-server.eu-west-1.internal", labels={"zone": "eu-west-1"})
     server(orders, "B")

@@ -1,4 +1,4 @@
-"""Every test here works on committed rows, with a history, and with secrets in the settings."""
+"""All tests here use committed rows, a history, and secrets in the settings."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What each command is asked for in the search for secrets and hostile text."""
+"""The command lines for the search for secrets and hostile text."""
 
 from tests.canary.planted import HOSTILE, PASSWORD, SCRIPT
 
@@ -68,7 +68,7 @@ LINES: dict[str, list[list[str]]] = {
         ["add", HOSTILE, "1..3", "--parameter", "p", "--label", f"zone={SCRIPT}", "--json"],
         ["add", HOSTILE, HOSTILE],
         ["add", SCRIPT, "1", "--new", "--strategy", "sticky", "--heartbeat", "1s", "--judge-dead", "3s"],
-        ["add", "fine", "1", "--new", "--reload", "1s", "--grace", "9s", "--judge-dead", "1s"],
+        ["add", "fine", "1", "--new", "--reload", "1s", "--handover-timeout", "9s", "--judge-dead", "1s"],
         ["change", HOSTILE, HOSTILE, "--parameter", SCRIPT, "--label", "zone=eu"],
         ["change", HOSTILE, HOSTILE, "--no-label"],
         ["drain", HOSTILE, HOSTILE, "--dry-run"],

@@ -1,4 +1,4 @@
-"""What is planted, and how it is looked for."""
+"""The planted secrets and hostile text, and how to search for them."""
 
 import csv
 import io
@@ -10,13 +10,14 @@ from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import (
+    Barrier,
     Bucket,
+    ConditionWaiter,
     Dispenser,
     DispenserTask,
     Event,
     Job,
     Move,
-    Notification,
     Proxy,
     Queue,
     QueueGroup,
@@ -124,7 +125,7 @@ def plant_locks() -> None:
     holders = [f"{HOSTILE}/1/t/a.{number}@{number}" for number in (1, 2)]
     for name, holder, other in zip((HOSTILE, SCRIPT), holders, reversed(holders), strict=True):
         change(LockRow.objects.create(name=name), holder=holder, busy_before=DbLater(600))
-        for model in (SemaphorePermit, RWLockPermit, Notification):
+        for model in (SemaphorePermit, RWLockPermit, ConditionWaiter, Barrier):
             change(model.objects.create(key=f"{name}#0", name=name), holder=holder, busy_before=DbLater(600))
         line = {"pool": f"resourcepool.lock:{name}", "selector": name, "busy_before": DbLater(600)}
         Ticket.objects.create(holder=other.replace("a.", "a.9"), asked_at=DbLater(-100), **line)

@@ -1,4 +1,4 @@
-"""No command gives a secret away, whatever it is asked for, or lets hostile text speak to the terminal."""
+"""No command reveals a secret or passes hostile text to the terminal."""
 
 import io
 import itertools

@@ -1,4 +1,4 @@
-"""An error report gives no secret away: not the mail to the admins, not the page that DEBUG shows."""
+"""No error report reveals a secret: neither the mail to the admins nor the DEBUG page."""
 
 import logging
 from collections.abc import Iterator

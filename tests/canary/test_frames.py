@@ -1,4 +1,4 @@
-"""An error report shows the local variables of each function: none of the package has a secret, whatever was wrong.
+"""No local variable of the package, as shown in error reports, contains a secret.
 
 ``conftest`` looks into the frames of all other tests here, which call commands and pages.
 """

@@ -1,4 +1,4 @@
-"""No page, fragment, file or answer of the admin gives a secret away, or lets hostile text be more than text."""
+"""No page, fragment, file or answer of the admin reveals a secret or executes hostile text."""
 
 import re
 from collections.abc import Iterator
@@ -93,12 +93,18 @@ def key_in(name: str, rows: dict[str, Any]) -> str:
 def rows(planted: Proxy) -> dict[str, Any]:
     """One row of each of our models, by the name of the model."""
     from resourcepool import models as ours
+    from resourcepool.elections.models import Election as ElectionRow
+    from resourcepool.locks.channels.models import Channel as ChannelRow
+    from resourcepool.locks.channels.models import Message as MessageRow
+    from resourcepool.locks.models import Barrier as BarrierRow
+    from resourcepool.locks.models import ConditionWaiter
+    from resourcepool.locks.models import Lock as LockRow
 
     models = (Event, Job, Move, Queue, Server, QueueGroup)
-    models += (ours.ElectionRow, ours.Sample, ours.Stream, ours.Task, ours.Ticket)
+    models += (ElectionRow, ours.Sample, ours.Stream, ours.Task, ours.Ticket)
     models += (ours.Bucket, ours.Dispenser, ours.DispenserTask, ours.Timer, ours.TimerNode, ours.Topic)
-    models += (ours.LockRow, ours.SemaphorePermit, ours.RWLockPermit, ours.Notification)
-    models += (ours.ChannelRow, ours.MessageRow, ours.Subscription)
+    models += (LockRow, ours.SemaphorePermit, ours.RWLockPermit, ConditionWaiter, BarrierRow)
+    models += (ChannelRow, MessageRow, ours.Subscription)
     return {"proxy": planted, **{model._meta.model_name: model.objects.first() for model in models}}
 
 

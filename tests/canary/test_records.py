@@ -1,4 +1,4 @@
-"""Nothing that is written down, raised, sent or printed by a program gives a secret away."""
+"""No record, exception, message or output of a program reveals a secret."""
 
 import copy
 import pickle
@@ -21,7 +21,7 @@ from resourcepool.status.pools import pools
 from resourcepool.status.waiters import waiters_of
 from resourcepool.status.why import resource
 from resourcepool.sweeps import sweep as sweeps
-from resourcepool.sweeps.health_checks import check_validity
+from resourcepool.sweeps.health_checks import check_health
 from tests.app.rows import new, steal
 from tests.canary.planted import PASSWORD, TOKEN, found_in
 
@@ -55,7 +55,7 @@ def test_a_life_of_a_lease_leaves_none_behind(events: list[RowEvent]) -> None:
     Proxy.objects.all().reserve("Ann", "a test", actor="ann")
     Proxy.objects.all().quarantine("bad", 60, actor="ann")
     Proxy.objects.all().return_to_service(actor="ann")
-    for job in (sweeps.sweep, sweeps.refresh_statistics, sweeps.prune, lambda: check_validity(LABEL)):
+    for job in (sweeps.sweep, sweeps.refresh_statistics, sweeps.prune, lambda: check_health(LABEL)):
         job()
     recorder.flush()
     assert {event.kind for event in events} > {"acquired", "fixed", "lost", "revoked", "reserved", "checked"}
@@ -110,6 +110,6 @@ def test_settings_that_are_refused_are_not_repeated(url: str, settings: Any) -> 
     assert found
     assert not found_in([*found, *(one.hint for one in found)])
     with pytest.raises(ResourcePoolError) as refused:
-        check_validity(LABEL)
+        check_health(LABEL)
     assert not found_in(refused.value)
     assert not found_in(list(Job.objects.values()))

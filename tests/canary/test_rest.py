@@ -1,4 +1,4 @@
-"""The REST API: only who leases a resource is shown its secrets, and no report of an error has them, nor a token."""
+"""The REST API shows secrets only to the lessee, and no error report contains secrets or tokens."""
 
 import json
 from typing import Any

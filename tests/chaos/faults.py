@@ -1,4 +1,4 @@
-"""What goes wrong, and when: drawn from the seed, thrown by one loop."""
+"""The schedule of faults, drawn from the seed, and the loop that injects them."""
 
 import heapq
 import itertools

@@ -1,4 +1,4 @@
-"""The figures of a run: how much was thrown, how much was done, how long things took."""
+"""The figures of a run: faults injected, work done, durations."""
 
 from collections.abc import Iterator, Sequence
 
@@ -38,7 +38,7 @@ def counted(story: Story, verdict: Verdict, takeovers: Sequence[Takeover]) -> di
         "guarded writes committed": story.counts["wrote"],
         "guarded writes refused: lease lost": story.counts["refused"],
         "guarded writes cut short by the connection": story.counts["cut_short"],
-        "leases lost, and told": story.counts["lost"],
+        "leases lost, reported": story.counts["lost"],
         "DatabaseUnavailable": story.counts["unavailable"],
         "AcquireTimeout": story.counts["timed_out"],
         "rows of killed holders": len(takeovers),
@@ -46,11 +46,9 @@ def counted(story: Story, verdict: Verdict, takeovers: Sequence[Takeover]) -> di
         "taken again, after the ttl: median": _at(after, 0.5),
         "taken again, after the ttl: p99": _at(after, 0.99),
         "taken again, after the ttl: longest": _at(after, 1),
-        "taken later, like rows that were given back": sum(
-            one.is_slow and not one.is_late for one in takeovers
-        ),
-        "given back, had again: median": _at(idle, 0.5),
-        "given back, had again: p99": _at(idle, 0.99),
+        "taken later, like released rows": sum(one.is_slow and not one.is_late for one in takeovers),
+        "released, granted again: median": _at(idle, 0.5),
+        "released, granted again: p99": _at(idle, 0.99),
         "wait for a row: median": _at(waits, 0.5),
         "wait for a row: p99": _at(waits, 0.99),
         "server back: first grant, worst": max(back, default=None),

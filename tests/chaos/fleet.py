@@ -1,4 +1,4 @@
-"""The workers: started, killed, stopped, let go on, and asked to leave."""
+"""The workers: started, killed, stopped, continued, and asked to leave."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""The judge of a run: finds every broken promise in the evidence and in what is left in the database."""
+"""The checker of a run: finds every broken promise in the evidence and in the remaining rows of the database."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Looks at the database directly, past the relay: what the server remembers, and who is still connected."""
+"""Queries the database directly, past the relay: rows, and connected sessions."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What the workers write to under ``guard``: a page per proxy that says who wrote last, and every write."""
+"""The tables that workers write to under ``guard``: a page per proxy with its last writer, and every write."""
 
 from django.db import models
 

@@ -1,4 +1,4 @@
-"""Proof that the judge objects: a server that forgets, and the package with one guard taken out at a time."""
+"""Proves that the checker detects bugs: a server that loses commits, and the package with one guard removed."""
 
 import json
 import subprocess

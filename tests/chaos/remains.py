@@ -1,4 +1,4 @@
-"""What is left when all workers have gone, as the judge needs it."""
+"""The remaining rows and sessions after all workers have left, for the checker."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""What a run has to say: a table for people, JSON for programs."""
+"""The report of a run: a table for people, JSON for programs."""
 
 import json
 from collections.abc import Mapping

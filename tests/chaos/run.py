@@ -1,4 +1,4 @@
-"""One run: a private server, the relay, the workers, the faults; then everybody leaves and the judge looks."""
+"""One run: a private server, the relay, the workers, the faults; at the end all workers leave and the checker runs."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""The project's settings with short terms, and the tables that the workers write to."""
+"""The project's settings with short terms, and the workers' tables."""
 
 from project.settings import *  # noqa: F403
 from project.settings import INSTALLED_APPS as PROJECT_APPS

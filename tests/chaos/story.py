@@ -1,4 +1,4 @@
-"""The evidence, told in order: when the server was away, who stood still, who waited."""
+"""The evidence in order: when the server was down, which workers stood still, which waited."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict

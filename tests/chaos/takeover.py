@@ -1,4 +1,4 @@
-"""How soon a dead holder's row was had by somebody else, and whether that was soon enough."""
+"""How soon a dead holder's row was leased again, and whether that was soon enough."""
 
 from bisect import bisect_left
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""For how long things last in a run, in seconds; apart from the settings, which can be read only once a server runs."""
+"""Durations in a run, in seconds; separate from the settings, which need a running server."""
 
 TTL = 3.0
 TICKET_TTL = 6.0

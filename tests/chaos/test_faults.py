@@ -1,4 +1,4 @@
-"""When the server is killed."""
+"""The times of server kills."""
 
 import pytest
 

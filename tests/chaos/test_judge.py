@@ -1,4 +1,4 @@
-"""The judge of chaos: it must see every broken promise, or its silence means nothing; and it must be fair."""
+"""The checker of chaos detects every broken promise, and reports no false ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A worker's evidence: true whenever SIGTERM comes."""
+"""A worker's evidence is true whenever SIGTERM arrives."""
 
 from pathlib import Path
 from unittest.mock import Mock

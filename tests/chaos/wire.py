@@ -1,4 +1,4 @@
-"""The relay between all workers and the server, as a process of its own; it is told what to spoil.
+"""The relay between all workers and the server, in its own process; it injects faults on command.
 
 python -m tests.chaos.wire HOST PORT LOG SEED      answers with its port, then obeys, one order a line:
 

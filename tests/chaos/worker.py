@@ -1,4 +1,4 @@
-"""One worker: takes rows, uses them, writes under ``guard``, gives them back; notes what it sees in the log."""
+"""One worker: acquires rows, uses them, writes under ``guard``, releases them; records its observations."""
 
 import random
 import threading

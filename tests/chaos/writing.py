@@ -1,4 +1,4 @@
-"""Guarded writes that nothing but ``guard`` keeps from being late, and what they leave in the evidence."""
+"""Writes protected only by ``guard``, and their evidence."""
 
 import random
 import time

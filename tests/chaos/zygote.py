@@ -1,4 +1,4 @@
-"""A process that has everything imported and connects to nothing: workers are forked from it, which takes no time.
+"""A process with all imports done and no connections, from which workers are forked quickly.
 
 python -m tests.chaos.zygote LOG SEED WORKER      each line on its input is a number: fork the worker of that number
 

@@ -1,4 +1,4 @@
-"""``check --database``: each thing that makes a database unsafe or slow is brought about on a real one, and found."""
+"""``check --database``: each problem is created on a real database, and must be reported."""
 
 import contextlib
 from collections.abc import Iterator
@@ -41,23 +41,23 @@ def changed(there: str, back: str) -> Iterator[None]:
         execute(back)
 
 
-def test_the_databases_of_the_tests_are_safe() -> None:
+def test_the_test_databases_are_safe() -> None:
     assert messages("default") == []
 
 
-def test_asking_does_not_disturb_a_transaction() -> None:
+def test_a_check_does_not_disturb_a_transaction() -> None:
     with transaction.atomic():
         assert messages("default") == []
         assert not Bare.objects.exists()
 
 
-def test_nothing_is_asked_without_a_database() -> None:
+def test_no_database_is_queried_without_the_option() -> None:
     with alias("strange", TEST={"MIRROR": "default"}):
         assert run_checks(tags=["resourcepool"]) == []
         assert run_checks(tags=["resourcepool"], databases=[]) == []
 
 
-def test_a_database_without_leases_is_left_alone() -> None:
+def test_a_database_without_leases_is_not_checked() -> None:
     with alias("strange", leased=False, TEST={"MIRROR": "default"}):
         assert messages("strange") == []
 
@@ -68,7 +68,7 @@ def test_without_autocommit_a_claim_is_not_committed() -> None:
 
 
 @pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/New_York"])
-def test_moments_are_read_as_those_of_another_zone(zone: str) -> None:
+def test_times_are_read_in_another_time_zone(zone: str) -> None:
     expected = set() if connection.features.supports_timezones else {"E013"}
     with alias("strange", TIME_ZONE=zone):
         assert codes("strange") == expected
@@ -76,12 +76,12 @@ def test_moments_are_read_as_those_of_another_zone(zone: str) -> None:
         assert codes("strange") == set()
 
 
-def test_a_message_says_where_what_and_how_to_mend_it_and_where_to_read_on() -> None:
+def test_a_message_has_the_place_the_problem_the_fix_and_a_link() -> None:
     with alias("strange", TEST={"MIRROR": "default"}):
         (message,) = messages("strange")
     assert message.obj == "database 'strange'"
     assert message.msg.startswith(
-        "Leased models are written here, but its TEST setting calls it a mirror of default"
+        "Leased models are written here, but its TEST setting declares it a mirror of default"
     )
     assert "DATABASE_ROUTERS" in message.hint
     assert message.hint.endswith("(docs/checks.md#w010)")
@@ -105,7 +105,7 @@ class TestMySQL:
         with alias("strange", OPTIONS=options):
             assert codes("strange") == {code}
 
-    def test_a_client_flag_that_keeps_found_rows_will_do(self) -> None:
+    def test_a_client_flag_with_found_rows_is_accepted(self) -> None:
         with alias("strange", OPTIONS={"client_flag": MULTI_STATEMENTS | 2}):
             assert codes("strange") == set()
 
@@ -119,7 +119,7 @@ class TestMySQL:
         assert engine in message.msg
         assert f"ALTER TABLE `{table}` ENGINE = InnoDB;" in message.hint
 
-    def test_the_hint_for_a_table_without_transactions_mends_it(self) -> None:
+    def test_the_hint_for_a_table_without_transactions_fixes_it(self) -> None:
         table = Bare._meta.db_table
         with changed(f"ALTER TABLE {table} ENGINE=MyISAM", f"ALTER TABLE {table} ENGINE=InnoDB"):
             (message,) = messages("default")
@@ -127,7 +127,7 @@ class TestMySQL:
             assert messages("default") == []
 
     @pytest.mark.parametrize(("model", "name"), [(Device, "name"), (Poll, "name")])
-    def test_a_key_that_ignores_case_and_the_hint_that_mends_it(self, model: Any, name: str) -> None:
+    def test_a_key_that_ignores_case_and_its_fix(self, model: Any, name: str) -> None:
         change = f"ALTER TABLE `{model._meta.db_table}` MODIFY {name} VARCHAR(50) COLLATE utf8mb4_"
         with changed(f"{change}general_ci NOT NULL", f"{change}bin NOT NULL"):
             (message,) = messages("default")
@@ -137,7 +137,7 @@ class TestMySQL:
             execute(message.hint[message.hint.index("ALTER TABLE") :].partition(";")[0])
             assert messages("default") == []
 
-    def test_columns_that_do_not_hold_all_characters_and_the_hint_that_mends_them(self) -> None:
+    def test_columns_without_all_characters_and_their_fix(self) -> None:
         kept = "MODIFY name VARCHAR(50) CHARACTER SET {0} COLLATE {0}_bin NOT NULL"
         table = (
             f"ALTER TABLE `{Device._meta.db_table}` MODIFY notes LONGTEXT CHARACTER SET {{0}} NOT NULL, {kept}"
@@ -145,11 +145,11 @@ class TestMySQL:
         with changed(table.format("latin1"), table.format("utf8mb4")):
             (message,) = messages("default")
             assert (message.id, message.obj) == ("resourcepool.W039", "testapp.Device")
-            assert "latin1 alone (notes, name)" in message.msg
+            assert "only the characters of latin1 (notes, name)" in message.msg
             execute(message.hint.partition(";")[0])
             assert messages("default") == []
 
-    def test_columns_of_a_table_that_is_not_leased_are_looked_at_too(self) -> None:
+    def test_columns_of_other_tables_are_checked_too(self) -> None:
         table = f"ALTER TABLE {Event._meta.db_table} MODIFY reason VARCHAR(500) CHARACTER SET {{}} NOT NULL"
         with changed(table.format("utf8mb3"), table.format("utf8mb4")):
             (message,) = messages("default")
@@ -171,11 +171,11 @@ class TestPostgreSQL:
             assert codes("strange") == {code}
 
     @pytest.mark.parametrize(("options", "code"), [("", "W012"), ("-c lock_timeout=60s", "W012")])
-    def test_waiting_long_for_a_locked_row(self, options: str, code: str) -> None:
+    def test_a_long_lock_wait(self, options: str, code: str) -> None:
         with alias("strange", OPTIONS={"options": options}):
             assert codes("strange") == {code}
 
-    def test_a_statement_timeout_ends_a_wait_as_well(self) -> None:
+    def test_a_statement_timeout_limits_lock_waits_too(self) -> None:
         with alias("strange", OPTIONS={"options": "-c statement_timeout=5s"}):
             assert codes("strange") == set()
 
@@ -189,10 +189,10 @@ class TestPostgreSQL:
         with alias("strange", DISABLE_SERVER_SIDE_CURSORS=True):
             assert codes("strange") == {"W013"}
 
-    def test_a_transaction_pooler_is_found_by_what_it_does(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_transaction_pooler_is_detected_by_its_behaviour(self, monkeypatch: pytest.MonkeyPatch) -> None:
         place = "resourcepool.dialect.inspection.postgresql"
         with alias("strange", OPTIONS={"options": "-c lock_timeout=5s"}):
-            monkeypatch.setattr(f"{place}.backend_pid", lambda _: 1)  # as a pooler tells it
+            monkeypatch.setattr(f"{place}.backend_pid", lambda _: 1)  # as behind a pooler
             assert codes("strange") == set()
             monkeypatch.setattr(f"{place}.private_connection", lambda alias, **_: connections[alias])
             monkeypatch.setattr(f"{place}.discard", lambda _: None)
@@ -222,7 +222,7 @@ class TestSQLite:
             ({"init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL"}, {"W017"}),
         ],
     )
-    def test_options_that_make_it_fail_or_forget(
+    def test_options_that_cause_errors_or_lost_commits(
         self, options: dict[str, Any], expected: set[str], tmp_path: Path
     ) -> None:
         with alias("strange", NAME=str(tmp_path / "db"), OPTIONS=options):
@@ -244,7 +244,7 @@ class TestSQLite:
 
 
 class TestRouters:
-    def test_a_model_that_is_written_now_here_now_there(self) -> None:
+    def test_a_model_that_is_written_to_different_databases(self) -> None:
         turns = iter(["default", "strange"] * 1_000)
 
         class Undecided:
@@ -265,13 +265,13 @@ class TestRouters:
         assert (message.id, message.obj) == ("resourcepool.W019", "resourcepool.Ticket")
         assert "manage.py migrate resourcepool --database=default" in message.hint
 
-    def test_before_the_first_migrate_the_tables_are_no_fault(self, tmp_path: Path) -> None:
+    def test_missing_tables_before_the_first_migrate_are_accepted(self, tmp_path: Path) -> None:
         with alias("strange", NAME=empty(tmp_path)):
             assert codes("strange") <= {"W038"}, "MariaDB's own database has a character set of its own"
 
 
 def empty(folder: Path) -> str:
-    """Return the name of a database without tables of ours."""
+    """Return the name of a database without tables of this package."""
     return {"mysql": "mysql", "postgresql": "postgres", "sqlite": str(folder / "empty")}[connection.vendor]
 
 
@@ -283,8 +283,8 @@ def test_a_database_that_does_not_answer_is_a_warning_without_a_password(tmp_pat
     assert "s3cret" not in f"{message.msg}{message.hint}"
 
 
-def test_migrate_is_not_refused_for_what_only_shows_after_a_crash() -> None:
-    """Nor for speed; only errors keep ``migrate`` from running."""
+def test_migrate_is_not_refused_for_problems_after_a_crash() -> None:
+    """Only errors stop ``migrate``, not warnings."""
     with alias("strange", TEST={"MIRROR": "default"}):
         call_command("check", databases=["strange"])
 

@@ -1,4 +1,4 @@
-"""What the code of models and classes gets wrong."""
+"""Checks of models and classes."""
 
 import sys
 from collections.abc import Iterator
@@ -48,13 +48,13 @@ def test_three_renewals_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_checks(tags=["resourcepool"]) == []
 
 
-def test_a_class_that_nobody_can_import_is_nobodys_fault() -> None:
+def test_a_class_that_cannot_be_imported_is_ignored() -> None:
     made = crawler(occupation_delta=1)
     assert made in Resource.__subclasses__()
     assert run_checks(tags=["resourcepool"]) == []
 
 
-def test_a_model_that_nobody_can_be_allowed_to_operate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_without_operator_permissions(monkeypatch: pytest.MonkeyPatch) -> None:
     for given, lacking in (((), "operate, lease, quarantine"), (("operate",), "lease, quarantine")):
         monkeypatch.setattr(Proxy._meta, "default_permissions", ("add", "change", "delete", "view", *given))
         (message,) = run_checks(tags=["resourcepool"])
@@ -64,7 +64,7 @@ def test_a_model_that_nobody_can_be_allowed_to_operate(monkeypatch: pytest.Monke
 
 @pytest.fixture
 def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """A leased model and its descendants, known to nobody but this test."""
+    """A leased model and its descendants, registered only for this test."""
     with isolate_apps("tests.app") as known:
 
         class Phone(AbstractResource):
@@ -107,22 +107,22 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
 def test_a_model_that_inherits_its_leases_from_another_table(family: dict[str, Any]) -> None:
     (message,) = [one for one in run_checks(tags=["resourcepool"]) if one.id == "resourcepool.E011"]
     assert message.obj is family["child"]
-    assert message.msg == "its leases are in the table of testapp.Phone, so its own pool can hand out nothing."
+    assert message.msg == "its leases are in the table of testapp.Phone, so its own pool cannot lease anything."
     assert "testapp.Phone.pool" in str(message.hint)
 
 
-def test_a_model_that_inherits_its_leases_says_so_when_it_is_used_all_the_same(family: dict[str, Any]) -> None:
+def test_using_a_model_that_inherits_its_leases_raises_a_clear_error(family: dict[str, Any]) -> None:
     with pytest.raises(BadOption, match=r"model='testapp.SmartPhone' is not allowed.*testapp.Phone"):
         family["child"].pool.acquire(wait=False)
     with pytest.raises(BadOption, match=r"model='testapp.SmartPhone' is not allowed.*testapp.Phone"):
         verbs.renew(connection, family["child"], [(1, 1)], 60)
 
 
-def test_a_model_that_inherits_its_leases_is_no_pool(family: dict[str, Any]) -> None:
+def test_a_model_that_inherits_its_leases_is_not_a_pool(family: dict[str, Any]) -> None:
     assert registry.resource_models() == [family["mixed"], family["proxy"], family["parent"]]
 
 
-def test_a_resource_is_not_selected_by_what_is_in_another_table(family: dict[str, Any]) -> None:
+def test_columns_of_another_table_are_not_selectors(family: dict[str, Any]) -> None:
     with pytest.raises(BadOption, match=r"name: no such selector; testapp.Camera has: .*\blens\b"):
         family["mixed"].pool.acquire(wait=False, name="red")
     assert "tags" in selectable(family["proxy"])

@@ -1,4 +1,4 @@
-"""System checks: wrong settings are found before anything is leased."""
+"""System checks report invalid settings before anything is leased."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from resourcepool.exceptions import BadOption
 
 
 def found(chosen: Any) -> list[tuple[str, str, str]]:
-    """Return (id, message, hint) of what the checks say about these settings."""
+    """Return (id, message, hint) of the check messages for these settings."""
     with override_settings(RESOURCEPOOL=chosen):
         return [(error.id, error.msg, error.hint or "") for error in run_checks(tags=["resourcepool"])]
 
@@ -29,7 +29,7 @@ def test_settings_of_a_pool_are_fine() -> None:
     ("chosen", "identity", "message", "hint"),
     [
         ([], "E001", "RESOURCEPOOL is not a dict.", ""),
-        ({"TLL": 3}, "E001", "RESOURCEPOOL['TLL'] is not a setting.", "There are: TTL, TIMEOUT"),
+        ({"TLL": 3}, "E001", "RESOURCEPOOL['TLL'] is not a setting.", "Known names: TTL, TIMEOUT"),
         (
             {"TTL": 0},
             "E001",
@@ -48,7 +48,7 @@ def test_settings_of_a_pool_are_fine() -> None:
             {"CHECKS": {"shop.Till": {}}},
             "E002",
             "RESOURCEPOOL['CHECKS']['shop.Till']: no such resource model.",
-            "There are: ",
+            "Known models: ",
         ),
         (
             {"CHECKS": {"resourcepool.Proxy": {"url": "ftp://x"}}},
@@ -60,7 +60,7 @@ def test_settings_of_a_pool_are_fine() -> None:
             {"POOLS": {"shop.Till": {}}},
             "E002",
             "RESOURCEPOOL['POOLS']['shop.Till']: no such resource model.",
-            "There are: ",
+            "Known models: ",
         ),
         ({"POOLS": {"testapp.Bare": {}}}, "E002", "no such resource model", "resourcepool.Proxy"),
         ({"POOLS": {"resourcepool.Proxy": 30}}, "E001", "['resourcepool.Proxy'] is not a dict.", ""),
@@ -68,7 +68,7 @@ def test_settings_of_a_pool_are_fine() -> None:
             {"POOLS": {"resourcepool.Proxy": {"size": 3}}},
             "E001",
             "['resourcepool.Proxy']['size'] is not a setting.",
-            "There are: ttl, timeout",
+            "Known names: ttl, timeout",
         ),
         ({"NODE_LABELS": {"zone": 1}}, "E001", "RESOURCEPOOL['NODE_LABELS']={'zone': 1} is not allowed", ""),
         ({"NODE_VERSION": 2}, "E001", "RESOURCEPOOL['NODE_VERSION']=2 is not allowed", ""),
@@ -76,7 +76,7 @@ def test_settings_of_a_pool_are_fine() -> None:
         (
             {"REST_LIMITS": {"resourcepool.Proxy": {"lease": 1}}},
             "E001",
-            "a dict with ttl, cooldown, max_hold, leases",
+            "a dict with no other keys than ttl, cooldown, max_hold, leases",
             "",
         ),
         ({"REST_LIMITS": {"resourcepool.Lock": {"ttl": 0}}}, "E001", "['resourcepool.Lock']['ttl']=0 is", ""),
@@ -101,7 +101,12 @@ def test_settings_of_a_pool_are_fine() -> None:
         ),
         ({"LEAK_AFTER": -1}, "E001", "RESOURCEPOOL['LEAK_AFTER']: leak_after=-1 is not allowed", ""),
         ({"ALARMS": {"sweep": "x"}}, "E001", "RESOURCEPOOL['ALARMS']['sweep']='x' is not allowed", ""),
-        ({"ALARMS": {"swep": 1}}, "E001", "RESOURCEPOOL['ALARMS']=['swep'] is not allowed: only", ""),
+        (
+            {"ALARMS": {"swep": 1}},
+            "E001",
+            "RESOURCEPOOL['ALARMS']=['swep'] is not allowed: the known names are",
+            "",
+        ),
         ({"ALARMS": {7: 1, "swep": 1}}, "E001", "RESOURCEPOOL['ALARMS']=[7, 'swep'] is not allowed", ""),
         ({"QUARANTINE": {7: 1, "bse": 1}}, "E001", "RESOURCEPOOL['QUARANTINE']=[7, 'bse'] is not", ""),
         (
@@ -127,7 +132,7 @@ def test_settings_of_a_pool_are_fine() -> None:
         ({"POOLS": {"resourcepool.Proxy": {"ttl": "1"}}}, "E001", "['ttl']: ttl='1' is not allowed", ""),
     ],
 )
-def test_what_is_wrong_is_named_with_a_hint(chosen: Any, identity: str, message: str, hint: str) -> None:
+def test_invalid_settings_are_reported_with_a_hint(chosen: Any, identity: str, message: str, hint: str) -> None:
     ((one, said, advice),) = found(chosen)
     assert one == f"resourcepool.{identity}"
     assert message in said
@@ -142,17 +147,17 @@ def test_settings_are_read_when_they_are_used() -> None:
 
 
 @override_settings(RESOURCEPOOL={"POOLS": {"a.B": None}})
-def test_options_of_a_pool_that_are_no_dict_are_refused_by_name() -> None:
+def test_pool_options_must_be_a_dict() -> None:
     with pytest.raises(BadOption, match=r"RESOURCEPOOL\['POOLS'\]\['a.B'\]=None .* a dict of options"):
         pool_setting("a.B", "ttl", {})
 
 
-def test_a_span_that_no_float_can_hold_is_refused_by_name() -> None:
+def test_a_duration_beyond_floats_is_refused() -> None:
     ((_, said, _),) = found({"TTL": 10**400})
     assert "RESOURCEPOOL['TTL']" in said
 
 
-def test_a_setting_for_the_model_comes_before_its_own_and_that_before_the_general_one() -> None:
+def test_settings_of_the_model_precede_its_attributes_and_those_the_defaults() -> None:
     pools = {"POOLS": {"a.B": {"ttl": 1}}, "TTL": 3}
     with override_settings(RESOURCEPOOL=pools):
         assert pool_setting("a.B", "ttl", {"ttl": 2}) == 1
@@ -163,7 +168,7 @@ def test_a_setting_for_the_model_comes_before_its_own_and_that_before_the_genera
 @pytest.mark.parametrize(
     ("chosen", "name"), [(7, "TTL"), ({"POOLS": []}, "POOLS"), ({"QUARANTINE": None}, "QUARANTINE")]
 )
-def test_what_is_no_dict_is_refused_when_it_is_used(chosen: Any, name: str) -> None:
+def test_a_setting_that_must_be_a_dict_is_refused_at_use(chosen: Any, name: str) -> None:
     with (
         override_settings(RESOURCEPOOL=chosen),
         pytest.raises(BadOption, match="it must be a dict, not a"),

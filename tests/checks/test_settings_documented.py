@@ -1,4 +1,4 @@
-"""docs/settings.md tells of every setting what conf.py does with it."""
+"""docs/settings.md documents every setting as conf.py defines it."""
 
 import ast
 import re
@@ -15,19 +15,19 @@ TEXT = (DOCS / "settings.md").read_text()
 ROWS = dict(re.findall(r"^\| `([A-Z_]+)` \| (.*) \|$", TEXT, re.MULTILINE))
 
 
-def test_every_setting_has_a_row_and_nothing_else_has() -> None:
+def test_there_is_one_row_per_setting() -> None:
     assert set(ROWS) == set(DEFAULTS)
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
-def test_a_row_has_the_default_what_is_allowed_and_what_it_means(name: str) -> None:
+def test_a_row_has_default_range_and_meaning(name: str) -> None:
     default, allowed, meaning = ROWS[name].split(" | ")
     assert ast.literal_eval(default.strip("`")) == DEFAULTS[name]
     assert allowed
     assert meaning
 
 
-def test_the_options_of_a_pool_are_those_that_there_are() -> None:
+def test_the_documented_pool_options_exist() -> None:
     assert tuple(re.findall(r"`(\w+)`", ROWS["POOLS"].split(" | ")[1])) == POOL_OPTIONS
 
 
@@ -37,7 +37,7 @@ def test_the_example_is_accepted(settings: Any) -> None:
     assert check_settings() == []
 
 
-def test_what_it_points_to_is_there() -> None:
+def test_links_lead_to_existing_targets() -> None:
     for file, heading in re.findall(r"\]\((\w+\.md)?#([a-z-]+)\)", TEXT):
         titles = re.findall(r"^#+ (.*)$", (DOCS / (file or "settings.md")).read_text(), re.MULTILINE)
         assert heading in [re.sub(r"[^a-z -]", "", title.lower()).replace(" ", "-") for title in titles], (

@@ -1,4 +1,4 @@
-"""Projects whose tenants have schemas of their own, as django-tenants makes them."""
+"""Projects with one schema per tenant, as with django-tenants."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def found() -> set[str]:
 
 @pytest.fixture
 def tenants(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Any:
-    """Have a connection like that of such a backend."""
+    """Make the connection look like one of such a backend."""
     monkeypatch.setattr(connection, "set_schema", lambda name: None, raising=False)
     return settings
 
@@ -24,12 +24,12 @@ def test_tables_of_each_tenant_are_refused(app: str, tenants: Any) -> None:
     assert found() == {"resourcepool"}
 
 
-def test_so_are_a_projects_own_resources(tenants: Any) -> None:
+def test_tables_of_project_resources_per_tenant_are_refused(tenants: Any) -> None:
     tenants.TENANT_APPS = ["tests.app"]
     assert found() == {"testapp"}
 
 
-def test_so_are_those_of_one_type_of_tenant(tenants: Any) -> None:
+def test_tables_of_one_tenant_type_are_refused(tenants: Any) -> None:
     tenants.TENANT_TYPES = {"public": {"APPS": ["tests.app"]}, "big": {"APPS": ["resourcepool"]}}
     assert found() == {"resourcepool"}
 
@@ -40,6 +40,6 @@ def test_tables_that_all_tenants_share_are_fine(tenants: Any) -> None:
     assert not found()
 
 
-def test_a_setting_of_that_name_without_such_a_backend_means_nothing(settings: Any) -> None:
+def test_tenant_settings_without_a_tenant_backend_are_ignored(settings: Any) -> None:
     settings.TENANT_APPS = ["resourcepool"]
     assert not found()

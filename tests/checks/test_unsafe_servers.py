@@ -1,4 +1,4 @@
-"""What only the server's own configuration can get wrong: one server of each kind that gets it all wrong."""
+"""Problems in the configuration of database servers: one server of each kind with all of them."""
 
 import contextlib
 import json
@@ -54,11 +54,11 @@ def postgresql() -> Iterator[Server]:
 
 @pytest.mark.only("mariadb")
 class TestMariaDB:
-    def test_everything_is_found(self, mariadb: Server) -> None:
+    def test_all_problems_are_reported(self, mariadb: Server) -> None:
         with alias("strange", **at(mariadb.url)):
             assert codes("strange") == {"E004", "E007", "E019", "W004", "W005", "W006", "W009", "W038"}
 
-    def test_a_log_that_is_flushed_at_every_commit_will_do(self, mariadb: Server) -> None:
+    def test_a_log_flushed_at_every_commit_is_accepted(self, mariadb: Server) -> None:
         with contextlib.closing(mariadb.connect()) as connection, alias("strange", **at(mariadb.url)):
             connection.cursor().execute("SET GLOBAL sync_binlog = 1, GLOBAL innodb_flush_log_at_trx_commit = 1")
             try:
@@ -68,9 +68,7 @@ class TestMariaDB:
                     "SET GLOBAL sync_binlog = 0, GLOBAL innodb_flush_log_at_trx_commit = 2"
                 )
 
-    def test_rows_of_a_former_format_would_end_migrate_half_way_and_the_hint_mends_that(
-        self, mariadb: Server
-    ) -> None:
+    def test_an_old_row_format_would_stop_migrate_and_the_hint_fixes_it(self, mariadb: Server) -> None:
         with contextlib.closing(mariadb.connect()) as connection, alias("strange", **at(mariadb.url)):
             (message,) = (one for one in messages("strange") if one.id == "resourcepool.E019")
             assert "innodb_default_row_format is compact" in message.msg
@@ -80,27 +78,27 @@ class TestMariaDB:
             finally:
                 connection.cursor().execute("SET GLOBAL innodb_default_row_format = compact")
 
-    def test_the_doctor_calls_it_unsafe_and_says_no_password(self, mariadb: Server, capsys: Any) -> None:
+    def test_the_doctor_reports_unsafe_without_a_password(self, mariadb: Server, capsys: Any) -> None:
         assert_unsafe(mariadb, {"E004", "E007", "E019", "W004", "W005", "W006", "W009"}, capsys)
 
 
 @pytest.mark.only("oracle_mysql")
 class TestMySQL:
-    def test_everything_is_found(self, mysql: Server) -> None:
+    def test_all_problems_are_reported(self, mysql: Server) -> None:
         with alias("strange", **at(mysql.url)):
             assert codes("strange") == {"E007", "W004", "W005", "W009"}
 
-    def test_the_doctor_calls_it_unsafe_and_says_no_password(self, mysql: Server, capsys: Any) -> None:
+    def test_the_doctor_reports_unsafe_without_a_password(self, mysql: Server, capsys: Any) -> None:
         assert_unsafe(mysql, {"E007", "W004", "W005", "W009"}, capsys)
 
 
 @pytest.mark.only("postgresql")
 class TestPostgreSQL:
-    def test_everything_is_found(self, postgresql: Server) -> None:
+    def test_all_problems_are_reported(self, postgresql: Server) -> None:
         with alias("strange", **at(postgresql.url)):
             assert codes("strange") == {"E007", "W008"}
 
-    def test_the_doctor_calls_it_unsafe_and_says_no_password(self, postgresql: Server, capsys: Any) -> None:
+    def test_the_doctor_reports_unsafe_without_a_password(self, postgresql: Server, capsys: Any) -> None:
         assert_unsafe(postgresql, {"E007", "W008"}, capsys)
 
 

@@ -1,4 +1,4 @@
-"""Every test here works on committed rows."""
+"""All tests in this folder use committed rows."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def _on_committed_rows(transactional_db: None) -> None:
 
 @pytest.fixture
 def server(spawn: Spawner) -> Iterator[Server]:
-    """The server behind a process of its own, which can be stopped."""
+    """The database server behind a separate process, which can be stopped."""
     address = connection.settings_dict
     server = Server(spawn(forward, address["HOST"], int(address["PORT"])))
     yield server

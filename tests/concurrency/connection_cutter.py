@@ -1,4 +1,4 @@
-"""A wire between this process and the database server that can be cut just after the server has done its part."""
+"""A relay to the database server that can cut the connection just after the server has executed a statement."""
 
 import contextlib
 import threading
@@ -14,7 +14,7 @@ from tests.relay import Relay, Trick
 
 
 class Wire:
-    """A relay to the server in a thread of this process."""
+    """A relay to the database server, in a thread of this process."""
 
     def __init__(self, host: str, port: int, own_port: int = 0) -> None:
         self._relay = Relay(host, port, own_port)
@@ -23,10 +23,10 @@ class Wire:
         threading.Thread(target=self._relay.serve, daemon=True).start()
 
     def cut_after(self, words: str, *, meanwhile: Callable[[], object] | None = None) -> None:
-        """Lose the answer to the next statement that contains these words (and only to that one).
+        """Lose the reply to the next statement that contains these words (and only to that one).
 
         Args:
-            meanwhile: done before anybody can notice, on a database connection of its own.
+            meanwhile: called before the loss is noticed, with a separate database connection.
         """
 
         def count() -> None:
@@ -42,7 +42,7 @@ class Wire:
 
 @contextlib.contextmanager
 def wired() -> Iterator[tuple[Wire, BaseDatabaseWrapper]]:
-    """Let this thread talk to the database through a wire; yields it and the connection."""
+    """Connect this thread to the database through a relay; yields the relay and the connection."""
     settings = default.settings_dict
     wire = Wire(settings["HOST"], int(settings["PORT"]))
     own: Any = connections.create_connection("default")
@@ -58,7 +58,7 @@ def wired() -> Iterator[tuple[Wire, BaseDatabaseWrapper]]:
 
 
 class Interference:
-    """Raises an error instead of a statement, or after it, as often as it was told to; see ``execute_wrapper``."""
+    """Raises an error instead of or after statements, a given number of times; see ``execute_wrapper``."""
 
     def __init__(self) -> None:
         self.raised = 0

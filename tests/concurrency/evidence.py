@@ -1,4 +1,4 @@
-"""What holders say they did, in a file outside the database: the evidence on which ``judge`` decides."""
+"""The actions of holders, recorded in a file outside the database: the evidence for ``judge``."""
 
 import os
 import sys
@@ -11,11 +11,11 @@ class Event(NamedTuple):
     """One line.
 
     Attributes:
-        at: the moment, by CLOCK_MONOTONIC, which all processes of a machine share.
-        what: acquired, using, releasing; or killed, or any other word, which are about a process and no row.
-        pid: the process; or a number of its own, where process ids come again.
-        since: when what ended or was answered at this moment began; 0 when that does not matter.
-        text: anything else.
+        at: time by CLOCK_MONOTONIC, which all processes of a machine share.
+        what: acquired, using, releasing; or killed or another word about the process, without a row.
+        pid: the process, or a unique number if process ids may be reused.
+        since: start of the call that ended at this time; 0 if irrelevant.
+        text: other data.
     """
 
     at: float
@@ -28,10 +28,10 @@ class Event(NamedTuple):
 
 
 class Log:
-    """An append-only file that many processes write to; each event is one write, so lines never mix.
+    """An append-only file for many processes; each event is one write, so lines never mix.
 
     Args:
-        who: in whose name events are noted; the process's own id when not given.
+        who: identifies the writer; default: the process id.
     """
 
     def __init__(self, path: str | Path, who: int | None = None) -> None:
@@ -39,10 +39,10 @@ class Log:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
 
     def note(self, what: str, lease: Any, *, since: float = 0.0) -> float:
-        """Note that this process does something with what it holds; raises LeaseLost, noting nothing, if it does not.
+        """Record that this process uses its lease, and return the time; raises LeaseLost if it is lost.
 
-        The moment noted is the one before the look at the handle: what is held then was held before, and however long
-        this process is kept from running in between, its evidence is true. Returns that moment.
+        The recorded time is the one before the check of the handle: a lease that is held afterwards was held before, so
+        the record is true even if the process is paused in between.
         """
         now = time.monotonic()
         lease.ensure_held()
@@ -63,14 +63,14 @@ class Log:
         since: float = 0.0,
         text: str = "",
     ) -> None:
-        """Note anything else; ``at`` is now and ``pid`` this process when not given."""
+        """Record another event; ``at`` defaults to now, ``pid`` to this process."""
         moment = time.monotonic() if at is None else at
         who = pid if pid is not None else self._who if self._who is not None else os.getpid()
         line = f"{moment:.6f} {what} {who} {pk} {fence} {since:.6f} {' '.join(text.split())}"
         os.write(self._file, f"{line.rstrip()}\n".encode())
 
     def events(self) -> list[Event]:
-        """Return everything written so far by anybody."""
+        """Return all events so far, of all processes."""
         with self._path.open() as file:
             return [_event(line) for line in file if line.endswith("\n")]
 

@@ -1,4 +1,4 @@
-"""Decides from the evidence alone whether one row was ever used by two, and how soon the dead were replaced."""
+"""Decides from the evidence alone whether a row was used by two holders, and how soon crashed holders were replaced."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ ABOUT_A_ROW = frozenset({"acquired", "using", "releasing"})
 
 @dataclass(slots=True)
 class Use:
-    """One grant as its holder saw it: from when it knew that it had the row until it last said so.
+    """One grant as recorded by its holder, from the first to the last record.
 
-    ``asked_at`` is when its holder began to wait for it, where that was noted.
+    ``asked_at`` is when its holder began to wait for it, if recorded.
     """
 
     pk: int
@@ -31,7 +31,7 @@ class Use:
 
 
 class OrphanedRow(NamedTuple):
-    """A row whose holder was killed, and who had it next."""
+    """A row whose holder was killed, and the next holder."""
 
     use: Use
     killed_at: float
@@ -43,8 +43,8 @@ class Verdict:
     """Attributes:
     overlaps: pairs of uses of one row at one time.
     unfenced: pairs of uses of one row of which the later one has no higher fence.
-    bereft: what the killed held, and what became of it.
-    idle: (from, to) for each row that was given back and had by somebody else next, in the order of the former.
+    orphaned: the rows of killed holders, and their next holders.
+    idle: (from, to) for each row that was released and then held by another process, ordered by the release.
     """
 
     uses: list[Use] = field(default_factory=list)
@@ -55,20 +55,20 @@ class Verdict:
 
     @property
     def returned_after(self) -> list[float]:
-        """For each holder that was killed, seconds until somebody else had its row."""
+        """For each killed holder, seconds until another process held its row."""
         return [row.next.start - row.killed_at for row in self.orphaned if row.next]
 
     @property
     def stranded(self) -> list[str]:
-        """Uses whose holder was killed and whose row nobody had again."""
+        """Uses whose holder was killed and whose row was never held again."""
         return [str(row.use) for row in self.orphaned if not row.next]
 
 
 def judge(events: Iterable[Event]) -> Verdict:
-    """Return what the evidence shows.
+    """Judge the evidence.
 
     Raises:
-        ValueError: a line about a grant that was never noted, or noted twice, by that process.
+        ValueError: a line about a grant that the process never recorded, or recorded twice.
     """
     ordered = sorted(events, key=lambda event: event.at)
     verdict = Verdict(uses=_uses(ordered))
@@ -87,12 +87,12 @@ def judge(events: Iterable[Event]) -> Verdict:
             if earlier.is_over and later.fence <= earlier.fence + 2:
                 verdict.idle.append((earlier.end, later.start))
     verdict.idle.sort()
-    verdict.orphaned = _bereft(ordered, rows)
+    verdict.orphaned = _orphaned(ordered, rows)
     return verdict
 
 
 def _uses(ordered: list[Event]) -> list[Use]:
-    """Return the uses in the order in which they began."""
+    """Return the uses in the order of their starts."""
     uses: dict[tuple[int, int, int], Use] = {}
     for event in ordered:
         if event.what not in ABOUT_A_ROW:
@@ -105,8 +105,8 @@ def _uses(ordered: list[Event]) -> list[Use]:
     return list(uses.values())
 
 
-def _bereft(ordered: list[Event], rows: dict[int, list[Use]]) -> list[OrphanedRow]:
-    """See what became of what the killed processes held; what they had lost before is not theirs any more."""
+def _orphaned(ordered: list[Event], rows: dict[int, list[Use]]) -> list[OrphanedRow]:
+    """Return the rows that the killed processes held; not those that they had lost before."""
     unfinished: dict[int, list[tuple[Use, Use | None]]] = defaultdict(list)
     for uses in rows.values():
         for use, successor in zip_longest(uses, uses[1:]):

@@ -1,4 +1,4 @@
-"""A database server behind a process that can be stopped: whoever connects is accepted all the same."""
+"""A database server behind a process that can be stopped: connections are accepted nevertheless."""
 
 import signal
 import sys
@@ -20,7 +20,7 @@ def forward(host: str, port: int) -> None:
 
 
 class Server:
-    """The database server, as seen through a process that can be stopped; who connects is accepted all the same."""
+    """The database server, seen through a process that can be stopped; connections are accepted nevertheless."""
 
     def __init__(self, child: Child) -> None:
         self._child = child

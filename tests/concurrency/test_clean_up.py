@@ -1,4 +1,4 @@
-"""A program that is asked to end still holds its leases while it cleans up."""
+"""A program that is asked to end holds its leases while it cleans up."""
 
 import signal
 import time
@@ -12,7 +12,7 @@ TTL = 1.0
 
 
 def clean_up_slowly() -> None:
-    """The clean-up takes longer than the ttl, so the keeper must go on meanwhile."""
+    """The clean-up takes longer than the ttl, so the keeper must continue meanwhile."""
     release_on_sigterm()
     with Proxy.pool.lease(ttl=TTL) as lease:
         try:
@@ -25,7 +25,7 @@ def clean_up_slowly() -> None:
             print("cleaned up under the lease", flush=True)
 
 
-def test_a_lease_lasts_until_the_clean_up_has_ended(spawn: Spawner) -> None:
+def test_a_lease_is_held_until_the_clean_up_has_ended(spawn: Spawner) -> None:
     proxy = new(Proxy)
     child = spawn(clean_up_slowly)
     child.line("holds")

@@ -1,4 +1,4 @@
-"""Mutual exclusion between processes as such: a file that nothing guards but the lease must count exactly."""
+"""Mutual exclusion between processes: a counter in a file, protected only by the lease, must be exact."""
 
 import time
 from pathlib import Path
@@ -11,7 +11,7 @@ PROCESSES, TIMES = 4, 25
 
 
 def count(file: str) -> None:
-    """Add one to the number in ``file``, again and again."""
+    """Increment the number in ``file`` repeatedly."""
     for _ in range(TIMES):
         with Proxy.pool.lease(timeout=60):
             number = int(Path(file).read_text())
@@ -19,7 +19,7 @@ def count(file: str) -> None:
             Path(file).write_text(str(number + 1))
 
 
-def test_processes_count_exactly_under_a_lease_of_the_only_row(spawn: Spawner, tmp_path: Path) -> None:
+def test_processes_count_exactly_under_a_lease(spawn: Spawner, tmp_path: Path) -> None:
     proxy, file = new(Proxy), tmp_path / "counter"
     file.write_text("0")
     for child in [spawn(count, str(file)) for _ in range(PROCESSES)]:

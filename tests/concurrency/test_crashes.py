@@ -1,4 +1,4 @@
-"""Real processes that are killed while they hold: never two on one row, and nothing is stranded."""
+"""Real processes that are killed while they hold leases: never two on one row, and no row is lost."""
 
 import random
 import time
@@ -19,14 +19,14 @@ TTL = 1.0
 
 
 def work(folder: str) -> None:
-    """Acquire, use and release, sometimes waiting in line and sometimes just trying, until the test says stop."""
+    """Acquire, use and release, with and without waiting, until the test ends it."""
     log, stop = Log(Path(folder, "log")), Path(folder, "stop")
-    lapse_after(TTL)  # whoever is killed the moment it was served may leave its ticket, which keeps a row
+    lapse_after(TTL)  # a process killed just after it was served leaves its ticket, which keeps a row
     while not stop.exists():
         lease = Proxy.pool.acquire(ttl=TTL, timeout=30, wait=random.random() < 0.5)
         if lease is not None:
             use(lease, log)
-        time.sleep(random.uniform(0, 0.05))  # so that now and then nobody stands in line
+        time.sleep(random.uniform(0, 0.05))  # so that sometimes there are no waiters
 
 
 def use(lease: Any, log: Log) -> None:
@@ -39,11 +39,11 @@ def use(lease: Any, log: Log) -> None:
         log.note("releasing", lease)
         lease.release()
     except LeaseLost:
-        print("lost", lease, flush=True)  # no fault: whoever is told in time stops in time
+        print("lost", lease, flush=True)  # no fault: the holder noticed the loss in time
 
 
 def a_holder(log: Log) -> int | None:
-    """Return the process that was the last to acquire what it has, if any has something."""
+    """Return the holder that acquired last, if there is one."""
     holders = dict[int, None]()
     for event in log.events():
         holders.pop(event.pid, None)
@@ -57,7 +57,7 @@ def killed_while_holding(verdict: Verdict) -> int:
 
 
 def test_processes_that_are_killed_while_holding_never_share_a_row(spawn: Spawner, tmp_path: Path) -> None:
-    """Turns red when ``busy_before`` is taken out of claim's condition: two that saw a row free both get it."""
+    """Fails if ``busy_before`` is removed from the condition of ``claim``: two processes would get the same row."""
     several(Proxy, ROWS)
     log = Log(tmp_path / "log")
 

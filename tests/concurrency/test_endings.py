@@ -1,4 +1,4 @@
-"""How a process ends, and what becomes of what it held."""
+"""How processes end, and what happens to their leases."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ LONG, SHORT = 60.0, 1.0
 
 
 def end(how: str, ttl: float) -> None:
-    """Hold two rows, one of them acquired in a thread that is gone, and end without a word to either."""
+    """Hold two rows, one of them acquired in a finished thread, and end without releasing them."""
     Proxy.pool.acquire(ttl=ttl, cooldown=0)
     thread = threading.Thread(target=lambda: Proxy.pool.acquire(ttl=ttl))
     thread.start()
@@ -47,7 +47,7 @@ def rows() -> list[Proxy]:
 
 
 @pytest.mark.parametrize(("how", "code"), [("returns", 0), ("sys.exit", 3), ("uncaught", 1)])
-def test_the_interpreters_end_releases(spawn: Spawner, rows: list[Proxy], how: str, code: int) -> None:
+def test_leases_are_released_at_exit(spawn: Spawner, rows: list[Proxy], how: str, code: int) -> None:
     child = spawn(end, how, LONG)
     assert child.wait() == code, child.output
     for row in rows:
@@ -56,7 +56,7 @@ def test_the_interpreters_end_releases(spawn: Spawner, rows: list[Proxy], how: s
 
 
 @pytest.mark.parametrize(("sign", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, -2)])
-def test_sigterm_releases_where_the_program_asked_for_it_and_ctrl_c_always(
+def test_sigterm_releases_if_configured_and_ctrl_c_always(
     spawn: Spawner, rows: list[Proxy], sign: int, code: int
 ) -> None:
     child = spawn(end, "release_on_sigterm", LONG)
@@ -68,7 +68,7 @@ def test_sigterm_releases_where_the_program_asked_for_it_and_ctrl_c_always(
 
 
 def end_while_giving_back() -> None:
-    """Be told to end just as the statement is under way, which does not come to its end."""
+    """Get the signal to end during the statement of a release, which does not finish."""
 
     def interrupt(*_: Any, **__: Any) -> bool:
         raise SystemExit(3)
@@ -78,7 +78,7 @@ def end_while_giving_back() -> None:
         pass
 
 
-def test_what_an_end_interrupts_while_it_is_given_back_is_released_at_that_end(spawn: Spawner) -> None:
+def test_a_release_interrupted_by_the_exit_is_completed_at_exit(spawn: Spawner) -> None:
     row = new(Proxy)
     child = spawn(end_while_giving_back)
     assert child.wait() == 3, child.output
@@ -89,7 +89,7 @@ SLOW = {"mysql": "SELECT SLEEP(2)", "postgresql": "SELECT pg_sleep(2)"}
 
 
 def query_slowly() -> None:
-    """Hold a row, release it whatever happens, and be in the middle of a statement when the signal comes."""
+    """Hold a row, release it in ``finally``, and get the signal during a statement."""
     resourcepool.release_on_sigterm()
     with connection.cursor() as cursor:  # the same connection as that of the lease
         lease = Proxy.pool.acquire(ttl=LONG)
@@ -103,9 +103,7 @@ def query_slowly() -> None:
 
 @pytest.mark.only("mysql", "postgresql")
 @pytest.mark.parametrize(("sign", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, -2)])
-def test_a_signal_in_the_middle_of_a_statement_does_not_keep_a_lease_from_being_released(
-    spawn: Spawner, sign: int, code: int
-) -> None:
+def test_a_signal_during_a_statement_does_not_prevent_the_release(spawn: Spawner, sign: int, code: int) -> None:
     row = new(Proxy)
     child = spawn(query_slowly)
     child.line("held")
@@ -117,7 +115,7 @@ def test_a_signal_in_the_middle_of_a_statement_does_not_keep_a_lease_from_being_
 
 
 def runs(sql: str) -> bool:
-    """Tell whether somebody's statement is this one at this moment."""
+    """Whether a session runs this statement now."""
     look = {
         "mysql": "SELECT COUNT(*) FROM information_schema.processlist WHERE info = %s",
         "postgresql": "SELECT COUNT(*) FROM pg_stat_activity WHERE query = %s AND state = 'active'",
@@ -128,9 +126,7 @@ def runs(sql: str) -> bool:
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
-def test_a_death_without_warning_lets_the_leases_lapse_after_the_ttl(
-    spawn: Spawner, rows: list[Proxy], sign: int
-) -> None:
+def test_leases_of_a_killed_process_expire_after_the_ttl(spawn: Spawner, rows: list[Proxy], sign: int) -> None:
     child = spawn(end, "sleeps", SHORT)
     child.line("held")
     child.send(sign)
@@ -150,7 +146,7 @@ def wait_in_line() -> None:
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
-def test_a_waiter_that_is_asked_to_leave_does_so_at_once(spawn: Spawner, sign: int) -> None:
+def test_a_waiter_that_is_asked_to_end_does_so_at_once(spawn: Spawner, sign: int) -> None:
     new(Proxy)
     with Proxy.pool.lease():
         child = spawn(wait_in_line)
@@ -179,7 +175,7 @@ def leave_while_a_ticket_is_being_taken(by_whom: str) -> None:
 
 
 @pytest.mark.parametrize("by_whom", ["who waits", "the thread"])
-def test_a_ticket_that_is_just_being_taken_does_not_stay_in_line(spawn: Spawner, by_whom: str) -> None:
+def test_a_ticket_inserted_during_the_interruption_is_removed(spawn: Spawner, by_whom: str) -> None:
     new(Proxy)
     with Proxy.pool.lease():
         child = spawn(leave_while_a_ticket_is_being_taken, by_whom)
@@ -189,7 +185,7 @@ def test_a_ticket_that_is_just_being_taken_does_not_stay_in_line(spawn: Spawner,
 
 
 def exit_twice() -> None:
-    """A release by hand and the one at the end do not get in each other's way."""
+    """An explicit release and the one at exit do not interfere."""
     lease = Proxy.pool.acquire(ttl=LONG)
     lease.release()
     successor = Proxy.pool.acquire(ttl=LONG, holder="the successor")
@@ -200,7 +196,7 @@ def exit_twice() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_what_was_released_before_is_not_released_again(spawn: Spawner) -> None:
+def test_a_released_lease_is_not_released_again_at_exit(spawn: Spawner) -> None:
     row = new(Proxy)
     child = spawn(exit_twice)
     child.line("refused 3")

@@ -1,4 +1,4 @@
-"""Forks: what is the parent's stays the parent's."""
+"""Forks: leases, sessions and threads stay with the parent."""
 
 import json
 import multiprocessing
@@ -33,7 +33,7 @@ def guard(lease: Any) -> None:
 
 
 def in_child(lease: Any) -> None:
-    """What a forked child may do, and what it may not."""
+    """Allowed and forbidden calls in a forked child."""
     assert keeper.leases() == []
     assert not lease.is_held
     calls = (lease.ensure_held, lease.renew, lease.release, lease.guard().__enter__)
@@ -84,7 +84,7 @@ def test_the_parents_connection_and_lease_outlive_a_child_that_used_the_database
 
 
 def ask(who: str) -> None:
-    """Ask the server many questions, on a session of the pool for each."""
+    """Send many queries, each on a session of the pool."""
 
     def ask_some(thread: int) -> None:
         for number in range(100):
@@ -115,13 +115,13 @@ def fork_with_a_pool() -> None:
 
 
 @pytest.mark.only("postgresql")
-def test_a_child_has_a_pool_of_sessions_of_its_own(spawn: Spawner) -> None:
+def test_a_child_has_its_own_session_pool(spawn: Spawner) -> None:
     new(Proxy)
     spawn(fork_with_a_pool).line("fine")
 
 
 def fork_while_waiting() -> None:
-    """A parent that waits in line in another thread; its child must neither wait for that nor serve it."""
+    """A parent with a waiting thread; its child must neither wait for it nor serve it."""
     lease = Proxy.pool.acquire(ttl=LONG)
     waiting = InBackground(lambda: Proxy.pool.acquire(timeout=20, ttl=LONG))
     eventually(lambda: ticket_wakeups._tickets)  # it looks, now and then, at its own ticket
@@ -140,14 +140,14 @@ def fork_while_waiting() -> None:
     print("fine", flush=True)
 
 
-def test_a_waiting_parent_goes_on_waiting(spawn: Spawner) -> None:
+def test_a_waiting_parent_keeps_waiting(spawn: Spawner) -> None:
     row = new(Proxy)
     assert "fine" in spawn(fork_while_waiting).succeed()
     assert columns(row)["fence"] == 3
 
 
 def fork_while_a_background_thread_talks() -> None:
-    """A child inherits the locks inside of a driver's library as they are at that moment."""
+    """A child inherits the state of the locks inside the driver's library."""
     talks, asked, told = threading.Event(), threading.Event(), []
     os.register_at_fork(before=asked.set)  # the one registered last runs first
 
@@ -169,7 +169,7 @@ def fork_while_a_background_thread_talks() -> None:
         print("fine", flush=True)
 
 
-def test_a_fork_waits_until_the_background_threads_have_finished_speaking(spawn: Spawner) -> None:
+def test_a_fork_waits_for_statements_of_background_threads(spawn: Spawner) -> None:
     assert "fine" in spawn(fork_while_a_background_thread_talks).succeed()
 
 
@@ -193,7 +193,7 @@ def fork_while_a_background_thread_hangs() -> None:
     print("fine", flush=True)
 
 
-def test_a_fork_does_not_wait_for_ever_for_a_database_that_hangs(spawn: Spawner) -> None:
+def test_a_fork_waits_only_briefly_for_a_hanging_database(spawn: Spawner) -> None:
     assert "fine" in spawn(fork_while_a_background_thread_hangs).succeed()
 
 
@@ -203,7 +203,7 @@ def forget_to_release() -> None:
 
 
 def work_in_a_child(method: str) -> None:
-    """Hold one row here, and let a child of this kind forget to release two others."""
+    """Hold one row here; a child of this kind acquires two others and does not release them."""
     lease = Proxy.pool.acquire(ttl=LONG)
     target = [f"{__name__}:{forget_to_release.__name__}", json.dumps([])]
     kind: Any = multiprocessing.get_context(method)
@@ -219,7 +219,7 @@ def work_in_a_child(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_what_a_child_of_multiprocessing_forgot_to_release_is_free_right_after_its_end(
+def test_unreleased_leases_of_a_multiprocessing_child_are_released_at_its_exit(
     spawn: Spawner, method: str
 ) -> None:
     rows = [new(Proxy) for _ in range(3)]
@@ -230,7 +230,7 @@ def test_what_a_child_of_multiprocessing_forgot_to_release_is_free_right_after_i
 
 
 def fork_and_close() -> None:
-    """The parent closes its connection while its child goes on: alone, SQLite would remove the log at that."""
+    """The parent closes its connection while its child runs: without the child, SQLite would remove the log."""
     assert Proxy.objects.count() == 2
     closed, closing = os.pipe()
     begun, beginning = os.pipe()
@@ -247,9 +247,9 @@ def fork_and_close() -> None:
     os.wait()
 
 
-def test_what_a_child_is_granted_after_the_parent_has_closed_everybody_sees(spawn: Spawner) -> None:
+def test_leases_of_a_child_are_visible_after_the_parent_has_closed(spawn: Spawner) -> None:
     rows = [new(Proxy), new(Proxy)]
-    connections.close_all()  # nobody but the parent and its child has the database open
+    connections.close_all()  # only the parent and its child have the database open
     assert "child holds both" in spawn(fork_and_close).succeed()
     for row in rows:
         assert columns(row)["fence"] == 1

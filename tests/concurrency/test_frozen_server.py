@@ -1,4 +1,4 @@
-"""A server that is frozen takes connections and statements, and answers nothing. Nobody waits for it for ever."""
+"""A frozen database server accepts connections and statements, and never replies. No call waits for ever."""
 
 import asyncio
 import contextlib
@@ -46,7 +46,7 @@ ERRORS = (AcquireTimeout.__name__, DatabaseUnavailable.__name__, "OperationalErr
 
 
 def call_all(connected: bool) -> None:
-    """Make every call in a thread of its own, once the server is frozen; tell what came of it."""
+    """Make each call in its own thread once the server is frozen; print the results."""
     signal.pthread_sigmask(signal.SIG_BLOCK, GO)
     is_frozen = threading.Event()
 
@@ -79,9 +79,7 @@ def call_all(connected: bool) -> None:
 
 
 @pytest.mark.parametrize("connected", [True, False], ids=["in the middle", "on connecting"])
-def test_every_call_comes_back_and_so_does_the_end_of_the_process(
-    spawn: Spawner, server: Server, connected: bool
-) -> None:
+def test_every_call_returns_and_the_process_exits(spawn: Spawner, server: Server, connected: bool) -> None:
     several(Proxy, len(CALLS) + 3)
     child = spawn(call_all, connected, DATABASE_URL=server.url)
     child.line("ready")
@@ -108,7 +106,7 @@ def guard() -> None:
         say("guard came back")
 
 
-def test_guard_comes_back_and_the_transaction_with_it(spawn: Spawner, server: Server) -> None:
+def test_guard_and_its_transaction_return(spawn: Spawner, server: Server) -> None:
     several(Proxy, 1)
     child = spawn(guard, DATABASE_URL=server.url)
     child.line("inside")
@@ -121,7 +119,7 @@ def test_guard_comes_back_and_the_transaction_with_it(spawn: Spawner, server: Se
 
 
 def survive() -> None:
-    """Give up one lease while the server is frozen, and go on with others when it answers again."""
+    """Lose one lease while the server is frozen, and keep others when it replies again."""
     signal.pthread_sigmask(signal.SIG_BLOCK, GO)
     lease, other = Proxy.pool.acquire_many(2, ttl=300)
     say("held")
@@ -136,7 +134,7 @@ def survive() -> None:
         say("goes on")
 
 
-def test_whoever_came_back_goes_on_when_the_server_does(spawn: Spawner, server: Server) -> None:
+def test_the_process_continues_when_the_server_does(spawn: Spawner, server: Server) -> None:
     several(Proxy, 3)
     child = spawn(survive, DATABASE_URL=server.url)
     child.line("held")

@@ -1,4 +1,4 @@
-"""The judge: it must see every fault, or its silence means nothing."""
+"""The judge must detect every fault, or its verdicts mean nothing."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ from tests.concurrency.judge import judge
 
 
 def log(text: str) -> list[Event]:
-    """One event a line: second, what, process, row, fence."""
+    """Parse events, one per line: second, what, process, row, fence."""
     rows = [line.split() for line in text.strip().splitlines()]
     return [Event(float(at), what, *map(int, numbers)) for at, what, *numbers in rows]
 
@@ -73,12 +73,12 @@ DISORDERLY = """
         (DISORDERLY, 2, 0, 0),
     ],
 )
-def test_faults_are_found_and_nothing_else(text: str, uses: int, overlaps: int, unfenced: int) -> None:
+def test_only_faults_are_reported(text: str, uses: int, overlaps: int, unfenced: int) -> None:
     verdict = judge(log(text))
     assert (len(verdict.uses), len(verdict.overlaps), len(verdict.unfenced)) == (uses, overlaps, unfenced)
 
 
-def test_a_fault_is_told_with_row_fence_and_processes() -> None:
+def test_a_fault_is_reported_with_row_fence_and_processes() -> None:
     assert judge(log(OVERLAP)).overlaps == [
         "row 1 fence 1 by 11 from 1.000 to 3.000 and row 1 fence 3 by 12 from 2.000 to 2.000"
     ]
@@ -99,12 +99,12 @@ KILLED = """
         (KILLED + "5 acquired 12 1 2\n 6 releasing 12 1 2\n 7 acquired 13 1 4", [2.0], 0),
         (KILLED + "5 acquired 12 2 2", [], 1),
         (CLEAN + "6 killed 12", [], 0),
-        # Lost, and somebody else's long before its former holder was killed.
+        # Lost, and held by another process long before its former holder was killed.
         ("1 acquired 11 1 1\n 4 acquired 12 1 2\n 5 killed 11\n 6 using 12 1 2", [], 0),
         ("1 killed 11", [], 0),
     ],
 )
-def test_what_the_killed_held_is_followed(text: str, returned_after: list[float], stranded: int) -> None:
+def test_rows_of_killed_holders_are_followed(text: str, returned_after: list[float], stranded: int) -> None:
     verdict = judge(log(text))
     assert (verdict.returned_after, len(verdict.stranded)) == (returned_after, stranded)
 
@@ -117,7 +117,7 @@ def test_what_the_killed_held_is_followed(text: str, returned_after: list[float]
         "1 acquired 11 1 1\n 2 releasing 11 1 1\n 3 using 11 1 1",
     ],
 )
-def test_evidence_that_makes_no_sense_is_refused(text: str) -> None:
+def test_inconsistent_evidence_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="out of place"):
         judge(log(text))
 

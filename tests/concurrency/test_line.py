@@ -1,4 +1,4 @@
-"""The line in which real processes wait when nothing is free."""
+"""Real processes that wait in line."""
 
 import signal
 import time
@@ -17,14 +17,14 @@ from tests.concurrency.tickets import in_line, lapse_after
 from tests.eventually import InBackground, eventually
 from tests.spawned import Child, Spawner
 
-# Nobody renews so long a ticket in a test: a release passes over the ticket that is renewed at that very moment.
+# Long enough that no ticket is renewed during a test: a release skips a ticket that is being renewed.
 LONG = 60.0
-SHORT = 1.5  # of those who are to lapse
+SHORT = 1.5  # for tickets that must expire
 HOLD = 0.05
 
 
 def wait_for_turn(folder: str, name: str, wishes: dict[str, Any], ticket_ttl: float) -> None:
-    """Stand in line as soon as the test says so, and hold what comes for a moment."""
+    """Wait in line when the test starts it, and hold the lease briefly."""
     lapse_after(ticket_ttl)
     log = Log(Path(folder, "log"))
     print("ready", flush=True)
@@ -34,7 +34,7 @@ def wait_for_turn(folder: str, name: str, wishes: dict[str, Any], ticket_ttl: fl
 
 
 def hold_for_a_moment(log: Log, name: str, wishes: dict[str, Any]) -> bool:
-    """Stand in line, and hold what comes; False: it was over before that could be noted."""
+    """Wait in line, and hold the lease; False: it ended before that could be recorded."""
     is_noted = False
     try:
         with Proxy.pool.lease(timeout=40, holder=name, **wishes) as lease:
@@ -49,17 +49,17 @@ def hold_for_a_moment(log: Log, name: str, wishes: dict[str, Any]) -> bool:
 
 
 class Queue:
-    """Starts waiters, has them join one by one, and tells in which order they were served."""
+    """Starts waiters, lets them join one by one, and returns the order of service."""
 
     def __init__(self, spawn: Spawner, folder: Path) -> None:
         self._spawn, self._folder = spawn, folder
         self.children: dict[str, Child] = {}
 
     def start(self, *, lapsing: Collection[str] = (), **wishes: dict[str, Any]) -> None:
-        """Start one process for each name; they are quick to join afterwards.
+        """Start one process for each name, ready to join.
 
         Args:
-            lapsing: those whose tickets run out soon after they are killed or stopped.
+            lapsing: the names whose tickets expire soon after a kill or pause.
         """
         for name, wish in wishes.items():
             given = (str(self._folder), name, wish, SHORT if name in lapsing else LONG)
@@ -68,20 +68,20 @@ class Queue:
             self.children[name].line("ready")
 
     def join(self, *names: str) -> None:
-        """Let them join in this order, each after the one before has got its ticket."""
+        """Let them join in this order, each after the previous one has its ticket."""
         for name in names:
             (self._folder / name).touch()
             eventually(lambda name=name: name in in_line())
 
     def served(self) -> list[str]:
-        """Wait until all who live have ended; return their names in the order of service."""
+        """Wait until all live processes have ended; return their names in the order of service."""
         for child in self.children.values():
             assert child.wait() in (0, -9), child.output
         names = {child.pid: name for name, child in self.children.items()}
         return [names[event.pid] for event in self.acquired()]
 
     def served_by_row(self) -> list[list[str]]:
-        """Return for each row the names of those who have had it, in that order."""
+        """Return the names of the holders of each row, in their order."""
         names = {child.pid: name for name, child in self.children.items()}
         grants = sorted(self.acquired(), key=lambda event: event.fence)
         return [[names[one.pid] for one in grants if one.pk == pk] for pk in {one.pk for one in grants}]
@@ -102,7 +102,7 @@ def queue(spawn: Spawner, tmp_path: Path) -> Queue:
     return Queue(spawn, tmp_path)
 
 
-def test_six_processes_are_served_as_they_came_and_a_dead_one_drops_out(queue: Queue) -> None:
+def test_six_processes_are_served_in_order_without_a_killed_one(queue: Queue) -> None:
     new(Proxy)
     names = ["first", "second", "third", "fourth", "fifth", "sixth"]
     queue.start(lapsing=["third"], **{name: {} for name in names})
@@ -114,8 +114,8 @@ def test_six_processes_are_served_as_they_came_and_a_dead_one_drops_out(queue: Q
     assert judge(queue.events()).overlaps == []
 
 
-def test_who_is_stopped_in_line_does_not_believe_in_what_it_was_given_once_that_is_over(queue: Queue) -> None:
-    """The row goes to the next when the ticket's life is over; the sleeper stands in line anew when it wakes."""
+def test_a_paused_waiter_does_not_trust_an_expired_row(queue: Queue) -> None:
+    """When the ticket expires, the row goes to the next waiter; the paused one takes a new ticket when it continues."""
     row = new(Proxy)
     queue.start(lapsing=["sleeper"], sleeper={}, second={}, third={})
     with Proxy.pool.lease():
@@ -128,7 +128,7 @@ def test_who_is_stopped_in_line_does_not_believe_in_what_it_was_given_once_that_
     assert judge(queue.events()).overlaps == []
 
 
-def test_who_was_stopped_until_its_ticket_ran_out_stands_in_line_anew(queue: Queue) -> None:
+def test_a_waiter_paused_until_its_ticket_expired_takes_a_new_one(queue: Queue) -> None:
     row = new(Proxy)
     queue.start(lapsing=["sleeper"], sleeper={}, second={})
     with Proxy.pool.lease():
@@ -141,8 +141,8 @@ def test_who_was_stopped_until_its_ticket_ran_out_stands_in_line_anew(queue: Que
     assert columns(row)["holder"] == ""
 
 
-def test_the_dead_in_line_cost_a_row_their_tickets_life_once(queue: Queue) -> None:
-    """While one of them has the row, the tickets of the others run out, too."""
+def test_killed_waiters_block_a_row_for_the_life_of_one_ticket(queue: Queue) -> None:
+    """While one of them has the row, the tickets of the others expire, too."""
     row = new(Proxy)
     dead, living = ["dead 1", "dead 2", "dead 3"], [f"living {number}" for number in range(1, 5)]
     queue.start(lapsing=dead, **{name: {} for name in [*dead, *living]})
@@ -157,7 +157,7 @@ def test_the_dead_in_line_cost_a_row_their_tickets_life_once(queue: Queue) -> No
     assert judge(queue.events()).overlaps == []
 
 
-def test_the_living_behind_the_dead_are_served_in_order_on_two_rows(queue: Queue) -> None:
+def test_waiters_behind_killed_ones_are_served_in_order_on_two_rows(queue: Queue) -> None:
     new(Proxy)
     new(Proxy)
     dead, living = ["dead 1", "dead 2"], ["living 1", "living 2", "living 3", "living 4"]
@@ -174,7 +174,7 @@ def test_the_living_behind_the_dead_are_served_in_order_on_two_rows(queue: Queue
     assert judge(queue.events()).overlaps == []
 
 
-def test_who_wants_several_collects_them_one_by_one_before_those_behind_it(queue: Queue) -> None:
+def test_a_request_for_several_rows_collects_them_before_later_waiters(queue: Queue) -> None:
     rows = [new(Proxy), new(Proxy)]
     queue.start(behind={})
     held: Any = Proxy.pool.acquire_many(2, wait=False)
@@ -201,8 +201,8 @@ def test_priority_comes_before_arrival(queue: Queue) -> None:
     assert queue.served() == ["urgent", "usual", "usual_too", "late"]
 
 
-def test_waiters_for_something_else_are_not_held_up(queue: Queue) -> None:
-    """What the first in line wants does not come free; those behind it who want other rows are served."""
+def test_waiters_for_other_rows_are_not_blocked(queue: Queue) -> None:
+    """No row for the first waiter becomes free; waiters for other rows behind it are served."""
     us, german = new(Proxy, country="US"), new(Proxy, country="DE")
     queue.start(
         american={"country": "US"}, german={"country": "DE"}, anything={}, american_too={"country": "US"}
@@ -211,7 +211,7 @@ def test_waiters_for_something_else_are_not_held_up(queue: Queue) -> None:
     queue.join("american", "american_too", "german", "anything")
     held[1].release()
     eventually(lambda: in_line() == ["american", "american_too"])
-    # A row that nobody in line may have is not kept for them.
+    # A row that matches no waiter is not kept for them.
     newcomer: Any = eventually(lambda: Proxy.pool.acquire(wait=False))
     assert newcomer.pk == german.pk
     held[0].release()
@@ -220,7 +220,7 @@ def test_waiters_for_something_else_are_not_held_up(queue: Queue) -> None:
     assert {event.pk for event in queue.events()[-4:]} == {us.pk}
 
 
-def test_a_newcomer_who_does_not_wait_never_overtakes(queue: Queue) -> None:
+def test_a_caller_that_does_not_wait_never_overtakes(queue: Queue) -> None:
     new(Proxy)
     names = ["first", "second", "third", "fourth"]
     queue.start(**{name: {} for name in names})
@@ -229,7 +229,7 @@ def test_a_newcomer_who_does_not_wait_never_overtakes(queue: Queue) -> None:
     overtook = []
     while waiting := in_line():
         if (lease := Proxy.pool.acquire(wait=False)) is not None:
-            overtook += in_line()  # nobody, if the last one has left meanwhile
+            overtook += in_line()  # empty, if the last waiter has left meanwhile
             lease.release()
         assert set(waiting) <= set(names)
     assert overtook == []

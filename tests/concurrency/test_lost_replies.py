@@ -1,6 +1,6 @@
-"""The server did what it was asked, and the answer got lost: the one case in which nobody knows.
+"""Lost replies: the database server has executed a statement, but the client cannot know.
 
-Every verb then looks what became of it, instead of taking it for granted or for lost.
+Every verb then checks the row, instead of assuming success or failure.
 """
 
 from collections.abc import Iterator
@@ -38,15 +38,15 @@ class TestAcquire:
         lease.release()
         assert columns(row)["fence"] == 2
 
-    def test_what_somebody_else_has_by_now_is_not_taken_for_ours(self, wire: Wire) -> None:
+    def test_a_row_held_by_another_process_is_not_taken_as_ours(self, wire: Wire) -> None:
         row = new(Proxy)
         wire.cut_after("UPDATE", meanwhile=lambda: steal(row))
         assert Proxy.pool.acquire(wait=False) is None
         assert wire.cuts == 1
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "thief")
 
-    def test_a_holder_by_a_name_that_others_may_use_does_not_guess(self, wire: Wire) -> None:
-        """Two crawlers may both be called "crawler": the claim is left to lapse, and another row is had."""
+    def test_a_claim_under_a_shared_holder_name_is_not_assumed(self, wire: Wire) -> None:
+        """Two crawlers may both be called "crawler": the claim is left to expire, and another row is claimed."""
         several(Proxy, 2)
         wire.cut_after("UPDATE")
         lease: Any = Proxy.pool.acquire(wait=False, holder="crawler")
@@ -64,7 +64,7 @@ class TestAcquire:
         for lease in leases:
             lease.release()
 
-    def test_many_rows_of_which_the_commit_never_came_are_asked_for_again(self, wire: Wire) -> None:
+    def test_many_rows_without_a_commit_are_claimed_again(self, wire: Wire) -> None:
         several(Proxy, 3)
         wire.cut_after("UPDATE")  # inside the transaction: the server rolls it back
         leases: Any = Proxy.pool.acquire_many(3, wait=False)
@@ -90,7 +90,7 @@ class TestRelease:
         assert wire.cuts == 1
         assert (columns(row)["fence"], columns(row)["holder"]) == (3, "the next one")
 
-    def test_of_what_was_taken_after_it_ran_out_is_still_a_loss(self, wire: Wire, process_clock: Clock) -> None:
+    def test_of_a_row_leased_again_after_expiry_is_a_loss(self, wire: Wire, process_clock: Clock) -> None:
         row = new(Proxy)
         lease: Any = Proxy.pool.acquire(wait=False)
         steal(row)
@@ -103,7 +103,7 @@ class TestRelease:
 
 
 class TestRenew:
-    def test_is_sent_again_and_is_no_loss(self, wire: Wire) -> None:
+    def test_is_retried_and_is_not_a_loss(self, wire: Wire) -> None:
         row = new(Proxy)
         lease: Any = Proxy.pool.acquire(wait=False, ttl=30)
         wire.cut_after("UPDATE")
@@ -148,7 +148,7 @@ class TestQuarantine:
         after = columns(row)
         assert (after["fence"], after["status"], after["strikes"]) == (2, "quarantined", 1)
 
-    def test_of_what_was_taken_after_it_ran_out_meanwhile_is_still_a_loss(
+    def test_of_a_row_leased_again_after_expiry_meanwhile_is_a_loss(
         self, wire: Wire, process_clock: Clock
     ) -> None:
         row = new(Proxy)
@@ -191,17 +191,15 @@ class TestAdopt:
         assert columns(row)["fence"] == lease.fence == fence + 1
         lease.release()
 
-    def test_of_what_somebody_else_has_by_now_is_a_loss(self, wire: Wire, handed_over: tuple[Any, int]) -> None:
+    def test_of_a_row_held_by_another_process_is_a_loss(self, wire: Wire, handed_over: tuple[Any, int]) -> None:
         row, fence = handed_over
         wire.cut_after("UPDATE", meanwhile=lambda: steal(row))
         with pytest.raises(LeaseLost):
             Proxy.pool.adopt(row.pk, fence)
         assert columns(row)["holder"] == "thief"
 
-    def test_under_a_name_that_others_may_use_it_does_not_guess(
-        self, wire: Wire, handed_over: tuple[Any, int]
-    ) -> None:
-        """Two successors may both be called "crawler": the grant is left to lapse."""
+    def test_under_a_shared_name_is_not_assumed(self, wire: Wire, handed_over: tuple[Any, int]) -> None:
+        """Two successors may both be called "crawler": the grant is left to expire."""
         row, fence = handed_over
         wire.cut_after("UPDATE")
         with pytest.raises(LeaseLost):
@@ -210,7 +208,7 @@ class TestAdopt:
         assert keeper.leases() == []
 
 
-def test_nothing_is_kept_that_was_given_back(wire: Wire) -> None:
+def test_a_released_lease_is_not_kept(wire: Wire) -> None:
     new(Proxy)
     for _ in range(3):
         wire.cut_after("UPDATE")

@@ -1,4 +1,4 @@
-"""Several rows at once, by several processes: all or nothing, without a deadlock."""
+"""Several processes acquire several rows at once: all or none, without a deadlock."""
 
 import os
 from collections import defaultdict
@@ -31,7 +31,7 @@ def take_three(path: str, waits: bool) -> None:
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_three_of_four_rows_are_had_by_one_of_two_processes_at_a_time_and_never_in_parts(
+def test_only_one_of_two_processes_holds_three_of_four_rows_and_never_a_part(
     spawn: Spawner, tmp_path: Path, waits: bool
 ) -> None:
     several(Proxy, 4)
@@ -47,7 +47,7 @@ def test_three_of_four_rows_are_had_by_one_of_two_processes_at_a_time_and_never_
     for child in children:
         child.succeed(40)
     # They release one by one, so the number of rows that one round holds may fall. It rises only while one who waits
-    # collects them; what was collected is nobody's before it is complete, as the evidence shows.
+    # collects them; collected rows are not leased before the request is complete, as the evidence shows.
     assert waits or all(counts == sorted(counts, reverse=True) for counts in seen.values())
     log = Log(path)
     verdict = judge(log.events())

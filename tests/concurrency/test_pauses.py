@@ -1,4 +1,4 @@
-"""A process that does not run for longer than its ttl: a full machine, a suspended container, a long collection."""
+"""A process that is paused for longer than its ttl: overload, a suspended container, a long garbage collection."""
 
 import signal
 import threading
@@ -20,7 +20,7 @@ TTL = 1.0
 
 
 def stop() -> None:
-    """Stop this process, here and now; sent to the process, the signal might reach another thread first."""
+    """Stop this process in this thread; a signal to the process might reach another thread first."""
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
@@ -55,7 +55,7 @@ def sleep_on_leases() -> None:
     print(f"told by {' '.join(told)}", flush=True)
 
 
-def test_one_that_was_stopped_learns_of_its_loss_from_the_first_call_whichever_it_is(spawn: Spawner) -> None:
+def test_after_a_pause_the_first_call_reports_the_loss(spawn: Spawner) -> None:
     rows = several(Proxy, len(FIRST_CALLS))
     child = spawn(sleep_on_leases)
     child.line("held")
@@ -67,7 +67,7 @@ def test_one_that_was_stopped_learns_of_its_loss_from_the_first_call_whichever_i
     assert Team.objects.count() == 0
     after = [columns(row) for row in rows]
     for now, then in zip(after, before, strict=True):
-        # The keeper of this process may have renewed what it holds; nothing else may have changed.
+        # The keeper of this process may have renewed its leases; nothing else may have changed.
         assert {**now, "busy_before": None} == {**then, "busy_before": None}
         assert now["busy_before"] >= then["busy_before"]
     for lease in leases:
@@ -90,7 +90,7 @@ def stop_in_a_transaction(where: str) -> None:
 
 # On SQLite an open transaction keeps every other process from writing, so there is no successor to disturb.
 @pytest.mark.only("mysql", "postgresql")
-def test_work_that_was_stopped_before_guard_is_rolled_back(spawn: Spawner) -> None:
+def test_work_paused_before_guard_is_rolled_back(spawn: Spawner) -> None:
     row = new(Proxy)
     child = spawn(stop_in_a_transaction, "before guard")
     child.line("inside")
@@ -105,7 +105,7 @@ def test_work_that_was_stopped_before_guard_is_rolled_back(spawn: Spawner) -> No
 
 
 @pytest.mark.only("mysql", "postgresql")
-def test_work_that_was_stopped_after_guard_commits_because_nobody_could_take_the_row(spawn: Spawner) -> None:
+def test_work_paused_inside_guard_commits_because_the_row_is_locked(spawn: Spawner) -> None:
     row = new(Proxy)
     child = spawn(stop_in_a_transaction, "after guard")
     child.line("inside")

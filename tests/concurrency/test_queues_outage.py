@@ -1,4 +1,4 @@
-"""Servers of queues, each a process, that are all cut off from the database, or all stand still, for too long."""
+"""Queue servers, each a process, that are all disconnected from the database, or all paused, for too long."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from resourcepool.queues import QueueServer
 from tests.concurrency.connection_cutter import Wire
 from tests.eventually import eventually
 from tests.forks import Forks
-from tests.queues.members import NAME, made, table
+from tests.queues.members import NAME, create_queue_group, owners
 from tests.spawned import Child, Spawner
 
 pytestmark = [
@@ -27,7 +27,7 @@ SHARE = QUEUES // len(SERVERS)
 
 @pytest.fixture
 def wires() -> Iterator[list[Wire]]:
-    """The wire through which the processes talk to the database."""
+    """The relay between the processes and the database server."""
     settings = connection.settings_dict
     wires = [Wire(settings["HOST"], int(settings["PORT"]))]
     yield wires
@@ -53,7 +53,7 @@ def cut_off(wires: list[Wire], children: list[Child]) -> Callable[[], object]:
 
 
 def eventually_wired(host: str, port: int, own_port: int) -> Wire:
-    """Return a wire on this port, as soon as the one before it has given that up."""
+    """Return a relay on this port, once the previous one has released it."""
     found: list[Wire] = []
 
     def is_wired() -> bool:
@@ -74,18 +74,18 @@ def stopped(wires: list[Wire], children: list[Child]) -> Callable[[], object]:
 
 
 @pytest.mark.parametrize("away", [cut_off, stopped])
-def test_all_of_them_have_the_same_queues_afterwards(
+def test_all_servers_have_the_same_queues_afterwards(
     away: Callable[[list[Wire], list[Child]], Callable[[], object]], wires: list[Wire], spawn_through: Spawner
 ) -> None:
-    made(QUEUES, heartbeat_every=0.5, judge_dead_after=3, handover_timeout=30)
+    create_queue_group(QUEUES, heartbeat_every=0.5, judge_dead_after=3, handover_timeout=30)
     children = [spawn_through(serve, name) for name in SERVERS]
-    eventually(partial(are_shared, 0), 30, table)
-    before, moved = table(), Move.objects.count()
+    eventually(partial(are_shared, 0), 30, owners)
+    before, moved = owners(), Move.objects.count()
     come_back = away(wires, children)
     eventually(lambda: not Server.objects.alive().exists(), 30)
     come_back()
-    eventually(partial(are_shared, moved + QUEUES), 30, table)
-    assert table() == before
+    eventually(partial(are_shared, moved + QUEUES), 30, owners)
+    assert owners() == before
     reasons = Move.objects.order_by("pk").values_list("reason", flat=True)[moved:]
     assert [reason for reason in reasons if "came back as" not in reason] == []
     for child in children:
@@ -96,7 +96,7 @@ def test_all_of_them_have_the_same_queues_afterwards(
 
 def are_shared(moves: int) -> bool:
     """Whether every living server has its share, and there were so many moves at least."""
-    names = table().split()
+    names = owners().split()
     alive = Server.objects.alive().count() == Server.objects.count() == len(SERVERS)
     return alive and all(names.count(name) == SHARE for name in SERVERS) and Move.objects.count() >= moves
 

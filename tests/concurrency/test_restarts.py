@@ -1,4 +1,4 @@
-"""The database server goes away while leases are held and waited for: a restart, a crash, and one that hangs."""
+"""The database server restarts, crashes or hangs while leases are held and waited for."""
 
 import contextlib
 import os
@@ -31,7 +31,7 @@ BACK = 30.0  # seconds in which everything goes on once the server answers again
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """A server of our own, which the other tests do not miss when it is gone."""
+    """A separate database server, unused by other tests."""
     with KINDS[connection.vendor](max_connections=50) as server:
         environment = {"DATABASE_URL": server.url, "DJANGO_SETTINGS_MODULE": settings.SETTINGS_MODULE}
         subprocess.run(
@@ -66,7 +66,7 @@ def make_rows() -> None:
 
 
 def hold(country: str, ttl: float) -> None:
-    """Hold until the lease is lost or this process is asked to end."""
+    """Hold a lease until it is lost or the process is asked to end."""
     asked = []
     signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
     lease: Any = Proxy.pool.acquire(country=country, ttl=ttl, timeout=60)
@@ -92,7 +92,7 @@ def come_while_it_is_gone() -> None:
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_a_restart_costs_only_what_could_not_be_renewed_in_time(
+def test_a_restart_loses_only_leases_that_could_not_be_renewed_in_time(
     server: Server, start: Spawner, end: str
 ) -> None:
     long, short = start(hold, "US", LONG), start(hold, "DE", SHORT)
@@ -117,7 +117,7 @@ def test_a_restart_costs_only_what_could_not_be_renewed_in_time(
     short.succeed(BACK)
 
 
-def test_a_server_that_hangs_does_not_keep_the_news_from_the_holder(server: Server, start: Spawner) -> None:
+def test_a_hanging_server_does_not_delay_the_notice_of_the_loss(server: Server, start: Spawner) -> None:
     long, short = start(hold, "US", LONG), start(hold, "DE", SHORT)
     long.line("holds US")
     short.line("holds DE")
@@ -133,7 +133,7 @@ def test_a_server_that_hangs_does_not_keep_the_news_from_the_holder(server: Serv
 
 @contextlib.contextmanager
 def hanging(server: Server) -> Iterator[None]:
-    """Stop the server and its children (one for each connection, on PostgreSQL), and let them go on afterwards."""
+    """Stop the server and its children (one per connection, on PostgreSQL); continue them afterwards."""
     assert server.process
     root = server.process.pid
     os.kill(root, signal.SIGSTOP)  # first, so that it makes no more of them
@@ -153,7 +153,7 @@ def send(sign: int, pids: list[int]) -> None:
 
 
 def waits(server: Server) -> bool:
-    """Tell whether anybody stands in line on that server."""
+    """Whether there are waiters on that server."""
     own: Any = connections.create_connection("default")
     own.settings_dict = {**own.settings_dict, **database(server.url)}
     try:

@@ -1,4 +1,4 @@
-"""Threads of one process that exclude one another by nothing but a lease."""
+"""Threads of one process that are synchronized only by a lease."""
 
 import time
 
@@ -27,7 +27,7 @@ def test_the_counter_is_really_unguarded() -> None:
     assert counter.value < THREADS * ROUNDS
 
 
-def test_eight_threads_count_exactly_under_a_lease_of_the_only_row() -> None:
+def test_eight_threads_count_exactly_under_a_lease() -> None:
     row, counter = new(Proxy), Counter()
 
     def count(_: int) -> None:
@@ -42,7 +42,7 @@ def test_eight_threads_count_exactly_under_a_lease_of_the_only_row() -> None:
 
 
 def test_eight_threads_that_do_not_wait_count_exactly_too() -> None:
-    """No line to stand in: everybody reads the same free row and races for it with the same UPDATE."""
+    """Without waiting, all threads read the same free row and race for it with the same UPDATE."""
     row, counter = new(Proxy), Counter()
 
     def count(_: int) -> int:

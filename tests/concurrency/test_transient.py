@@ -1,4 +1,4 @@
-"""Errors that mean "not this time": sent again by themselves, but never inside the caller's transaction."""
+"""Transient errors: statements are retried, but never inside the caller's transaction."""
 
 import re
 import threading
@@ -29,7 +29,7 @@ from tests.waiting.threads import Waiting
 
 
 class Refusal(Exception):
-    """Stands for the driver's own exception, which Django's error has as its cause."""
+    """Replaces the driver's exception, the cause of Django's error."""
 
     def __init__(self, state: str) -> None:
         super().__init__(state)
@@ -83,7 +83,7 @@ VERBS: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_no_verb_lets_them_through_to_the_caller(
+def test_no_verb_raises_them(
     interference: Interference, error: Callable[[], OperationalError], verb: str
 ) -> None:
     row = new(Proxy)
@@ -96,10 +96,10 @@ def test_no_verb_lets_them_through_to_the_caller(
 
 
 @pytest.mark.parametrize("statement", ["SELECT", "UPDATE"])
-def test_acquire_gets_a_row_all_the_same(
+def test_acquire_still_gets_a_row(
     interference: Interference, error: Callable[[], OperationalError], statement: str
 ) -> None:
-    """A row that somebody else has locked is left to them, and another one taken."""
+    """A locked row is skipped, and another one claimed."""
     several(Proxy, 3)
     interference.expect(statement, error, times=2)
     with Proxy.pool.lease(timeout=5) as lease:
@@ -108,7 +108,7 @@ def test_acquire_gets_a_row_all_the_same(
     assert Proxy.objects.available().count() == 3
 
 
-def test_acquire_many_gets_all_or_nothing_all_the_same(
+def test_acquire_many_still_gets_all_or_none(
     interference: Interference, error: Callable[[], OperationalError]
 ) -> None:
     several(Proxy, 3)
@@ -118,10 +118,10 @@ def test_acquire_many_gets_all_or_nothing_all_the_same(
     assert [lease.fence for lease in leases] == [1, 1, 1]
 
 
-def test_inside_the_callers_transaction_the_first_one_decides(
+def test_inside_the_callers_transaction_the_first_error_is_raised(
     interference: Interference, error: Callable[[], OperationalError]
 ) -> None:
-    """It was rolled back by the server, whole or in part; sending one statement of it again would commit half."""
+    """The server rolled back all or part of it; a retry of one statement would commit only half."""
     new(Proxy)
     lease: Any = Proxy.pool.acquire(wait=False)
     interference.expect("UPDATE", error, times=1)
@@ -136,9 +136,7 @@ def test_inside_the_callers_transaction_the_first_one_decides(
     assert Team.objects.count() == 1
 
 
-def test_they_are_not_sent_again_for_ever(
-    interference: Interference, error: Callable[[], OperationalError]
-) -> None:
+def test_retries_are_limited(interference: Interference, error: Callable[[], OperationalError]) -> None:
     new(Proxy)
     lease: Any = Proxy.pool.acquire(wait=False)
     interference.expect("UPDATE", error, times=1_000)
@@ -182,10 +180,10 @@ LOST: dict[str, Callable[[], OperationalError]] = {
 
 
 class TestWhatTheDatabaseRefuses:
-    """Nothing was changed, and nobody knows for how long it goes on."""
+    """Nothing was changed, and the error may last."""
 
     @pytest.mark.parametrize("verb", VERBS)
-    def test_is_told_at_once_in_words_of_ours(
+    def test_is_raised_at_once_as_our_own_error(
         self, interference: Interference, refusal: Callable[[], DatabaseError], verb: str
     ) -> None:
         new(Proxy)
@@ -195,7 +193,7 @@ class TestWhatTheDatabaseRefuses:
             VERBS[verb](lease)
         assert interference.raised == 1
 
-    def test_is_told_to_who_does_not_wait(
+    def test_is_raised_without_waiting(
         self, interference: Interference, refusal: Callable[[], DatabaseError]
     ) -> None:
         new(Proxy)
@@ -210,7 +208,7 @@ class TestWhatTheDatabaseRefuses:
             lease.ensure_held()
         assert interference.raised == 1
 
-    def test_does_not_cost_those_in_line_their_place(
+    def test_does_not_cost_waiters_their_place(
         self, refusal: Callable[[], DatabaseError], monkeypatch: pytest.MonkeyPatch, waiting: Waiting
     ) -> None:
         held = hold(new(Proxy))
@@ -230,7 +228,7 @@ class TestWhatTheDatabaseRefuses:
         waiting.let_go("one")
 
     @pytest.mark.only("mysql", "postgresql")  # SQLite has no connection to lose
-    def test_after_the_connection_was_lost_is_asked_again_until_the_outcome_is_known(
+    def test_after_a_lost_connection_is_retried_until_the_outcome_is_known(
         self, refusal: Callable[[], DatabaseError]
     ) -> None:
         answers: list[Any] = [LOST[connection.vendor], refusal, lambda: None]
@@ -243,7 +241,7 @@ class TestWhatTheDatabaseRefuses:
         assert retrying(connection, send) == "done"
 
 
-def test_what_the_database_cannot_store_is_the_fault_of_the_value() -> None:
+def test_a_value_that_cannot_be_stored_is_an_error_of_the_value() -> None:
     wrapper: Any = SimpleNamespace(vendor="mysql")
     assert dialect.error_kind(wrapper, OperationalError(1366, "Incorrect string value")) is None
 
@@ -305,7 +303,7 @@ def test_what_the_database_cannot_store_is_the_fault_of_the_value() -> None:
         ("mysql", LookupError(1213), None),
     ],
 )
-def test_what_an_error_means(vendor: str, error: Exception, meaning: ErrorKind | None) -> None:
+def test_meaning_of_errors(vendor: str, error: Exception, meaning: ErrorKind | None) -> None:
     wrapper: Any = SimpleNamespace(vendor=vendor)
     assert dialect.error_kind(wrapper, error) is meaning
 

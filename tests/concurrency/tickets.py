@@ -1,4 +1,4 @@
-"""Tickets: how soon a dead waiter's lapses, and who stands in line."""
+"""Helpers for tickets: their ttl, and the waiters in line."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from resourcepool.models import Ticket
 
 
 def lapse_after(seconds: float) -> None:
-    """In a child process: let the tickets that it takes lapse so soon after its death."""
+    """In a child process: set the ttl of its tickets."""
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "TICKET_TTL": seconds}
 
 

@@ -18,8 +18,8 @@ HOSTILE = '"><script>alert(1)</script>'
         (Cell("17", "", State.QUARANTINED, "banned", None, 7_300.0), "17: quarantined (banned), 2 h left"),
     ],
 )
-def test_a_square_says_what_its_resource_is_doing(cell: Cell, text: str) -> None:
-    assert CellDescriber().of(cell) == text
+def test_a_square_describes_its_resource(cell: Cell, text: str) -> None:
+    assert CellDescriber().text(cell) == text
 
 
 @pytest.mark.parametrize("address", ["", "/admin/app/thing/0pk0/change/"])
@@ -29,7 +29,7 @@ def test_hostile_text_stays_text(address: str) -> None:
     assert html.count("<") == html.count(">") == 2
 
 
-def test_a_square_leads_to_the_page_of_its_resource() -> None:
+def test_a_square_links_to_the_page_of_its_resource() -> None:
     html = resource_squares(
         [Cell("a/b", "", State.FREE, "", None, None)], "/admin/app/thing/0pk0/change/", "rp0"
     )
@@ -44,7 +44,7 @@ def test_a_square_leads_to_the_page_of_its_resource() -> None:
         ({State.FREE: 0}, {}),
     ],
 )
-def test_a_large_pool_has_a_hundred_squares_and_one_at_least_for_each_state(
+def test_a_large_pool_has_a_hundred_squares_and_at_least_one_per_state(
     counts: dict[State, int], shares: dict[State, int]
 ) -> None:
     assert proportional_shares(counts, 100) == shares

@@ -42,7 +42,7 @@ def test_a_deadlock_is_named_and_is_a_problem(admin_client: Client) -> None:
     waits("lock", "orders <b>", B, waited=100)
     page = shown(admin_client)
     assert "holds lock orders &lt;b&gt; and waits for lock stock" in page
-    assert "none can go on" in page
+    assert "wait cycle for" in page
     assert page.count('class="rp-server-dead"') == 2
     assert f'href="{reverse("admin:resourcepool_lock_changelist")}?status=waited&amp;q=' in page
 
@@ -99,12 +99,12 @@ def test_conditions_and_barriers_have_a_panel_for_those_who_may_see_them(
     client: Client, admin_client: Client, django_user_model: Any
 ) -> None:
     stands("import done", A)
-    waits("condition", "barrier:import done", B)
+    waits("barrier", "import done", B)
     page = shown(admin_client)
     panel = page[page.index('id="rp-conditions"') :]
-    assert panel.index("barrier import done") < panel.index("stands") < panel.index("condition orders")
-    for name in ("barrier_3Aimport done", "condition_3Aorders"):
-        there = reverse("admin:resourcepool_notification_change", args=[name])
+    assert panel.index("barrier import done") < panel.index(">blocking<") < panel.index("condition orders")
+    for model, name in (("barrier", "import done"), ("conditionwaiter", "orders")):
+        there = reverse(f"admin:resourcepool_{model}_change", args=[name])
         assert f'href="{there}"' in panel
         assert "worker-" in admin_client.get(there).content.decode()
     user = django_user_model.objects.create_user("viewer", is_staff=True)

@@ -1,4 +1,4 @@
-"""The dashboard on an admin site of the project's own."""
+"""The dashboard on a custom admin site."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def _nobody_stays() -> Iterator[None]:
 
 
 @override_settings(ROOT_URLCONF=__name__)
-def test_every_address_on_it_is_of_that_site() -> None:
+def test_every_link_belongs_to_that_site() -> None:
     proxy, client = new(Proxy), Client()
     client.force_login(User.objects.create_superuser("operator"))
     text = client.get("/ops/resourcepool/dashboard/").content.decode()

@@ -1,4 +1,4 @@
-"""What the dashboard shows of queue groups: who may see it, what it says, and that it stays small."""
+"""The dashboard's panel of queue groups: permissions, texts, and limits."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.dashboard import queues
 from resourcepool.dashboard.links import Links
-from resourcepool.dashboard.queues import Words, rows, small, standing
+from resourcepool.dashboard.queues import QueueCellDescriber, rows, smallest_that_fit, state_of
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Event, Move, Proxy, Queue, QueueGroup, Server
@@ -24,7 +24,7 @@ from tests.dashboard.test_views import HOSTILE, LIVE, PAGE, client_with, text_of
 
 
 class Nowhere(Links):
-    """The links of somebody who may go nowhere."""
+    """The links of a user without permissions."""
 
     def _can_view(self, model: Any) -> bool:
         return False
@@ -53,26 +53,46 @@ def of(*servers: ServerStatus, **more: Any) -> QueueGroupStatus:
 
 
 def place(**more: Any) -> QueueCell:
-    usual = {"pk": 7, "queue_id": "q", "owner": 1, "asker": None, "had": 720.0, "asked": None, "pin": ""}
+    usual = {
+        "pk": 7,
+        "queue_id": "q",
+        "owner": 1,
+        "requester": None,
+        "owned_for": 720.0,
+        "requested_for": None,
+        "pin": "",
+    }
     return QueueCell(**{**usual, "is_retiring": False, **more})
 
 
 SAID = [
-    (place(), "leased", "q: had by A #1, for 12 min"),
-    (place(asker=2, asked=3.0), "draining", "q: had by A #1, for 12 min, asked for by B #2, for 3 s"),
-    (place(asker=9, asked=3.0), "draining", "q: had by A #1, for 12 min, asked for by ?, for 3 s"),
-    (place(is_retiring=True, asked=3.0), "retired", "q: had by A #1, for 12 min, to be removed, for 3 s"),
-    (place(owner=3), "quarantined", "q: had by C #3 (judged dead), for 12 min"),
-    (place(owner=None), "quarantined", "q: without owner"),
-    (place(owner=99), "quarantined", "q: without owner, for 12 min"),
-    (place(pin="B"), "leased", "q: had by A #1, for 12 min, pinned to B"),
+    (place(), "leased", "q: owned by A #1, for 12 min"),
+    (
+        place(requester=2, requested_for=3.0),
+        "draining",
+        "q: owned by A #1, for 12 min, requested by B #2, for 3 s",
+    ),
+    (
+        place(requester=9, requested_for=3.0),
+        "draining",
+        "q: owned by A #1, for 12 min, requested by ?, for 3 s",
+    ),
+    (
+        place(is_retiring=True, requested_for=3.0),
+        "retired",
+        "q: owned by A #1, for 12 min, to be removed, for 3 s",
+    ),
+    (place(owner=3), "quarantined", "q: owned by C #3 (presumed dead), for 12 min"),
+    (place(owner=None), "quarantined", "q: unowned"),
+    (place(owner=99), "quarantined", "q: unowned, for 12 min"),
+    (place(pin="B"), "leased", "q: owned by A #1, for 12 min, pinned to B"),
 ]
 
 
 @pytest.mark.parametrize(("where", "css", "said"), SAID)
 def test_a_square_says_where_its_queue_is(where: QueueCell, css: str, said: str) -> None:
-    words = Words(of(status(), status(2, name="B"), status(3, -5.0, name="C")))
-    assert words.of(where) == (css, said, 7)
+    describer = QueueCellDescriber(of(status(), status(2, name="B"), status(3, -5.0, name="C")))
+    assert describer.describe(where) == (css, said, 7)
 
 
 @pytest.mark.parametrize(
@@ -82,33 +102,41 @@ def test_a_square_says_where_its_queue_is(where: QueueCell, css: str, said: str)
         (status(expires_in=45.0), "late", "up, late"),
         (status(expires_in=58.0, state="draining"), "draining", "draining"),
         (status(expires_in=45.0, state="draining"), "late", "draining, late"),
-        (status(expires_in=-0.1), "dead", "judged dead"),
+        (status(expires_in=-0.1), "dead", "presumed dead"),
         (status(expires_in=58.0, queues=1, last_activity=49.0), "up", "up"),
         (status(expires_in=58.0, queues=1, last_activity=51.0), "dead", "hangs"),
-        (status(expires_in=-0.1, queues=1, last_activity=51.0), "dead", "judged dead"),
+        (status(expires_in=-0.1, queues=1, last_activity=51.0), "dead", "presumed dead"),
         (None, "dead", ""),
     ],
 )
 def test_how_a_server_is(one: ServerStatus | None, state: str, word: str) -> None:
-    assert standing(one, of()) == (state, word)
+    assert state_of(one, of()) == (state, word)
 
 
 def test_what_nobody_has_comes_first_then_the_dead() -> None:
     one = of(status(1, queues=4, asked_for=1), status(2, -5.0, queues=2), unowned=5, queues=9)
     found = rows(one, None, NOWHERE, "x")
     assert [(row.server and row.server.pk, row.queues) for row in found] == [(None, 3), (2, 2), (1, 4)]
-    assert [(row.had, row.asked) for row in found] == [("75.00", "0.00"), ("50.00", "0.00"), ("75.00", "25.00")]
+    assert [(row.owned, row.requested) for row in found] == [
+        ("75.00", "0.00"),
+        ("50.00", "0.00"),
+        ("75.00", "25.00"),
+    ]
 
 
 def test_queues_of_a_server_that_is_gone_are_without_owner() -> None:
     found = rows(of(status(queues=1), unowned=1), [place(owner=99), place()], NOWHERE, "x")
     assert [row.squares.count("rp-cell") for row in found] == [1, 1]
-    assert "had by" in found[1].squares
+    assert "owned by" in found[1].squares
 
 
 def test_squares_are_for_as_many_queue_groups_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queues, "MAX_SQUARES", 10)
-    assert small([of(pk=1, queues=9), of(pk=2, queues=3), of(pk=3, queues=7), of(pk=4)]) == [4, 2, 3]
+    assert smallest_that_fit([of(pk=1, queues=9), of(pk=2, queues=3), of(pk=3, queues=7), of(pk=4)]) == [
+        4,
+        2,
+        3,
+    ]
 
 
 def test_servers_beyond_a_hundred_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +189,7 @@ class TestSomebody:
         for kind in ("queue", "server", "move"):
             assert f"/admin/resourcepool/{kind}/" not in text
         assert f'href="/admin/resourcepool/queuegroup/{orders.pk}/change/"' in text
-        assert "q0: had by A" in text
+        assert "q0: owned by A" in text
 
 
 class TestTheCard:
@@ -170,7 +198,7 @@ class TestTheCard:
         first = server(orders, "A", labels={"zone": "eu"})
         second = server(orders, "B", weight=2)
         text = text_of(client_with(*ALL))
-        for said in (str(first), str(second), "zone=eu", "+2 to come", "asked for by B", "evens out"):
+        for said in (str(first), str(second), "zone=eu", "+2 to come", "requested by B", "rebalanced"):
             assert said in text
         queue = Queue.objects.order_by("pk")[0]
         assert f'href="/admin/resourcepool/queue/{queue.pk}/change/"' in text

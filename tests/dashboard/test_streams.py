@@ -34,7 +34,8 @@ def test_each_stream_has_a_line_with_its_leader_and_why_nothing_runs(admin_clien
     page = shown(admin_client)
     assert "web-1 &lt;b&gt;" in page
     assert (
-        '<td colspan="8"><small>task a blocks it: disk &lt;full&gt;. Retry or discard it</small></td>' in page
+        '<td colspan="8"><small>blocked by task a: disk &lt;full&gt;. Retry or discard the task</small></td>'
+        in page
     )
     assert reverse("admin:resourcepool_task_changelist") + "?stream=oracle&amp;status=unfinished" in page
 
@@ -51,7 +52,7 @@ def test_who_may_not_see_streams_sees_none_of_them(client: Client, django_user_m
 STANDINGS = {  # what is the matter with the first task: what is said to those who may not see tasks
     "blocked": ({"state": "blocked"}, "blocked by a task"),
     "to be retried": ({"busy_before": DbLater(90)}, "a task will be retried in"),
-    "late": ({"submitted_at": DbLater(-7_200)}, "its first task is 2 h"),
+    "late": ({"submitted_at": DbLater(-7_200)}, "the first task is 2 h"),
 }
 
 

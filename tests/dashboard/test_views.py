@@ -1,4 +1,4 @@
-"""The dashboard's pages: who may see what, at what cost, and when there is nothing to see."""
+"""The dashboard's pages: permissions, number of queries, and empty or unreadable pools."""
 
 from typing import Any
 
@@ -30,8 +30,8 @@ def _nobody_stays(transactional_db: None) -> Any:
 
 
 def client_with(*permissions: str, **columns: Any) -> Client:
-    """Return the browser of a new user with these permissions."""
-    user = User.objects.create_user("somebody", **{"is_staff": True, **columns})
+    """Return a client of a new user with these permissions."""
+    user = User.objects.create_user("user", **{"is_staff": True, **columns})
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     assert user.user_permissions.count() == len(permissions)
     client = Client()
@@ -45,24 +45,24 @@ def text_of(client: Client, address: str = PAGE) -> str:
     return str(answer.content.decode())
 
 
-class TestSomebody:
-    def test_unknown_is_sent_to_log_in(self) -> None:
+class TestAccess:
+    def test_an_anonymous_user_is_sent_to_the_login(self) -> None:
         assert Client().get(PAGE)["Location"].startswith("/admin/login/")
         assert Client().get(LIVE).status_code == 403
 
-    def test_not_of_the_staff_sees_nothing(self) -> None:
+    def test_a_user_who_is_not_staff_sees_nothing(self) -> None:
         client = client_with("view_proxy", is_staff=False)
         assert client.get(PAGE).status_code == 302
         assert client.get(LIVE).status_code == 403
 
-    def test_without_permission_sees_nothing_and_no_link(self) -> None:
+    def test_a_user_without_permission_sees_nothing_and_no_link(self) -> None:
         client = client_with()
         assert client.get(PAGE).status_code == 403
         assert client.get(LIVE).status_code == 403
         assert PAGE not in text_of(client, "/admin/")
 
     @pytest.mark.parametrize("permission", ["view_proxy", "change_proxy"])
-    def test_who_may_view_one_pool_sees_that_one_alone(self, permission: str) -> None:
+    def test_a_user_who_may_view_one_pool_sees_only_that_one(self, permission: str) -> None:
         new(Device, name="secret phone")
         client = client_with(permission)
         for address in (PAGE, LIVE):
@@ -70,23 +70,23 @@ class TestSomebody:
             assert "resourcepool.Proxy" in text
             assert "testapp" not in text
 
-    def test_who_may_operate_one_pool_sees_it_if_they_may_view_it(self) -> None:
+    def test_the_operate_permission_alone_shows_nothing(self) -> None:
         assert client_with("operate_proxy").get(PAGE).status_code == 403
         User.objects.all().delete()
         assert "resourcepool.Proxy" in text_of(client_with("operate_proxy", "view_proxy"))
 
-    def test_superior_sees_every_pool(self) -> None:
+    def test_a_superuser_sees_every_pool(self) -> None:
         text = text_of(client_with(is_superuser=True))
         for model in (Proxy, Device, Ghost):
             assert model._meta.label in text
 
-    def test_finds_the_link_on_the_index(self) -> None:
+    def test_the_index_links_to_it(self) -> None:
         client = client_with("view_proxy")
         assert f'href="{PAGE}"' in text_of(client, "/admin/")
         assert f'href="{PAGE}"' in text_of(client, "/admin/resourcepool/")
 
     @pytest.mark.parametrize("address", [PAGE, LIVE])
-    def test_can_only_look(self, address: str) -> None:
+    def test_it_is_read_only(self, address: str) -> None:
         assert client_with("view_proxy").post(address).status_code == 405
 
 
@@ -97,8 +97,8 @@ def failed(name: str, result: str) -> None:
 BROKEN = "CheckerBroken: 9 of 10 failed at proxy.internal"
 
 
-class TestProblemsOfJobs:
-    """Who may see a pool learns what is wrong with it, and nobody else does."""
+class TestAlarmsOfJobs:
+    """Alarms are shown only to users who may view the pool."""
 
     @pytest.fixture(autouse=True)
     def _all_fail(self, settings: Any) -> None:
@@ -112,17 +112,21 @@ class TestProblemsOfJobs:
     @pytest.mark.parametrize(
         ("who", "is_told", "is_not_told"),
         [
-            (["view_proxy"], ["proxy.internal", "prune history", "log says more"], ["testapp", "phone 7"]),
+            (
+                ["view_proxy"],
+                ["proxy.internal", "prune history", "see the application log"],
+                ["testapp", "phone 7"],
+            ),
             (
                 ["view_device"],
-                ["phone 7", "prune history", "log says more"],
+                ["phone 7", "prune history", "see the application log"],
                 ["resourcepool.Proxy", "proxy.internal"],
             ),
             (["view_proxy", "view_device", "view_ghost"], ["proxy.internal", "phone 7", "stayed locked"], []),
             (["operate_proxy", "view_job", "view_device"], ["phone 7"], ["proxy.internal"]),
         ],
     )
-    def test_are_told_to_those_who_may_see_the_pool(
+    def test_are_shown_to_users_who_may_view_the_pool(
         self, who: list[str], is_told: list[str], is_not_told: list[str]
     ) -> None:
         client = client_with(*who)
@@ -131,7 +135,7 @@ class TestProblemsOfJobs:
             assert [said for said in is_told if said not in text] == []
             assert [said for said in is_not_told if said in text] == []
 
-    def test_are_all_told_to_a_superior(self) -> None:
+    def test_are_all_shown_to_a_superuser(self) -> None:
         text = text_of(client_with(is_superuser=True))
         for said in ("proxy.internal", "phone 7", "stayed locked"):
             assert said in text
@@ -148,14 +152,14 @@ class TestThePage:
             asked = [query["sql"] for query in queries.captured_queries]
         assert len([sql for sql in asked if "SELECT 1" not in sql]) <= 10, "\n".join(asked)
 
-    def test_shows_each_resource_with_its_holder_and_leads_to_it(self) -> None:
+    def test_shows_each_resource_with_its_holder_and_links_to_it(self) -> None:
         proxy = new(Proxy)
         hold(proxy, holder="web1/90/main/3")
         text = text_of(client_with("view_proxy"))
         assert f'href="/admin/resourcepool/proxy/{proxy.pk}/change/"' in text
         assert f'title="{proxy.pk}: {proxy.host}:3128, leased (web1/90/main/3)' in text
 
-    def test_figures_lead_to_the_lists_of_what_they_count(self) -> None:
+    def test_numbers_link_to_the_lists_that_they_count(self) -> None:
         hold(new(Proxy))
         new(Proxy, verdict="bad", checked_at=DbLater(-60))
         ticket(Proxy)
@@ -163,27 +167,27 @@ class TestThePage:
         for query in ("proxy/?state=leased", "proxy/?verdict=bad", "ticket/?pool=resourcepool.proxy"):
             assert f'href="/admin/resourcepool/{query}"' in text
 
-    def test_nothing_leads_where_one_may_not_go(self) -> None:
+    def test_no_link_leads_to_a_forbidden_page(self) -> None:
         ticket(Proxy)
         text = text_of(client_with("view_proxy"))
         assert "/ticket/" not in text
         assert "/job/" not in text
 
-    def test_problems_lead_to_what_they_are_about(self) -> None:
+    def test_alarms_link_to_their_subjects(self) -> None:
         new(Proxy)
         text = text_of(client_with("view_proxy", "view_job"))
         assert "The sweep has never run" in text
         assert 'href="/admin/resourcepool/job/">Show</a>' in text
 
-    def test_somebody_who_waits_is_not_nothing(self) -> None:
+    def test_waiters_are_counted_when_there_are_no_alarms(self) -> None:
         new(Proxy)
         Job.objects.create(name="sweep", done_at=DbLater(-1))
         client = client_with("view_proxy")
-        assert "Nothing is wrong." in text_of(client)
+        assert "No alarms." in text_of(client)
         ticket(Proxy)
         text = text_of(client)
-        assert "1 waits." in text
-        assert "Nothing is wrong." not in text
+        assert "1 waiting, no alarms." in text
+        assert "No alarms." not in text
 
     def test_shows_hostile_text_as_text_and_no_password(self) -> None:
         hold(new(Proxy, password=CANARY, username=HOSTILE), holder=HOSTILE)
@@ -193,7 +197,7 @@ class TestThePage:
         assert "&lt;script&gt;alert(1)" in text
         assert CANARY not in text
 
-    def test_brings_no_script_and_no_style_of_its_own(self) -> None:
+    def test_has_no_inline_script_and_no_inline_style(self) -> None:
         new(Proxy)
         Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=3)
         text = text_of(client_with("view_proxy"))
@@ -202,44 +206,44 @@ class TestThePage:
         assert all("src=" in script.split(">")[0] for script in text.split("<script")[1:])
         assert "onclick" not in text
 
-    def test_draws_up_to_this_moment(self) -> None:
+    def test_charts_end_now(self) -> None:
         hold(new(Proxy))
         Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=7, leased=0)
         assert "Leased: 1 at the end, between 0 and 1" in text_of(client_with("view_proxy"))
 
-    def test_of_an_empty_pool_says_what_to_type_next(self) -> None:
+    def test_an_empty_pool_shows_a_command_that_fills_it(self) -> None:
         assert "manage.py resourcepool_import proxies.csv" in text_of(client_with("view_proxy"))
 
-    def test_says_what_is_wrong(self) -> None:
+    def test_shows_alarms(self) -> None:
         new(Proxy, in_service=False, status="out_of_service")
         ticket(Proxy)
-        assert "nothing is in service: 1 waits" in text_of(client_with("view_proxy"))
+        assert "no resource in service; 1 waiter" in text_of(client_with("view_proxy"))
 
-    def test_of_a_pool_without_a_table_says_so_and_shows_the_others(self) -> None:
+    def test_a_pool_without_a_table_is_reported_and_the_others_are_shown(self) -> None:
         new(Proxy)
         text = text_of(client_with("view_proxy", "view_ghost"))
         assert "manage.py migrate" in text
         assert "rp-cell rp-free" in text
 
-    def test_of_a_large_pool_shows_a_hundred_squares(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_large_pool_has_a_hundred_squares(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(cards, "MAX_CELLS", 2)
         several(Proxy, 3)
         text = text_of(client_with("view_proxy"))
         assert text.count("rp-cell rp-free") == 100 + 1  # and one in the legend
 
-    def test_offers_each_span_and_marks_the_one_that_is_shown(self) -> None:
+    def test_offers_each_time_range_and_marks_the_current_one(self) -> None:
         text = text_of(client_with("view_proxy"), f"{PAGE}?span=24h")
         assert [f'href="?span={span}"' in text for span in ("15m", "1h", "24h")] == [True] * 3
         assert '<a href="?span=24h" aria-current="true">24 hours</a>' in text
 
-    def test_sets_commands_apart_and_hostile_text_as_text(self) -> None:
+    def test_formats_commands_as_code_and_escapes_hostile_text(self) -> None:
         assert code_spans(f"run `{HOSTILE}` {HOSTILE}").count("<") == 2
         assert "<code>manage.py resourcepool_sweep</code>" in text_of(client_with("view_proxy"))
 
     @pytest.mark.parametrize(
         ("span", "shown"), [("15m", "15 minutes"), ("24h", "24 hours"), ("nonsense", "1 hour")]
     )
-    def test_shows_the_span_that_is_asked_for(self, span: str, shown: str) -> None:
+    def test_shows_the_requested_time_range(self, span: str, shown: str) -> None:
         new(Proxy)
         Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=3)
         assert f"{shown} ago" in text_of(client_with("view_proxy"), f"{PAGE}?span={span}")
@@ -247,7 +251,7 @@ class TestThePage:
 
 class TestWithoutADatabase:
     @pytest.mark.parametrize("address", [PAGE, LIVE])
-    def test_it_says_so_in_one_sentence(self, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_answer_is_one_sentence(self, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: Any, **__: Any) -> None:
             raise OperationalError(2006, "Server has gone away at 10.0.0.7")
 
@@ -256,5 +260,5 @@ class TestWithoutADatabase:
         answer = client.get(address)
         assert answer.status_code == 503
         assert answer["Content-Type"] == "text/plain"
-        assert answer.content.decode().startswith("The database does not answer")
+        assert answer.content.decode().startswith("The database is not responding correctly")
         assert "10.0.0.7" not in answer.content.decode()

@@ -1,4 +1,4 @@
-"""The connections of background threads: private, made when they are used, and given up at the end."""
+"""The connections of background threads: private, made on first use, and closed at the end."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""A signal handler raises while a statement is under way, and the driver cannot end the transaction in order."""
+"""A signal handler raises during a statement, so the driver cannot end the transaction normally."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""One transaction and the next on the same connection are told apart, also from another thread."""
+"""Consecutive transactions on one connection are distinguished, also from another thread."""
 
 import functools
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A statement whose answer does not come in time; a server that is frozen is in tests/concurrency."""
+"""A statement without an answer in time; frozen servers are in tests/concurrency."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""One loop sleeps on an wakeup; others bring it forward."""
+"""A loop sleeps on a wakeup; other threads bring it forward."""
 
 from functools import partial
 
@@ -34,13 +34,13 @@ def test_a_moment_that_was_asked_for_is_told_the_loop_only_once_however_often_it
     """A thousand short leases must not wake the keeper a thousand times."""
     wakeup, moment = Wakeup(), monotonic() + 60
     wakeup.bring_forward(moment)
-    assert wakeup._asked.qsize() == 1
+    assert wakeup._requests.qsize() == 1
     for later in range(1_000):
         wakeup.reset()
         wakeup.bring_forward(moment + later)
-        assert wakeup._asked.empty()
+        assert wakeup._requests.empty()
     wakeup.bring_forward(moment - 1)
-    assert wakeup._asked.qsize() == 1
+    assert wakeup._requests.qsize() == 1
 
 
 def test_whoever_is_interrupted_anywhere_while_asking_leaves_an_alarm_that_works() -> None:

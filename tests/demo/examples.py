@@ -1,4 +1,4 @@
-"""Running an example as its reader would."""
+"""Runs an example as a reader would."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from tests.spawned import ROOT
 
 
 def printed_by(example: str) -> str:
-    """Return what ``python -m examples.EXAMPLE`` prints; fail if it fails."""
+    """Return the output of ``python -m examples.EXAMPLE``; fail if it fails."""
     command = [sys.executable, "-m", f"examples.{example}"]
     done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr

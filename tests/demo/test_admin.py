@@ -1,4 +1,4 @@
-"""What is served when the demo's run is over."""
+"""The admin that is served after the run of the demo."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from examples.demo import admin
 
 
 class Interrupted:
-    """Starts nothing, remembers what it was to start; the user presses Ctrl-C at the first look."""
+    """Records commands instead of starting them; the user presses Ctrl-C at once."""
 
     def __init__(self) -> None:
         self.commands: list[str] = []

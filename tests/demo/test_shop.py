@@ -1,4 +1,4 @@
-"""The target site turns a greedy proxy away, and takes it back later."""
+"""The target site bans a greedy proxy, and unbans it later."""
 
 import pytest
 

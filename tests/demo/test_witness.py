@@ -1,4 +1,4 @@
-"""The witness convicts what must not happen, and nothing else."""
+"""The witness reports violations, and nothing else."""
 
 import json
 

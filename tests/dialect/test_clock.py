@@ -1,4 +1,4 @@
-"""The database's clock and what querysets read can be compared, also where Django reads it as another zone's time."""
+"""The database's clock is comparable with datetimes from querysets, also if Django reads them in another zone."""
 
 import datetime
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is put into a connection object while a session may begin, and that nothing of it stays."""
+"""Attributes put into a connection object while a session is opened are removed afterwards."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""However many rows the tables have, what is sent all the time reads a few of them, and a reading what it counts.
+"""On large tables frequent statements read only a few rows, and a count reads only what it counts.
 
 PostgreSQL finds rows by an index only if what it compares with does not change while the statement runs, which
 ``CLOCK_TIMESTAMP()`` does; and it reads along an index only if ORDER BY names each of its columns: otherwise it reads,
@@ -42,7 +42,7 @@ from resourcepool.status.channels import CHANNELS
 from resourcepool.status.queues.problems import flapping_of
 from resourcepool.status.work.dispensers import DISPENSERS
 from resourcepool.status.work.streams import STREAMS
-from resourcepool.status.work.timers import MOST_COUNTED, TOPICS
+from resourcepool.status.work.timers import MAX_COUNTED, TOPICS
 from resourcepool.sweeps import pruning
 from resourcepool.sweeps.sweep import clear_expired, report_overtaken
 from resourcepool.taskqueue import TaskDispenser, attempts, submit, timers
@@ -199,7 +199,7 @@ READINGS: dict[str, Callable[[], object]] = {
 def test_what_is_sent_all_the_time_reads_a_few_of_very_many_rows() -> None:
     fill()
     too_many = []
-    for sends, most in ((FREQUENT, FEW), (READINGS, MOST_COUNTED + FEW)):
+    for sends, most in ((FREQUENT, FEW), (READINGS, MAX_COUNTED + FEW)):
         for name, send in sends.items():
             with explained() as found:
                 send()

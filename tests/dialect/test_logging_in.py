@@ -1,4 +1,4 @@
-"""The ways in which MySQL lets users in: its own since 8.0, with and without an encrypted connection."""
+"""MySQL's login methods since 8.0, with and without encryption."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How keys begin, on every database."""
+"""The lookup ``begins``, on every database."""
 
 import pytest
 

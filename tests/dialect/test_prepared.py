@@ -1,4 +1,4 @@
-"""Statements that a session sends often are prepared, on MariaDB."""
+"""Frequent statements are prepared on MariaDB."""
 
 import contextlib
 import datetime
@@ -346,8 +346,8 @@ def test_in_a_broken_transaction_nothing_is_sent_by_name_either(other: BaseDatab
 def test_a_session_prepares_a_few_texts_and_counts_not_many(
     other: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prepared, "MOST", 2)
-    monkeypatch.setattr(prepared, "COUNTED", 3)
+    monkeypatch.setattr(prepared, "MAX_PREPARED", 2)
+    monkeypatch.setattr(prepared, "MAX_COUNTED", 3)
     for _ in range(3):
         for text in range(5):
             assert send(other, f"SELECT {text}") == [(text,)]

@@ -1,4 +1,4 @@
-"""One statement and what is read of its answer, on a cursor that is kept where that is safe."""
+"""One statement and its answer, on a cursor that is kept if that is safe."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Elections: one leads, everybody can see who, and the next one follows."""
+"""Elections: one leader, visible to all processes, and its successor."""
 
 import asyncio
 from typing import Any
@@ -62,7 +62,7 @@ def test_whoever_waits_follows_at_once_when_the_leader_resigns() -> None:
     first = Election("reports").campaign()
     waiting = InBackground(lambda: Election("reports").campaign(timeout=60).fence)
     eventually(Ticket.objects.exists)
-    Election("another").campaign().resign()  # is not what it waits for
+    Election("another").campaign().resign()  # another election
     assert Ticket.objects.filter(is_waiting=True).exists()
     first.resign()
     assert waiting.result() == first.fence + 1
@@ -159,11 +159,11 @@ def test_a_name_is_one_line(name: str) -> None:
 
 
 def test_the_terms_of_jobs_are_nothing_to_the_history_and_no_term_is_a_leak() -> None:
-    """A job is done every minute; and whoever leads as long as the process lives may drop the handle."""
+    """A process that leads as long as it runs may drop the handle."""
     with Election("reports").campaign() as term, Election("sweep", Job).campaign() as job:
         assert isinstance(term, Term)
         assert (term.model.emits_events, job.model.emits_events) == (True, False)
-        logged = InBackground(lambda: term.report_leak("nobody has its handle any more"))
+        logged = InBackground(lambda: term.report_leak("no code refers to its handle"))
         assert logged.result() is None
 
 

@@ -29,7 +29,7 @@ def test_after_a_term_that_was_not_resigned_the_next_leader_waits_for_the_lock_d
 
     lead().resign()
     lead()
-    expire(row())  # it died
+    expire(row())  # a crash
     lead()
     assert waited[2] >= 0.5
     assert ElectionRow.objects.get().resigned_term < ElectionRow.objects.get().elected_term

@@ -1,4 +1,4 @@
-"""Rows with a secret that belongs to its row."""
+"""Rows with a secret that is bound to its row."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ FIELD: dict[Any, str] = {Proxy: "password", Device: "pin", Login: "secret"}
 
 
 def read(row: Any) -> str:
-    """Return the secret as the database has it."""
+    """Return the secret as stored in the database."""
     return str(getattr(type(row)._base_manager.get(pk=row.pk), FIELD[type(row)]))
 
 
 def created() -> None:
-    """Make a proxy with all of its address at once."""
+    """Create a proxy with its full address at once."""
     Proxy.objects.create(**ADDRESS, password=SECRET)

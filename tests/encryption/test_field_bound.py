@@ -1,4 +1,4 @@
-"""A secret belongs to its column and its row: copied elsewhere, nobody can read it."""
+"""A secret is bound to its column and its row: copied elsewhere, it cannot be decrypted."""
 
 import io
 from collections.abc import Callable
@@ -27,7 +27,7 @@ LINE = f"http://joe:{SECRET}@a.example:80\n"
 
 
 def stored(row: Any) -> str:
-    """Return what lies in the table."""
+    """Return the stored value."""
     model = type(row)
     column = connection.ops.quote_name(model._meta.get_field(FIELD[model]).column)
     with connection.cursor() as cursor:
@@ -37,7 +37,7 @@ def stored(row: Any) -> str:
 
 
 def put(row: Any, text: str) -> Any:
-    """Write ``text`` into the table as it is; return the row as it is read then."""
+    """Write ``text`` into the table unchanged; return the row as read afterwards."""
     sealed = EncryptedSecret(text.removeprefix("sealed:"))
     type(row)._base_manager.filter(pk=row.pk).update(**{FIELD[type(row)]: sealed})
     assert stored(row) == text
@@ -100,13 +100,13 @@ WAYS: list[Callable[[], None]] = [
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_however_it_was_stored_it_is_nothing_to_another_row(way: Callable[[], None]) -> None:
+def test_a_copy_in_another_row_is_unreadable_however_it_was_stored(way: Callable[[], None]) -> None:
     way()
     proxy = Proxy.objects.get()
     assert proxy.password == SECRET
     for change in ({"scheme": "https"}, {"host": "evil.example"}, {"port": 81}, {"username": "ann"}):
         thief = put(Proxy.objects.create(**{**ADDRESS, **change}), stored(proxy))
-        with pytest.raises(SecretUnreadable, match="was it stored for another row"):
+        with pytest.raises(SecretUnreadable, match="or the secret was copied from another row"):
             _ = thief.url
         thief.save()
         thief.full_clean()
@@ -114,7 +114,7 @@ def test_however_it_was_stored_it_is_nothing_to_another_row(way: Callable[[], No
             read(thief)
 
 
-def test_nor_to_a_row_whose_address_somebody_has_changed_in_the_table() -> None:
+def test_is_unreadable_after_a_change_of_the_address_in_the_table() -> None:
     created()
     Proxy.objects.update(host="evil.example")
     with pytest.raises(SecretUnreadable):
@@ -124,7 +124,7 @@ def test_nor_to_a_row_whose_address_somebody_has_changed_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("model", FIELD)
-def test_nor_to_another_row_of_a_model_of_ones_own_nor_to_another_model(model: Any) -> None:
+def test_a_copy_in_a_project_model_is_unreadable(model: Any) -> None:
     row = made(model, **{FIELD[model]: SECRET})
     assert read(row) == SECRET
     for other in FIELD:
@@ -133,7 +133,7 @@ def test_nor_to_another_row_of_a_model_of_ones_own_nor_to_another_model(model: A
 
 
 @pytest.mark.parametrize("model", FIELD)
-def test_what_an_update_stored_is_bound_to_its_column_at_once_and_to_its_row_when_that_is_saved(
+def test_update_binds_to_the_column_and_save_to_the_row(
     model: Any,
 ) -> None:
     row, other = made(model), made(model)
@@ -148,7 +148,7 @@ def test_what_an_update_stored_is_bound_to_its_column_at_once_and_to_its_row_whe
 
 
 @pytest.mark.parametrize("model", FIELD)
-def test_one_of_before_is_read_and_sealed_anew_when_its_row_is_saved(model: Any, settings: Any) -> None:
+def test_an_old_secret_is_readable_and_reencrypted_by_save(model: Any, settings: Any) -> None:
     row, other = made(model), made(model)
     copy = put(row, before_there_were_purposes(settings))
     assert read(row) == SECRET
@@ -158,7 +158,7 @@ def test_one_of_before_is_read_and_sealed_anew_when_its_row_is_saved(model: Any,
         read(put(other, stored(row)))
 
 
-def test_one_of_before_is_sealed_anew_by_rotating_too_and_so_is_what_a_fixture_brought(settings: Any) -> None:
+def test_old_secrets_and_fixtures_are_reencrypted_by_rotation(settings: Any) -> None:
     created()
     proxy = put(Proxy.objects.get(), before_there_were_purposes(settings))
     for loaded in serializers.deserialize("json", serializers.serialize("json", [proxy])):
@@ -170,15 +170,15 @@ def test_one_of_before_is_sealed_anew_by_rotating_too_and_so_is_what_a_fixture_b
         read(put(new(Proxy), stored(proxy)))
 
 
-def test_rotating_names_the_row_whose_secret_is_not_its_own() -> None:
+def test_rotation_names_the_row_with_a_foreign_secret() -> None:
     created()
     token = stored(Proxy.objects.get())
     thief = put(new(Proxy), token)
-    with pytest.raises(CommandError, match=rf"resourcepool.Proxy {thief.pk}: none of the keys"):
+    with pytest.raises(CommandError, match=rf"resourcepool.Proxy {thief.pk}: no key in"):
         call_command("resourcepool_rotate_secrets", stdout=io.StringIO())
 
 
-def test_a_row_is_saved_though_its_secret_is_not_its_own_or_its_key_is_lost(settings: Any) -> None:
+def test_a_row_with_an_unreadable_secret_can_be_saved(settings: Any) -> None:
     created()
     proxy = Proxy.objects.get()
     before = stored(proxy)
@@ -188,13 +188,13 @@ def test_a_row_is_saved_though_its_secret_is_not_its_own_or_its_key_is_lost(sett
     assert (Proxy.objects.get().notes, stored(proxy)) == ("slow", before)
 
 
-def test_columns_that_were_not_read_are_read_when_they_are_needed() -> None:
+def test_deferred_columns_are_read_when_needed() -> None:
     created()
     assert Proxy.objects.only("password").get().password == SECRET
     assert Proxy.objects.defer("host", "password").get().password == SECRET
 
 
-def test_a_migration_of_ones_own_can_read_it() -> None:
+def test_a_project_migration_can_read_it() -> None:
     created()
     state = MigrationExecutor(connection).loader.project_state()
     old = state.apps.get_model("resourcepool", "Proxy")
@@ -202,7 +202,7 @@ def test_a_migration_of_ones_own_can_read_it() -> None:
 
 
 @isolate_apps("tests.app")
-def test_a_model_that_was_renamed_reads_what_it_had() -> None:
+def test_a_renamed_model_reads_its_secrets() -> None:
     class Login(models.Model):  # noqa: DJ008
         name = models.CharField(max_length=50)
         secret = EncryptedTextField(bound_to=["name"])
@@ -233,7 +233,7 @@ def test_a_model_that_was_renamed_reads_what_it_had() -> None:
         (("secret",), ["resourcepool.E014"]),
     ],
 )
-def test_one_that_any_row_could_have_is_reported(columns: tuple[str, ...], ids: list[str]) -> None:
+def test_an_unbound_field_is_reported(columns: tuple[str, ...], ids: list[str]) -> None:
     class Account(models.Model):  # noqa: DJ008
         name = models.CharField(max_length=50)
         secret = EncryptedTextField(bound_to=columns)

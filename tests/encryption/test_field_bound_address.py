@@ -1,4 +1,4 @@
-"""A secret that is bound to an address: what becomes of it when that changes, or could not be stored."""
+"""A secret that is bound to an address: changes of the address, and failed saves."""
 
 import enum
 from typing import Any
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("model", [Proxy, Login])
-def test_a_new_row_that_was_refused_keeps_its_secret_under_another_name(model: Any) -> None:
+def test_a_refused_new_row_keeps_its_secret_under_another_name(model: Any) -> None:
     with_row = "host" if model is Proxy else "name"
     more = {"port": 80} if model is Proxy else {}
     row = model(**{with_row: "a.example", FIELD[model]: SECRET, **more})
@@ -28,7 +28,7 @@ def test_a_new_row_that_was_refused_keeps_its_secret_under_another_name(model: A
 
 
 @pytest.mark.parametrize("model", [Proxy, Login])
-def test_a_row_that_could_not_be_renamed_keeps_its_new_secret_under_another_name(model: Any) -> None:
+def test_a_failed_rename_keeps_the_new_secret(model: Any) -> None:
     with_row = "host" if model is Proxy else "name"
     more = {"port": 80} if model is Proxy else {}
     row = model.objects.create(**{with_row: "a.example", FIELD[model]: "another", **more})
@@ -42,7 +42,7 @@ def test_a_row_that_could_not_be_renamed_keeps_its_new_secret_under_another_name
 
 
 @pytest.mark.parametrize("deferred", [[], ["password"]])
-def test_an_address_that_could_not_be_stored_and_is_set_back_costs_no_password(deferred: list[str]) -> None:
+def test_resetting_an_address_after_a_failed_save_keeps_the_password(deferred: list[str]) -> None:
     created()
     proxy = Proxy.objects.defer(*deferred).get()
     proxy.host = "b.example"
@@ -52,7 +52,7 @@ def test_an_address_that_could_not_be_stored_and_is_set_back_costs_no_password(d
     assert read(proxy) == SECRET
 
 
-def test_an_address_that_could_not_be_stored_at_first_costs_the_password_when_it_is() -> None:
+def test_a_changed_address_drops_the_password_after_a_retry_of_the_save() -> None:
     created()
     proxy = Proxy.objects.get()
     proxy.host = "b.example"
@@ -62,18 +62,18 @@ def test_an_address_that_could_not_be_stored_at_first_costs_the_password_when_it
 
 
 @pytest.mark.parametrize("named", ["password", "host"])
-def test_a_password_is_not_stored_for_half_an_address(named: str) -> None:
+def test_a_password_is_not_stored_for_a_partial_address(named: str) -> None:
     created()
     proxy = Proxy.objects.get()
     proxy.host, proxy.port, proxy.password = "b.example", 81, "another"
-    with pytest.raises(BadOption, match="port, too: changed here"):
+    with pytest.raises(BadOption, match="port, too: changed on this instance"):
         proxy.save(update_fields=[named])
     assert (Proxy.objects.get().host, read(proxy), proxy.password) == ("a.example", SECRET, "another")
     proxy.save(update_fields=["host", "port"])
     assert read(proxy) == "another"
 
 
-def test_half_an_address_is_stored_where_its_password_goes() -> None:
+def test_a_partial_address_is_stored_without_its_password() -> None:
     created()
     proxy = Proxy.objects.get()
     proxy.host, proxy.port = "b.example", 81
@@ -92,7 +92,7 @@ class Number(int, enum.Enum):
 @pytest.mark.parametrize(
     "change", [{"scheme": Spelling.HTTP}, {"port": Number.PORT}, {"port": "80"}, {"port": 80.0}]
 )
-def test_what_the_database_stores_alike_is_alike(change: dict[str, Any]) -> None:
+def test_values_stored_alike_are_equal(change: dict[str, Any]) -> None:
     if connection.vendor == "mysql" and "scheme" in change:
         pytest.skip("MySQL's driver stores str() of it: 'Spelling.HTTP'")
     row = Proxy.objects.create(**{**ADDRESS, **change}, password=SECRET)
@@ -105,7 +105,7 @@ def test_what_the_database_stores_alike_is_alike(change: dict[str, Any]) -> None
 
 
 def refused(row: Any) -> None:
-    """Save ``row`` in vain."""
+    """Save ``row``, which must fail."""
     refuse = Mock(side_effect=LookupError)
     models.signals.post_save.connect(refuse, sender=type(row))
     with pytest.raises(LookupError), transaction.atomic():

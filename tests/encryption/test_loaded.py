@@ -1,4 +1,4 @@
-"""``loaddata`` restores what ``dumpdata`` wrote, also secrets that nobody can read now."""
+"""``loaddata`` restores the output of ``dumpdata``, including unreadable secrets."""
 
 import json
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def tokens() -> dict[str, Any]:
     return {row.host: columns(row)["password"].token for row in Proxy.objects.all()}
 
 
-def test_a_dump_comes_back_and_is_bound_to_its_rows_as_before(dumped: Path) -> None:
+def test_a_dump_is_restored_with_its_bindings(dumped: Path) -> None:
     call_command("loaddata", str(dumped))
     assert {row.host: row.password for row in Proxy.objects.all()} == {
         host: f"of {host}" for host in ("a.example", "b.example")
@@ -48,7 +48,7 @@ def test_a_dump_comes_back_and_is_bound_to_its_rows_as_before(dumped: Path) -> N
 
 
 @pytest.mark.parametrize("keys", [[Fernet.generate_key().decode()], []])
-def test_a_dump_comes_back_without_the_keys(dumped: Path, keys: list[str], settings: Any) -> None:
+def test_a_dump_is_restored_without_the_keys(dumped: Path, keys: list[str], settings: Any) -> None:
     before = settings.RESOURCEPOOL
     settings.RESOURCEPOOL = {**before, "SECRET_KEYS": keys}
     call_command("loaddata", str(dumped))
@@ -58,7 +58,7 @@ def test_a_dump_comes_back_without_the_keys(dumped: Path, keys: list[str], setti
     assert Proxy.objects.get(host="a.example").password == "of a.example"
 
 
-def test_one_that_is_broken_leaves_the_others_as_they_were(dumped: Path) -> None:
+def test_a_broken_secret_does_not_affect_others(dumped: Path) -> None:
     rows = json.loads(dumped.read_text())
     rows[0]["fields"]["password"] = "sealed:nonsense"
     dumped.write_text(json.dumps(rows))

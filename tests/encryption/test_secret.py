@@ -1,4 +1,4 @@
-"""What is sealed for one purpose opens for no other."""
+"""A secret that is encrypted for one purpose cannot be decrypted for another."""
 
 from typing import Any
 
@@ -23,29 +23,29 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_neither_one_way_nor_the_other(other: Any) -> None:
+def test_not_for_another_purpose_in_either_direction(other: Any) -> None:
     for rebound_to, opened_for in ((FOR, other), (other, FOR)):
-        with pytest.raises(SecretUnreadable, match="was it stored for another row"):
+        with pytest.raises(SecretUnreadable, match="or the secret was copied from another row"):
             encrypt(SECRET, rebound_to).open(opened_for)
 
 
-def test_several_are_tried() -> None:
+def test_several_purposes_are_tried() -> None:
     assert encrypt(SECRET, FOR).open(*OTHERS, FOR) == SECRET
 
 
-def test_what_was_sealed_before_there_were_purposes_opens_for_any_alone(settings: Any) -> None:
+def test_old_secrets_without_purpose_need_any_purpose(settings: Any) -> None:
     old = EncryptedSecret(Fernet(settings.RESOURCEPOOL["SECRET_KEYS"][0]).encrypt(SECRET.encode()).decode())
     assert old.open(ANY_PURPOSE) == SECRET
     with pytest.raises(SecretUnreadable):
         old.open(FOR)
 
 
-def test_it_is_sealed_anew_only_for_another_purpose() -> None:
+def test_is_reencrypted_only_for_another_purpose() -> None:
     sealed = encrypt(SECRET, ANY_PURPOSE)
-    anew = sealed.rebound_to(FOR, ANY_PURPOSE)
-    assert anew.open(FOR) == SECRET
-    assert anew.rebound_to(FOR, ANY_PURPOSE) is anew
-    assert anew.rebound_to(("elsewhere",), ANY_PURPOSE) is anew
+    bound = sealed.rebound_to(FOR, ANY_PURPOSE)
+    assert bound.open(FOR) == SECRET
+    assert bound.rebound_to(FOR, ANY_PURPOSE) is bound
+    assert bound.rebound_to(("elsewhere",), ANY_PURPOSE) is bound
 
 
 @pytest.mark.parametrize("secret", ["", "\ud800", "half \udfff", "\0", "ä" * 5_000, "\U0001f600"])
@@ -53,7 +53,7 @@ def test_any_text_is_a_secret(secret: str) -> None:
     assert encrypt(secret, FOR).open(FOR) == secret
 
 
-def test_each_key_opens_it(settings: Any) -> None:
+def test_every_key_decrypts_it(settings: Any) -> None:
     old, fresh = (Fernet.generate_key().decode() for _ in range(2))
     settings.RESOURCEPOOL = {"SECRET_KEYS": [old]}
     sealed = encrypt(SECRET, FOR)

@@ -1,4 +1,4 @@
-"""Every sentence that a row may keep is in the table, and is made with the parameters that it names."""
+"""Every stored sentence has an entry in the table, and is made with its parameters."""
 
 import ast
 import re

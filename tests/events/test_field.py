@@ -1,4 +1,4 @@
-"""Rows keep the code and the parameters of a sentence, and the text that people typed."""
+"""Rows store a sentence's code and parameters, and typed text unchanged."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ OF_OTHER_VERSIONS = [
     ('@["far_away",{"miles":3,"why":["in_use"]}]', "far_away (miles=3, why=in use)"),
     ('@["far_away"]', "far_away"),
     ('@["found_late",{"minutes":3}]', "found_late (minutes=3)"),
-    ('@["found_late",{"seconds":null}]', "found None s after it ran out"),
+    ('@["found_late",{"seconds":null}]', "noticed None s after it expired"),
     *(
         (text, text)
         for text in ("@", "@x", "@[]", "@{}", '@["in_use",3]', '@["in_use",{},{}]', "@" + "[" * 499)

@@ -1,4 +1,4 @@
-"""A sentence of the program is English as a text, and in the reader's language where it is shown."""
+"""A sentence is English as text, and localized when shown."""
 
 import pickle
 
@@ -15,7 +15,7 @@ SAID = [
         "check: refused our login (407)",
         "检查：拒绝了我们的登录（407）",
     ),
-    (sentence_for("found_late", seconds=12), "found 12 s after it ran out", "在到期 12 秒后被发现"),
+    (sentence_for("found_late", seconds=12), "noticed 12 s after it expired", "在过期 12 秒后被发现"),
     (sentence_for("max_hold", seconds=90.0), "held for max_hold=90 s", "持有时间达到 max_hold=90 秒"),
     (
         joined(
@@ -26,7 +26,7 @@ SAID = [
             ]
         ),
         "3 ok, 1 bad, 0 unknown; 2 skipped: in use; 4 in use",
-        "3 个正常，1 个不可用，0 个未知；2 个跳过：使用中；4 个使用中",
+        "3 个正常，1 个不可用，0 个未知；2 个已跳过：使用中；4 个使用中",
     ),
     (
         joined([sentence_for("alarm", count=1), sentence_for("alarms", count=2)], "and"),

@@ -29,7 +29,7 @@ CHANNELS = (
     Mutation(
         "channels: a fork leaves its parent's subscription alone",
         SUBSCRIBER,
-        "            return  # a fork ends",
+        "            return  # in a fork",
         "            pass  # a fork ends",
         ("tests/locks/channels/test_processes.py",),
     ),
@@ -71,8 +71,8 @@ CHANNELS = (
     Mutation(
         "channels: a cursor is moved by its fence",
         SUBSCRIPTION,
-        "filter(pk=self.pk, fence=self.fence)\n        return mine",
-        "filter(pk=self.pk)\n        return mine",
+        "filter(pk=self.pk, fence=self.fence)\n        return granted",
+        "filter(pk=self.pk)\n        return granted",
         (*READS, *OPERATES),
     ),
     Mutation(
@@ -149,7 +149,7 @@ CHANNELS = (
     Mutation(
         "channels: a gap in the middle is told",
         POSITION,
-        "if row[0] != number:  # the next look finds the others",
+        "if row[0] != number:  # the next query finds the rest",
         "if False:",
         READS,
     ),
@@ -177,8 +177,8 @@ CHANNELS = (
     Mutation(
         "channels: one that was made again is noticed",
         POLLING,
-        "if last > one.last or made != one.made:",
-        "if last > one.last:",
+        "if last > subscriber.last or made != subscriber.made:",
+        "if last > subscriber.last:",
         READS,
     ),
     Mutation(
@@ -191,7 +191,7 @@ CHANNELS = (
     Mutation(
         "channels: a name comes free whatever fails at the end",
         SUBSCRIBER,
-        "        lease.stop_renewing()  # first: whatever fails then, it is not renewed, and the name comes free\n",
+        "        lease.stop_renewing()  # first: if anything fails after this, it expires\n",
         "",
         READS,
     ),

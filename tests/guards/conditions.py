@@ -12,7 +12,7 @@ CONDITIONS = (
     Mutation(
         "conditions: a notification is for those who wait at that moment",
         "waiting/handover.py",
-        "gone if model.deletes_idle_rows else row_to(alone).update",
+        "delete if model.deletes_idle_rows else row_to(alone).update",
         "row_to(alone).update",
         ("tests/locks/test_cancelled_anywhere.py",),
     ),
@@ -120,7 +120,7 @@ CONDITIONS = (
     Mutation(
         "conditions: a lost reply is settled",
         NOTIFICATIONS,
-        "settle=one_try.settle",
+        "settle=attempt.settle",
         "settle=None",
         TESTS,
         "mariadb",
@@ -128,7 +128,7 @@ CONDITIONS = (
     Mutation(
         "barriers: looked at once in line",
         BARRIER,
-        "on_enqueued=partial(self._see, fence=seen)",
+        "on_enqueued=partial(self._recheck, fence=awaited)",
         "on_enqueued=None",
         ("tests/locks/test_barrier.py",),
     ),
@@ -150,7 +150,7 @@ CONDITIONS = (
     Mutation(
         "barriers: who wakes up without a reason waits on",
         BARRIER,
-        "now = await mode.call(self._fence)  #",
+        "current = await mode.call(self._fence)  #",
         "return True  #",
         ("tests/locks/test_barrier.py",),
     ),

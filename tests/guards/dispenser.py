@@ -1,10 +1,10 @@
-"""The guards of the dispenser: who gets a task, who finishes it, and what a rebuild may touch."""
+"""The guards of the dispenser: who gets a task, who finishes it, and which tasks a rebuild changes."""
 
 from tests.guards.mutation import Mutation
 
 STATEMENTS, BUCKETS = "taskqueue/dispenser/statements.py", "taskqueue/dispenser/bucket_lifecycle.py"
-PUTTING = "taskqueue/dispenser/rebuild.py"
-GIVEN = "taskqueue/dispenser/validation.py"
+REBUILD = "taskqueue/dispenser/rebuild.py"
+VALIDATION = "taskqueue/dispenser/validation.py"
 
 HANDS_OUT, RACES = (
     ("tests/taskqueue/dispenser/test_dispenser.py", "tests/taskqueue/dispenser/test_refused.py"),
@@ -18,15 +18,15 @@ LOST = ("tests/taskqueue/dispenser/surroundings/test_lost_replies.py",)
 
 DISPENSERS = (
     Mutation(
-        "dispenser: what was committed is not done again",
+        "dispenser: a committed call is not repeated",
         "database/receipts.py",
-        "if is_callers or _leave(connection, writer, number):",
-        "if is_callers or not _leave(connection, writer, number) or True:",
+        "if is_callers or _write_number(connection, writer, number):",
+        "if is_callers or not _write_number(connection, writer, number) or True:",
         LOST,
         "mariadb",
     ),
     Mutation(
-        "dispenser: nobody with tasks in hand waits for a rebuild that stands",
+        "dispenser: a worker with tasks does not wait for a suspended rebuild",
         BUCKETS,
         "wait = (SHORT_REBUILD if had else WHOLE_REBUILD) if after_rebuild else WAIT",
         "wait = WHOLE_REBUILD if after_rebuild else WAIT",
@@ -34,7 +34,7 @@ DISPENSERS = (
         "mariadb",
     ),
     Mutation(
-        "dispenser: nobody who adds waits for a rebuild",
+        "dispenser: adding does not wait for a rebuild",
         BUCKETS,
         "    if not retrying(connection, rows.filter(pk=name).exists):\n",
         "    if True:\n",
@@ -44,8 +44,8 @@ DISPENSERS = (
     Mutation(
         "dispenser: done by another worker is stale",
         "taskqueue/dispenser/dispenser.py",
-        'there.get(key) == ["done", fence + 1, said]',
-        'there.get(key, [])[:2] == ["done", fence + 1]',
+        'existing.get(key) == ["done", fence + 1, outcome]',
+        'existing.get(key, [])[:2] == ["done", fence + 1]',
         HANDS_OUT,
     ),
     Mutation(
@@ -91,7 +91,7 @@ DISPENSERS = (
         HANDS_OUT,
     ),
     Mutation(
-        "dispenser: what a worker has counts",
+        "dispenser: the tasks of a worker count",
         BUCKETS,
         "rows = statements.tasks_in_bucket(connection, bucket)",
         "rows: list[Row] = []",
@@ -108,26 +108,26 @@ DISPENSERS = (
     Mutation(
         "dispenser: not inside a transaction",
         BUCKETS,
-        "    refuse_open_transaction(connections[using])\n",
+        "    refuse_assignment_in_transaction(connections[using])\n",
         "",
         HANDS_OUT,
     ),
     Mutation(
-        "dispenser: expired buckets are taken back",
+        "dispenser: expired buckets are reclaimed",
         BUCKETS,
         "            reclaim_expired(using, seen.expired[start : start + RECLAIM_BATCH], seen.most_expirations)\n",
         "            pass\n",
         HANDS_OUT,
     ),
     Mutation(
-        "dispenser: what was taken back may be the first",
+        "dispenser: a reclaimed task may be the first",
         BUCKETS,
         "return seen._replace(head=None) if seen.expired else seen",
         "return seen",
         HANDS_OUT,
     ),
     Mutation(
-        "dispenser: what a rebuild has put before the first that was seen",
+        "dispenser: a rebuild may put tasks before the first one",
         BUCKETS,
         "head = None if after_rebuild else seen.head",
         "head = seen.head",
@@ -136,12 +136,12 @@ DISPENSERS = (
     Mutation(
         "dispenser: the first that was seen is handed out, too",
         "dialect/base.py",
-        '"({first}, {second}) >= ({one}, {other})"',
-        '"({first}, {second}) > ({one}, {other})"',
+        '"({first}, {second}) >= ({first_value}, {second_value})"',
+        '"({first}, {second}) > ({first_value}, {second_value})"',
         HANDS_OUT,
     ),
     Mutation(
-        "dispenser: what stands still in an assignment is ended",
+        "dispenser: a suspended assignment is ended",
         BUCKETS,
         "return short_transaction(connections[using], wait=wait)",
         "return short_transaction(connections[using], idle=None, wait=wait)",
@@ -149,7 +149,7 @@ DISPENSERS = (
         "mariadb",
     ),
     Mutation(
-        "dispenser: nobody waits for what is finished in a transaction",
+        "dispenser: no wait for tasks that are being finished",
         BUCKETS,
         "tasks.select_for_update(skip_locked=True) if skips else tasks",
         "tasks",
@@ -165,7 +165,7 @@ DISPENSERS = (
         "mariadb",
     ),
     Mutation(
-        "dispenser: what stands still after tasks_done is ended",
+        "dispenser: a suspended transaction with tasks_done is ended",
         "taskqueue/dispenser/dispenser.py",
         "        set_idle_timeout(connections[self._using], self._ttl)\n",
         "",
@@ -173,7 +173,7 @@ DISPENSERS = (
         "mariadb",
     ),
     Mutation(
-        "dispenser: what a factory cannot read is not taken for good",
+        "dispenser: a task with a refused key is not removed",
         "taskqueue/dispenser/pool.py",
         "                made, refused = validation.apply_factory(rows, self.factory)\n",
         "                statements.remove(connection, rows)\n"
@@ -181,8 +181,8 @@ DISPENSERS = (
         FACTORIES,
     ),
     Mutation(
-        "dispenser: a key that nobody could name again is failed",
-        GIVEN,
+        "dispenser: a key that cannot be named again is failed",
+        VALIDATION,
         "and key(made) != text:",
         "and False:",
         FACTORIES,
@@ -204,14 +204,14 @@ DISPENSERS = (
     Mutation(
         "dispenser: no bucket is made inside a transaction",
         "taskqueue/dispenser/bucket.py",
-        "        bucket_lifecycle.refuse_open_transaction(connections[self._using])\n",
+        "        bucket_lifecycle.refuse_assignment_in_transaction(connections[self._using])\n",
         "",
         ("tests/taskqueue/dispenser/surroundings/test_transactions.py",),
     ),
     Mutation(
         "dispenser: buckets are freed on the writer",
         "taskqueue/dispenser/models.py",
-        "        self._for_write = True  # what decides is not asked of a replica\n",
+        "        self._for_write = True  # not a replica\n",
         "",
         ("tests/taskqueue/dispenser/surroundings/test_second_database.py",),
     ),
@@ -224,36 +224,36 @@ DISPENSERS = (
     ),
     Mutation(
         "dispenser: an older mapping changes nothing",
-        PUTTING,
+        REBUILD,
         "Q(as_of=None) | Q(as_of__lte=moment)",
         "Q()",
         REBUILDS,
     ),
     Mutation(
         "dispenser: finished since the mapping was computed",
-        PUTTING,
+        REBUILD,
         "bool(as_of and from_columns(finished_at, connection) < as_of)",
         "bool(as_of)",
         REBUILDS,
     ),
     Mutation(
         "dispenser: without USE_TZ moments are of TIME_ZONE",
-        PUTTING,
+        REBUILD,
         "from_columns(finished_at, connection) < as_of",
         "finished_at.replace(tzinfo=as_of.tzinfo) < as_of",
         ("tests/taskqueue/dispenser/surroundings/test_time.py",),
     ),
     Mutation(
         "dispenser: added after its end is a new row",
-        PUTTING,
-        "            again[one.pk] = one.fence\n",
+        REBUILD,
+        "            again[task.pk] = task.fence\n",
         "",
         POOLS,
     ),
-    Mutation("dispenser: infinite scores", GIVEN, "and math.isfinite(value)", "and value == value", POOLS),
+    Mutation("dispenser: infinite scores", VALIDATION, "and math.isfinite(value)", "and value == value", POOLS),
     Mutation(
         "dispenser: a key alone is refused",
-        GIVEN,
+        VALIDATION,
         "if not is_pair or",
         "if not is_pair:\n            continue\n        if",
         HANDS_OUT,

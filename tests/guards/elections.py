@@ -1,4 +1,4 @@
-"""The guards of elections: who leads, since when, and when there is nobody."""
+"""The guards of elections."""
 
 from tests.guards.mutation import Mutation
 
@@ -16,41 +16,47 @@ ELECTIONS = (
         "0.0",
         CAMPAIGNS,
     ),
-    Mutation("elections: none after a clean end", ELECTION, "if resigned < elected else 0.0", "", CAMPAIGNS),
-    Mutation("elections: a clean end is marked", TERM, "if self.is_noted:", "if False:", CAMPAIGNS),
     Mutation(
-        "elections: giving up in the delay is none",
+        "elections: no lock-delay after a resignation",
         ELECTION,
-        "            columns = mine.values_list(",
-        "            term.is_noted = True\n            columns = mine.values_list(",
+        "if resigned < elected else 0.0",
+        "",
+        CAMPAIGNS,
+    ),
+    Mutation("elections: a resignation is stored", TERM, "if self.stores_resignation:", "if False:", CAMPAIGNS),
+    Mutation(
+        "elections: a campaign that stops in the delay counts as resigned",
+        ELECTION,
+        "            columns = own_row.values_list(",
+        "            term.stores_resignation = True\n            columns = own_row.values_list(",
         CAMPAIGNS,
     ),
     Mutation(
-        "elections: who is to stop does not wait",
+        "elections: stop() ends the lock-delay",
         ELECTION,
         f"            if stop():\n{STOPPED}",
         f"            if 0:\n{STOPPED}",
         CAMPAIGNS,
     ),
     Mutation(
-        "elections: a failed beginning is given up",
+        "elections: a failed beginning releases the term",
         ELECTION,
         "            await mode.call(term.release_quietly)\n",
         "            pass\n",
         CAMPAIGNS,
     ),
     Mutation(
-        "elections: since when is of this term",
+        "elections: the duration belongs to this term",
         ELECTION,
         "if term == elected_term else None",
         "if micros is not None else None",
         CAMPAIGNS,
     ),
     Mutation(
-        "elections: a standby that is none is refused",
+        "elections: an unknown standby is refused",
         TERM,
-        "if not retrying(connection, lambda: line.filter(holder=holder).update(priority=front)):",
-        "if retrying(connection, lambda: line.filter(holder=holder).update(priority=front)) < 0:",
+        "if not retrying(connection, lambda: tickets.filter(holder=holder).update(priority=front)):",
+        "if retrying(connection, lambda: tickets.filter(holder=holder).update(priority=front)) < 0:",
         CAMPAIGNS,
     ),
     Mutation(

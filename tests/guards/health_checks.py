@@ -1,13 +1,13 @@
-"""The guards of the health checks."""
+"""The guards of health checks."""
 
 from tests.guards.mutation import CHECKS, Mutation
 
 HEALTH_CHECKS = (
     Mutation(
-        "a check takes what was parked anew",
+        "a check leases a resource that was quarantined again",
         "health_checks/lease.py",
-        "parked.filter(pk=candidate.pk, fence=candidate.fence)",
-        "parked.filter(pk=candidate.pk)",
+        "quarantined.filter(pk=candidate.pk, fence=candidate.fence)",
+        "quarantined.filter(pk=candidate.pk)",
         CHECKS,
     ),
     Mutation(
@@ -18,59 +18,59 @@ HEALTH_CHECKS = (
         CHECKS,
     ),
     Mutation(
-        "a check goes before those who stand in line",
+        "a check leases a resource that is due to a waiter",
         "health_checks/lease.py",
-        "_given_to_somebody(connection, model, candidate.pk)",
+        "_given_to_waiter(connection, model, candidate.pk)",
         "False",
         CHECKS,
     ),
     Mutation(
-        "a check that cannot tell ends a quarantine",
+        "a check with an unknown verdict ends a quarantine",
         "health_checks/lease.py",
         "if not self.candidate.is_quarantined:",
         "if True:",
         CHECKS,
     ),
     Mutation(
-        "a check shortens what an operator decided",
+        "a check shortens a quarantine by an operator",
         "health_checks/check.py",
         " and not lease.candidate.is_quarantined_by_others:",
         ":",
         CHECKS,
     ),
     Mutation(
-        "a broken checker condemns the pool",
+        "a broken checker quarantines the pool",
         "health_checks/check.py",
         "        if not why:\n",
         "        if True:\n",
         CHECKS,
     ),
     Mutation(
-        "a check is sent inside",
+        "a check connects to the own network",
         "proxies/health_check/address_filter.py",
-        "if is_public(plain) or self",
+        "if is_public(without_zone) or self",
         "if True or self",
         CHECKS,
     ),
     Mutation(
-        "a proxy's name is looked up again",
+        "the name of a proxy is resolved again",
         "proxies/health_check/route.py",
         "connect_tcp(address, self._port",
         "connect_tcp(self._host, self._port",
         CHECKS,
     ),
     Mutation(
-        "a proxy that trickles is waited for",
+        "a check waits for a trickling proxy",
         "proxies/health_check/deadline.py",
         "self._timer.start()",
         "pass",
         CHECKS,
     ),
     Mutation(
-        "what was cut off looks whole",
+        "a shut-down connection looks like a complete answer",
         "proxies/health_check/request.py",
-        "    if deadline.is_over:  # what",
-        "    if False:  # what",
+        "    if deadline.is_exceeded:  # a shut",
+        "    if False:  # a shut",
         CHECKS,
     ),
     Mutation(
@@ -81,21 +81,21 @@ HEALTH_CHECKS = (
         CHECKS,
     ),
     Mutation(
-        "a check looks at what is held",
+        "a check checks held resources",
         "health_checks/candidates.py",
         "_read(rows.available(), is_quarantined=False)",
         "_read(rows, is_quarantined=False)",
         ("tests/health_checks",),
     ),
     Mutation(
-        "a target inside is asked for",
+        "a target in the own network is allowed",
         "proxies/health_check/checker.py",
         "except NotPublic as fault:\n            raise CheckerBroken",
         "except NotPublic as fault:\n            return\n            raise CheckerBroken",
         CHECKS,
     ),
     Mutation(
-        "a check tells of an end that is not one",
+        "a check emits the end of a lease that was released",
         "health_checks/lease.py",
         "    if candidate.holder and grant.fence == candidate.fence + 1:",
         "    if candidate.holder:",

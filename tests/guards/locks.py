@@ -91,7 +91,7 @@ LOCKS = (
     Mutation(
         "a subscriber in a closed loop is not told of messages",
         "locks/channels/poller.py",
-        "                self.remove(one)\n        try:",
+        "                self.remove(subscriber)\n        try:",
         "                pass\n        try:",
         OWNERS,
     ),
@@ -106,7 +106,7 @@ LOCKS = (
     Mutation(
         "lock: a generator does not run under it",
         LOCKABLE,
-        "if any(is_one(called) for is_one in GENERATORS):",
+        "if any(is_generator(called) for is_generator in GENERATORS):",
         "if False:",
         TESTS,
     ),
@@ -167,14 +167,14 @@ LOCKS = (
         PER_NAME,
     ),
     Mutation(
-        "circles: what a ticket has collected is not held",
+        "wait cycles: what a ticket has collected is not held",
         CYCLES,
         "if not holder or holder in collecting:",
         "if not holder:",
         ("tests/status/locks/test_cycles.py",),
     ),
     Mutation(
-        "circles: what a ticket has collected may be given to others",
+        "wait cycles: what a ticket has collected may be given to others",
         CYCLES,
         "            if not holder or holder in collecting:\n                free[name] += count\n            else:",
         "            if not holder:\n                free[name] += count\n            elif holder not in collecting:",

@@ -6,7 +6,7 @@ RECORDS = (
     Mutation(
         "two sweeps tell of the same lease",
         "sweeps/sweep.py",
-        "    recorder.flush()\n    return len(found)",
+        "    recorder.flush()\n    return len(leases)",
         "    return len(found)",
         ("tests/sweeps/test_sweep.py",),
     ),
@@ -62,15 +62,15 @@ RECORDS = (
     Mutation(
         "what waits for the history grows for ever",
         "history/recorder.py",
-        "if len(self._waiting) + self._in_hand >= (MOST_BY_OPERATORS if event.actor else MOST):",
+        "if len(self._waiting) + self._in_hand >= (MAX_WAITING_OPERATOR if event.actor else MAX_WAITING):",
         "if False:",
         ("tests/history",),
     ),
     Mutation(
         "what an operator did may be dropped",
         "history/recorder.py",
-        "(MOST_BY_OPERATORS if event.actor else MOST)",
-        "MOST",
+        "(MAX_WAITING_OPERATOR if event.actor else MAX_WAITING)",
+        "MAX_WAITING",
         ("tests/history",),
     ),
     Mutation(
@@ -83,14 +83,14 @@ RECORDS = (
     Mutation(
         "events are lost without a word",
         "history/recorder.py",
-        "            if self.dropped:\n                self._own_up",
-        "            if False:\n                self._own_up",
+        "            if self.dropped:\n                self._report_dropped",
+        "            if False:\n                self._report_dropped",
         ("tests/history",),
     ),
     Mutation(
         "what failed to be written is forgotten",
         "history/recorder.py",
-        "                self._waiting.extendleft(reversed(taken_apart(entries[start:])))\n",
+        "                self._waiting.extendleft(reversed(split_entries(entries[start:])))\n",
         "",
         ("tests/history",),
     ),
@@ -104,8 +104,8 @@ RECORDS = (
     Mutation(
         "an alarm is told at every sweep",
         "sweeps/sweep.py",
-        "for which in now.keys() - known.keys()",
-        "for which in now.keys()",
+        "for key in now.keys() - known.keys()",
+        "for key in now.keys()",
         ("tests/status",),
     ),
     Mutation(
@@ -118,8 +118,8 @@ RECORDS = (
     Mutation(
         "a lease that ran out is told twice",
         "sweeps/sweep.py",
-        "lost = begun.filter(Exists(successor), ~Exists(told))",
-        "lost = begun.filter(Exists(successor))",
+        "expired = acquired.filter(Exists(successor), ~Exists(end))",
+        "expired = acquired.filter(Exists(successor))",
         ("tests/sweeps",),
     ),
     Mutation(
@@ -160,21 +160,21 @@ RECORDS = (
     Mutation(
         "a moment's failure ends a job",
         "jobs.py",
-        "retrying(connection, lambda: mine.update(**came_of_it))",
-        "mine.update(**came_of_it)",
+        "retrying(connection, lambda: row.update(**columns))",
+        "row.update(**columns)",
         ("tests/sweeps/test_transient_errors.py",),
     ),
     Mutation(
         "what was not written down hides what happened",
         "jobs.py",
-        "            except TROUBLE as trouble:",
-        "            except KeyError as trouble:",
+        "            except DATABASE_ERRORS as not_recorded:",
+        "            except KeyError as not_recorded:",
         ("tests/jobs",),
     ),
     Mutation(
         "one end of a lease counts twice",
         "sweeps/samples.py",
-        "within.filter(~Exists(told_before), what__in=LEASE_LOSSES)",
+        "within.filter(~Exists(earlier_loss), what__in=LEASE_LOSSES)",
         "within.filter(what__in=LEASE_LOSSES)",
         ("tests/sweeps/test_sweep.py",),
     ),

@@ -19,7 +19,7 @@ READ_WRITE_LOCKS = (
     Mutation(
         "a writer: what it counted is all there is",
         PERMITS,
-        "if self._mine or any(grant.fence == others[grant.pk].fence + 1 for grant in grants):",
+        "if self._held or any(grant.fence == others[grant.pk].fence + 1 for grant in grants):",
         "if True:",
         TESTS,
     ),
@@ -122,14 +122,14 @@ READ_WRITE_LOCKS = (
     Mutation(
         "one that collects is passed by who is behind it",
         "waiting/handover.py",
-        "if ticket.lacks > 1 and (looks := looks - 1) > 0:",
+        "if ticket.lacks > 1 and (rereads := rereads - 1) > 0:",
         "if False:",
         ("tests/waiting/test_handover.py",),
     ),
     Mutation(
         "one that collects is passed by a release of several rows",
         "waiting/batch_release.py",
-        "            line = look()\n",
+        "            line = read_line()\n",
         "",
         ("tests/locks/test_permits.py",),
     ),

@@ -52,7 +52,7 @@ SEMAPHORES = (
     Mutation(
         "permits: what was lost before is told",
         SEVERAL,
-        'if found.get(pk) != (fence + 1, "")]',
+        'if now.get(pk) != (fence + 1, "")]',
         "if False]",
         TOGETHER,
     ),
@@ -68,8 +68,8 @@ SEMAPHORES = (
     Mutation(
         "semaphores: more than held is not released",
         REGISTRY,
-        "if (there_are := sum(len(hold.leases) for hold in mine)) < count:",
-        "if not (there_are := sum(len(hold.leases) for hold in mine)):",
+        "if (available := sum(len(hold.leases) for hold in known)) < count:",
+        "if not (available := sum(len(hold.leases) for hold in known)):",
         SEATS,
     ),
     Mutation(
@@ -124,7 +124,7 @@ SEMAPHORES = (
     Mutation(
         "semaphores: more than there are is refused",
         SEMAPHORE,
-        "if there_are < request.count:",
+        "if count < request.count:",
         "if False:",
         SEATS,
     ),
@@ -154,8 +154,8 @@ SEMAPHORES = (
     Mutation(
         "release_all: of one incarnation alone",
         RELEASING,
-        "[row for row in found if parse_holder(row[2])[0] == incarnation]",
-        "found",
+        "[row for row in candidates if parse_holder(row[2])[0] == incarnation]",
+        "candidates",
         ALL,
     ),
     Mutation(
@@ -183,7 +183,7 @@ SEMAPHORES = (
     Mutation(
         "unused names: of permits all or none",
         SWEEP,
-        "if len(pks) == there[name]}",
+        "if len(pks) == counts[name]}",
         "}",
         UNUSED_AFTER,
     ),
@@ -197,7 +197,7 @@ SEMAPHORES = (
     Mutation(
         "unused names: it stops when its term is lost",
         SWEEP,
-        "            lease.ensure_held()\n        found",
+        "            lease.ensure_held()\n        keys",
         "            pass\n        found",
         UNUSED_AFTER,
     ),
@@ -211,8 +211,8 @@ SEMAPHORES = (
     Mutation(
         "unused names: who does not wait finds them gone",
         BASE,
-        "if _known_until.get(which, 0.0) > monotonic():",
-        "if which in _known_until:",
+        "if _known_until.get(key, 0.0) > monotonic():",
+        "if key in _known_until:",
         UNUSED_AFTER,
     ),
 )

@@ -1,73 +1,93 @@
-"""The guards of streams: which task begins, and what a late attempt may write."""
+"""The guards of streams: which task begins, and which writes a late attempt may do."""
 
 from tests.guards.mutation import Mutation
 
-ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/stream_worker.py", "taskqueue/running_task.py"
+ATTEMPTS, STREAM_WORKER, RUNNING = (
+    "taskqueue/attempts.py",
+    "taskqueue/stream_worker.py",
+    "taskqueue/running_task.py",
+)
 CONSUMER = "taskqueue/consumer.py"
-POLICY, TURNING, WORKERS = (f"taskqueue/{name}.py" for name in ("policy", "worker_loop", "handler_threads"))
+POLICY, WORKER_LOOP, HANDLER_THREADS = (
+    f"taskqueue/{name}.py" for name in ("policy", "worker_loop", "handler_threads")
+)
 SESSIONS, THREADS = ("tests/taskqueue/test_sessions.py",), ("tests/taskqueue/test_threads.py",)
 UNKNOWN = ("tests/taskqueue/test_unknown_types.py",)
 
-EACH_ATTEMPT, EACH_TURN = ("tests/taskqueue/test_attempts.py",), ("tests/taskqueue/test_stream_worker.py",)
+EACH_ATTEMPT, EACH_RUN = ("tests/taskqueue/test_attempts.py",), ("tests/taskqueue/test_stream_worker.py",)
 CHOICE, JUDGEMENT = ("tests/taskqueue/test_order.py",), ("tests/taskqueue/test_policy.py",)
 CONSUMERS = ("tests/taskqueue/test_lock_delay.py",)
 
 LEADERS = (
-    Mutation("streams: the leader's guard", LEADING, ", self._term.guard():", ":", EACH_TURN),
-    Mutation("streams: paused begins nothing", LEADING, " and not policy.is_paused", "", EACH_TURN),
-    Mutation("streams: stopping begins nothing", LEADING, "if may_begin and not", "if not", EACH_TURN),
+    Mutation("streams: the leader's guard", STREAM_WORKER, ", self._term.guard():", ":", EACH_RUN),
     Mutation(
-        "streams: strict passes over no lane",
-        LEADING,
-        "self._lanes_passed_over(math.inf if only_due else now) if by_lane else set()",
-        "self._lanes_passed_over(math.inf if only_due else now)",
-        EACH_TURN,
+        "streams: a paused stream begins nothing", STREAM_WORKER, " and not policy.is_paused", "", EACH_RUN
     ),
     Mutation(
-        "streams: strict looks at one head",
-        LEADING,
+        "streams: a stopping consumer begins nothing", STREAM_WORKER, "if may_begin and not", "if not", EACH_RUN
+    ),
+    Mutation(
+        "streams: a strict stream skips no lane",
+        STREAM_WORKER,
+        "self._skipped_lanes(math.inf if only_due else now) if by_lane else set()",
+        "self._skipped_lanes(math.inf if only_due else now)",
+        EACH_RUN,
+    ),
+    Mutation(
+        "streams: a strict stream reads one task",
+        STREAM_WORKER,
         "TASKS_PER_LANE * policy.lanes if by_lane else 1",
         "TASKS_PER_LANE * policy.lanes",
-        EACH_TURN,
+        EACH_RUN,
     ),
     Mutation(
-        "streams: strict is one lane", LEADING, "policy.lanes > 1, monotonic()", "True, monotonic()", EACH_TURN
+        "streams: a strict stream has one lane",
+        STREAM_WORKER,
+        "policy.lanes > 1, monotonic()",
+        "True, monotonic()",
+        EACH_RUN,
     ),
     Mutation(
-        "streams: so many at a time as lanes",
-        LEADING,
+        "streams: one task per lane at a time",
+        STREAM_WORKER,
         "policy.lanes - len(self._running) if",
         "policy.lanes if",
-        EACH_TURN,
+        EACH_RUN,
     ),
-    Mutation("streams: the end of a process begins nothing", LEADING, "if free <= 0:", "if False:", EACH_TURN),
     Mutation(
-        "streams: what is sent again is looked for again",
-        LEADING,
+        "streams: storing the last results begins nothing",
+        STREAM_WORKER,
+        "if free <= 0:",
+        "if False:",
+        EACH_RUN,
+    ),
+    Mutation(
+        "streams: a repeated transaction reads tasks again",
+        STREAM_WORKER,
         "heads, self._due = self._due, []",
         "heads = self._due",
-        EACH_TURN,
+        EACH_RUN,
     ),
     Mutation(
-        "streams: what was seen is not looked for again",
-        LEADING,
+        "streams: tasks are read once",
+        STREAM_WORKER,
         "heads, self._due = self._due, []",
         "heads, self._due = [], []",
-        EACH_TURN,
+        EACH_RUN,
     ),
     Mutation(
-        "streams: who kills its process is not begun",
-        LEADING,
+        "streams: a task that kills its process is not begun",
+        STREAM_WORKER,
         "after_crash(policy, head.crashes) if head.crashes else None",
         "None",
-        EACH_TURN,
+        EACH_RUN,
     ),
     Mutation(
         "streams: a deleted stream ends its term",
-        LEADING,
+        STREAM_WORKER,
         "if policy is None:",
         "if policy is None and (policy := Policy('skip', 0, 0, 1, 1, 1, False)) is None:",
-        EACH_TURN,
+        EACH_RUN,
     ),
     Mutation(
         "streams: the lock-delay of the stream counts",
@@ -76,51 +96,67 @@ LEADERS = (
         "",
         CONSUMERS,
     ),
-    Mutation("streams: only the first of a lane", POLICY, "if lane in seen:", "if False:", CHOICE),
+    Mutation("streams: only the first task of a lane begins", POLICY, "if lane in seen:", "if False:", CHOICE),
     Mutation(
-        "streams: a strict stream is one lane", POLICY, 'head.lane if by_lane else ""', "head.lane", CHOICE
+        "streams: lanes count only in streams with several",
+        POLICY,
+        'head.lane if by_lane else ""',
+        "head.lane",
+        CHOICE,
     ),
     Mutation(
-        "streams: nothing passes what is blocked",
+        "streams: no task overtakes a blocked one",
         POLICY,
         " or head.state == State.BLOCKED:",
         ":",
         CHOICE,
     ),
-    Mutation("streams: what is in hand is not begun", POLICY, "head.pk in in_hand or ", "", CHOICE),
+    Mutation("streams: a running task is not begun", POLICY, "head.pk in in_hand or ", "", CHOICE),
     Mutation("streams: a delayed task waits", POLICY, "and head.due_in > 0:", "and False:", CHOICE),
-    Mutation("streams: who has died begins alone", POLICY, "if in_hand or choice.begin:", "if False:", CHOICE),
     Mutation(
-        "streams: who has died and is doomed is none",
+        "streams: a crashed task begins alone", POLICY, "if in_hand or choice.begin:", "if False:", CHOICE
+    ),
+    Mutation(
+        "streams: a task with max_crashes delays none",
         POLICY,
         "0 < head.crashes < max_crashes",
         "head.crashes",
         CHOICE,
     ),
-    Mutation("streams: nothing passes who has died", POLICY, "may_begin = False", "pass", CHOICE),
+    Mutation("streams: no task overtakes a crashed one", POLICY, "may_begin = False", "pass", CHOICE),
     Mutation(
-        "streams: nothing begins beside who has died", POLICY, "not any(in_hand.values())", "True", CHOICE
+        "streams: nothing begins beside a crashed task", POLICY, "not any(in_hand.values())", "True", CHOICE
     ),
     Mutation(
-        "streams: the leader knows who has died",
-        LEADING,
+        "streams: the leader knows crashed tasks",
+        STREAM_WORKER,
         "{task.pk: task.crashes for",
         "{task.pk: 0 for",
-        EACH_TURN,
+        EACH_RUN,
     ),
     Mutation(
-        "streams: given back for later is not begun now", LEADING, "READY, result.delay", "READY", EACH_TURN
+        "streams: given back for later is not begun now",
+        STREAM_WORKER,
+        "READY, result.delay",
+        "READY",
+        EACH_RUN,
     ),
     Mutation(
-        "streams: one death is forgiven",
+        "streams: a single crash is forgotten",
         POLICY,
         "0 if policy.lanes > 1 and crashes == 1 else crashes",
         "crashes",
-        EACH_TURN,
+        EACH_RUN,
     ),
-    Mutation("streams: not the second", POLICY, "crashes == 1 else crashes", "crashes else crashes", EACH_TURN),
     Mutation(
-        "streams: no more than are free",
+        "streams: a second crash is not forgotten",
+        POLICY,
+        "crashes == 1 else crashes",
+        "crashes else crashes",
+        EACH_RUN,
+    ),
+    Mutation(
+        "streams: not more tasks than free threads",
         POLICY,
         "may_begin and len(choice.begin) < free:",
         "may_begin:",
@@ -136,9 +172,9 @@ TASKS = (
         "state=State.READY, holder",
         EACH_ATTEMPT,
     ),
-    Mutation("streams: taking over counts the death", ATTEMPTS, ', crashes=F("crashes") + 1', "", EACH_ATTEMPT),
-    Mutation("streams: not what this term runs", ATTEMPTS, ".exclude(term=term)", "", EACH_ATTEMPT),
-    Mutation("streams: not what is ready", ATTEMPTS, ".filter(state=State.RUNNING)", "", EACH_ATTEMPT),
+    Mutation("streams: taking over counts a crash", ATTEMPTS, ', crashes=F("crashes") + 1', "", EACH_ATTEMPT),
+    Mutation("streams: not the tasks of this term", ATTEMPTS, ".exclude(term=term)", "", EACH_ATTEMPT),
+    Mutation("streams: not the ready tasks", ATTEMPTS, ".filter(state=State.RUNNING)", "", EACH_ATTEMPT),
     Mutation(
         "streams: an attempt matches its fence",
         ATTEMPTS,
@@ -161,7 +197,7 @@ TASKS = (
         EACH_ATTEMPT,
     ),
     Mutation(
-        "streams: nor does it beside others",
+        "streams: nothing finished begins or ends in a batch",
         ATTEMPTS,
         "{fences} AND {texts.unfinished}",
         "{fences}",
@@ -182,7 +218,7 @@ TASKS = (
         EACH_ATTEMPT,
     ),
     Mutation(
-        "streams: of several those run that were begun",
+        "streams: of several tasks only begun ones run",
         ATTEMPTS,
         "if count == len(heads):",
         "if count:",
@@ -211,7 +247,7 @@ TASKS = (
     ),
     Mutation("streams: a task's guard", RUNNING, 'self._write(holder=F("holder"))', "pass", EACH_ATTEMPT),
     Mutation(
-        "streams: it rolls back though it is caught",
+        "streams: a caught LeaseLost rolls back, too",
         RUNNING,
         'with guard_transaction(using, self.ensure_held, "task"):',
         "if using:",
@@ -227,8 +263,8 @@ TASKS = (
     Mutation(
         "streams: a retry waits",
         POLICY,
-        "        return Verdict(State.READY, policy.retry_delay)",
-        "        return Verdict(State.READY)",
+        "        return Decision(State.READY, policy.retry_delay)",
+        "        return Decision(State.READY)",
         JUDGEMENT,
     ),
     Mutation(
@@ -242,10 +278,10 @@ TASKS = (
         JUDGEMENT,
     ),
     Mutation(
-        "streams: who kills its process is kept",
+        "streams: a task that kills its process is kept",
         POLICY,
-        "verdict if verdict.state is State.BLOCKED else Verdict(State.DEAD)",
-        "verdict",
+        "decision if decision.state is State.BLOCKED else Decision(State.DEAD)",
+        "decision",
         JUDGEMENT,
     ),
 )
@@ -253,7 +289,7 @@ TASKS = (
 HANDLERS = (
     Mutation(
         "streams: a lost connection is no failure",
-        LEADING,
+        STREAM_WORKER,
         "after_lost_connection(policy, task.crashes) if is_disconnected else None",
         "None",
         SESSIONS,
@@ -276,34 +312,40 @@ HANDLERS = (
     ),
     Mutation(
         "streams: a task leaves no language behind",
-        WORKERS,
+        HANDLER_THREADS,
         "copy_context().run(task.run)",
         "task.run()",
         SESSIONS,
     ),
     Mutation(
         "streams: no error ends a thread",
-        WORKERS,
+        HANDLER_THREADS,
         "            return failure_result(error)",
         "            raise",
         THREADS,
     ),
     Mutation(
-        "streams: a type unknown here is left alone",
+        "streams: a task without a handler here is skipped",
         POLICY,
         "head.type not in known and head.crashes < max_crashes",
         "False",
         UNKNOWN,
     ),
     Mutation(
-        "streams: unknown types do not hide the others",
+        "streams: tasks without handlers do not hide others",
         ATTEMPTS,
         ", first_type__in=list(handlers.task_registry.known)",
         "",
         UNKNOWN,
     ),
-    Mutation("streams: a standby gets what is unknown here", LEADING, "self._step_down()\n", "pass\n", UNKNOWN),
-    Mutation("streams: a thread that ended is seen", TURNING, "worker.check_threads()", "pass", THREADS),
+    Mutation(
+        "streams: a standby gets tasks without a handler here",
+        STREAM_WORKER,
+        "self._resign_for_unknown()\n",
+        "pass\n",
+        UNKNOWN,
+    ),
+    Mutation("streams: an ended thread is noticed", WORKER_LOOP, "worker.check_threads()", "pass", THREADS),
 )
 
 STREAMS = (*LEADERS, *TASKS, *HANDLERS)

@@ -1,4 +1,4 @@
-"""The guards of submitting: what is added, by whom, and what operators and the beat do to it."""
+"""The guards of submission: what is added, by whom, and what operators and the beat do to it."""
 
 from tests.guards.mutation import Mutation
 
@@ -20,14 +20,14 @@ SUBMISSION = (
         (*EACH_ATTEMPT, *SUBMITS),
     ),
     Mutation(
-        "streams: a key that came in between is left",
+        "streams: a concurrent key is kept",
         "taskqueue/bulk_insert.py",
         "ops.insert_statement(on_conflict=OnConflict.IGNORE)",
         "ops.insert_statement()",
         SUBMITS,
     ),
     Mutation(
-        "text: what is stored as something else is refused",
+        "text: altered text is refused",
         "taskqueue/bulk_insert.py",
         "        db_dialect.raise_on_altered_text(connection)\n",
         "",
@@ -43,7 +43,7 @@ SUBMISSION = (
         "mariadb",
     ),
     Mutation(
-        "text: that of a task ends no consumer",
+        "text: text of a task ends no consumer",
         "taskqueue/stream_worker.py",
         "if not self._unwritten or not dialect.refuses_text(self._connection, error):",
         "if True:",
@@ -51,40 +51,40 @@ SUBMISSION = (
         "postgresql",
     ),
     Mutation(
-        "text: that of a timer ends no node",
+        "text: text of a timer ends no node",
         "taskqueue/timers/claims.py",
         "if not ends or not dialect.refuses_text(connections[using], error):",
         "if True:",
         ("tests/test_text.py",),
         "postgresql",
     ),
-    Mutation("streams: submitted twice is told", ABSTRACT, "return False", "return True", SUBMITS),
+    Mutation("streams: a second submission is reported", ABSTRACT, "return False", "return True", SUBMITS),
     Mutation(
-        "streams: another error is none",
+        "streams: other errors are raised",
         ABSTRACT,
         "                raise\n            return False",
         "                pass\n            return False",
         SUBMITS,
     ),
     Mutation(
-        "streams: ones own task is known after a lost answer",
+        "streams: an own task is recognized after a lost reply",
         ABSTRACT,
-        "return bool(found == tried)",
+        "return bool(existing == tried)",
         "return False",
         SUBMITS,
         "mariadb",
     ),
     Mutation(
-        "streams: another one's task is not taken for one's own",
+        "streams: another task is not taken for the own one",
         ABSTRACT,
-        "return bool(found == tried)",
+        "return bool(existing == tried)",
         "return tried is not None",
         SUBMITS,
     ),
     Mutation(
-        "streams: a key that a snapshot does not show is there",
+        "streams: a key newer than the snapshot is noticed",
         ABSTRACT,
-        "if not dialect.violates(connections[using], error, named.name):",
+        "if not dialect.violates(connections[using], error, constraint.name):",
         "if True:",
         SUBMITS,
         "postgresql",
@@ -105,7 +105,9 @@ SUBMISSION = (
         "Task.State.SKIPPED, Task.State.DISCARDED, Task.State.DEAD)",
         ("tests/sweeps/test_pruning_tasks.py",),
     ),
-    Mutation("beat: a broker that is away is no failure", BEAT, "except AWAY as", "except () as", BROKERS),
+    Mutation(
+        "beat: a broker that is away is no failure", BEAT, "except BROKER_ERRORS as", "except () as", BROKERS
+    ),
     Mutation(
         "beat: an outdated copy starts nothing again",
         BEAT,
@@ -135,16 +137,16 @@ SUBMISSION = (
         ("tests/taskqueue/test_celery_beat_entries.py",),
     ),
     Mutation(
-        "beat: SIGTERM in a transaction waits for nobody",
+        "beat: SIGTERM in a transaction does not wait",
         BEAT,
-        "            if not self._is_turning:\n                self._thread.join",
+        "            if not self._is_ticking:\n                self._thread.join",
         "            if True:\n                self._thread.join",
         BROKERS,
     ),
     Mutation(
         "beat: SIGTERM is not lost to a driver's error",
         BEAT,
-        "        if self._is_to_end:\n            raise SystemExit\n",
+        "        if self._is_closed:\n            raise SystemExit\n",
         "",
         BROKERS,
     ),
@@ -156,7 +158,7 @@ SUBMISSION = (
         "transaction.atomic(using=term.using):",
         ENTRIES,
     ),
-    Mutation("beat: not what is switched off", BEAT, "pk=model.pk, enabled=True,", "pk=model.pk,", ENTRIES),
+    Mutation("beat: no disabled entries", BEAT, "pk=model.pk, enabled=True,", "pk=model.pk,", ENTRIES),
     Mutation(
         "beat: noted and submitted, or neither",
         BEAT,

@@ -1,4 +1,4 @@
-"""Checks proxies by the scripted checker, and makes some that are in quarantine."""
+"""Checks proxies with the scripted checker, and creates quarantined ones."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ def _on_committed_rows(transactional_db: None) -> None:
 
 @pytest.fixture
 def scripted(settings: Any) -> Iterator[type[ScriptedChecker]]:
-    """Have proxies checked by a checker that says what the test says."""
+    """Check proxies with the scripted checker."""
     chosen = {"resourcepool.Proxy": {"checker": f"{ScriptedChecker.__module__}.ScriptedChecker", "timeout": 5}}
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": chosen}
     yield ScriptedChecker
@@ -26,7 +26,7 @@ def scripted(settings: Any) -> Iterator[type[ScriptedChecker]]:
 
 @pytest.fixture
 def told() -> Iterator[list[RowEvent]]:
-    """What the signals tell from now on."""
+    """The events that signals send from now on."""
     events: list[RowEvent] = []
 
     def note(event: RowEvent, **_: Any) -> None:

@@ -1,4 +1,4 @@
-"""A checker that says what the test says."""
+"""A checker with results set by the test."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,11 +8,11 @@ from resourcepool.resources.state import Verdict
 
 GOOD = Finding(Verdict.OK, 0.1)
 BAD = Finding(Verdict.BAD, 0.2, "refused the connection")
-UNKNOWN = Finding(Verdict.UNKNOWN, None, "the answer was 503")
+UNKNOWN = Finding(Verdict.UNKNOWN, None, "the answer had status 503")
 
 
 class ScriptedChecker(Checker):
-    """Finds what ``finds`` has for the row's key, else that it is good; ``meanwhile`` is called with each row."""
+    """Returns the finding in ``finds`` for the row's key, default: good; calls ``meanwhile`` with each row."""
 
     finds: dict[Any, Finding] = {}
     meanwhile: Callable[[Any], object] = staticmethod(lambda _: None)

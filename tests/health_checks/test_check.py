@@ -1,4 +1,4 @@
-"""What is done with resources that are checked, and that no lease of anybody else's is ever touched."""
+"""The actions after checks of resources; leases of other holders are never touched."""
 
 import re
 from typing import Any
@@ -156,10 +156,10 @@ class TestInLine:
             "in use",
             "in use",
             "retired",
-            "in a quarantine that no check decided",
+            "in a quarantine not set by a check",
         ]
         assert str(tally) == (
-            "0 ok, 0 bad, 0 unknown; 2 skipped: in use; 1 skipped: in a quarantine that no check decided; "
+            "0 ok, 0 bad, 0 unknown; 2 skipped: in use; 1 skipped: in a quarantine not set by a check; "
             "1 skipped: retired"
         )
         lease.release()
@@ -178,7 +178,7 @@ class TestSkipped:
         assert [one.sql for one in statements if "resourcepool_proxy" in one.sql][
             2:-1
         ] == []  # two that find them
-        assert {(one.pk, one.why) for one in found} == {(row.pk, "busy for a moment") for row in rows}
+        assert {(one.pk, one.why) for one in found} == {(row.pk, "briefly busy") for row in rows}
 
     def test_those_deleted_meanwhile_are_read_together_with_the_others(
         self, monkeypatch: pytest.MonkeyPatch, statements: list[Statement]
@@ -193,7 +193,7 @@ class TestSkipped:
         monkeypatch.setattr(checking, "lease_candidate", deleted_meanwhile)
         found: list[CheckResult] = []
         check(Proxy, on_result=found.append)
-        assert {(one.pk, one.why) for one in found} == {(row.pk, "not there any more") for row in rows}
+        assert {(one.pk, one.why) for one in found} == {(row.pk, "does not exist") for row in rows}
         assert sum(" IN (" in one.sql for one in statements if "resourcepool_proxy" in one.sql) == 1
 
     def test_those_that_were_asked_for_by_key_are_told_in_that_order(self) -> None:

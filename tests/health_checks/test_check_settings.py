@@ -1,4 +1,4 @@
-"""RESOURCEPOOL["CHECKS"]: what it may say."""
+"""RESOURCEPOOL["CHECKS"]: allowed and refused settings."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def test_a_checker_of_the_projects_own(settings: Any) -> None:
 @pytest.mark.parametrize(
     ("model", "chosen", "named"),
     [
-        (Proxy, None, ": nothing says how"),
+        (Proxy, None, ": no checker is configured"),
         (Proxy, "http://target.test/", "a dict"),
         (Proxy, {}, "url"),
         (Proxy, {**URL, "every": 5}, "every"),

@@ -1,4 +1,4 @@
-"""Whose fault it is when many fail together."""
+"""When many fail together, the checker is blamed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A resource that is deleted just when it is to be checked."""
+"""A resource that is deleted just before its check."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Checks that end badly leave no lease behind, and say nothing that they should not."""
+"""Checks that fail leave no lease behind, and reveal no secrets."""
 
 import math
 import threading
@@ -44,7 +44,7 @@ class TestEndings:
         with pytest.raises(DatabaseUnavailable):
             check(Proxy, checkpoint=fail)
         assert len(asked) == 1
-        assert "could not give back 5 resources" in caplog.text
+        assert "could not release 5 resources" in caplog.text
         assert not keeper.leases()  # nothing renews them: they lapse
 
     def test_an_interruption_gives_everything_back_as_it_was(self) -> None:
@@ -105,7 +105,7 @@ class TestEndings:
         ScriptedChecker.meanwhile = staticmethod(lambda _: gate.wait(30))
         found = check_rows()[row.pk]
         gate.set()
-        assert (found.verdict, found.why) == (Verdict.UNKNOWN, "the checker did not come back in time")
+        assert (found.verdict, found.why) == (Verdict.UNKNOWN, "the checker did not return in time")
 
     def test_what_a_checker_raises_counts_as_unknown_and_its_words_are_not_repeated(
         self, caplog: pytest.LogCaptureFixture

@@ -1,4 +1,4 @@
-"""A process that checks is stopped, or killed."""
+"""A checking process is stopped or killed."""
 
 import signal
 from typing import Any
@@ -16,7 +16,7 @@ from tests.proxies.health_check import servers
 
 
 def checking(port: int) -> None:
-    """Run the command on what is there; the proxy on ``port`` never answers."""
+    """Run the command; the proxy on ``port`` never answers."""
     from django.conf import settings
     from django.core.management import execute_from_command_line
 
@@ -44,7 +44,7 @@ def test_ctrl_c_gives_everything_back_as_it_was(spawn: Any) -> None:
         eventually(lambda: len(seen.heads) == 2, because=lambda: child.output)
         assert [columns(row)["holder"].endswith("/check") for row in rows] == [True, True]
         child.send(signal.SIGINT)
-        seen.is_over.set()  # it waits for those that look at the moment; they see the end of it now
+        seen.is_over.set()  # ends the running checks, for which it waits
         code = child.wait()
     assert code == 130, child.output
     assert "interrupted" in child.output

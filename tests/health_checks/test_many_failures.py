@@ -1,4 +1,4 @@
-"""Many resources that are checked together: when the checker is blamed, and how many are looked at at once."""
+"""Many resources checked together: when the checker is blamed, and the size of batches."""
 
 import threading
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is done with resources in quarantine that are checked, and with those that are taken away meanwhile."""
+"""Checks of quarantined resources, and of those whose lease is revoked during the check."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Services, and processes' ends of them, that do not outlive a test."""
+"""Fixtures: services, and senders and listeners of processes."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,14 +18,14 @@ def _on_committed_rows(transactional_db: None) -> None:
 
 @pytest.fixture(scope="module", params=KINDS)
 def running(request: pytest.FixtureRequest, django_db_setup: None) -> Iterator[Service]:
-    """Each service that carries hints."""
+    """Every service that carries hints."""
     with started(request.param) as service:
         yield service
 
 
 @pytest.fixture
 def service(running: Service, settings: Any) -> Iterator[Service]:
-    """The same, chosen by the settings."""
+    """The same, selected in the settings."""
     choose(settings, running.hints)
     yield running
     choose(settings, None)  # or the threads of the test would go on asking for it
@@ -33,7 +33,7 @@ def service(running: Service, settings: Any) -> Iterator[Service]:
 
 @pytest.fixture
 def lasting(service: Service) -> Service:
-    """Each that is a server, and may go away."""
+    """Every service that is a server, and can be stopped."""
     if service.server is None:
         pytest.skip("there is no server")
     return service
@@ -41,7 +41,7 @@ def lasting(service: Service) -> Service:
 
 @pytest.fixture
 def end() -> Iterator[Callable[[str], End]]:
-    """Make listeners as other processes have them, at the given addresses."""
+    """Create listeners as in other processes, at the given addresses."""
     made: list[End] = []
 
     def make(address: str) -> End:
@@ -58,7 +58,7 @@ def end() -> Iterator[Callable[[str], End]]:
 
 @pytest.fixture
 def sender() -> Sender:
-    """A sender as another process has it."""
+    """A sender as in another process."""
     return Sender()
 
 

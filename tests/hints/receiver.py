@@ -4,7 +4,7 @@ import queue
 
 from resourcepool.hints.listener import Listener
 
-LONG = 20.0  # seconds; what takes so long does not come
+LONG = 20.0  # seconds: longer than any hint takes
 
 
 class End:
@@ -16,7 +16,7 @@ class End:
         self.wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def connected(self) -> "End":
-        """Listen; return after the wakes for the connection and for the first echo."""
+        """Listen; return after the wake-ups for the connection and the first echo."""
         self.listener.listen(self.wake)
         self.woken()
         self.woken()
@@ -26,7 +26,7 @@ class End:
         self.wakes.put(None)
 
     def woken(self) -> None:
-        """Wait for a wake; raises queue.Empty."""
+        """Wait for a wake-up; raises queue.Empty."""
         self.wakes.get(timeout=LONG)
 
     def forget(self) -> None:

@@ -1,4 +1,4 @@
-"""The services that carry hints, each on a server of the test's own."""
+"""The services that carry hints, each with its own server."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ ALIAS = "hinted"
 
 @dataclass
 class Service:
-    """What RESOURCEPOOL["HINTS"] is set to, here and in child processes, and the server behind it, if there is one."""
+    """The value of RESOURCEPOOL["HINTS"], here and in child processes, and the server behind it, if any."""
 
     hints: str
     hints_of_children: str
@@ -69,7 +69,7 @@ KINDS: dict[str, Callable[[], contextlib.AbstractContextManager[Service]]] = {
 
 @contextlib.contextmanager
 def started(kind: str) -> Iterator[Service]:
-    """Have this service run; skips the test where it is not installed."""
+    """Start this service; skips the test if it is not installed."""
     with contextlib.ExitStack() as stack:
         try:
             service = stack.enter_context(KINDS[kind]())

@@ -1,4 +1,4 @@
-"""What every service that carries hints has to do."""
+"""The contract of every service that carries hints."""
 
 import logging
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 @pytest.fixture
 def _nothing_else_sends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that an earlier test left would have warnings of its own."""
+    """A thread of an earlier test could log other warnings."""
     monkeypatch.setattr(hints, "send", lambda *_: None)
 
 
@@ -38,7 +38,7 @@ class TestContract:
         assert here.wakes.empty()
         assert there.wakes.empty()
 
-    def test_a_hint_to_nobody_is_dropped(
+    def test_a_hint_without_a_listener_is_dropped(
         self, service: Service, end: Ends, sender: Sender, caplog: pytest.LogCaptureFixture
     ) -> None:
         here = end("here").connected()
@@ -47,14 +47,14 @@ class TestContract:
         here.woken()
         assert warnings(caplog) == []
 
-    def test_many_hints_are_sent_in_one_go(self, service: Service, end: Ends, sender: Sender) -> None:
+    def test_many_hints_are_sent_in_one_batch(self, service: Service, end: Ends, sender: Sender) -> None:
         ends = [end(f"end{number}").connected() for number in range(3)]
         for number in range(300):
             sender.send(f"end{number}")
         for one in ends:
             one.woken()
 
-    def test_hints_flow_again_after_the_server_was_away(
+    def test_hints_arrive_again_after_an_outage(
         self, lasting: Service, end: Ends, sender: Sender, caplog: pytest.LogCaptureFixture
     ) -> None:
         caplog.set_level(logging.INFO, "resourcepool.hints")
@@ -68,7 +68,7 @@ class TestContract:
         eventually(lambda: len(warnings(caplog)) == 2, within=LONG)
         here.forget()
         lasting.server.start()
-        here.woken()  # connected anew
+        here.woken()  # reconnected
         here.woken()  # the echo
         eventually(lambda: sent(sender, here), within=60)
         assert len(warnings(caplog)) == 2
@@ -76,7 +76,7 @@ class TestContract:
         again = [message for message in caplog.messages if message.endswith(" again")]
         assert len(again) == 2
 
-    def test_a_session_that_the_server_ended_meanwhile_costs_no_hint(
+    def test_a_session_ended_by_the_server_loses_no_hint(
         self, lasting: Service, end: Ends, sender: Sender, caplog: pytest.LogCaptureFixture
     ) -> None:
         sender.send("here")

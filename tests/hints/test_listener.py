@@ -1,4 +1,4 @@
-"""The listener: its own address, and what it makes of a service that is silent or of a wake that fails."""
+"""The listener: its address, silent services, and failing callbacks."""
 
 import queue
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from tests.hints.test_contract import warnings
 
 
 class Mute:
-    """A choice, and the service at once: it takes subscriptions, and nothing ever comes."""
+    """A choice and a service in one: accepts subscriptions, and never delivers anything."""
 
     redacted = "mute"
 
@@ -40,7 +40,7 @@ class Mute:
     def close(self) -> None: ...
 
 
-def test_a_subscription_that_stays_silent_is_made_anew_and_the_listener_woken(
+def test_a_silent_subscription_is_renewed_and_the_listener_woken(
     end: Callable[[str], End], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     mute = Mute()
@@ -51,7 +51,7 @@ def test_a_subscription_that_stays_silent_is_made_anew_and_the_listener_woken(
     for _ in range(3):
         assert mute.subscribed.get(timeout=LONG) == "here"
         here.woken()
-    assert warnings(caplog) == ["hints cannot be received by mute: Silent; processes look from time to time"]
+    assert warnings(caplog) == ["hints cannot be received by mute: EchoMissing; falling back to polling"]
 
 
 class TestInMemory:
@@ -73,7 +73,7 @@ class TestInMemory:
         here = end("here")
         here.listener._wakes = {fail: None}
         here.connected()
-        assert "a hint could not be passed on" in caplog.messages
+        assert "error in a hint callback" in caplog.messages
 
     def test_after_a_stop_it_listens_again(self, end: Callable[[str], End]) -> None:
         here = end("here").connected()
@@ -96,13 +96,13 @@ def test_with_hints_off_there_is_no_thread(end: Callable[[str], End], settings: 
     assert not here.listener._thread.is_running
 
 
-def test_what_cannot_be_used_is_refused_where_one_begins_to_listen(settings: Any) -> None:
+def test_an_unusable_service_is_refused_by_listen(settings: Any) -> None:
     choose(settings, "redis://host:port")
-    with pytest.raises(BadOption, match="redis-py does not understand this URL"):
+    with pytest.raises(BadOption, match="redis-py rejects this URL"):
         hints.listen(list)
     process._own.listener._wakes.clear()
 
 
-def test_an_address_stays_the_same_and_leaves_room_for_a_tickets_number() -> None:
+def test_an_address_is_stable_and_leaves_room_for_a_ticket_number() -> None:
     assert hints.address() == hints.address()
     assert 0 < hints.address() * TICKET_NUMBERS < 2**63

@@ -1,4 +1,4 @@
-"""NOTIFY wakes all sessions that listen, so the more of them there are, the fewer hints are worth their cost."""
+"""NOTIFY wakes all listening sessions, so more listeners mean a lower limit of hints."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,7 +29,7 @@ def choice() -> Choice:
 
 
 @pytest.mark.usefixtures("server")
-def test_the_hints_that_are_worth_their_cost_depend_on_how_many_listen(end: Callable[[str], End]) -> None:
+def test_the_limit_depends_on_the_number_of_listeners(end: Callable[[str], End]) -> None:
     transport = choice().open()
     transport.send(["nobody"])
     assert transport.max_per_second() == MAX_WAKEUPS_PER_SECOND
@@ -41,8 +41,8 @@ def test_the_hints_that_are_worth_their_cost_depend_on_how_many_listen(end: Call
 
 @pytest.mark.only("postgresql")
 @pytest.mark.django_db(transaction=True)
-def test_a_session_that_has_sent_hints_waits_for_the_disk_as_before(settings: Any) -> None:
-    """Behind a pooler it is handed on to others, whose commits must not be forgotten in a crash."""
+def test_a_session_has_synchronous_commits_again_after_a_hint(settings: Any) -> None:
+    """Behind a pooler, other clients get the session, and their commits must be durable."""
     setting = "SELECT CURRENT_SETTING('synchronous_commit')"
     choose(settings, "postgresql")
     transport: Any = choice().open()

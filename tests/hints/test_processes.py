@@ -1,4 +1,4 @@
-"""Hints between real processes: forks, and ends."""
+"""Hints between real processes, with forks and exits."""
 
 import os
 import queue
@@ -17,7 +17,7 @@ HERE = 0x5EED  # an address
 
 
 class Woken:
-    """Counts wakes, and waits for them."""
+    """Counts wake-ups, and waits for them."""
 
     def __init__(self) -> None:
         self.wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -71,7 +71,7 @@ def forks_there(running: Service) -> Iterator[Forks]:
 
 @pytest.fixture
 def spawn(database_url: str, forks_there: Forks, lasting: Service) -> Iterator[Spawner]:
-    """Start processes that are told by this service."""
+    """Start processes that use this service."""
     spawner = Spawner(database_url, forks_there)
     spawner.environment |= {"RESOURCEPOOL_HINTS": lasting.hints_of_children, **lasting.environment}
     yield spawner

@@ -1,4 +1,4 @@
-"""The sender: what it does to the thread that releases, which is nothing."""
+"""The sender does not affect the releasing thread."""
 
 import logging
 import math
@@ -13,7 +13,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from resourcepool import hints
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.hints import after_commit, choice, process
-from resourcepool.hints.sender import ASK_AGAIN, Sender
+from resourcepool.hints.sender import LIMIT_INTERVAL, Sender
 from resourcepool.models import Proxy
 from resourcepool.signals import EventKind, RowEvent, emit_to_listeners
 from tests.committed import Clock
@@ -23,7 +23,7 @@ from tests.hints.test_contract import warnings
 
 
 class Scripted:
-    """A choice, and the service at once: it notes what is sent by which thread, waits at a gate, and may fail."""
+    """A choice and a service in one: records hints with their threads, can wait at a gate, and can fail."""
 
     redacted = "scripted"
 
@@ -81,7 +81,9 @@ def test_a_service_that_hangs_keeps_only_the_senders_own_thread(sender: Sender, 
     assert scripted.threads == {"resourcepool-hint-sender"}
 
 
-def test_what_waits_is_bounded(sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_waiting_hints_is_limited(
+    sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("resourcepool.hints.sender.MAX_WAITING_HINTS", 3)
     sender.send("first")
     assert scripted.arrived.wait(LONG)
@@ -92,7 +94,7 @@ def test_what_waits_is_bounded(sender: Sender, scripted: Scripted, monkeypatch: 
     assert scripted.batches == [["first"], ["0", "1", "2"]]
 
 
-def test_more_hints_than_are_worth_their_cost_are_dropped_and_that_is_asked_again_after_a_while(
+def test_hints_above_the_limit_are_dropped_and_the_limit_is_read_again_later(
     sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
@@ -108,7 +110,7 @@ def test_more_hints_than_are_worth_their_cost_are_dropped_and_that_is_asked_agai
         sender.send(address, per_second)
         sender.flush(LONG)
     assert scripted.batches == [["slow enough"], ["unknown"]]
-    now += ASK_AGAIN[0]
+    now += LIMIT_INTERVAL[0]
     scripted.most = 70.0
     for address in ("worth it by now", "as before"):
         sender.send(address, 60.0)
@@ -116,14 +118,12 @@ def test_more_hints_than_are_worth_their_cost_are_dropped_and_that_is_asked_agai
     assert scripted.batches[2:] == [["worth it by now"], ["as before"]]
 
 
-def test_a_hint_that_is_worth_its_cost_is_sent_though_the_same_process_gets_others_that_are_not(
-    sender: Sender, scripted: Scripted
-) -> None:
+def test_a_hint_below_the_limit_is_sent_despite_others_above_it(sender: Sender, scripted: Scripted) -> None:
     scripted.most = 50.0
     sender.send("blocks")
     assert scripted.arrived.wait(LONG)
     sender.send("a", 40.0)
-    sender._max_per_second = math.inf  # as long as nobody has asked
+    sender._max_per_second = math.inf  # before the first read of the limit
     sender.send("a", 60.0)
     sender._max_per_second = scripted.most
     scripted.gate.set()
@@ -131,7 +131,7 @@ def test_a_hint_that_is_worth_its_cost_is_sent_though_the_same_process_gets_othe
     assert scripted.batches == [["blocks"], ["a"]]
 
 
-def test_while_the_service_is_away_hints_are_dropped_and_one_line_says_so(
+def test_during_an_outage_hints_are_dropped_with_one_log_line(
     sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -152,14 +152,12 @@ def test_while_the_service_is_away_hints_are_dropped_and_one_line_says_so(
     sender.flush(LONG)
     assert scripted.batches == [["b"]]
     assert caplog.messages == [
-        "hints cannot be sent by scripted: ConnectionError; processes look from time to time",
+        "hints cannot be sent by scripted: ConnectionError; falling back to polling",
         "hints can be sent by scripted again",
     ]
 
 
-def test_the_session_is_closed_when_there_has_been_nothing_to_send(
-    sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_idle_session_is_closed(sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
     closed = threading.Event()
     monkeypatch.setattr("resourcepool.hints.sender.IDLE", 0.01)
     monkeypatch.setattr(scripted, "close", closed.set)
@@ -172,7 +170,7 @@ def test_the_session_is_closed_when_there_has_been_nothing_to_send(
 
 
 @pytest.mark.parametrize("url", ["redis://joe:hush@127.0.0.1:{}/0", "amqp://joe:hush@127.0.0.1:{}//"])
-def test_with_a_server_that_never_answers_no_caller_touches_a_socket_and_no_secret_is_logged(
+def test_with_a_hanging_server_callers_use_no_socket_and_no_secret_is_logged(
     url: str,
     sender: Sender,
     silent_port: int,
@@ -195,7 +193,7 @@ def test_with_a_server_that_never_answers_no_caller_touches_a_socket_and_no_secr
 
 
 def noting(kind: type[socket.socket], name: str, threads: set[str]) -> type[socket.socket]:
-    """Return a kind of socket that notes which threads call its method ``name``."""
+    """Return a socket class that records the threads that call its method ``name``."""
 
     def note(self: socket.socket, *args: Any, **options: Any) -> Any:
         threads.add(threading.current_thread().name)
@@ -221,10 +219,10 @@ def test_sending_never_raises_whatever_the_settings_are(wrong: Any, settings: An
     hints.send(7)
 
 
-def test_the_end_of_the_process_waits_for_a_service_that_hangs_once(
+def test_the_process_exit_waits_once_for_a_hanging_service(
     monkeypatch: pytest.MonkeyPatch, process_clock: Clock
 ) -> None:
-    """It asks several times: before and after leases are released, and once more in children of multiprocessing."""
+    """Flushing happens several times: before and after the release of leases, and again in multiprocessing children."""
     waited: list[float] = []
 
     def hangs(self: Sender, seconds: float) -> None:
@@ -240,14 +238,14 @@ def test_the_end_of_the_process_waits_for_a_service_that_hangs_once(
 
 
 class OutOfTime(Exception):
-    """What a project's handler of SIGALRM raises."""
+    """Raised by a project's SIGALRM handler."""
 
 
 def interrupted(*_: object) -> None:
     raise OutOfTime
 
 
-def test_what_a_signal_handler_raises_while_others_are_told_reaches_the_caller(
+def test_an_exception_of_a_signal_handler_while_sending_reaches_the_caller(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(OutOfTime), transaction.atomic():
@@ -263,7 +261,7 @@ def test_what_a_signal_handler_raises_while_others_are_told_reaches_the_caller(
 @pytest.mark.parametrize(
     "error", [OperationalError("gone"), InterfaceError("closed"), DatabaseUnavailable("away")]
 )
-def test_that_nobody_can_be_told_is_no_error_of_what_was_committed(
+def test_an_error_while_sending_hints_is_not_an_error_of_the_commit(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail() -> None:
@@ -271,4 +269,4 @@ def test_that_nobody_can_be_told_is_no_error_of_what_was_committed(
 
     with transaction.atomic():
         after_commit("default", fail)
-    assert f"nobody was told: {error}" in caplog.messages
+    assert f"hints were not sent: {error}" in caplog.messages

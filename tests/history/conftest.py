@@ -1,4 +1,4 @@
-"""A history that is kept, and an end of it to each test."""
+"""All tests here have a history, and flush it at the end."""
 
 from tests.committed import statements, transactional_db
 from tests.history.fixtures import history

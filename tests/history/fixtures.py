@@ -1,4 +1,4 @@
-"""A history that is kept: for tests that look at what it tells. Import ``history``, and each test there has one."""
+"""A history for tests that read it. Import ``history``, and each test of the module has one."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the history says."""
+"""Reads the recorded events."""
 
 from typing import Any
 

@@ -1,10 +1,10 @@
-"""A reported leak is open until its lease has ended, or somebody has said that it is known."""
+"""A reported leak is open until its lease ends or an operator acknowledges it."""
 
 from typing import Any
 
 import pytest
 
-from resourcepool.history.leaks import acknowledge, are_leaks, open_leaks
+from resourcepool.history.leaks import acknowledge, open_leaks, select_open_leaks
 from resourcepool.models import Event, Proxy
 from resourcepool.signals import EventKind
 from tests.admin.conftest import event, lease
@@ -97,4 +97,6 @@ def test_another_leak_of_the_same_resource_is_another_one(proxy: Any) -> None:
     lease(proxy, "crawler 8")
     event(proxy, EventKind.LEAKED)
     assert open_leaks(LABELS) == {"resourcepool.Proxy": 1}
-    assert are_leaks(Proxy, [(proxy.pk, proxy.fence), (proxy.pk, proxy.fence - 1)]) == [(proxy.pk, proxy.fence)]
+    assert select_open_leaks(Proxy, [(proxy.pk, proxy.fence), (proxy.pk, proxy.fence - 1)]) == [
+        (proxy.pk, proxy.fence)
+    ]

@@ -1,10 +1,10 @@
-"""Which events a batch of facts becomes."""
+"""The rows for a batch of events."""
 
 from collections.abc import Sequence
 
 import pytest
 
-from resourcepool.history.merge import merged, taken_apart
+from resourcepool.history.merge import merge_events, split_entries
 from resourcepool.models import Proxy
 from resourcepool.signals import EventKind, RowEvent
 from tests.app.models import Device
@@ -20,7 +20,7 @@ def row_events(*told: tuple[EventKind, int]) -> list[RowEvent]:
 
 def events(told: Sequence[RowEvent]) -> list[tuple[EventKind, int, bool]]:
     """Return the events: (what, fence, whether it tells of the whole lease)."""
-    return [(one.event.kind, one.event.fence, one.begun is not None) for one in merged(told)]
+    return [(one.event.kind, one.event.fence, one.begun is not None) for one in merge_events(told)]
 
 
 @pytest.mark.parametrize("end", BY_THE_HOLDER)
@@ -73,11 +73,11 @@ def test_the_order_is_kept() -> None:
 def test_the_same_number_in_another_pool_or_of_another_row_is_another_lease() -> None:
     began = RowEvent(EventKind.ACQUIRED, Proxy, "default", 1, 7)
     for model, pk, fence in ((Device, 1, 7), (Proxy, 2, 7), (Proxy, 1, 8)):
-        assert len(merged([began, RowEvent(EventKind.RELEASED, model, "default", pk, fence)])) == 2
+        assert len(merge_events([began, RowEvent(EventKind.RELEASED, model, "default", pk, fence)])) == 2
 
 
 def test_what_could_not_be_written_is_the_same_facts_again() -> None:
     told = row_events(
         (EventKind.REVOKED, 0), (EventKind.ACQUIRED, 1), (EventKind.RELEASED, 1), (EventKind.ACQUIRED, 3)
     )
-    assert taken_apart(merged(told)) == told
+    assert split_entries(merge_events(told)) == told

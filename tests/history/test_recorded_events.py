@@ -1,4 +1,4 @@
-"""What happens is written down completely: each lease, its end, and by whom."""
+"""Events are recorded completely: each lease, its end, and the actor."""
 
 import time
 from datetime import timedelta
@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from resourcepool import clock
 from resourcepool.dialect import DbLater, read_clock
 from resourcepool.history import writer
-from resourcepool.history.merge import Entry, merged
+from resourcepool.history.merge import Entry, merge_events
 from resourcepool.history.recorder import write
 from resourcepool.leases import verbs
 from resourcepool.models import Event, Proxy
@@ -78,7 +78,9 @@ class TestWhatIsWritten:
 
     def test_also_if_it_began_a_moment_ago(self, proxy: Any) -> None:
         began = RowEvent(EventKind.ACQUIRED, Proxy, "default", proxy.pk, 1, at=clock.monotonic() - 3)
-        write(merged([began, RowEvent(EventKind.REVOKED, Proxy, "default", proxy.pk, 1, at=began.at + 2)]))
+        write(
+            merge_events([began, RowEvent(EventKind.REVOKED, Proxy, "default", proxy.pk, 1, at=began.at + 2)])
+        )
         assert told(proxy) == ["acquired", "revoked"]
         assert Event.objects.get(what="revoked").seconds == pytest.approx(2)
 

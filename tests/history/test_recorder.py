@@ -1,4 +1,4 @@
-"""What happens is written down: completely, soon, and never in anybody's way."""
+"""Events are recorded completely and soon, without delaying callers."""
 
 import threading
 from typing import Any
@@ -54,8 +54,8 @@ class TestTheWayItIsWritten:
     @pytest.fixture
     def stays(self, monkeypatch: pytest.MonkeyPatch) -> Recorder:
         """A recorder that writes when it is told to, and has room for three."""
-        monkeypatch.setattr(recording, "MOST", 3)
-        monkeypatch.setattr(recording, "MOST_BY_OPERATORS", 4)
+        monkeypatch.setattr(recording, "MAX_WAITING", 3)
+        monkeypatch.setattr(recording, "MAX_WAITING_OPERATOR", 4)
         monkeypatch.setattr(Recorder, "_start", lambda _: None)
         return Recorder()
 
@@ -128,11 +128,11 @@ class TestTheWayItIsWritten:
         stays.flush()
         said = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
         assert [text.partition(":")[0] for text in said] == [
-            "3 events wait to be written",
-            "2 events were dropped; from now on they are written again",
+            "3 events are waiting to be written",
+            "2 events were dropped; new events are recorded again",
         ]
         gap = Event.objects.get(pool="")
-        assert gap.reason == "2 events of this process were not written down: too many waited"
+        assert gap.reason == "2 events of this process were dropped: the write buffer was full"
         assert gap.pid == writer.os.getpid()
         assert stays.dropped == 0
 
@@ -145,7 +145,7 @@ def test_a_history_that_fails_is_nothing_to_whoever_acquires(
 
     monkeypatch.setattr(signals, "recorders", [broken])
     Proxy.pool.acquire().release()
-    said = [text for text in caplog.messages if "is not recorded" in text]
+    said = [text for text in caplog.messages if "was not recorded" in text]
     assert len(said) == 2
 
 
@@ -170,7 +170,7 @@ class TestWhatTheDatabaseCannotTake:
         for holder in ("first", "hostile", "last"):
             Proxy.pool.acquire(holder=holder).release()
         assert told(proxy) == ["released"] * 2
-        said = [text for text in caplog.messages if "cannot be written, and is left out" in text]
+        said = [text for text in caplog.messages if "cannot be stored and is skipped" in text]
         assert len(said) == 1
         assert "hostile" not in "".join(said)
 

@@ -1,4 +1,4 @@
-"""Periodic work: one at a time, and what came of it is written down."""
+"""Periodic work: one run at a time, and its result is recorded."""
 
 import re
 from contextlib import ExitStack
@@ -154,6 +154,6 @@ def test_what_a_job_has_met_is_raised_even_if_it_cannot_be_written_down(
     with ExitStack() as stack, pytest.raises(DatabaseUnavailable, match="in the middle of it"):
         run("sweep", fail)
     (said,) = (
-        text for text in caplog.messages if text.startswith("that the job 'sweep' failed was not written")
+        text for text in caplog.messages if text.startswith("the failure of job 'sweep' was not recorded")
     )
     assert said.endswith("gone for good")

@@ -1,4 +1,4 @@
-"""Renewals that fail or hang, and how to see that they were granted."""
+"""Renewals that fail or hang, and checks that they were granted."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""Whatever anybody tries in whatever order, a row behaves like this model of it."""
+"""In any order of calls, a row behaves like this model of it."""
 
 from typing import Any
 

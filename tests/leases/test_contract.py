@@ -1,4 +1,4 @@
-"""What every leased row promises, whatever else it is, on every database."""
+"""The promises of every kind of leased row, on every database."""
 
 from typing import Any
 

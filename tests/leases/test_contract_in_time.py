@@ -1,4 +1,4 @@
-"""What every leased row promises about time: to those who come late, by which clock, and when many come at once."""
+"""The promises of every kind of leased row about time: late callers, clocks, and concurrent callers."""
 
 import datetime
 import time

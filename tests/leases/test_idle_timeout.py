@@ -1,4 +1,4 @@
-"""Whoever locks a row in a transaction and is not heard of any more: the server ends that after about a ttl."""
+"""The database server ends a transaction that locks a leased row and idles for about a ttl."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""A row is read as Django reads it, whatever its columns are."""
+"""A row is read like Django reads it, whatever its columns are."""
 
 import datetime
 from typing import Any

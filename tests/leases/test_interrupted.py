@@ -1,4 +1,4 @@
-"""Giving up is interrupted, fails, or is done by two threads at once: nothing is renewed that nobody will give back."""
+"""A release that is interrupted, fails, or runs in two threads leaves no lease renewed without a handle."""
 
 import contextlib
 import threading
@@ -170,7 +170,7 @@ def test_one_abandoned_while_the_database_is_away_is_a_line_in_the_log_without_a
     monkeypatch.setattr(verbs, "release", unavailable)
     lease.release_quietly()
     (said,) = caplog.records
-    assert said.getMessage() == f"could not release {lease}; it lapses by itself: database 'default' is gone"
+    assert said.getMessage() == f"could not release {lease}; it will expire: database 'default' is gone"
     assert said.exc_info is None
 
 
@@ -191,7 +191,7 @@ class TestTwoThreads:
         lease = hold(row)
         other = HangingHandOver(lease, monkeypatch, verbs.hand_over)
         for use in (lease.release, lease.ensure_held):
-            with pytest.raises(LeaseReleased, match="is being given up by another thread"):
+            with pytest.raises(LeaseReleased, match="is being released by another thread"):
                 use()
         assert other.end() == 2
         assert columns(row)["holder"] == "heir"

@@ -1,4 +1,4 @@
-"""The keeper: renews what this process holds, and tells the holder what it lost."""
+"""The keeper renews this process's leases, and reports losses to their holders."""
 
 import threading
 from datetime import timedelta
@@ -248,7 +248,7 @@ class TestWhatOneLeaseRaises:
         process_clock.advance(25)
         eventually(renewed([kept], process_clock))
         assert mute.trust.due_at < process_clock()
-        assert f"cannot tell whether to renew {mute}" in caplog.text
+        assert f"renew_while of {mute} failed" in caplog.text
 
     @pytest.mark.usefixtures("receivers_that_exit")
     def test_when_it_is_found_stolen(self, process_clock: Clock) -> None:
@@ -292,7 +292,7 @@ class TestConnections:
         close = OwnConnections.close
         monkeypatch.setattr(OwnConnections, "close", lambda own: (close(own), closed.set()))
         lease = hold(new(Bare), ttl=60)
-        monkeypatch.setattr(keeper._beats["default"], "idle_timeout", 0.05)
+        monkeypatch.setattr(keeper._renewal_loops["default"], "idle_timeout", 0.05)
         process_clock.advance(25)
         eventually(renewed([lease], process_clock))
         assert not closed.is_set()

@@ -1,4 +1,4 @@
-"""Leases that were forgotten are reported, with the place that acquired them."""
+"""Leaked leases are reported, with the line that acquired them."""
 
 import logging
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.leaks import forgotten
+from resourcepool.leases.leaks import unreferenced
 from resourcepool.models import Proxy
 from tests.app.rows import new
 from tests.committed import Clock
@@ -37,7 +37,7 @@ def test_a_handle_that_nobody_has_any_more_is_reported_once_and_still_renewed(
         for _ in range(3):
             pass_a_beat(process_clock)
     (told,) = reports(caplog)
-    assert "nobody has its handle any more, acquired at " in told
+    assert "no code refers to its handle, acquired at " in told
     assert "test_leaks.py" in told
     assert told.endswith(" in forget_one")
 
@@ -82,7 +82,7 @@ def test_only_what_nothing_else_refers_to_counts_as_forgotten() -> None:
     kept: dict[Any, None] = {Something(): None, Something(): None, Something(): None}
     mine = list(kept)[1]
     assert [one is mine for one in kept] == [False, True, False]
-    found = forgotten(list(kept))
+    found = unreferenced(list(kept))
     assert len(found) == 2
     assert mine not in found
 

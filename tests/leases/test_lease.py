@@ -1,4 +1,4 @@
-"""The handle: what a holder may ask, and when it says no."""
+"""The methods of the handle, and when they raise."""
 
 import contextlib
 from typing import Any

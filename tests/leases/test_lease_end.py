@@ -1,4 +1,4 @@
-"""The handle when it ends: how that is noticed, told, and cleaned up."""
+"""The end of a handle: how it is noticed, reported, and cleaned up."""
 
 import datetime
 import logging
@@ -103,7 +103,7 @@ class TestLoss:
         steal(row)
         with caplog.at_level(logging.WARNING, "resourcepool"), pytest.raises(LeaseLost):
             lease.renew()
-        assert f"lease of testapp.Bare {row.pk}, fence 1 of me is lost: another holder" in caplog.text
+        assert f"lease of testapp.Bare {row.pk}, fence 1 of me is lost: revoked" in caplog.text
 
 
 class TestAsContextManager:

@@ -1,4 +1,4 @@
-"""Which session has a row locked; on SQLite that is nobody's row in particular."""
+"""The session that locks a row; SQLite cannot name one."""
 
 from typing import Any
 

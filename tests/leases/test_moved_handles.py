@@ -1,4 +1,4 @@
-"""A handle that ``fix()`` moves to another row while a renewal of its old one is still on its way."""
+"""``fix()`` moves a handle to another row while a renewal of the old row is under way."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""A row that is deleted and made again under the same key: nobody of its first life is believed."""
+"""After a row is deleted and recreated under the same key, old handles are not accepted."""
 
 from collections.abc import Callable
 from typing import Any

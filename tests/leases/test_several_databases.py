@@ -1,4 +1,4 @@
-"""The keeper's threads: what stands still, or fails, on one database costs nothing on another one."""
+"""A hanging or failing database does not delay the keeper's threads for another one."""
 
 from collections.abc import Iterator
 from itertools import takewhile
@@ -54,7 +54,7 @@ class TestSeveralDatabases:
         assert keeper.is_alive()
         died = InBackground(str)
         died.result()
-        monkeypatch.setattr(keeper._beats["elsewhere"].thread, "_thread", died)
+        monkeypatch.setattr(keeper._renewal_loops["elsewhere"].thread, "_thread", died)
         assert not keeper.is_alive()
 
     @pytest.mark.usefixtures("receivers_that_exit")

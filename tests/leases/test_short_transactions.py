@@ -1,4 +1,4 @@
-"""Changes that wait for no lock for long."""
+"""Changes that wait only briefly for a lock."""
 
 from typing import NoReturn
 
@@ -15,7 +15,7 @@ def locked() -> NoReturn:
 
 @pytest.mark.only("mysql")
 def test_a_locked_row_is_refused_with_a_sentence() -> None:
-    with pytest.raises(DatabaseUnavailable, match="locked by somebody's transaction"):
+    with pytest.raises(DatabaseUnavailable, match="locked by another transaction"):
         run_short_transaction("default", locked)
 
 

@@ -1,4 +1,4 @@
-"""A change of many rows, some of which are locked: it is made to all others; with real locks in test_locked_rows.py."""
+"""A change of many rows skips locked ones; with real locks in test_locked_rows.py."""
 
 from collections.abc import Sequence
 

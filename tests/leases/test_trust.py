@@ -1,4 +1,4 @@
-"""For how long a handle relies on its grant, moment by moment."""
+"""The time window in which a handle trusts its grant."""
 
 import pytest
 
@@ -70,7 +70,7 @@ class TestAGrantThatLastsShorterAtFirst:
         assert (it.until, it.due_at) == (GRANTED + 60, GRANTED + 22)
 
     def test_says_how_long_it_lasted(self) -> None:
-        assert self.begun(6).why_over(GRANTED + 6) == "not renewed within 6 s"
+        assert self.begun(6).end_reason(GRANTED + 6) == "not renewed within 6 s"
 
 
 @pytest.mark.parametrize(
@@ -89,4 +89,4 @@ def test_is_not_renewed_beyond_max_hold(max_hold: float | None, after: float, tt
     ],
 )
 def test_says_why_it_is_over(max_hold: float | None, after: float, why: str) -> None:
-    assert trust(60, max_hold).why_over(GRANTED + after) == why
+    assert trust(60, max_hold).end_reason(GRANTED + after) == why

@@ -1,4 +1,4 @@
-"""No language and no row stays behind for the next test."""
+"""Resets the language and removes rows after each test."""
 
 from collections.abc import Iterator
 
@@ -15,12 +15,12 @@ __all__ = ["transactional_db"]
 @pytest.fixture(autouse=True)
 def _language_of_the_project() -> Iterator[None]:
     yield
-    translation.deactivate()  # the middleware leaves its thread with the language of the last request
+    translation.deactivate()  # the middleware leaves the last request's language active
 
 
 @pytest.fixture
 def committed(transactional_db: None) -> Iterator[None]:
-    """Rows that are committed: a table that is not there ends the transaction on PostgreSQL."""
+    """Committed rows: on PostgreSQL a missing table would abort the transaction."""
     yield
     for model in (Event, Sample, User):
         model.objects.all().delete()

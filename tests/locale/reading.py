@@ -1,4 +1,4 @@
-"""What pages and helps say to who reads Chinese, and to who reads English."""
+"""Reads pages and help texts in Chinese and in English."""
 
 import argparse
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tests.locale.test_queues import content
 
 
 def read_in_both(client: Client, url: str, english: Callable[[str], set[str]]) -> None:
-    """See that a page is in Chinese for who asks for that, without a word of English, and otherwise in English."""
+    """Check that a page is entirely in Chinese for a Chinese browser, and in English otherwise."""
     page = content(said(client, url, **ASKED))
     assert CHINESE.search(page)
     assert not english(page)
@@ -27,7 +27,7 @@ def panel(client: Client, mark: str) -> str:
 
 
 def helps_without_chinese(command: str) -> list[tuple[str, str]]:
-    """Return (word, help) for each word of a command, and each of its options, that is not in Chinese."""
+    """Return (name, help) of each subcommand and option whose help is not in Chinese."""
     actions = parser_of(command)._actions
     subs = next(action for action in actions if isinstance(action, argparse._SubParsersAction))
     helps = [(choice.dest, choice.help or "") for choice in subs._choices_actions]

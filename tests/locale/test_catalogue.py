@@ -1,4 +1,4 @@
-"""The translations: complete, compiled, and of the texts that the code has now."""
+"""The translations are complete, compiled, and match the texts of the code."""
 
 import ast
 import gettext
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from resourcepool.translation import CONTEXT
 from tests.messages import LANGUAGES, PACKAGE, catalogue, collect, missing_programs, texts_of
 
 PLACES = re.compile(r"%(?:\((\w+)\))?[#0 +.\d-]*[sdrf]|\{(\w*)\}")
@@ -16,7 +17,7 @@ lacking = missing_programs()
 
 
 def places(text: str) -> list[str]:
-    """Return the places for values in a text: sorted where they have names, else in their order."""
+    """Return the placeholders of a text: named ones sorted, others in their order."""
     found = [match[0] for match in PLACES.finditer(text.replace("%%", ""))]
     return sorted(found) if all("(" in place or "{" in place for place in found) else found
 
@@ -49,7 +50,9 @@ def test_what_is_installed_is_what_is_translated(language: str) -> None:
     with path.with_suffix(".mo").open("rb") as compiled:
         known = gettext.GNUTranslations(compiled)
     for (text, plural), forms in texts_of(path).items():
-        said = known.ngettext(text, plural, 1) if plural else known.gettext(text)
+        if not text:
+            continue
+        said = known.npgettext(CONTEXT, text, plural, 1) if plural else known.pgettext(CONTEXT, text)
         assert said == forms[0], f"{text!r}: run make messages"
 
 

@@ -1,4 +1,4 @@
-"""The commands in Chinese, where the project's LANGUAGE_CODE says so; programs are always answered in English."""
+"""The commands in Chinese, if the project's LANGUAGE_CODE is Chinese; --json is always English."""
 
 import os
 import re
@@ -27,9 +27,9 @@ COMMANDS = sorted(
 
 @pytest.fixture
 def chinese(settings: Any) -> Iterator[None]:
-    """A project in Chinese, as a shell finds it: no language has been activated."""
+    """A project in Chinese, without an activated language, as in a shell."""
     settings.LANGUAGE_CODE = "zh-hans"
-    trans_real._default = None  # Django reads the setting once
+    trans_real._default = None  # Django caches the setting
     with translation.override(None):
         translation.deactivate()
         yield
@@ -61,7 +61,7 @@ def test_status_and_why(committed: None, chinese: None) -> None:
     status = run("status", "proxy").out
     assert "资源池" in status
     assert "剩余时间" in status
-    assert "已租用；归还后" in run("why", proxy.pk).out
+    assert "已租用，直到持有者归还" in run("why", proxy.pk).out
     assert "没有名为 'nobody' 的" in run("why", "nobody").err
 
 
@@ -69,7 +69,7 @@ def test_close_drain_and_what_is_refused(committed: None, chinese: None) -> None
     proxy = Proxy.objects.create(host="a.example", port=80)
     lease(proxy)
     assert "已收回 1 个租约。" in run("close", "proxy", proxy.pk, "--reason", "x").out
-    assert "1 个已停止服务。" in run("drain", "proxy", proxy.pk, "--reason", "x").out
+    assert "已停用 1 个。" in run("drain", "proxy", proxy.pk, "--reason", "x").out
     assert "不允许 --reason=''：应为一行文本" in run("drain", "proxy", proxy.pk, "--reason", "").err
     assert "不允许 pool='nix'：应为以下之一：" in run("drain", "nix", 1, "--reason", "x").err
 
@@ -84,7 +84,7 @@ def test_import(committed: None, chinese: None, tmp_path: Path) -> None:
 
 def test_sweep(committed: None, chinese: None) -> None:
     done = run("sweep").out
-    assert re.match("清扫: 0 个恢复服务，0 个租约到期，其中 0 个已被他人获取，[0-9]+ 个告警；", done)
+    assert re.match("清扫: 0 个已恢复服务，0 个租约已过期，其中 0 个已被其他持有者获取，[0-9]+ 个告警；", done)
     assert "testapp.Ghost：数据库 'default'：" in done
     assert "returned to service" in Job.objects.get(pk="sweep").result
 
@@ -115,4 +115,4 @@ def test_a_shell_needs_nothing_but_the_setting(database_url: str) -> None:
     environment = {**os.environ, "LANGUAGE_CODE": "zh-hans", "LC_ALL": "C.UTF-8", "DATABASE_URL": database_url}
     command = [sys.executable, "manage.py", "resourcepool_status", "--help"]
     shown = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    assert "显示各资源池" in shown.stdout
+    assert "显示资源池" in shown.stdout

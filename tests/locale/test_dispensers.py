@@ -1,4 +1,4 @@
-"""Dispensers, buckets, their tasks and their alarms in Chinese: no word of ours is left in English."""
+"""Dispensers, buckets, their tasks and their alarms in Chinese, with no English text left."""
 
 from collections.abc import Iterator
 
@@ -86,13 +86,13 @@ def test_why_nothing_is_handed_out_and_alarms_are_in_chinese(reviews: Dispenser)
         found = [str(alarm) for alarm in dispenser_alarms(dispensers(), 600)]
         assert len(found) == 2
         assert all(one.startswith("任务分发器：reviews: ") for one in found)
-        reasons = [one.because for one in dispensers()]
+        reasons = [one.explanation for one in dispensers()]
         Bucket.objects.filter(name="alice").delete()
-        reasons += [one.because for one in dispensers()]
+        reasons += [one.explanation for one in dispensers()]
         DispenserTask.objects.filter(state="ready").delete()
-        reasons += [one.because for one in dispensers()]
+        reasons += [one.explanation for one in dispensers()]
         Bucket.objects.all().delete()
-        reasons += [one.because for one in dispensers()]
+        reasons += [one.explanation for one in dispensers()]
         assert len({*reasons}) == 5  # one of them is ""
         assert not english(" ".join([*found, *reasons]))
 

@@ -1,4 +1,4 @@
-"""The pages in Chinese: for a browser that asks for it, and nothing of it for one that does not."""
+"""The pages in Chinese for a browser that asks for it, and only for that one."""
 
 import re
 from typing import Any
@@ -19,7 +19,7 @@ LIST = "/admin/resourcepool/proxy/"
 PAGES = {
     "/admin/": "资源池",
     LIST: "持有者",
-    "/admin/resourcepool/proxy/import/": "查看将会执行的操作",
+    "/admin/resourcepool/proxy/import/": "显示计划",
     "/admin/resourcepool/event/": "操作员",
     "/admin/resourcepool/ticket/": "排队号",
     "/admin/resourcepool/sample/": "采样",
@@ -77,7 +77,7 @@ def test_the_page_of_a_resource_is_in_chinese(client: Client, held: Proxy) -> No
 def test_what_is_asked_first_is_in_chinese(client: Client, held: Proxy, name: str) -> None:
     page = said(client, f"{LIST}{held.pk}/operate/{name}/", **CHINESE)
     assert "已选择 1 个，其中 1 个正被持有。" in page
-    assert ("原因" in page) is (name != "check")  # which asks for none
+    assert ("原因" in page) is (name != "check")  # check has no reason
 
 
 def test_what_came_of_it_is_said_in_chinese_and_written_down_as_it_was_entered(
@@ -85,7 +85,7 @@ def test_what_came_of_it_is_said_in_chinese_and_written_down_as_it_was_entered(
 ) -> None:
     entered = {"reason": "卡住了", "confirmed": "yes", "grant": f"{held.pk}:{held.fence}"}
     answer = client.post(f"{LIST}{held.pk}/operate/revoke/", entered, follow=True, **CHINESE)
-    assert "已收回 1 个。" in answer.content.decode()
+    assert "已收回 1 个租约。" in answer.content.decode()
 
 
 def test_what_the_program_wrote_is_translated_and_what_people_wrote_is_not(client: Client, held: Proxy) -> None:
@@ -93,15 +93,15 @@ def test_what_the_program_wrote_is_translated_and_what_people_wrote_is_not(clien
     event(held, EventKind.REVOKED, reason="hangs since 3 am")
     for url in (f"{LIST}{held.pk}/change/", "/admin/resourcepool/event/"):
         page = said(client, url, **CHINESE)
-        assert "在到期 12 秒后被发现" in page
+        assert "在过期 12 秒后被发现" in page
         assert "hangs since 3 am" in page
-        assert "found 12 s after it ran out" in said(client, url)
+        assert "noticed 12 s after it expired" in said(client, url)
     assert Event.objects.filter(reason__code="found_late").exists()
 
 
 def test_the_result_of_a_job_is_translated(client: Client) -> None:
     Job.objects.create(name="prune history", done_at=DbNow(), result=sentence_for("removed", count=7))
-    assert "删除 7 条" in said(client, "/admin/resourcepool/job/", **CHINESE)
+    assert "移除 7 条" in said(client, "/admin/resourcepool/job/", **CHINESE)
     assert "7 removed" in said(client, "/admin/resourcepool/job/")
 
 
@@ -123,7 +123,7 @@ def test_errors_of_forms_and_files_are_in_chinese(client: Client, held: Proxy, t
     missing = client.post(
         f"{LIST}{held.pk}/operate/quarantine/", {"reason": "x", "confirmed": "yes"}, **CHINESE
     )
-    assert "请填写时长或截止时间。" in missing.content.decode()
+    assert "请输入时长或截止时间。" in missing.content.decode()
     file = tmp_path / "p.csv"
     file.write_text("host,port\na.example,\n")
     with file.open("rb") as upload:

@@ -1,4 +1,4 @@
-"""Queues, their servers and their alarms in Chinese: no word of ours is left in English."""
+"""Queues, queue servers and their alarms in Chinese, with no English text left."""
 
 import argparse
 import html
@@ -27,7 +27,7 @@ __all__ = ["chinese"]
 
 QUEUE_GROUPS, SERVERS, QUEUES, MOVES = (LIST.format(kind) for kind in ("queuegroup", "server", "queue", "move"))
 NAMES = {"orders", "ghosts", "late", "eu", "zone", "main", "web", "superuser"}
-WORDS = {"UTC", "sticky", "round", "robin"}
+WORDS = {"UTC", "sticky", "round", "robin", "fencing", "Fencing"}
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def client(committed: None) -> Client:
 
 @pytest.fixture
 def orders(committed: None) -> Iterator[QueueGroup]:
-    """A drains, B has what A was too long in giving up, late is late; nobody ever worked on ghosts."""
+    """A drains, B has a queue that A handed over too late, "late" is late; "ghosts" never had a server."""
     made = queue_group("orders", 6)
     rows = Queue.objects.filter(queue_group=made)
     first = server(made, "A")
@@ -55,7 +55,7 @@ def orders(committed: None) -> Iterator[QueueGroup]:
 
 
 def in_english(text: str) -> set[str]:
-    """Return the words of a text that are neither Chinese nor anybody's names, commands and options left out."""
+    """Return the words of a text that are neither Chinese nor names, without commands and options."""
     bare = re.sub(
         r"<code>.*?</code>|`[^`]*`|<[^>]*>|\{[^}]*\}|q\d+|--[a-z-]+|[a-z_]+=", " ", text, flags=re.DOTALL
     )
@@ -63,13 +63,13 @@ def in_english(text: str) -> set[str]:
 
 
 def content(page: str) -> str:
-    """Return what is ours of a page of the admin, and what it says where the pointer is."""
+    """Return our part of an admin page, with its tooltips."""
     inner = page[page.index('<div id="content"') :]
     return inner + " ".join(re.findall(r' (?:title|aria-label)="([^"]*)"', inner))
 
 
 def there(orders: QueueGroup, url: str) -> str:
-    """Return an address, with the keys of the rows that it is about."""
+    """Return a URL with the keys of the rows."""
     row, one = Queue.objects.get(queue_group=orders, queue_id="q1"), Server.objects.get(name="A")
     return url.format(type=orders.pk, queue=row.pk, server=one.pk)
 
@@ -101,7 +101,7 @@ def test_a_page_is_in_chinese(client: Client, orders: QueueGroup, url: str) -> N
 def test_the_dashboard_is_in_chinese(client: Client, orders: QueueGroup) -> None:
     page = said(client, "/admin/resourcepool/dashboard/", **ASKED)
     panel = page[page.index('aria-labelledby="rpq0"') :]
-    assert "A #1 未能及时完成其上的工作" in re.sub(r"A #\d+", "A #1", panel)
+    assert "A #1 未能及时完成该队列上的工作" in re.sub(r"A #\d+", "A #1", panel)
     assert not in_english(panel[panel.index(">") :])
     assert "<strong>队列：orders</strong>" in page
 
@@ -110,15 +110,15 @@ def test_the_dashboard_is_in_chinese(client: Client, orders: QueueGroup) -> None
     ("url", "entered", "expected"),
     [
         (f"{QUEUE_GROUPS}{{type}}/operate/resume/", {}, "已恢复 1 个。"),
-        (f"{SERVERS}{{server}}/operate/undrain/", {}, "1 台重新得到队列："),
+        (f"{SERVERS}{{server}}/operate/undrain/", {}, "1 台已结束排空："),
         (f"{QUEUES}{{queue}}/operate/pin/", {"server": "A"}, "已固定 1 个。"),
-        (f"{QUEUES}{{queue}}/delete/", {}, "1 个已移除，或待其服务器处理完后移除。"),
+        (f"{QUEUES}{{queue}}/delete/", {}, "已移除 1 个，或待其服务器完成工作后移除。"),
         (f"{QUEUES}add/", {"queue_group": "orders", "queues": "n1\nn2", "labels": "{}"}, "已添加 2 个队列。"),
-        (f"{QUEUES}add/", {"queue_group": "orders", "queues": "q1", "labels": "{}"}, "：orders 已有此队列"),
+        (f"{QUEUES}add/", {"queue_group": "orders", "queues": "q1", "labels": "{}"}, "已存在于 orders 中"),
         (
             f"{QUEUES}add/",
             {"queue_group": "orders", "queues": "x", "labels": '{"a": 1}'},
-            "标签及其值是 1 到 50 个",
+            "每个标签及其值必须是 1 到 50 个",
         ),
     ],
 )
@@ -138,9 +138,9 @@ def test_settings_that_contradict_each_other_are_refused_in_chinese(client: Clie
 ALARMS = [
     ({"servers": 1, "idle": 45.0}, "超过 10 个心跳周期没有队列"),
     ({"servers": 2, "queues": 1}, "2 台服务器只有 1 个队列"),
-    ({"servers": 1, "asked_for": 4, "longest_asked": 95.0}, "应让出 4 个队列"),
-    ({"servers": 0, "unowned": 64, "unowned_for": 30.0}, "其 64 个队列无人处理"),
-    ({"servers": 1, "unowned": 1, "unowned_for": 30.0}, "没有存活的服务器"),
+    ({"servers": 1, "asked_for": 4, "longest_asked": 95.0}, "应移交 4 个队列"),
+    ({"servers": 0, "unowned": 64, "unowned_for": 30.0}, "64 个队列无归属"),
+    ({"servers": 1, "unowned": 1, "unowned_for": 30.0}, "虽然有服务器在运行"),
     ({"servers": 1, "flapping": Flapping(1, "17", 9)}, "更换服务器超过 3 次"),
 ]
 

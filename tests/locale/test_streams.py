@@ -1,4 +1,4 @@
-"""Streams, tasks, elections and their alarms in Chinese: no word of ours is left in English."""
+"""Streams, tasks, elections and their alarms in Chinese, with no English text left."""
 
 import datetime
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def client(committed: None) -> Client:
 
 @pytest.fixture
 def oracle(committed: None) -> Iterator[Stream]:
-    """Its first task blocks it, others have finished; nobody runs the tasks of idle."""
+    """Its first task blocks it, others have finished; idle has no consumer."""
     made: Stream = Stream.objects.create(name="oracle")
     granted(made, "web")
     submit_many("oracle", [NewTask("note", key=str(number)) for number in range(4)])
@@ -88,7 +88,7 @@ def test_alarms_are_in_chinese(oracle: Stream) -> None:
     with translation.override("zh-hans"):
         nobody, dead, blocked = stream_alarms(streams(), 600)
         assert str(nobody).startswith("任务流：idle: 没有消费者")
-        assert str(blocked).startswith("任务流：oracle: 任务 0 阻塞了它：消费者的进程中没有")
+        assert str(blocked).startswith("任务流：oracle: 被任务 0 阻塞：消费者的进程中没有")
         Task.objects.update(submitted_at=timezone.now() - datetime.timedelta(days=3), state="ready")
         _nobody, late = stream_alarms(streams(), 600)
         assert not english(f"{nobody} {dead} {blocked} {late}")

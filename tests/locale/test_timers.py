@@ -1,4 +1,4 @@
-"""Timers, their topics, nodes and alarms in Chinese: no word of ours is left in English."""
+"""Timers, topics, timer nodes and their alarms in Chinese, with no English text left."""
 
 import datetime
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
 from typing import Any
 
 from resourcepool.locks import Condition, Lock
-from resourcepool.models import Notification, Ticket
+from resourcepool.models import ConditionWaiter, Ticket
 from tests.eventually import InBackground, eventually
 
 NAME = "orders"
@@ -14,7 +14,7 @@ def condition() -> Condition:
 
 
 def in_line() -> int:
-    return Ticket.objects.in_line_for(Notification, NAME).waiting().count()
+    return Ticket.objects.in_line_for(ConditionWaiter, NAME).waiting().count()
 
 
 def waiting(number: int = 1, **options: Any) -> list[InBackground]:

@@ -9,8 +9,9 @@ from django.db import transaction
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.locks import Barrier, Condition, Lock
 from resourcepool.locks.conditions import barrier as barriers
-from resourcepool.locks.operator_actions import free, remove_barriers
-from resourcepool.models import Notification, Ticket
+from resourcepool.locks.operator_actions import remove_barriers, revoke
+from resourcepool.models import Barrier as BarrierRow
+from resourcepool.models import ConditionWaiter, Ticket
 from resourcepool.waiting import sync_async
 from tests.app.rows import busy_for
 from tests.concurrency.connection_cutter import wired
@@ -21,12 +22,12 @@ NAME = "import done"
 
 
 def in_line() -> int:
-    return Ticket.objects.in_line_for(Notification, barriers.PREFIX + NAME).waiting().count()
+    return Ticket.objects.in_line_for(BarrierRow, NAME).waiting().count()
 
 
 def nothing_is_held() -> bool:
     """Tell it once it is so: who sees only in line that it is gone has been notified, too, and gives that up."""
-    return eventually(lambda: not Notification.objects.held().exists())
+    return eventually(lambda: not BarrierRow.objects.held().exists())
 
 
 def waiting(number: int = 1) -> list[InBackground]:
@@ -39,17 +40,22 @@ def waiting(number: int = 1) -> list[InBackground]:
 def test_all_who_wait_go_on_when_an_operator_removes_it() -> None:
     assert Barrier(NAME).create()
     threads = waiting(2)
-    rows = Notification.objects.filter(name=barriers.PREFIX + NAME)
+    rows = BarrierRow.objects.filter(name=NAME)
     assert remove_barriers(rows, "its process has died", actor="maria") == 1
     assert [thread.result() for thread in threads] == [True] * 2
     assert remove_barriers(rows, "again") == 0
 
 
-def test_an_operator_who_names_a_condition_removes_no_barrier_of_its_name() -> None:
+def test_a_condition_of_its_name_has_waiters_and_rows_of_its_own() -> None:
     assert Barrier(NAME).create()
-    Notification.objects.create(key=f"{NAME}#1", name=NAME)
-    assert remove_barriers(Notification.objects.filter(name=NAME), "x") == 0
-    assert not Barrier(NAME).create()
+    (thread,) = waiting()
+    condition = Condition(name=NAME)
+    with condition:
+        assert condition.notify_all() == 0
+    ConditionWaiter.objects.create(key=f"{NAME}#0", name=NAME)
+    assert Barrier(NAME).remove()
+    assert thread.result()
+    assert ConditionWaiter.objects.filter(name=NAME).exists()
 
 
 def test_all_who_wait_go_on_when_it_is_removed() -> None:
@@ -86,7 +92,7 @@ def test_there_is_one_at_a_time() -> None:
 
 def test_it_stands_longer_than_its_creator_lives() -> None:
     InBackground(Barrier(NAME).create).result()
-    assert busy_for(Notification.objects.get()) > 90 * 365 * 86_400
+    assert busy_for(BarrierRow.objects.get()) > 90 * 365 * 86_400
     assert Barrier(NAME).wait(0.05) is False
     assert in_line() == 0
 
@@ -133,7 +139,7 @@ def _wait_with_a_look_before() -> bool:
 
 
 def _first_look_as_before(look: Any) -> Any:
-    fences = list(Notification.objects.values_list("fence", flat=True))
+    fences = list(BarrierRow.objects.values_list("fence", flat=True))
 
     def fence(self: Barrier) -> int:
         return fences.pop() if fences else look(self)
@@ -156,7 +162,7 @@ def test_the_next_one_of_its_name_does_not_hold_up_who_waited_before_the_first()
 def test_who_wakes_up_without_a_reason_goes_on_waiting() -> None:
     Barrier(NAME).create()
     (thread,) = waiting()
-    Ticket.objects.in_line_for(Notification, barriers.PREFIX + NAME).delete()
+    Ticket.objects.in_line_for(BarrierRow, NAME).delete()
     eventually(lambda: in_line() == 1)
     assert thread.is_alive()
     Barrier(NAME).remove()
@@ -166,7 +172,7 @@ def test_who_wakes_up_without_a_reason_goes_on_waiting() -> None:
 def test_if_its_row_is_freed_all_go_on(caplog: pytest.LogCaptureFixture) -> None:
     Barrier(NAME).create()
     threads = waiting(3)
-    assert free(Notification.objects.filter(name=barriers.PREFIX + NAME), "by hand") == 1
+    assert revoke(BarrierRow.objects.filter(name=NAME), "by hand") == 1
     assert [thread.result() for thread in threads] == [True] * 3
     assert nothing_is_held()
     assert not caplog.records
@@ -191,7 +197,7 @@ def test_who_cannot_let_the_others_go_passes_that_on(monkeypatch: pytest.MonkeyP
     Barrier(NAME).create()
     threads = [*waiting(), *waiting()]
     monkeypatch.setattr(Barrier, "_remove", fails)
-    free(Notification.objects.all(), "by hand")
+    revoke(BarrierRow.objects.all(), "by hand")
     with pytest.raises(DatabaseUnavailable, match="away"):
         threads[0].result()
     assert threads[1].result() is True
@@ -221,7 +227,7 @@ def test_in_asyncio() -> None:
     assert asyncio.run(work()) == [True, False, True, True, True]
 
 
-@pytest.mark.parametrize("name", ["", "x" * 193, "two\nlines", 5, None])
+@pytest.mark.parametrize("name", ["", "x" * 201, "two\nlines", 5, None])
 def test_a_bad_name_is_refused(name: Any) -> None:
     with pytest.raises(BadOption, match="name="):
         Barrier(name)

@@ -13,7 +13,7 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks import Lock, RWLock, Semaphore, release_all
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.locks.operator_actions import free, revoke_holders
+from resourcepool.locks.operator_actions import revoke, revoke_holders
 from resourcepool.models import Event, RWLockPermit, SemaphorePermit, Ticket
 from tests.app.rows import change, columns, steal
 from tests.eventually import InBackground, eventually
@@ -34,7 +34,7 @@ def held_by(holder: str, seconds: float = 60) -> list[Any]:
 
 
 def freeing(reason: Any = "", actor: Any = "") -> int:
-    return free(LockRow.objects.all(), reason, actor=actor)
+    return revoke(LockRow.objects.all(), reason, actor=actor)
 
 
 def holders(rows: list[Any]) -> set[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Condition, Lock, RWLock, Semaphore
-from resourcepool.models import Notification, Ticket
+from resourcepool.models import ConditionWaiter, Ticket
 from resourcepool.threads.async_threads import in_thread
 from tests.cancellations import cancelled_at
 from tests.eventually import eventually
@@ -85,7 +85,7 @@ def test_a_notification_that_a_cancelled_task_has_got_wakes_another_one() -> Non
                 woken.append(await condition.await_(20))
 
         waiting = asyncio.create_task(cancelled_at(number, wait()))
-        line = Ticket.objects.in_line_for(Notification, "report")
+        line = Ticket.objects.in_line_for(ConditionWaiter, "report")
         first = await in_line(waiting, line)
         another = asyncio.create_task(wait())
         await in_line(another, line, first)
@@ -111,7 +111,7 @@ def test_a_notification_of_a_cancelled_task_is_not_kept_for_one_who_waits_later(
 
     async def scenario() -> None:
         waiting = asyncio.create_task(wait())
-        await in_line(waiting, Ticket.objects.in_line_for(Notification, "report"))
+        await in_line(waiting, Ticket.objects.in_line_for(ConditionWaiter, "report"))
         async with condition:
             assert await condition.anotify() == 1
             waiting.cancel()
@@ -119,4 +119,4 @@ def test_a_notification_of_a_cancelled_task_is_not_kept_for_one_who_waits_later(
             await waiting
 
     asyncio.run(scenario())
-    assert eventually(lambda: not Notification.objects.exists(), 5)
+    assert eventually(lambda: not ConditionWaiter.objects.exists(), 5)

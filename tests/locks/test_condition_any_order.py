@@ -1,7 +1,7 @@
 """Whoever waits, notifies, is late or dies in whatever order: a condition behaves like its model.
 
-Tickets, notifications and looks are the real ones, in this thread: a ``WaiterLoop`` whose turns the machine takes, one for
-each process.
+Tickets, notifications and looks are the real ones, in this thread: a ``WaiterLoop`` whose turns the machine takes,
+one for each process.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from resourcepool.dialect import MicrosUntil
+from resourcepool.locks import Condition, Lock
 from resourcepool.locks.conditions import notifications
-from resourcepool.locks.conditions.notifications import NotificationSource, consume
-from resourcepool.models import Notification, Ticket
+from resourcepool.locks.conditions.notifications import consume
+from resourcepool.models import ConditionWaiter, Ticket
 from resourcepool.waiting import tickets
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiter_loop import WaiterLoop
@@ -28,10 +29,10 @@ class One:
     """Somebody who waits, in a process of its own, and what the model says of it."""
 
     def __init__(self) -> None:
-        source = NotificationSource(NAME, ttl=FOREVER)
+        source = Condition(Lock(NAME, ttl=FOREVER))
         request = source._wait_request(1_000)
         self.waiter = Waiter(source, "default", request, request.terms.holder)
-        self.waiter.set_ticket(tickets.take(connection, Notification, request, self.waiter.holder))
+        self.waiter.set_ticket(tickets.take(connection, ConditionWaiter, request, self.waiter.holder))
         self.pk = self.waiter.ticket.pk if self.waiter.ticket else 0
         self.line = WaiterLoop("default")
         self.line.waiters.append(self.waiter)
@@ -52,7 +53,7 @@ class ACondition(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         Ticket.objects.all().delete()
-        Notification.objects.all().delete()
+        ConditionWaiter.objects.all().delete()
         self.waiting: list[One] = []  # alive, and with a place in line or a notification of its own
         self.lost = 0  # notifications whose waiter died, which wait for the next one in line
 
@@ -78,7 +79,7 @@ class ACondition(RuleBasedStateMachine):
     @precondition(lambda self: self.waiting)
     def notify(self, most: int) -> None:
         chosen = self.in_line[:most]
-        assert notifications.notify(connection, NAME, most) == len(chosen)
+        assert notifications.notify(connection, ConditionWaiter, NAME, most) == len(chosen)
         for one in chosen:
             one.is_notified = True
 
@@ -128,7 +129,7 @@ class ACondition(RuleBasedStateMachine):
 
     def _run_out(self, one: One) -> None:
         if one.is_notified:
-            given = Notification.objects.filter(holder=one.waiter.holder)
+            given = ConditionWaiter.objects.filter(holder=one.waiter.holder)
             expire(given.get())
             self.lost += 1
         ticket = Ticket.objects.filter(pk=one.pk).first()
@@ -153,7 +154,7 @@ class ACondition(RuleBasedStateMachine):
         for one in passed_on:
             one.is_notified = True
         self.lost -= len(passed_on)
-        left = Notification.objects.values_list(MicrosUntil("busy_before"), flat=True)
+        left = ConditionWaiter.objects.values_list(MicrosUntil("busy_before"), flat=True)
         is_held = [micros > 0 for micros in left]
         assert is_held.count(True) == sum(one.is_notified for one in self.waiting)
         if not self.in_line:  # given back while nobody is in line it is gone

@@ -11,8 +11,8 @@ from resourcepool.dialect.inspection import inspector
 from resourcepool.leases.terms import Grant
 from resourcepool.locks import Condition, Lock
 from resourcepool.locks.conditions import notifications
-from resourcepool.locks.conditions.notifications import NotificationLease, NotificationSource
-from resourcepool.models import Notification, Ticket
+from resourcepool.locks.conditions.notifications import NotificationLease
+from resourcepool.models import ConditionWaiter, Ticket
 from resourcepool.safety.plans import capture_statement
 from resourcepool.waiting.free_rows import read_free_rows
 from tests.committed import Statement
@@ -20,16 +20,16 @@ from tests.eventually import InBackground, eventually
 
 MANY = 2_000
 VERBS = ("INSERT INTO", "UPDATE", "DELETE")
-TICKETS, ROWS = Ticket._meta.db_table, Notification._meta.db_table
+TICKETS, ROWS = Ticket._meta.db_table, ConditionWaiter._meta.db_table
 
 
 def _many() -> None:
-    pools = [f"resourcepool.notification:name {number % 500}" for number in range(MANY)]
+    pools = [f"resourcepool.conditionwaiter:name {number % 500}" for number in range(MANY)]
     of_tickets = {"asked_at": DbNow(), "busy_before": DbLater(600), "holder": "x"}
     Ticket.objects.bulk_create([Ticket(pool=pool, fence=1, **of_tickets) for pool in pools], batch_size=2_000)
-    Notification.objects.bulk_create(
+    ConditionWaiter.objects.bulk_create(
         [
-            Notification(
+            ConditionWaiter(
                 pk=f"name {number % 500}#{number}", name=f"name {number % 500}", busy_before=DbLater(600)
             )
             for number in range(MANY)
@@ -44,15 +44,15 @@ def _many() -> None:
 @pytest.mark.only("mysql", "postgresql")
 def test_every_statement_finds_its_rows_by_index() -> None:
     _many()
-    texts = notifications._texts(connection.vendor, connection.alias)
-    line = "resourcepool.notification:name 7"
+    texts = notifications._texts(connection.vendor, connection.alias, ConditionWaiter)
+    line = "resourcepool.conditionwaiter:name 7"
     pk = Ticket.objects.filter(pool=line).values_list("pk", flat=True)[0]
-    request = NotificationSource("name 7")._wait_request(1)
-    used = NotificationLease(Notification, "default", Grant("name 7#7", 1, "x", 0.0), request.terms)
+    request = Condition(name="name 7")._wait_request(1)
+    used = NotificationLease(ConditionWaiter, "default", Grant("name 7#7", 1, "x", 0.0), request.terms)
     used.is_consumed = True
     in_line, by_key = {"resourcepool_ticket_in_line"}, {"PRIMARY", f"{TICKETS}_pkey", f"{ROWS}_pkey"}
     by_key |= {f"{ROWS}_key_9dba6a46_like"}  # which PostgreSQL has for each text that is a key
-    where = Notification.where("name 7", connection)
+    where = ConditionWaiter.where("name 7", connection)
 
     def run(sql: str, *params: Any) -> Callable[[], Any]:
         return lambda: notifications.dialect.run(connection, sql, params, notifications.dialect.all_rows)
@@ -61,7 +61,11 @@ def test_every_statement_finds_its_rows_by_index() -> None:
         "anybody": (run(texts.anybody, line, 1), TICKETS, in_line),
         "choose": (run(texts.choose, line, 1), TICKETS, in_line),
         "give": (run(f"{texts.give} WHEN %s THEN %s{texts.to}(%s)", pk, "[]", pk), TICKETS, by_key),
-        "free": (lambda: read_free_rows(connection, Notification, where, 8), ROWS, {"rp_notification_free"}),
+        "free": (
+            lambda: read_free_rows(connection, ConditionWaiter, where, 8),
+            ROWS,
+            {"rp_conditionwaiter_free"},
+        ),
         "use": (lambda: used._send_release(connection), ROWS, by_key),
     }
     found = {}
@@ -93,7 +97,7 @@ def test_a_notification_of_several_is_four(statements: list[Statement]) -> None:
             condition.wait()
 
     threads = [InBackground(wait) for _ in range(3)]
-    eventually(lambda: Ticket.objects.in_line_for(Notification, "orders").waiting().count() == 3)
+    eventually(lambda: Ticket.objects.in_line_for(ConditionWaiter, "orders").waiting().count() == 3)
     with condition:
         statements.clear()
         condition.notify_all()

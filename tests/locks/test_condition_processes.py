@@ -4,7 +4,7 @@ import signal
 
 from resourcepool.locks import Condition, Lock
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.models import Notification, Ticket
+from resourcepool.models import ConditionWaiter, Ticket
 from tests.app.rows import expire
 from tests.concurrency.tickets import lapse_after
 from tests.eventually import eventually
@@ -15,7 +15,7 @@ LAPSES = 2.0  # seconds, of those who die here
 
 
 def in_line() -> int:
-    return Ticket.objects.in_line_for(Notification, NAME).waiting().count()
+    return Ticket.objects.in_line_for(ConditionWaiter, NAME).waiting().count()
 
 
 def condition() -> Condition:
@@ -50,7 +50,7 @@ def test_a_notified_waiter_that_is_killed_before_it_has_the_lock_passes_it_on(sp
         first.kill()
     second.line("woke up True")
     second.succeed()
-    eventually(lambda: not Notification.objects.exists())
+    eventually(lambda: not ConditionWaiter.objects.exists())
 
 
 def test_so_does_one_that_was_killed_before_it_knew_of_it(spawn: Spawner) -> None:
@@ -66,7 +66,7 @@ def test_so_does_one_that_was_killed_before_it_knew_of_it(spawn: Spawner) -> Non
 def test_a_killed_waiter_that_was_not_notified_is_passed_over(spawn: Spawner) -> None:
     first, second = waiting(spawn, 2)
     first.kill()
-    expire(Ticket.objects.in_line_for(Notification, NAME).order_by("pk").first())
+    expire(Ticket.objects.in_line_for(ConditionWaiter, NAME).order_by("pk").first())
     with condition():
         assert condition().notify() == 1
     second.line("woke up True")
@@ -87,7 +87,7 @@ def test_a_frozen_waiter_wakes_up_and_the_next_one_has_its_notification(spawn: S
 def test_a_waiter_whose_place_lapsed_while_it_stood_still_does_not_wait_for_ever(spawn: Spawner) -> None:
     (only,) = waiting(spawn, 1)
     only.send(signal.SIGSTOP)
-    expire(Ticket.objects.in_line_for(Notification, NAME).get())
+    expire(Ticket.objects.in_line_for(ConditionWaiter, NAME).get())
     with condition():
         assert condition().notify() == 0
     only.send(signal.SIGCONT)

@@ -9,7 +9,7 @@ from resourcepool.exceptions import LeaseLost
 from resourcepool.locks import Condition, Hold, Lock, RWLock, Semaphore
 from tests.app.rows import steal
 from tests.eventually import eventually
-from tests.queues.members import joined, made
+from tests.queues.members import create_queue_group, join
 
 
 def lose(hold: Hold) -> None:
@@ -47,8 +47,8 @@ def raised(ask: Callable[[], object]) -> LeaseLost:
 
 
 def test_an_error_that_is_raised_again_and_again_does_not_keep_what_raised_it_before() -> None:
-    made()
-    server = joined("a")
+    create_queue_group()
+    server = join("a")
     server.turn()
     (queue, *_) = server.held
     server.lose_all(LeaseLost("stood still"))

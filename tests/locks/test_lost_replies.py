@@ -84,7 +84,7 @@ def test_notifications(losing: Losing) -> None:
             return changed.wait(60)
 
     waiters = [InBackground(waits) for _ in range(3)]
-    line: Any = Ticket.objects.waiting().filter(pool__contains="notification")
+    line: Any = Ticket.objects.waiting().filter(pool__contains="conditionwaiter")
     eventually(lambda: line.count() == 3)
     with changed:
         with losing():

@@ -60,7 +60,7 @@ def test_who_waits_to_be_notified_under_a_long_name_is(name: str) -> None:
             return condition.wait(30)
 
     waits = InBackground(wait)
-    eventually(Ticket.objects.filter(pool__startswith="resourcepool.notification").exists)
+    eventually(Ticket.objects.filter(pool__startswith="resourcepool.conditionwaiter").exists)
     with condition:
         assert condition.notify() == 1
     assert waits.result()
@@ -125,5 +125,5 @@ def test_rows_are_made_again_after_the_rollback_of_a_test_case(kind: Callable[[s
 )
 def test_a_name_that_is_refused_says_which_character_is_not_allowed(name: str, character: str) -> None:
     """It is one that no screen shows: two names that look alike would be two locks."""
-    with pytest.raises(BadOption, match=re.escape(f"printable characters; {character} is none")):
+    with pytest.raises(BadOption, match=re.escape(f"printable characters; {character} is not printable")):
         Lock(name)

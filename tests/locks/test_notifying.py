@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from resourcepool.exceptions import BadOption
 from resourcepool.locks import Condition, Hold, Lock
-from resourcepool.models import Notification, Ticket
+from resourcepool.models import ConditionWaiter, Ticket
 from resourcepool.waiting import tickets
 from tests.app.rows import change, expire
 from tests.eventually import InBackground, eventually
@@ -25,7 +25,7 @@ class TestNotifying:
         assert in_line() == 1
         assert notify() == 1
         assert second.result() is True
-        assert not Notification.objects.exists()
+        assert not ConditionWaiter.objects.exists()
 
     def test_so_many_go_on_as_are_notified(self) -> None:
         threads = waiting(4)
@@ -50,7 +50,7 @@ class TestNotifying:
     def test_if_nobody_waits_nothing_is_kept_for_later(self) -> None:
         assert notify() == 0
         (thread,) = waiting()
-        assert not Notification.objects.exists()
+        assert not ConditionWaiter.objects.exists()
         notify()
         assert thread.result() is True
 
@@ -60,7 +60,7 @@ class TestNotifying:
             condition().notify()
             eventually(Ticket.objects.filter(pool=f"resourcepool.lock:{NAME}").waiting().exists)
             assert thread.is_alive()
-            assert Notification.objects.count() == 1
+            assert ConditionWaiter.objects.count() == 1
         assert thread.result() is True
 
     def test_more_are_notified_than_fit_into_one_statement(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ class TestTimedOutAgainstNotified:
         just_before["before"] = lambda: told.append(InBackground(notify).result())
         assert wait(0.05) is True
         assert told == [1]
-        assert not Notification.objects.exists()
+        assert not ConditionWaiter.objects.exists()
 
     def test_notified_just_after_it_was_not_there_any_more(self, just_before: dict[str, Any]) -> None:
         told: list[int] = []
@@ -234,14 +234,14 @@ class TestTimedOutAgainstNotified:
 class TestPlacesInLine:
     def test_who_has_lost_the_place_wakes_up_for_it_may_have_been_passed_over(self) -> None:
         (thread,) = waiting()
-        Ticket.objects.in_line_for(Notification, NAME).delete()
+        Ticket.objects.in_line_for(ConditionWaiter, NAME).delete()
         assert thread.result() is True
 
     def test_a_notification_that_lapsed_goes_to_the_next_and_the_first_wakes_up_too(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         first, second = waiting(2)
-        mine = Ticket.objects.in_line_for(Notification, NAME).waiting().order_by("pk").first()
+        mine = Ticket.objects.in_line_for(ConditionWaiter, NAME).waiting().order_by("pk").first()
         seen_by, stands_still = tickets.look, threading.Event()
 
         def look(connection: Any, pks: Any) -> Any:
@@ -254,7 +254,7 @@ class TestPlacesInLine:
         monkeypatch.setattr(tickets, "look", look)
         assert stands_still.wait(60), "from then on no earlier look can see what it is given"
         notify()
-        row = Notification.objects.get()
+        row = ConditionWaiter.objects.get()
         assert row.holder == mine.holder
         expire(row)
         change(mine, busy_before=row.busy_before)
@@ -265,6 +265,6 @@ class TestPlacesInLine:
 
     def test_a_notification_left_by_a_dead_waiter_goes_to_who_waits(self) -> None:
         (thread,) = waiting()
-        dead = Notification.objects.create(key=Notification.key_of(NAME, 0), name=NAME)
+        dead = ConditionWaiter.objects.create(key=ConditionWaiter.key_of(NAME, 0), name=NAME)
         assert thread.result() is True
-        assert not Notification.objects.filter(pk=dead.pk).exists()
+        assert not ConditionWaiter.objects.filter(pk=dead.pk).exists()

@@ -103,7 +103,7 @@ def test_it_stays_so_whatever_the_code_says(caplog: pytest.LogCaptureFixture) ->
         for _ in range(3):
             Semaphore("seats", 3).acquire()
     assert [one.getMessage() for one in caplog.records] == [
-        "<Semaphore 'seats'> has 4 permits and keeps them, though the code says 3; resize() changes it"
+        "<Semaphore 'seats'> has 4 permits in the database; value=3 is ignored, use resize()"
     ]
     assert Semaphore("seats", 9).value == 4
 

@@ -99,7 +99,9 @@ class TestHolding:
 
     def test_a_timeout_tells_who_has_it(self) -> None:
         with lock().read() as held:
-            with pytest.raises(AcquireTimeout, match="read-write lock 'catalogue' did not come free") as error:
+            with pytest.raises(
+                AcquireTimeout, match="read-write lock 'catalogue' did not become free"
+            ) as error:
                 elsewhere(lambda: lock(timeout=0.05).write().__enter__())
             assert held.holder in str(error.value)
 

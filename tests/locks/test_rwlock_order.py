@@ -120,7 +120,7 @@ class TestNumberOfPermits:
                 assert elsewhere(lambda: other.write().acquire(timeout=0.05)) is None
             with other.write() as held:
                 assert len(held.leases) == 3
-        assert caplog.text.count("was made for 3 readers") == 1
+        assert caplog.text.count("was created for 3 readers") == 1
 
     def test_rows_that_were_made_again_with_another_number_are_all_taken(self) -> None:
         with lock().write():

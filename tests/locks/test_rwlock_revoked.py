@@ -6,9 +6,8 @@ import pytest
 from django.db import connection
 
 from resourcepool.exceptions import LeaseLost
-from resourcepool.locks import Hold, RWLock
+from resourcepool.locks import Hold, RWLock, operator_actions
 from resourcepool.locks.bulk_release import revoke_rows
-from resourcepool.locks.operator_actions import free
 from resourcepool.models import RWLockPermit, Ticket
 from tests.eventually import InBackground, eventually
 from tests.locks.readwrite import InBackgroundReader, can_read, can_write, lock, permits
@@ -30,12 +29,12 @@ def test_a_reader_that_waits_to_write_does_not_write_with_a_permit_that_it_has_l
     held: Any = side.acquire()
     assert held is not None
 
-    def revoke_rows() -> None:
+    def revoke_all() -> None:
         eventually(Ticket.objects.waiting().exists)
         eventually(lambda: not can_read())  # it has collected all permits but those of the two readers
         revoke(held)
 
-    takes = InBackground(revoke_rows)
+    takes = InBackground(revoke_all)
     with pytest.raises(LeaseLost):
         catalogue.upgrade(timeout=30)
     takes.result()
@@ -54,12 +53,12 @@ def test_a_reader_whose_permits_are_all_taken_away_does_not_write_while_it_waits
     side = lock().read()
     held: Any = side.acquire()
 
-    def revoke_rows() -> None:
+    def revoke_all() -> None:
         eventually(Ticket.objects.waiting().exists)
         eventually(lambda: not can_read())
-        free(permits(), "broken")
+        operator_actions.revoke(permits(), "broken")
 
-    takes = InBackground(revoke_rows)
+    takes = InBackground(revoke_all)
     with pytest.raises(LeaseLost):
         lock().upgrade(timeout=30)
     takes.result()

@@ -13,12 +13,15 @@ import pytest
 from resourcepool.dialect import DbNow
 from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore, release_all
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.models import Notification, RWLockPermit, SemaphorePermit, Subscription, Ticket
+from resourcepool.models import Barrier as BarrierRow
+from resourcepool.models import ConditionWaiter, RWLockPermit, SemaphorePermit, Subscription, Ticket
 from tests.eventually import eventually
 from tests.spawned import Child, Spawner
 
 TTL = 300  # seconds, longer than any test
-WITH_ROWS: tuple[Any, ...] = (LockRow, SemaphorePermit, RWLockPermit, Notification, Subscription)
+WITH_ROWS: tuple[Any, ...] = (
+    *(LockRow, SemaphorePermit, RWLockPermit, ConditionWaiter, BarrierRow, Subscription),
+)
 
 
 def lock() -> Lock:

@@ -1,4 +1,4 @@
-"""Runs a command as an operator would, and returns what is seen."""
+"""Runs a command like an operator, and returns its output and exit code."""
 
 import io
 import json
@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command, execute_from_comm
 
 @dataclass
 class Ran:
-    """What a command printed, the sentence of its refusal included, and its exit code."""
+    """The output of a command, including its error, and its exit code."""
 
     out: str
     err: str
@@ -26,7 +26,7 @@ class Ran:
 
 
 def run(name: str, *words: Any) -> Ran:
-    """Run ``resourcepool_<name>`` with these words."""
+    """Run ``resourcepool_<name>`` with these arguments."""
     out, err, code = io.StringIO(), io.StringIO(), 0
     try:
         call_command(f"resourcepool_{name}", *map(str, words), stdout=out, stderr=err)
@@ -39,5 +39,5 @@ def run(name: str, *words: Any) -> Ran:
 
 
 def manage(*words: str) -> None:
-    """Be ``manage.py`` with these words: for a fork, which ends and speaks as the program does."""
+    """Run ``manage.py`` with these arguments in a fork."""
     execute_from_command_line(["manage.py", *words])

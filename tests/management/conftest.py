@@ -1,4 +1,4 @@
-"""What tests of the operator's commands may ask for."""
+"""Fixtures for tests of the operator's commands."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["statements", "transactional_db"]
 
 @pytest.fixture
 def history(settings: Any, transactional_db: None) -> Iterator[None]:
-    """A history that is kept, on committed rows, and an end of it to each test."""
+    """A history on committed rows that is emptied after each test."""
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
     yield
     recorder._waiting.clear()

@@ -1,4 +1,4 @@
-"""What the tests of ``resourcepool_queues`` begin with."""
+"""Shared by the tests of ``resourcepool_queues``."""
 
 from typing import Any
 

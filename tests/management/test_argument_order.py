@@ -1,4 +1,4 @@
-"""What is typed: ids before or after the options; a reason only for what is done."""
+"""Ids come before or after the options; a reason is required only for changes."""
 
 import pytest
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("command", ["close", "drain"])
-class TestWords:
+class TestArguments:
     def test_ids_may_follow_the_options(self, command: str) -> None:
         first, second, other = several(Proxy, 3)
         for row in (first, second, other):

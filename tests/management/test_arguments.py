@@ -1,4 +1,4 @@
-"""Words of a command line."""
+"""Parsers of command-line values."""
 
 from argparse import ArgumentTypeError
 from typing import Any

@@ -1,4 +1,4 @@
-"""How the operator's commands ask, end, and are explained."""
+"""The operator's commands: confirmation, exit codes and help."""
 
 import io
 import os
@@ -34,7 +34,7 @@ def ask(monkeypatch: pytest.MonkeyPatch, answer: str, *, yes: bool = False) -> s
     monkeypatch.setattr("sys.stdin", Terminal(answer))
     out, err = io.StringIO(), io.StringIO()
     OperatorCommand(stdout=out, stderr=err).confirm("Close all 3?", yes=yes)
-    assert out.getvalue() == ""  # which may be read by a program
+    assert out.getvalue() == ""  # a program may read it
     return err.getvalue()
 
 
@@ -59,7 +59,7 @@ def test_a_database_that_fails_is_one_sentence() -> None:
 
     with pytest.raises(
         CommandError,
-        match=r"^the database says: server has gone away; `manage.py resourcepool_doctor` examines it$",
+        match=r"^database error: server has gone away; check it with `manage.py resourcepool_doctor`$",
     ):
         Broken().handle()
 
@@ -110,7 +110,7 @@ def test_help_tells_of_exit_codes_once(name: str) -> None:
 @pytest.mark.parametrize("name", ["resourcepool_consume", "resourcepool_timers"])
 def test_help_speaks_of_handlers_where_a_stop_waits_for_them(name: str) -> None:
     text = load_command_class("resourcepool", name).create_parser("manage.py", name).format_help()
-    assert "how long running handlers may go on after SIGTERM" in " ".join(text.split())
+    assert "grace period for running handlers after SIGTERM" in " ".join(text.split())
 
 
 class TestAsAProgram:
@@ -129,7 +129,7 @@ class TestAsAProgram:
         with self.start(database_url, "resourcepool_status", "proxy", "--watch", "0.2") as watch:
             assert watch.stdout
             assert watch.stderr
-            assert watch.stdout.readline().startswith("20")  # the time of the look
+            assert watch.stdout.readline().startswith("20")  # the time of the report
             assert watch.stdout.readline().startswith("pool ")
             watch.send_signal(signal.SIGINT)
             watch.stdout.read()
@@ -177,14 +177,14 @@ class TestAsAProgram:
     def test_words_that_are_no_text_are_refused(self, spawn: Spawner, words: list[str]) -> None:
         ended = spawn(manage, *words)
         assert ended.wait() == 2
-        assert "\\udcff' is not text in UTF-8" in ended.output
+        assert "\\udcff' is not valid UTF-8" in ended.output
         assert "Traceback" not in ended.output
 
     def test_so_are_the_bytes_of_a_shell(self, database_url: str) -> None:
         with self.start(database_url, "resourcepool_why", b"\xff") as ended:
             out, err = ended.communicate()
         assert (ended.returncode, out) == (2, "")
-        assert "\\udcff' is not text in UTF-8" in err
+        assert "\\udcff' is not valid UTF-8" in err
 
     @pytest.mark.usefixtures("database_url")
     def test_an_unknown_pool_ends_with_1_and_an_unknown_option_with_2(
@@ -201,7 +201,7 @@ class TestAsAProgram:
 
 
 def manage_on_a_poor_terminal(*words: str) -> None:
-    """Be ``manage.py`` in Chinese, with an output that takes ASCII alone."""
+    """Run ``manage.py`` in Chinese, with ASCII output."""
     sys.stdout.reconfigure(encoding="ascii", errors="strict")
     with override_settings(LANGUAGE_CODE="zh-hans"), translation.override("zh-hans"):
         manage(*words)

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def be_first(*words: str) -> None:
-    """In a child: run ``manage.py`` as process 1, where the system allows that, and hand SIGTERM on to it."""
+    """In a child: run ``manage.py`` as process 1 if the system allows it, and forward SIGTERM."""
     ctypes.CDLL(None).unshare(NEW_PROCESS_IDS)
     pid = os.fork()
     if not pid:

@@ -1,4 +1,4 @@
-"""Words for people."""
+"""Values as text."""
 
 import datetime
 
@@ -14,7 +14,7 @@ from resourcepool.management.layout import ago, more_rows_note, one_line, timest
         ("as it is", "as it is"),
         (17, "17"),
         ("a\x1b[31mb\nc\td\x00", "a?[31mb?c?d?"),
-        ("\u202egnp.exe", "?gnp.exe"),  # would turn the line around
+        ("\u202egnp.exe", "?gnp.exe"),  # would reverse the line
         ("x" * 100, "x" * 57 + "..."),
     ],
 )
@@ -24,7 +24,7 @@ def test_text_is_one_printable_line(value: object, shown: str) -> None:
 
 def test_what_is_not_listed_is_counted() -> None:
     assert list(more_rows_note(20, 20)) == []
-    assert list(more_rows_note(20, 12_345)) == ["12,325 more; --limit shows more of them"]
+    assert list(more_rows_note(20, 12_345)) == ["12,325 more; use --limit to show more"]
 
 
 def test_a_moment_is_shown_with_how_long_ago_it_was() -> None:
@@ -32,5 +32,5 @@ def test_a_moment_is_shown_with_how_long_ago_it_was() -> None:
     assert timestamp_with_age(at, 300) == f"{at:%Y-%m-%d %H:%M:%S}+00:00 (5 min ago)"
     with timezone.override("Asia/Shanghai"):
         assert "+08:00 (5 min ago)" in timestamp_with_age(at, 300)
-    assert timestamp_with_age(None, None) == "not known"
+    assert timestamp_with_age(None, None) == "unknown"
     assert (ago(None), ago(7_200)) == ("never", "2 h ago")

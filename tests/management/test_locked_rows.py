@@ -1,4 +1,4 @@
-"""Leases that ran out, and whose rows are locked all the same: no command says that there is nothing."""
+"""Expired leases whose rows are still locked: every command reports them."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def session(other: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def stuck(session: int, other: Any) -> Any:
-    """A row whose lease has run out while its holder is inside ``guard``."""
+    """A row whose lease has expired while its holder is inside ``guard``."""
     row = new(Proxy)
     granted(row, holder=HOLDER)
     expire(row)
@@ -47,7 +47,7 @@ class TestClose:
         closed = run("close", *[word.format(pk=stuck.pk) for word in words], "--reason", "gone")
         assert closed.code == 1
         assert f"resourcepool.Proxy {stuck.pk} is locked by session {session} from 127.0.0.1:" in closed.err
-        assert "but rows of such are locked" in closed.err
+        assert "but some matching rows are locked" in closed.err
 
     def test_names_it_for_programs(self, stuck: Any, session: int) -> None:
         (found,) = run("close", "proxy", stuck.pk, "--reason", "gone", "--json").json["locked"]
@@ -94,7 +94,7 @@ class TestDrain:
 class TestWhy:
     def test_names_the_session(self, stuck: Any, session: int) -> None:
         why = run("why", "proxy", stuck.pk)
-        assert "ran out, but nobody gets it while its row is locked" in why.out
+        assert "expired, but it cannot be leased while its row is locked" in why.out
         assert f"is locked by session {session} from 127.0.0.1:" in why.out
 
     def test_names_it_for_programs(self, stuck: Any, session: int) -> None:

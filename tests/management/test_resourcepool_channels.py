@@ -28,11 +28,11 @@ def channel() -> Channel:
 
 
 def test_without_channels_it_says_where_they_come_from() -> None:
-    assert run("channels").out == "There is no channel yet: the first message makes it.\n"
+    assert run("channels").out == "No channels yet: the first message creates its channel.\n"
 
 
 def test_channels_and_the_subscriptions_of_one_are_shown(channel: Channel) -> None:
-    assert "config: nobody reads indexer, which has messages to read: 2" in run("channels").out
+    assert "config: indexer has no reader; unread messages: 2" in run("channels").out
     shown = run("channels", "show", "config").out
     assert "indexer" in shown
     (one,) = json.loads(run("channels", "show", "config", "--json").out)["channels"]
@@ -56,11 +56,11 @@ def test_messages_are_published_and_printed(channel: Channel) -> None:
 
 def test_publishing_in_a_channel_that_was_not_there_says_so() -> None:
     first, second = (run("channels", "publish", "confg", "1") for _ in range(2))
-    assert (first.out, first.err) == ("published as number 1\n", "there was no channel confg until now\n")
+    assert (first.out, first.err) == ("published as number 1\n", "channel confg was created\n")
     assert (second.out, second.err) == ("published as number 2\n", "")
 
 
-NONE_YET = "no channel is called 'confg' yet; waiting for its first message; Ctrl-C ends it\n"
+NONE_YET = "channel 'confg' does not exist yet; waiting for its first message (Ctrl-C stops)\n"
 
 
 def test_listening_to_a_channel_that_is_not_there_says_so_and_makes_none() -> None:
@@ -85,7 +85,7 @@ def test_the_first_messages_of_a_channel_that_was_waited_for_are_printed(
     monkeypatch.setattr(command, "sleep", publish)
     ran = run("channels", "listen", "confg", "--timeout", "0.5")
     assert [json.loads(line)["payload"] for line in ran.out.splitlines()] == ["a", "b"]
-    assert ran.err == NONE_YET + "listening; Ctrl-C ends it\n"
+    assert ran.err == NONE_YET + "listening (Ctrl-C stops)\n"
 
 
 def test_ctrl_c_ends_listening(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_cursors_are_moved_and_all_else_is_removed(channel: Channel) -> None:
     assert "must be one of indexer" in run("channels", "move", "config", "x", "--to", "now", "--yes").err
     assert "config/indexer?" in run("channels", "move", "config", "indexer", "--to", "now").err
     with channel.subscribe("indexer"):
-        assert "being read" in run("channels", "forget", "config", "indexer", "--yes").err
+        assert "it has a reader" in run("channels", "forget", "config", "indexer", "--yes").err
     assert run("channels", "forget", "config", "indexer", "--yes").out == "1 was removed.\n"
     assert run("channels", "prune", "config", "--yes").out == "1 was pruned.\n"
     assert run("channels", "remove", "config", "--yes").out == "1 was removed.\n"

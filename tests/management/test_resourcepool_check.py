@@ -86,7 +86,7 @@ def test_a_check_that_is_being_done_elsewhere_is_not_done_twice() -> None:
     new(Proxy)
     said: list[Said] = []
     run_job("check resourcepool.Proxy", lambda _: said.append(say("resourcepool_check")) or "")
-    assert said == [Said(3, "", "resourcepool.Proxy is being checked elsewhere just now")]
+    assert said == [Said(3, "", "resourcepool.Proxy is being checked by another process")]
 
 
 def test_given_ones_are_checked_all_the_same_and_the_job_is_not_done_by_that() -> None:
@@ -140,7 +140,7 @@ def test_a_broken_checker_changes_nothing_ends_with_2_and_raises_an_alarm() -> N
 
 def test_fix_returns_what_others_have_put_away_and_check_does_not() -> None:
     ours, theirs = (
-        parked(events.say("check", why=events.say("connection_refused"))),
+        parked(events.sentence_for("check", why=events.sentence_for("connection_refused"))),
         parked("403 from the shop"),
     )
     assert "1 returned to service" in say("resourcepool_check").out

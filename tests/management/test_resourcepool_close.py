@@ -22,7 +22,7 @@ def test_by_id_frees_it_at_once_and_its_holder_is_told() -> None:
     proxy, other = several(Proxy, 2)
     lease, kept = hold(proxy), hold(other)
     closed = run("close", "proxy", proxy.pk, "--reason", "hangs")
-    assert "Closed 1 lease. Holders that are alive are told" in closed.out
+    assert "Revoked 1 lease. Running holders are notified" in closed.out
     assert closed.code == 0
     assert busy_for(proxy) <= 0
     with pytest.raises(LeaseLost):
@@ -35,7 +35,7 @@ def test_when_none_was_closed_nobody_is_said_to_be_told(monkeypatch: pytest.Monk
     hold(proxy)
     monkeypatch.setattr(command, "_revoke", lambda *_: (0, RowLocked("locked")))
     closed = run("close", "proxy", proxy.pk, "--reason", "hangs")
-    assert closed.out.endswith("Closed 0 leases.\n")
+    assert closed.out.endswith("Revoked 0 leases.\n")
     assert (closed.err, closed.code) == ("locked\n", 1)
 
 
@@ -84,7 +84,7 @@ def test_a_dry_run_only_lists() -> None:
     before = columns(proxy)
     listed = run("close", "proxy", "--all", "--reason", "x", "--dry-run")
     assert listed.out.splitlines()[1].split()[:3] == [str(proxy.pk), str(proxy), "me"]
-    assert listed.out.endswith("Would close 1 lease.\n")
+    assert listed.out.endswith("Would revoke 1 lease.\n")
     assert columns(proxy) == before
 
 
@@ -102,7 +102,7 @@ class TestAll:
         proxy = new(Proxy)
         hold(proxy)
         refused = run("close", "--all", "--reason", "x")
-        assert refused.err.endswith("Close all 1? Nobody is here to be asked: add --yes.\n")
+        assert refused.err.endswith("Revoke all 1? Not a terminal: pass --yes to confirm.\n")
         assert refused.code == 1
         assert columns(proxy)["holder"]
         assert run("close", "--all", "--reason", "x", "--yes").code == 0
@@ -113,11 +113,11 @@ def test_what_nobody_holds_is_named() -> None:
     held, free = several(Proxy, 2)
     hold(held)
     closed = run("close", "proxy", held.pk, free.pk, "--reason", "x")
-    assert closed.err == f"not held by anybody: {free.pk}\n"
+    assert closed.err == f"not leased: {free.pk}\n"
     assert closed.code == 0
     again = run("close", "proxy", held.pk, "--reason", "x", "--json")
     assert again.json["not_held"] == [str(held.pk)]
-    assert again.err == "nothing to close: no such lease is running\n"
+    assert again.err == "nothing to revoke: no matching lease is active\n"
     assert again.code == 1
 
 
@@ -125,7 +125,7 @@ def test_what_is_not_there_is_not_said_to_be_free() -> None:
     proxy = new(Proxy)
     hold(proxy)
     closed = run("close", "proxy", 987_654, proxy.pk, "--reason", "x")
-    assert (closed.err, closed.code) == ("there is no such id: 987654\n", 0)
+    assert (closed.err, closed.code) == ("no such id: 987654\n", 0)
     again = run("close", "proxy", 987_654, "--reason", "x", "--json")
     assert (again.json["not_held"], again.json["not_there"]) == ([], ["987654"])
     assert again.code == 1
@@ -160,8 +160,8 @@ def test_many_ids_are_compared_only_a_few_times_each(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--reason", "x"], "say which leases: ids, --holder or --host"),
-        (["--all", "--host", "h", "--reason", "x"], "say which leases"),
+        (["--reason", "x"], "select leases by ids, --holder or --host"),
+        (["--all", "--host", "h", "--reason", "x"], "select leases by"),
         (["proxy", "1"], "--reason"),
         (["proxy", "1", "--reason", "two\nlines"], "one line of text"),
         (
@@ -189,5 +189,5 @@ def test_ctrl_c_says_what_is_so(monkeypatch: pytest.MonkeyPatch) -> None:
     proxy = new(Proxy)
     hold(proxy)
     stopped = run("close", "proxy", proxy.pk, "--reason", "x")
-    assert stopped.err == "interrupted; what was closed stays closed; doing it again closes the rest\n"
+    assert stopped.err == "interrupted; leases already revoked stay revoked; run again for the rest\n"
     assert stopped.code == 130

@@ -96,7 +96,7 @@ class TestOut:
         monkeypatch.setattr("sys.stdin", None)
         proxy = new(Proxy)
         refused = run("drain", "proxy", "--all", "--reason", "x")
-        assert "Nobody is here to be asked: add --yes." in refused.err
+        assert "Not a terminal: pass --yes to confirm." in refused.err
         assert columns(proxy)["in_service"]
         assert run("drain", "proxy", "--all", "--reason", "x", "--yes").code == 0
         assert not columns(proxy)["in_service"]
@@ -105,7 +105,7 @@ class TestOut:
         rows = several(Proxy, 4)
         listed = run("drain", "proxy", "--all", "--reason", "x", "--dry-run", "--limit", 3)
         *_, more, end = listed.out.splitlines()
-        assert (more, end) == ("1 more; --limit shows more of them", "Would take 4 out of service.")
+        assert (more, end) == ("1 more; use --limit to show more", "Would take 4 out of service.")
         assert all(columns(row)["in_service"] for row in rows)
 
 
@@ -134,7 +134,7 @@ class TestBack:
 
 class TestWaiting:
     def test_ends_when_the_last_lease_does(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(command, "PAUSE", 0.02)
+        monkeypatch.setattr(command, "POLL", 0.02)
         proxy = new(Proxy)
         lease = hold(proxy)
         waiting = InBackground(run, "drain", "proxy", proxy.pk, "--reason", "x", "--wait", 30, "--json")
@@ -151,7 +151,7 @@ class TestWaiting:
         hold(proxy, holder="slow one")
         ended = run("drain", "proxy", proxy.pk, "--reason", "x", "--wait", 0)
         assert "slow one" in ended.err
-        assert ended.err.endswith("1 still held; they leave service when their leases end\n")
+        assert ended.err.endswith("1 still held; they go out of service when their leases end\n")
         assert ended.code == 1
         assert not columns(proxy)["in_service"]
 
@@ -164,7 +164,7 @@ class TestWaiting:
         lease = hold(proxy)
         stopped = run("drain", "proxy", proxy.pk, "--reason", "x", "--wait", 30)
         assert (stopped.err, stopped.code) == (
-            "interrupted; what was changed stays so; nobody was disturbed\n",
+            "interrupted; completed changes were kept; no lease was disturbed\n",
             130,
         )
         lease.renew()
@@ -174,17 +174,17 @@ class TestWaiting:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["proxy", "--reason", "x"], "say which resources: ids, --tag or --where"),
+        (["proxy", "--reason", "x"], "select resources by ids, --tag or --where"),
         (
             ["proxy", "99999999", "--reason", "x"],
-            "id='99999999' is not allowed: no resourcepool.Proxy has it",
+            "id='99999999' is not allowed: no resourcepool.Proxy has this id",
         ),
-        (["proxy", "--tag", "ue", "--reason", "x"], "nothing to do: there is no such resource"),
+        (["proxy", "--tag", "ue", "--reason", "x"], "nothing to do: no such resource"),
         (["proxy", "--all"], "--reason='' is not allowed"),
-        (["proxy", "--all", "--back", "--for", "2h"], "--for does not go together with --back"),
+        (["proxy", "--all", "--back", "--for", "2h"], "--for cannot be combined with --back"),
         (
             ["proxy", "--all", "--reason", "x", "--for", "2 fortnights"],
-            "is no span of time; write 90s, 15m, 2h or 7d",
+            "is not a duration; write 90s, 15m, 2h or 7d",
         ),
         (["proxy", "--all", "--reason", "x", "--for", "99d"], "--for="),
         (["proxy", "--where", "country", "--reason", "x"], "FIELD=VALUE, such as country=US"),

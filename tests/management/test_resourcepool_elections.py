@@ -10,8 +10,8 @@ pytestmark = pytest.mark.django_db
 
 
 def test_without_elections_it_says_where_they_come_from() -> None:
-    assert run("elections").out == "There is no election yet: the first campaign makes it.\n"
-    assert "the first campaign makes it" in run("elections", "show", "reports").err
+    assert run("elections").out == "No elections yet: the first campaign creates its election.\n"
+    assert "the first campaign creates it" in run("elections", "show", "reports").err
 
 
 def test_each_election_is_shown_with_its_leader() -> None:
@@ -19,9 +19,9 @@ def test_each_election_is_shown_with_its_leader() -> None:
     new(ElectionRow, name="mails")
     said = run("elections").out
     assert said.splitlines()[0].split() == [
-        *("election", "leader", "term", "leading", "for", "runs", "out", "in", "standbys"),
+        *("election", "leader", "term", "leading", "for", "expires", "in", "standbys"),
     ]
-    assert "mails: nobody leads it, and nobody stands by" in said
+    assert "mails: no leader and no standbys" in said
     (one,) = run("elections", "show", "reports", "--json").json["elections"]
     assert (one["leader"], one["term"], one["standbys"]) == ("web-1", 1, 0)
     assert "one of mails, reports" in run("elections", "show", "report").err

@@ -73,7 +73,7 @@ def test_json_is_one_array_and_lines_are_objects() -> None:
 
 def test_nothing_to_export_is_said() -> None:
     assert run("export", "--format", "json").json == []
-    assert run("export").err == "there is nothing to export\n"
+    assert run("export").err == "nothing to export\n"
     assert run("export").code == 1
 
 
@@ -126,14 +126,14 @@ class TestSecrets:
         monkeypatch.setattr("sys.stdin", None)
         new(Proxy, password=CANARY)
         refused = run("export", "--with-secrets", "--output", tmp_path / "backup.csv")
-        assert "add --yes" in refused.err
+        assert "pass --yes" in refused.err
         assert not (tmp_path / "backup.csv").exists()
 
     def test_that_no_key_decrypts_name_the_row(self, tmp_path: Path, settings: Any) -> None:
         row = new(Proxy, password=CANARY)
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "SECRET_KEYS": [Fernet.generate_key().decode()]}
         refused = run("export", "--with-secrets", "--output", tmp_path / "backup.csv", "--yes")
-        assert refused.err.startswith(f"resourcepool.Proxy {row.pk}: none of the keys in ")
+        assert refused.err.startswith(f"resourcepool.Proxy {row.pk}: no key in ")
         assert refused.code == 1
 
     def test_come_back_as_they_were(self, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_file_that_was_not_finished_is_removed(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(command.record_writers, "write_csv", interrupt)
     new(Proxy)
     stopped = run("export", "--output", tmp_path / "half.csv")
-    assert (stopped.err, stopped.code) == ("interrupted; a file that was not finished is removed\n", 130)
+    assert (stopped.err, stopped.code) == ("interrupted; unfinished files are removed\n", 130)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -204,15 +204,15 @@ class TestEvents:
     ("words", "said"),
     [
         (["nope"], "pool='nope' is not allowed: it must be one of"),
-        (["--with-secrets"], "add --output FILE"),
+        (["--with-secrets"], "--with-secrets requires --output FILE"),
         (
             ["testapp.Device", "--with-secrets", "--output", "x"],
             "--with-secrets is for resourcepool.Proxy only",
         ),
-        (["--with-secrets", "--output", "x", "--format", "json"], "--with-secrets writes csv"),
-        (["--since", "2h"], "--since goes together with --events only"),
-        (["--events", "--tag", "eu"], "--events goes with none of"),
-        (["--events", "--since", "soon"], "is no span of time"),
+        (["--with-secrets", "--output", "x", "--format", "json"], "--with-secrets requires --format csv"),
+        (["--since", "2h"], "--since requires --events"),
+        (["--events", "--tag", "eu"], "--events cannot be combined with"),
+        (["--events", "--since", "soon"], "is not a duration"),
         (["--output", "/nowhere/at/all.csv"], "/nowhere/at/all.csv: No such file or directory"),
     ],
 )

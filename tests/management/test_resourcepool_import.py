@@ -71,12 +71,12 @@ def test_the_end_says_what_else_to_know(run: Run) -> None:
     run("host,port,weight\na.example,80,2", "--sync")
     assert run("host,port,weight\na.example,80,3\nb.example,80,2").splitlines() == [
         "Imported 2 proxies: 0 new, 0 changed, 2 unchanged, 0 retired.",
-        "Unchanged though the file says otherwise: 1; --update takes its values.",
-        "Retired and still so: 1; --sync returns them to service.",
+        "Different in the file, not updated: 1; use --update to take its values.",
+        "Still retired: 1; use --sync to return them to service.",
     ]
     assert run(None, "--sync", "--update").splitlines() == [
         "Imported 2 proxies: 0 new, 2 changed, 0 unchanged, 0 retired.",
-        "Back in service: 1 of the changed.",
+        "Returned to service: 1 of those changed.",
     ]
 
 
@@ -133,7 +133,7 @@ def test_json_is_one_object_on_standard_output(run: Run) -> None:
     assert (shown["ok"], shown["bad"], shown["bad_count"]) == (False, [bad], 1)
     with pytest.raises(CommandError):
         run("", "--json")
-    assert json.loads(run.out) == {"ok": False, "error": f"{run.file}: empty: there are no proxies in it"}
+    assert json.loads(run.out) == {"ok": False, "error": f"{run.file}: empty: no proxies"}
 
 
 def test_a_file_that_is_not_there_is_one_clear_sentence(run: Run) -> None:
@@ -196,7 +196,7 @@ def test_ctrl_c_during_the_commit_says_that_perhaps_it_was_imported(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(import_plan, "fail_if_locked", interrupted)
-    with pytest.raises(CommandError, match="all of it was imported, or nothing; import it again") as refused:
+    with pytest.raises(CommandError, match="the import is all-or-nothing; run it again") as refused:
         run(text, "--sync")
     assert refused.value.returncode == 130
     assert not Proxy.objects.get(host="c.example").in_service
@@ -207,7 +207,7 @@ def test_ctrl_c_after_the_import_says_that_it_was_imported(run: Run, monkeypatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command.Command, "_show", interrupt)
-    with pytest.raises(CommandError, match="interrupted; it was imported"):
+    with pytest.raises(CommandError, match="interrupted; the import is complete"):
         run("a.example:80")
     assert Proxy.objects.exists()
 

@@ -7,7 +7,7 @@ import pytest
 
 from resourcepool.history.recorder import recorder
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.models import Event, Notification, RWLockPermit, SemaphorePermit, Ticket
+from resourcepool.models import Barrier, Event, RWLockPermit, SemaphorePermit, Ticket
 from tests.management.command_runner import run
 from tests.status.locks.conftest import A, B, C, crowd, later, lock, permits, stands, waits
 
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.django_db
 
 
 def test_without_locks_it_says_so() -> None:
-    assert run("locks").out == "There is none.\n"
-    assert run("locks", "cycles").out == "There is no circle of waiters.\n"
+    assert run("locks").out == "No names found.\n"
+    assert run("locks", "cycles").out == "No wait cycle.\n"
 
 
 @pytest.mark.usefixtures("crowd")
@@ -38,7 +38,7 @@ class TestShowing:
         assert "catalogue" in run("locks", "list", "--limit", "1", "--after", "busy").out
         names = [one["name"] for one in json.loads(run("locks", "list", "--held", "--json").out)["locks"]]
         assert names == ["busy", "busy", "catalogue"]
-        assert run("locks", "list", "--prefix", "x").out == "There is none.\n"
+        assert run("locks", "list", "--prefix", "x").out == "No names found.\n"
         assert run("locks", "list", "--limit", "0").code == 1
 
     def test_one_name_is_shown_with_holders_and_line(self) -> None:
@@ -54,7 +54,7 @@ class TestShowing:
         waits("rwlock", "rates", A, count=3)
         assert "worker-2" in run("locks", "list", "--prefix", "rates").out
         shown = run("locks", "show", "rates").out.splitlines()
-        assert [line.partition(" ")[0] for line in shown if "waits for more" in line] == [later(A)]
+        assert [line.partition(" ")[0] for line in shown if "waiting for more" in line] == [later(A)]
 
     def test_a_circle_is_named(self) -> None:
         lock("next", B)
@@ -74,7 +74,7 @@ class TestShowing:
         ):
             shown = run("why", *words).out
             assert f"{words[0].replace('rwlock', 'read-write lock')} {words[1]}" in shown
-        assert "It is held; it comes free when it is released" in run("why", "lock", "busy").out
+        assert "Held: it becomes free when it is released" in run("why", "lock", "busy").out
         assert A in run("why", "catalogue").out or B in run("why", "catalogue").out
         assert run("why", "lock", "BUSY").code == 1
         for part in ("rwlock", "catalogue", "00c0ffee", "web-1/4711/worker-1"):
@@ -88,7 +88,8 @@ class TestFreeing:
     def test_the_next_in_line_gets_it_under_a_new_fence_and_the_history_tells_who_did_it(self) -> None:
         before: Any = LockRow.objects.get(pk="busy")
         assert (
-            run("locks", "revoke", "busy", "--kind", "lock", "--reason", "web-1 hangs").out == "1 was freed.\n"
+            run("locks", "revoke", "busy", "--kind", "lock", "--reason", "web-1 hangs").out
+            == "1 was revoked.\n"
         )
         row: Any = LockRow.objects.get(pk="busy")
         assert (row.holder, row.fence) == (later(B), before.fence + 1)
@@ -107,15 +108,15 @@ class TestFreeing:
 
     def test_a_dry_run_changes_nothing(self) -> None:
         words = ("revoke", "busy", "--kind", "lock", "--reason", "x", "--dry-run")
-        assert run("locks", *words).out == "Would free lock busy.\n"
+        assert run("locks", *words).out == "Would revoke lock busy.\n"
         assert LockRow.objects.get(pk="busy").holder == A
 
     @pytest.mark.parametrize(
         ("words", "said"),
         [
             (["busy", "--reason", "x"], "add --kind, one of lock, semaphore"),
-            (["idle", "--kind", "lock", "--reason", "x"], "held by nobody"),
-            (["orders", "--reason", "x"], "conditions and barriers are held by nobody"),
+            (["idle", "--kind", "lock", "--reason", "x"], "not held"),
+            (["orders", "--reason", "x"], "conditions and barriers have no holders"),
             (["nothing", "--reason", "x"], "no lock, semaphore"),
             (["busy", "--kind", "lock", "--reason", "a\nb"], "reason"),
         ],
@@ -137,7 +138,7 @@ class TestFreeingWhatOneHolderHas:
     def test_it_loses_everything_and_others_nothing_and_the_history_tells_of_each(self) -> None:
         lock("elsewhere", "db-2/7/MainThread/0a1b2c3d.5@1")
         shown = run("locks", "revoke-holder", "web-1/4711", "--reason", "web-1 is gone").out
-        assert "6 permits were freed." in shown
+        assert "6 permits were revoked." in shown
         assert max(map(len, shown.splitlines())) <= 80
         assert LockRow.objects.get(pk="busy").holder == later(B)
         assert LockRow.objects.get(pk="elsewhere").holder.startswith("db-2")
@@ -151,14 +152,14 @@ class TestFreeingWhatOneHolderHas:
 
     def test_a_dry_run_tells_what_it_holds(self) -> None:
         shown = run("locks", "revoke-holder", "00c0ffee", "--reason", "x", "--dry-run").out
-        for part in ("lock", "busy", "catalogue", "00c0ffee", "Would take all of this away."):
+        for part in ("lock", "busy", "catalogue", "00c0ffee", "Would revoke all of these."):
             assert part in shown
         assert LockRow.objects.get(pk="busy").holder == A
 
     def test_where_several_are_meant_it_asks_which(self) -> None:
         lock("elsewhere", "web-1/4712/MainThread/0a1b2c3d.5@1")
         found = run("locks", "revoke-holder", "web-1", "--reason", "x")
-        assert (found.code, "web-1 may be any of 00c0ffee, 0a1b2c3d" in found.err) == (1, True)
+        assert (found.code, "web-1 matches several processes: 00c0ffee, 0a1b2c3d" in found.err) == (1, True)
         assert LockRow.objects.held().count() == 2
 
     @pytest.mark.parametrize("holder", ["web", "web-1/471", "deadbeef", "/", "%", "web-1/4711/x/deadbeef.1@1"])
@@ -183,13 +184,11 @@ class TestResizing:
 
     def test_fewer_than_are_held_says_how_many_are_too_many(self) -> None:
         assert run("locks", "resize", "busy", "2", "--reason", "x").out == (
-            "1 was resized.\n1 too many are held, until they are released.\n"
+            "1 was resized.\n1 above the new number are held until released.\n"
         )
-        assert "More permits are held than there are now" in run("locks", "show", "busy").out
+        assert "More permits are held than exist now" in run("locks", "show", "busy").out
         assert run("locks", "resize", "idle", "0", "--reason", "x").code == 0
-        assert (
-            "It has no permits: whoever asks waits" in run("locks", "show", "idle", "--kind", "semaphore").out
-        )
+        assert "No permits: all requests wait" in run("locks", "show", "idle", "--kind", "semaphore").out
 
     def test_a_dry_run_changes_nothing(self) -> None:
         words = ("busy", "9", "--reason", "x", "--dry-run")
@@ -217,26 +216,26 @@ class TestResizing:
 
 def test_a_barrier_is_found_by_the_name_that_it_was_given_and_is_held_by_nobody() -> None:
     stands("import done", A)
-    waits("condition", "barrier:import done", B)
+    waits("barrier", "import done", B)
     assert run("locks").out.splitlines()[1].split() == [
         "barrier",
         "import",
         "done",
         "-",
-        "stands",
+        "blocking",
         "1",
         "40",
         "s",
     ]
-    assert run("locks", "list", "--kind", "condition").out == "There is none.\n"
+    assert run("locks", "list", "--kind", "condition").out == "No names found.\n"
     for words in (("locks", "show", "import done"), ("why", "import done"), ("why", "barrier", "import done")):
         shown = run(*words).out
         assert shown.startswith("barrier import done\n"), words
-        assert "goes on when somebody removes it" in shown
-        assert "put up by:" in shown
+        assert "waiters continue when it is removed" in shown
+        assert "created by:" in shown
         assert "held" not in shown
         assert "36500" not in shown
-    assert run("why", "barrier", "nothing").err == "no barrier is called nothing\n"
+    assert run("why", "barrier", "nothing").err == "no barrier named nothing\n"
 
 
 @pytest.mark.usefixtures("history")
@@ -244,19 +243,19 @@ class TestRemovingABarrier:
     def test_who_waits_goes_on_and_the_history_tells_who_removed_it(self) -> None:
         stands("import done", A)
         stands("import", A)
-        waits("condition", "barrier:import done", B)
+        waits("barrier", "import done", B)
         assert run("locks", "remove", "import done", "--reason", "x", "--dry-run").out == (
             "Would remove barrier import done.\n"
         )
         assert run("locks", "remove", "import done", "--reason", "it died").out == "1 was removed.\n"
-        assert Notification.objects.filter(key__endswith="#0").get().name == "barrier:import"
+        assert Barrier.objects.filter(key__endswith="#0").get().name == "import"
         assert Ticket.objects.get().is_waiting is False
         recorder.flush()
         event = Event.objects.get()
         assert (event.pool, event.what, event.row) == (
-            "resourcepool.notification",
+            "resourcepool.barrier",
             "deleted",
-            "barrier:import done",
+            "import done",
         )
         assert event.reason == "it died"
         assert event.actor.endswith("(shell)")
@@ -266,8 +265,8 @@ class TestRemovingABarrier:
         [
             (["nothing", "--reason", "x"], "there is no barrier nothing"),
             (["orders", "--reason", "x"], "there is no barrier orders"),
-            (["removed", "--reason", "x"], "not standing"),
-            (["removed", "--reason", "x", "--dry-run"], "not standing"),
+            (["removed", "--reason", "x"], "already removed"),
+            (["removed", "--reason", "x", "--dry-run"], "already removed"),
             (["stays", "--reason", "a\nb"], "reason"),
             (["stays", "--reason", ""], "reason"),
         ],
@@ -276,10 +275,10 @@ class TestRemovingABarrier:
         stands("stays", A)
         permits("condition", "orders", ["", A])
         waits("condition", "orders", B)
-        waits("condition", "barrier:removed", B)
+        waits("barrier", "removed", B)
         found = run("locks", "remove", *words)
         assert (found.code, said in found.err) == (1, True), found
-        assert Notification.objects.filter(name="barrier:stays").exists()
+        assert Barrier.objects.filter(name="stays").exists()
 
     def test_freeing_says_how_it_is_removed(self) -> None:
         stands("import done", A)
@@ -291,6 +290,6 @@ def test_a_condition_tells_who_was_notified() -> None:
     waits("condition", "orders", B)
     assert "1 notified" in run("locks").out
     shown = run("locks", "show", "orders").out
-    assert "Notified, and not back yet:" in shown
+    assert "Notified, not yet continued:" in shown
     assert A in shown
     assert "held" not in shown

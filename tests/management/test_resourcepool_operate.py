@@ -57,7 +57,7 @@ def test_all_asks_first(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = several(Proxy, 2)
     before = [columns(row) for row in rows]
     refused = run("operate", name, "proxy", "--all", *words_of(name))
-    assert "add --yes" in refused.err or "nothing to do" in refused.err
+    assert "pass --yes" in refused.err or "nothing to do" in refused.err
     assert refused.code == 1
     assert [columns(row) for row in rows] == before
 
@@ -70,7 +70,7 @@ def test_what_has_changed_meanwhile_is_said_to_be_skipped(
     overtaken = replace(OPERATIONS["quarantine"], do=lambda *_, **__: changed)
     monkeypatch.setitem(OPERATIONS, "quarantine", overtaken)
     done = run("operate", "quarantine", "proxy", *(row.pk for row in rows), *words_of("quarantine"))
-    left = f"{2 - changed} skipped: out of service by then, or no longer there."
+    left = f"{2 - changed} skipped: already out of service, or no longer there."
     assert done.out.endswith(f"{rows[1]}\n{said}")
     assert left in done.err
     assert done.code == (0 if changed else 1)
@@ -95,17 +95,17 @@ def test_by_tag_only_what_is_in_service_is_drained() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["revoke", "proxy", "--reason", "x"], "say which resources"),
+        (["revoke", "proxy", "--reason", "x"], "select resources by"),
         (["revoke", "proxy", "{pk}"], "--reason='' is not allowed"),
-        (["quarantine", "proxy", "{pk}", "--reason", "x"], "--for: it is needed; write 90s, 15m, 2h or 7d"),
-        (["quarantine", "proxy", "--tag", "ue", "--reason", "x", "--for", "2h"], "there is no such resource"),
+        (["quarantine", "proxy", "{pk}", "--reason", "x"], "--for: required, e.g. 90s, 15m, 2h or 7d"),
+        (["quarantine", "proxy", "--tag", "ue", "--reason", "x", "--for", "2h"], "no such resource"),
         (["quarantine", "proxy", "{pk}", "--reason", "x", "--for", "99d"], "--for="),
-        (["revoke", "proxy", "{pk}", "--reason", "x", "--for", "2h"], "--for does not go together with revoke"),
+        (["revoke", "proxy", "{pk}", "--reason", "x", "--for", "2h"], "--for cannot be combined with revoke"),
         (["reserve", "proxy", "{pk}", "--reason", "x" * 199, "--name", "Ann"], "reason="),
-        (["check", "proxy", "{pk}"], "check cannot be done to resourcepool.Proxy"),
+        (["check", "proxy", "{pk}"], "resourcepool.Proxy does not support check"),
         (["explode", "proxy", "{pk}"], "invalid choice: 'explode'"),
         (["revoke", "nope", "{pk}", "--reason", "x"], "pool='nope' is not allowed"),
-        (["revoke", "proxy", "987654", "--reason", "x"], "no resourcepool.Proxy has it"),
+        (["revoke", "proxy", "987654", "--reason", "x"], "no resourcepool.Proxy has this id"),
         (["revoke", "proxy", "{pk}", "--reason", "x"], "nothing to do: 1 skipped: no longer held"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which server has which queue, and what operators change, from a shell."""
+"""``resourcepool_queues``: forecasts and changes."""
 
 import io
 import re
@@ -9,7 +9,7 @@ from resourcepool.management import queues_report as report
 from resourcepool.management.layout import console, render_text
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import administration
-from resourcepool.queues.ids import queue_ids
+from resourcepool.queues.ids import expand_ids
 from resourcepool.status.queues.moves import MoveRecord
 from tests.management.queues import planned, queues, server
 
@@ -28,8 +28,8 @@ class TestPlan:
         assert ["B", f"#{b.pk}", "4", "0"] in rows
         assert ["C", "(new)", "0", "6"] in rows
         assert f"B #{b.pk} left" in shown
-        assert "evens out: " in shown
-        assert shown.endswith("Would move 6 of 8 queues. Nothing was changed.\n")
+        assert "rebalanced: " in shown
+        assert shown.endswith("6 of 8 queues would move. Nothing was changed.\n")
         assert list(Queue.objects.values()) == before
         assert Move.objects.count() == 8
 
@@ -37,21 +37,21 @@ class TestPlan:
         server(orders)
         second = server(orders)
         planned(orders)
-        assert "Would move 4 of 8" in queues("plan", "orders", "--without", f"A #{second.pk}").out
-        assert "Would move 8 of 8" in queues("plan", "orders", "--without", "A").out
+        assert "4 of 8 queues would move" in queues("plan", "orders", "--without", f"A #{second.pk}").out
+        assert "8 of 8 queues would move" in queues("plan", "orders", "--without", "A").out
 
     def test_labels_of_who_would_join(self, orders: QueueGroup) -> None:
         administration.add_queues("orders", ["eu"], labels={"zone": "eu"})
-        assert "Would move 8 of 9" in queues("plan", "orders", "--with", "C").out
-        assert "Would move 9 of 9" in queues("plan", "orders", "--with", "C", "--labels", "zone=eu").out
+        assert "8 of 9 queues would move" in queues("plan", "orders", "--with", "C").out
+        assert "9 of 9 queues would move" in queues("plan", "orders", "--with", "C", "--labels", "zone=eu").out
 
     def test_names_what_nobody_would_have_and_why(self, orders: QueueGroup) -> None:
         administration.add_queues("orders", ["eu-0", "eu-1"], labels={"zone": "eu"})
         a = server(orders)
         planned(orders)
-        told = "nobody would have 2 queues: eu-0..1: no living server has zone=eu\n"
+        told = "2 queues would be unowned: eu-0..1: no living server has zone=eu\n"
         assert told in queues("plan", "orders", "--with", "C").out
-        told = "nobody would have 10 queues: 0, 1, 2, 3, 4, ...: no server is up\n"
+        told = "10 queues would be unowned: 0, 1, 2, 3, 4, ...: no server is running\n"
         assert told in queues("plan", "orders", "--without", str(a)).out
 
     def test_a_server_that_leaves_and_one_of_its_name_that_comes(self, orders: QueueGroup) -> None:
@@ -80,7 +80,7 @@ class TestPlan:
     def test_when_nothing_would(self, orders: QueueGroup) -> None:
         server(orders)
         planned(orders)
-        assert queues("plan", "orders").out.endswith("Would move 0 of 8 queues. Nothing was changed.\n")
+        assert queues("plan", "orders").out.endswith("0 of 8 queues would move. Nothing was changed.\n")
 
     def test_as_json(self, orders: QueueGroup) -> None:
         server(orders)
@@ -99,10 +99,10 @@ class TestChanges:
         assert list(found[:3]) == [("p", {"zone": "eu"}), ("p", {"zone": "eu"}), ("", {})]
         queues("change", "orders", "0", "--no-label")
         assert list(found[:1]) == [("p", {})]
-        assert "with --parameter, --label or --no-label" in queues("change", "orders", "0").err
+        assert "add --parameter, --label or --no-label" in queues("change", "orders", "0").err
 
     def test_a_new_queue_group_with_its_queues_and_settings(self) -> None:
-        about = ["--heartbeat", "2s", "--judge-dead", "20", "--grace", "2m", "--reload", "0.5"]
+        about = ["--heartbeat", "2s", "--judge-dead", "20", "--handover-timeout", "2m", "--reload", "0.5"]
         assert queues("add", "mails", "0..3", "x", "--new", *about, "--strategy", "round_robin").code == 0
         made = QueueGroup.objects.get()
         assert (made.heartbeat_every, made.judge_dead_after, made.reload_every) == (2, 20, 0.5)
@@ -138,14 +138,14 @@ class TestChanges:
     def test_pins_to_a_server_that_is_not_there_now(self, orders: QueueGroup) -> None:
         server(orders)
         server(orders, "B")
-        said = "Pinned 1 queue. No server is called nosuch now (there are: A, B).\n"
+        said = "Pinned 1 queue. No server named nosuch is running (running: A, B).\n"
         assert queues("pin", "orders", "0", "--to", "nosuch").out == said
 
     def test_refuses_to_pin_to_one_run_whether_it_is_there_or_not(self, orders: QueueGroup) -> None:
         a = server(orders)
         for run in (str(a), "A #999999", "nosuch #3"):
             refused = queues("pin", "orders", "0", "--to", run)
-            assert "its name alone, without the number" in refused.err
+            assert "the name without the number" in refused.err
             assert refused.code == 1
         server(orders, "odd #3")
         assert queues("pin", "orders", "0", "--to", "odd #3").out == "Pinned 1 queue.\n"
@@ -155,7 +155,8 @@ class TestChanges:
         planned(orders)
         said = queues("drain", "orders", "A", "--dry-run")
         assert (
-            "8 queues would stay with servers that drain: 0, 1, 2, 3, 4, ...: no other server is up" in said.out
+            "8 queues would stay on draining servers: 0, 1, 2, 3, 4, ...: no other server is running"
+            in said.out
         )
         assert queues("drain", "orders", "A", "--dry-run", "--json").json["staying"][0]["count"] == 8
         server(orders, "B")
@@ -165,7 +166,7 @@ class TestChanges:
         a = server(orders)
         planned(orders)
         server(orders, "B")
-        assert queues("drain", "orders", "A").out == f"Drains: A #{a.pk}.\n"
+        assert queues("drain", "orders", "A").out == f"Draining: A #{a.pk}.\n"
         assert Queue.objects.filter(req_server=None).count() == 0
         assert queues("undrain", "orders", f"A #{a.pk}", "--json").json == {"servers": [f"A #{a.pk}"]}
         assert Queue.objects.filter(req_server=None).count() == 4
@@ -173,8 +174,10 @@ class TestChanges:
     def test_a_drain_that_leaves_queues_where_they_are_says_so(self, orders: QueueGroup) -> None:
         a = server(orders)
         planned(orders)
-        stay = f"8 queues stay with servers that are draining, such as queue 0 with A #{a.pk}: no other server is up."
-        assert queues("drain", "orders", "A").out.startswith(f"Drains: A #{a.pk}.\n{stay}")
+        stay = (
+            f"8 queues stay on draining servers, for example queue 0 on A #{a.pk}: no other server is running."
+        )
+        assert queues("drain", "orders", "A").out.startswith(f"Draining: A #{a.pk}.\n{stay}")
         told = queues("drain", "orders", "A", "--json").json
         assert told["servers"] == [f"A #{a.pk}"]
         assert [text.startswith(stay) for text in told["warnings"]] == [True]
@@ -182,8 +185,8 @@ class TestChanges:
 
     def test_that_had_nothing_to_end_say_so(self, orders: QueueGroup) -> None:
         a = server(orders)
-        assert queues("unpin", "orders", "0").out == "None of them was pinned.\n"
-        assert queues("undrain", "orders", "A").out == f"None of them was draining: A #{a.pk}.\n"
+        assert queues("unpin", "orders", "0").out == "None of these queues was pinned.\n"
+        assert queues("undrain", "orders", "A").out == f"None was draining: A #{a.pk}.\n"
         assert queues("resume", "orders").out == "orders was not paused.\n"
 
     def test_the_operator_is_named(self, orders: QueueGroup) -> None:
@@ -201,12 +204,12 @@ class TestChanges:
         (["pause", "mails"], "queue_group='mails' is not allowed: it must be one of orders; "),
         (
             ["add", "orders", "x", "--new"],
-            "queue_group='orders' is not allowed: there is one of this name already",
+            "queue_group='orders' is not allowed: this name is already in use",
         ),
-        (["add", "orders", "3"], "queue=['3'] is not allowed: orders has it already"),
+        (["add", "orders", "3"], "queue=['3'] is not allowed: already exists in orders"),
         (["add", "orders", "a", "a"], "queue=['a'] is not allowed: each queue once"),
         (["add", "orders", "a" * 101], "one line of text, 1 to 100 printable characters"),
-        (["add", "orders", "9..3"], "queue='9..3' is not allowed: it must be a range that goes up"),
+        (["add", "orders", "9..3"], "queue='9..3' is not allowed: it must be an ascending range"),
         (["add", "orders", "0..10000"], "at most 10000 at once"),
         (["add", "orders", "0..9998", "x", "y"], "at most 10000 at once"),
         (["add", "orders", "a", "--label", "eu"], "--label='eu' is not allowed: it must be KEY=VALUE"),
@@ -218,16 +221,16 @@ class TestChanges:
             "--judge-dead=7.0 is not allowed: At least two heartbeats (8 s): one may be late.",
         ),
         (
-            ["add", "mails", "a", "--new", "--grace", "1s"],
-            "--grace=1.0 is not allowed: At least as long as until a server is judged dead (6 s).",
+            ["add", "mails", "a", "--new", "--handover-timeout", "1s"],
+            "--handover-timeout=1.0 is not allowed: At least the time after which a server is presumed dead (6 s).",
         ),
-        (["add", "mails", "a", "--new", "--heartbeat", "soon"], "'soon' is no span of time"),
+        (["add", "mails", "a", "--new", "--heartbeat", "soon"], "'soon' is not a duration"),
         (["add", "mails", "a", "--new", "--label", "x"], "KEY=VALUE"),
         (["remove", "orders", "0", "99", "98"], "queue=['99', '98'] is not allowed: orders has no such queues"),
         (["pin", "orders", "99", "--to", "A"], "queue=['99'] is not allowed: orders has no such queue"),
         (["pin", "orders", "1", "--to", ""], "--to='' is not allowed: it must be a server's name"),
         (["show", "orders", "1", "99"], "queue=['99'] is not allowed: orders has no such queue"),
-        (["add", "orders", "eu-0..eu-3"], "queue=['eu-0..eu-3'] is not allowed: no two dots in it"),
+        (["add", "orders", "eu-0..eu-3"], "queue=['eu-0..eu-3'] is not allowed: no \"..\" in an id"),
         (["unpin", "orders", "99"], "queue=['99'] is not allowed: orders has no such queue"),
         (["drain", "orders", "B"], "server='B' is not allowed: it must be one of A"),
         (["undrain", "orders", "A #0"], "server='A #0' is not allowed: it must be one of A"),
@@ -274,14 +277,14 @@ def test_bad_input_is_one_sentence_and_changes_nothing(orders: QueueGroup, words
 def test_queues_that_follow_each_other_are_shown_as_they_may_be_typed(
     ids: list[str], expected: list[str]
 ) -> None:
-    shown = list(report.runs(ids))
+    shown = list(report.ranges(ids))
     assert shown == expected
-    assert queue_ids(shown) == ids
+    assert expand_ids(shown) == ids
 
 
 def test_no_queue_is_left_out_of_a_long_list_of_moves() -> None:
     moved = [
-        MoveRecord("orders", 1, str(number), Move.Action.ASSIGNED, "", "A #1", 1, "nobody had it", 3.0)
+        MoveRecord("orders", 1, str(number), Move.Action.ASSIGNED, "", "A #1", 1, "it had no owner", 3.0)
         for number in range(0, 400, 2)
     ]
     lines = render_text(console(io.StringIO()), [report.moves_as_text(moved, 100)]).split("\n")[1:]

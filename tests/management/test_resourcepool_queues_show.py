@@ -1,4 +1,4 @@
-"""Which server has which queue, shown in a shell."""
+"""``resourcepool_queues show``."""
 
 import re
 
@@ -16,7 +16,8 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 class TestShow:
     def test_says_what_to_type_when_there_is_nothing(self) -> None:
-        said = "No queue group yet; `manage.py resourcepool_queues add <queue group> <queue> .. --new` makes one.\n"
+        command = "manage.py resourcepool_queues add <queue group> <queue> .. --new"
+        said = f"No queue groups yet; create one with `{command}`.\n"
         assert queues().out == queues("show").out == said
 
     def test_has_a_line_for_each_queue_group(self, orders: QueueGroup) -> None:
@@ -24,7 +25,7 @@ class TestShow:
         server(orders)
         planned(orders)
         head, mails, line = queues().out.splitlines()
-        names = "queue group, queues, servers, asked for, without a server, generation, last change"
+        names = "queue group, queues, servers, requested, unowned, generation, last change"
         assert re.split("  +", head) == names.split(", ")
         assert mails.split() == ["mails", "1", "0", "0", "1", "0", "never"]
         assert line.split()[:6] == ["orders", "8", "1", "0", "0", "1"]
@@ -35,11 +36,11 @@ class TestShow:
         b = server(orders, "B", labels={"zone": "eu"}, limit=3, weight=2)
         planned(orders)
         lines = queues("show", "orders").out.splitlines()
-        assert f"A #{a.pk}  0..4; gives up 5..7" in lines
+        assert f"A #{a.pk}  0..4; hands over 5..7" in lines
         assert f"B #{b.pk}  awaits 5..7" in lines
         (row,) = [line.split() for line in lines if re.match(rf"B #{b.pk} +up", line)]
         assert row[3:9] == ["0", "0", "3", "2", "3", "zone=eu"]
-        steps = [line.split() for line in lines if "asked for " in line and "evens out" in line]
+        steps = [line.split() for line in lines if "requested " in line and "rebalanced" in line]
         assert len(steps) == 1
         assert steps[0][4] == "5..7"
 
@@ -48,8 +49,8 @@ class TestShow:
         planned(orders)
         Server.objects.filter(pk=dead.pk).update(busy_before=DbLater(-60))
         shown = queues("show", "orders").out
-        assert re.search(rf"^A #{dead.pk} +dead +8 ", shown, re.MULTILINE)
-        assert "Problems:\n  queues: orders: nobody works on its 8 queues" in shown
+        assert re.search(rf"^A #{dead.pk} +presumed dead +8 ", shown, re.MULTILINE)
+        assert "Alarms:\n  queues: orders: no server is running; 8 queues have been unowned" in shown
 
     def test_shows_that_it_is_paused(self, orders: QueueGroup) -> None:
         assert queues("pause", "orders").out.startswith("Paused: ")
@@ -121,22 +122,28 @@ class TestShowingQueues:
         administration.pin("orders", ["7"], "B")
         shown = queues("show", "orders", "7").out
         assert re.search(
-            rf"orders 7\n  server: A #{a.pk}, for \d+ s\n  asked for by: B #{b.pk}, for \d+ s\n", shown
+            rf"orders 7\n  server: A #{a.pk}, for \d+ s\n  requested by: B #{b.pk}, for \d+ s\n", shown
         )
         fence = Queue.objects.get(queue_id="7").fence
-        assert f"  pinned to: B\n  labels it asks for: -\n  fence: {fence}\n" in shown
+        assert f"  pinned to: B\n  required labels: -\n  fence: {fence}\n" in shown
         assert (
-            len([line for line in shown.splitlines() if re.match(r" *\d+ .* (nobody had it|evens out)", line)])
+            len(
+                [
+                    line
+                    for line in shown.splitlines()
+                    if re.match(r" *\d+ .* (it had no owner|rebalanced)", line)
+                ]
+            )
             == 2
         )
 
     def test_tells_why_nobody_has_one(self, orders: QueueGroup) -> None:
-        assert "  why nobody: no server is up\n" in queues("show", "orders", "7").out
+        assert "  why unowned: no server is running\n" in queues("show", "orders", "7").out
         server(orders)
         administration.add_queues("orders", ["x"], labels={"zone": "mars"})
         shown = queues("show", "orders", "x")
         assert re.search(
-            r"  server: nobody, for \d+ s\n  why nobody: no living server has zone=mars\n", shown.out
+            r"  server: none, for \d+ s\n  why unowned: no living server has zone=mars\n", shown.out
         )
 
     def test_of_a_dead_server(self, orders: QueueGroup) -> None:
@@ -144,13 +151,13 @@ class TestShowingQueues:
         planned(orders)
         Server.objects.filter(pk=dead.pk).update(busy_before=DbLater(-60))
         shown = queues("show", "orders", "0..1").out
-        assert shown.count(f"  server: A #{dead.pk} (dead), for ") == 2
+        assert shown.count(f"  server: A #{dead.pk} (presumed dead), for ") == 2
 
     def test_as_json(self, orders: QueueGroup) -> None:
         planned(orders)
         found = queues("show", "orders", "3..4", "--json").json
         assert [one["queue_id"] for one in found["queues"]] == ["3", "4"]
-        assert found["queues"][0]["why_unowned"] == "no server is up"
+        assert found["queues"][0]["why_unowned"] == "no server is running"
 
     def test_without_a_parameter(self) -> None:
         administration.create("mails", ["x"], parameter="a secret, against all advice")

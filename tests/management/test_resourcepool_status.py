@@ -1,4 +1,4 @@
-"""How the pools stand, and who holds what, as an operator sees it."""
+"""``manage.py resourcepool_status``: pools, alarms and active leases."""
 
 import datetime
 from types import SimpleNamespace
@@ -43,14 +43,13 @@ def test_a_pool_without_a_table_says_what_to_type_and_hides_nothing_of_the_other
     assert "testapp.Ghost: " in shown.out
     assert "migrate" in shown.out
     assert "resourcepool.Proxy" in shown.out
-    assert "No running lease." in shown.out
+    assert "No active leases." in shown.out
     assert shown.code == 0
 
 
 def test_what_is_wrong_is_said_in_words() -> None:
     assert (
-        "Problems:\n  The sweep has never run; run `manage.py resourcepool_sweep`."
-        in run("status", "proxy").out
+        "Alarms:\n  The sweep has never run; run `manage.py resourcepool_sweep`." in run("status", "proxy").out
     )
 
 
@@ -74,7 +73,7 @@ class TestWhoHoldsWhat:
         ]
         nobody = run("status", "--host", "crawler")
         assert nobody.code == 1
-        assert "No running lease." in nobody.out
+        assert "No active leases." in nobody.out
 
     def test_since_when_by_the_clock_of_the_database_whatever_this_host_believes(
         self, monkeypatch: pytest.MonkeyPatch
@@ -95,7 +94,7 @@ class TestWhoHoldsWhat:
         for proxy in several(Proxy, 5):
             hold(proxy)
         shown = run("status", "proxy", "--limit", 2)
-        assert shown.out.splitlines()[-1] == "3 more; --limit shows more of them"
+        assert shown.out.splitlines()[-1] == "3 more; use --limit to show more"
         assert "more;" not in run("status", "proxy", "--limit", 5).out
 
     def test_since_when_if_the_history_knows(self) -> None:
@@ -143,7 +142,7 @@ def test_bad_input_is_one_sentence_that_names_it_and_what_is_allowed(words: list
 class TestWatching:
     def test_goes_on_until_ctrl_c_and_over_an_outage(self, monkeypatch: pytest.MonkeyPatch) -> None:
         looks: list[str] = []
-        look = command.Command._look
+        look = command.Command._report
 
         def once_down(self: Any, models: list[Any], **options: Any) -> Any:
             looks.append("look")
@@ -157,7 +156,7 @@ class TestWatching:
                 if len(looks) == 3:
                     raise KeyboardInterrupt
 
-        monkeypatch.setattr(command.Command, "_look", once_down)
+        monkeypatch.setattr(command.Command, "_report", once_down)
         monkeypatch.setattr(watch_mode, "interruptible_sleep", Pause().wait)
         shown = run("status", "proxy", "--watch", 5, "--json")
         assert len(shown.out.splitlines()) == 2

@@ -60,7 +60,7 @@ def test_ctrl_c_interrupts_a_single_sweep(monkeypatch: pytest.MonkeyPatch) -> No
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "JOBS", (("sweep", job),))
-    assert sweep() == ("", "interrupted; what is left is done by the next one (130)")
+    assert sweep() == ("", "interrupted; the next sweep does the rest (130)")
 
 
 def no_pause(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Who has it, since when, and why is somebody not served: as an operator reads it."""
+"""``manage.py resourcepool_why``: holders, and why a waiter is not served."""
 
 import shlex
 
@@ -28,7 +28,7 @@ class TestAResource:
         assert said[0] == f"resourcepool.Proxy {proxy.pk}: {proxy}"
         assert "  held by:      crawler3/77/MainThread/a.1" in said
         assert "  process:      crawler3 pid 77" in said
-        assert "  since:        not known" in said
+        assert "  since:        unknown" in said
         assert f"  fence:        {lease.fence}" in said
         assert not any("last renewal" in line for line in said), "the history does not know its ttl"
 
@@ -49,7 +49,7 @@ class TestAResource:
             f"`manage.py resourcepool_drain resourcepool.Proxy {proxy.pk} --back`" in run("why", proxy.host).out
         )
         Proxy.objects.filter(pk=proxy.pk).update(until=DbLater(7_300))
-        assert "Back by itself in 2 h." in run("why", proxy.host).out
+        assert "It returns to service in 2 h." in run("why", proxy.host).out
 
     def test_tells_how_its_last_leases_ended(self) -> None:
         proxy = new(Proxy)
@@ -86,7 +86,7 @@ class TestAHolder:
         proxy = new(Proxy)
         hold(proxy, holder="alice's job")
         said = run("why", "alice").out
-        assert said.startswith("alice's job\n\nIt holds:\n")
+        assert said.startswith("alice's job\n\nLeases:\n")
         assert str(proxy) in said
 
     def test_that_waits_is_told_its_place_and_who_is_in_front(self) -> None:
@@ -95,10 +95,10 @@ class TestAHolder:
         ticket(Proxy, holder="first", selector='{"country": "US"}', asked_at=DbLater(-300))
         ticket(Proxy, holder="me", selector='{"country": "US"}', asked_at=DbLater(-125))
         said = run("why", "me").out
-        assert "Waits for resourcepool.proxy: number 2 in line, for 2 min, priority 0" in said
+        assert "Waiting for resourcepool.proxy for 2 min: number 2 in line, priority 0" in said
         assert "wants:        1 x country=US" in said
         assert "matching:     1 leased" in said
-        assert "The one that matches is taken" in said
+        assert "The only matching resource is not free" in said
         assert "first   1 x country=US  5 min" in said
         (waits,) = run("why", "me", "--json").json["waits"]
         assert (waits["ahead"], waits["wants"], waits["matching"]["leased"]) == (1, {"country": "US"}, 1)
@@ -115,12 +115,12 @@ class TestAHolder:
         assert (said.code, said.out.partition("\n")[0]) == (0, "crawler3/77")
         assert all(str(proxy) in said.out for proxy in proxies)
         assert "crawler3/777" not in said.out
-        assert "Waits for testapp.device: number 1 in line" in said.out
+        assert "Waiting for testapp.device for" in said.out
         assert "nightly" in said.out
         found = run("why", "crawler3/77/", "--limit", 2, "--json").json
         assert (len(found["leases"]), found["leases_total"]) == (2, 3)
         assert [one["name"] for one in found["holds"]] == ["nightly"]
-        assert "1 more; --limit shows more of them" in run("why", "crawler3/77", "--limit", 2).out
+        assert "1 more; use --limit to show more" in run("why", "crawler3/77", "--limit", 2).out
 
 
 class TestWhoIsMeant:
@@ -132,12 +132,12 @@ class TestWhoIsMeant:
         assert listed.code == 1
         assert listed.out.count("resourcepool.Proxy") == 2
         assert "holder example.net job" in listed.out
-        assert "'example.net' may be any of these; say which, for example: manage.py resource" in listed.err
+        assert "'example.net' matches all of these; choose one, for example: manage.py resource" in listed.err
         assert len(run("why", "example.net", "--json").json["resources"]) == 2
 
     def test_the_refusal_ends_with_a_command_that_finds_one(self) -> None:
         proxy = new(Proxy)
-        new(Device, name=str(proxy.pk))  # called like the other's key
+        new(Device, name=str(proxy.pk))  # its name is the other's key
         refused = run("why", proxy.pk)
         command = refused.err.strip().partition("for example: manage.py resourcepool_why ")[2]
         assert command
@@ -162,13 +162,13 @@ class TestWhoIsMeant:
             new(Proxy, host=f"h{number}.example.net")
         listed = run("why", "example.net", "--limit", 2).out.splitlines()
         assert len(listed) == 3
-        assert listed[-1] == "... and more; say more of it"
+        assert listed[-1] == "... more matches; type more of the name"
 
     def test_nobody(self) -> None:
         refused = run("why", "no\x1bone")
         places = "stream, dispenser, topic, channel, election, queue group or lock"
-        kinds = f"resource, running lease, place in line, {places}"
-        assert refused.err == f"no {kinds} is called 'no?one'\n"
+        kinds = f"resource, active lease, waiter, {places}"
+        assert refused.err == f"no {kinds} named 'no?one'\n"
         assert refused.code == 1
         assert run("why", " ").code == 1
         assert "one of resourcepool.Proxy" in run("why", "1", "--pool", "nope").err
@@ -179,7 +179,7 @@ class TestOtherNames:
         hold(ElectionRow.objects.create(name="reports"), holder="web-1/77/MainThread/a.1")
         for words in (["reports"], ["election", "reports"]):
             assert "web-1/77/MainThread/a.1" in run("why", *words).out
-        assert run("why", "election", "report").err == "no election is called report\n"
+        assert run("why", "election", "report").err == "no election named report\n"
         wrong = run("why", "elections", "reports").err
         assert wrong.startswith("pool='elections' is not allowed: it must be one of")
         assert wrong.endswith(
@@ -194,14 +194,14 @@ class TestOtherNames:
         said = run("why", "orders").out
         assert "lock orders" in said
         assert "published/min" in said
-        assert "All of it: manage.py resourcepool_queues show orders" in said
+        assert "Details: manage.py resourcepool_queues show orders" in said
         found = run("why", "orders", "--json").json
         assert (found["channel"]["last"], found["queue_group"]["queues"]) == (1, 2)
         assert [one["kind"] for one in found["locks"]] == ["lock"]
 
     def test_the_name_of_a_pool_leads_to_its_command(self) -> None:
         refused = run("why", "Device")
-        told = "'Device' is a pool, not one of its resources; see manage.py resourcepool_status Device\n"
+        told = "'Device' is a pool, not a resource; run manage.py resourcepool_status Device\n"
         assert (refused.code, refused.err) == (1, told)
 
 
@@ -225,5 +225,5 @@ def test_hostile_text_reaches_no_terminal() -> None:
 def test_a_channel_is_found_by_its_kind_as_a_lock_is() -> None:
     Channel("config").publish(1)
     assert run("why", "channel", "config").out == run("why", "config").out
-    assert "no channel is called other" in run("why", "channel", "other").err
-    assert "no stream is called config" in run("why", "stream", "config").err
+    assert "no channel named other" in run("why", "channel", "other").err
+    assert "no stream named config" in run("why", "stream", "config").err

@@ -1,4 +1,4 @@
-"""Tables for people, on terminals of any width."""
+"""Tables on terminals of any width."""
 
 import io
 import random
@@ -76,7 +76,7 @@ STREAM = (
 def on_terminal(
     monkeypatch: pytest.MonkeyPatch, width: int, rows: list[Any], columns: Any = STREAM
 ) -> list[str]:
-    """The lines of a table on a terminal so many characters wide."""
+    """The lines of a table on a terminal of this width."""
     monkeypatch.setenv("COLUMNS", str(width))
     lines = render_text(console(Terminal(), no_color=True), [table(rows, columns)]).split("\n")
     assert max(map(len, lines)) <= width

@@ -1,4 +1,4 @@
-"""No text of anybody's speaks to the terminal: not the names of files, not what they are told back, not a lone CR."""
+"""Untrusted text never controls the terminal: file names, quoted input, a lone CR."""
 
 import io
 import re
@@ -21,7 +21,7 @@ CONTROLS = re.compile("[^\n\x20-\x7e\u00a0-\u00ac\u00ae-\u1fff\u2070-\ud7ff]")
 
 
 def said(text: str) -> str:
-    """Return ``text``, in which nothing but new lines is a control character, and none of these is of a name."""
+    """Return ``text`` after a check that names added neither control characters nor lines to it."""
     assert not CONTROLS.search(text), ascii(text)
     assert "\n0 bad" not in text
     return text
@@ -67,7 +67,7 @@ def test_so_is_one_that_is_asked_about(hostile: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     "words",
     [
-        ["resourcepool_import", "fine.csv", HOSTILE],  # as a shell makes of *.csv
+        ["resourcepool_import", "fine.csv", HOSTILE],  # as a shell expands *.csv
         ["resourcepool_status", "--limit", HOSTILE],
         ["resourcepool_queues", HOSTILE],
         ["resourcepool_export", f"--{HOSTILE}"],

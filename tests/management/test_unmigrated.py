@@ -1,4 +1,4 @@
-"""Whoever forgot `migrate` is told so by every command, whatever it was asked for."""
+"""Without `migrate` every command prints that it has to be run."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ COMMANDS = sorted(name.removeprefix("resourcepool_") for name in get_commands() 
 
 
 def run_all(file: str) -> None:
-    """Run each command once, and print what it says."""
+    """Run each command once, and print its output."""
     from django.conf import settings
 
     checks = {"resourcepool.Proxy": {"url": "http://8.8.8.8/"}}
@@ -35,7 +35,7 @@ def run_all(file: str) -> None:
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What all of them say on a database without tables."""
+    """Their output on a database without tables."""
     folder: Path = tmp_path_factory.mktemp("empty")
     (folder / "proxies").write_text("http://198.51.100.7:3128\n")
     spawner = Spawner(f"sqlite:///{folder}/db.sqlite3")

@@ -90,7 +90,7 @@ def test_a_task_says_when_it_is_tried_and_who_runs_it() -> None:
         "attempts",
         "submitted",
         "next",
-        "try",
+        "attempt",
         "holder",
         "outcome",
     ]

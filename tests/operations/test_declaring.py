@@ -1,4 +1,4 @@
-"""A new operator action is added in one place: the worked example of CONTRIBUTING.md, on every surface."""
+"""The worked example of CONTRIBUTING.md: an operation declared once appears everywhere."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _declared() -> Iterator[None]:
-    """Do what the example says."""
+    """Run the example."""
     text = (Path(ROOT) / "CONTRIBUTING.md").read_text().split("is added in one place")[1]
     exec(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0], {})
     yield
@@ -58,7 +58,7 @@ def test_it_is_on_the_page() -> None:
     client = sign_in("operator")
     assert f'id="operate-{NAME}"' in text(client.get(f"{LIST}{row.pk}/change/"))
     page = f"{LIST}{row.pk}/operate/{NAME}/"
-    assert "One line of at most 20" in text(client.post(page, {"confirmed": "yes", "ticket": "a\x1bb"}))
+    assert "one line of at most 20" in text(client.post(page, {"confirmed": "yes", "ticket": "a\x1bb"}))
     assert columns(row)["strikes"] == 3
     assert "1 was forgiven." in text(client.post(page, {"confirmed": "yes", "ticket": "T-1"}, follow=True))
 

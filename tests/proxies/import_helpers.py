@@ -1,4 +1,4 @@
-"""Importing proxies in tests: the file, and what came of it."""
+"""Imports proxies in tests, and reads the result."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +35,7 @@ def numbers(done: ImportResult) -> tuple[int, int, int, int]:
 
 
 def rows() -> list[dict[str, Any]]:
-    """Every proxy as it lies in the database."""
+    """All proxies in the database."""
     return list(Proxy.objects.order_by("pk").values())
 
 

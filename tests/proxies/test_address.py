@@ -1,4 +1,4 @@
-"""The ways in which one address may be written, and what never gets out of it."""
+"""The forms of an address; errors never show its password."""
 
 import pytest
 from hypothesis import example, given
@@ -53,7 +53,7 @@ GOOD = [
         "http://joe.smith:1234@10.0.0.1:80",
         HTTP | FULL | {"host": "10.0.0.1", "username": "joe.smith", "password": "1234"},
     ),
-    # Nobody's address; what is wrong with them the checks of the fields say.
+    # Invalid values, refused by the field parsers.
     ("h.example", PLAIN | {"port": ""}),
     ("http://", HTTP | PLAIN | {"host": "", "port": ""}),
     ("http://h.example", HTTP | PLAIN | {"port": ""}),
@@ -64,17 +64,17 @@ BAD = [
     ("http://joe:sec/ret@h.example:80", "%2F"),
     ("http://joe:sec?ret@h.example:80", "%3F"),
     ("http://joe:sec#ret@h.example:80", "%23"),
-    ("http://joe:secret@h.example:80/path", "something follows the port"),
-    ("http://joe:secret@h.example:80?a=b", "something follows the port"),
+    ("http://joe:secret@h.example:80/path", "unexpected text after the port"),
+    ("http://joe:secret@h.example:80?a=b", "unexpected text after the port"),
     ("http://joe:secret%ff@h.example:80", "password: its percent-encoding is not UTF-8"),
     ("http://%ff:secret@h.example:80", "username: its percent-encoding is not UTF-8"),
     ("http://::1:80", "in brackets"),
-    ("http://[::1]80", "the bracket and a colon"),
+    ("http://[::1]80", "after the bracket"),
     ("::1:80", "in brackets"),
     ("h.example:80:secret", "host:port:user:password"),
-    ("h.example:80:joe:secret@other.example:81", "can be read in two ways"),
+    ("h.example:80:joe:secret@other.example:81", "ambiguous"),
     *(
-        (text, "can be read in two ways: which is the host?")
+        (text, "ambiguous: which part is the host?")
         for text in (
             "alice:31337:198.51.100.7:8080",
             "alice:31337:proxy.example:8080",

@@ -1,4 +1,4 @@
-"""What single values an imported proxy may have."""
+"""Validation of the fields of an imported proxy."""
 
 import pytest
 from hypothesis import given
@@ -127,7 +127,7 @@ def test_no_value_brings_a_check_down_or_is_repeated_in_the_refusal(name: str, t
 
 
 def refusals(name: str) -> list[BadField]:
-    """Every refusal that the known bad values of a field meet with."""
+    """All errors of the known bad values of a field."""
     found = []
     for bad_name, text in BAD:
         if bad_name == name:

@@ -1,4 +1,4 @@
-"""From lines to proxies: which format, which columns, which line is bad and why."""
+"""Parsing lines: formats, columns, and bad lines with reasons."""
 
 import contextlib
 
@@ -102,12 +102,12 @@ class TestCsv:
     @pytest.mark.parametrize(
         ("header", "reason"),
         [
-            ("host,port,ip,hue", "unknown columns: 'hue', 'ip'; there are: url, scheme, host, port, username"),
+            ("host,port,ip,hue", "unknown columns: 'hue', 'ip'; allowed: url, scheme, host, port, username"),
             ("host,port,", "unknown columns: ''"),
             (EXPORTED, "unknown columns: 'busy_before', 'checked_at', 'fence', 'holder', 'id', 'in_service', "),
-            (f"{EXPORTED},secret", "unknown columns; there are: url, scheme, host"),
-            ("a.example,80,host,secret", "unknown columns; there are: url, scheme, host"),
-            ("host,port,Host", "a column twice: host"),
+            (f"{EXPORTED},secret", "unknown columns; allowed: url, scheme, host"),
+            ("a.example,80,host,secret", "unknown columns; allowed: url, scheme, host"),
+            ("host,port,Host", "repeats a column: host"),
             ("url,host,password", "url and host, password"),
             ("host", "lacks port"),
             ("country", "lacks host and port (or url)"),
@@ -138,7 +138,7 @@ class TestAddresses:
 
     def test_values_without_a_header_are_not_shown(self) -> None:
         (line,) = bad("a.example,80,joe,secret")
-        assert "begins with a header such as host,port,username,password" in line
+        assert "needs a header such as host,port,username,password" in line
         assert "secret" not in line
 
 
@@ -169,7 +169,7 @@ class TestBadLines:
     def test_too_many_end_the_reading_with_a_line_that_says_so(self) -> None:
         found = reading("a.example:80\n" + "x\n" * (MAX_BAD_LINES + 5))
         assert (found.is_stopped, found.bad_count, len(found.bad)) == (True, MAX_BAD_LINES, MAX_BAD_LINES_KEPT)
-        assert "line 10001: file: reading stopped here: bad lines: 10,000" in str(found.bad[-1])
+        assert "line 10001: file: stopped reading here: bad lines: 10,000" in str(found.bad[-1])
 
     def test_another_scheme_port_or_username_is_another_proxy(self) -> None:
         assert (

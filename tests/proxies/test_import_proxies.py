@@ -1,4 +1,4 @@
-"""What an import does to the proxies in the database, and what it leaves alone."""
+"""The effect of an import on proxies in the database."""
 
 from typing import Any
 
@@ -299,7 +299,7 @@ def test_existing_proxies_are_read_in_one_pass(import_text: Import, monkeypatch:
 
 @pytest.mark.only("mysql")
 def test_many_new_proxies_are_written_by_one_statement(import_text: Import) -> None:
-    """MySQL's driver sends one for each row unless it recognizes the statement."""
+    """MySQL's driver sends one statement per row unless it can batch them."""
 
     def inserts() -> int:
         with connection.cursor() as cursor:
@@ -309,4 +309,4 @@ def test_many_new_proxies_are_written_by_one_statement(import_text: Import) -> N
     before = inserts()
     import_text("".join(f"p{n}.example:80\n" for n in range(25)))
     assert Proxy.objects.count() == 25
-    assert inserts() - before <= 3  # the proxies, and what the history says
+    assert inserts() - before <= 3  # the proxies, and the history

@@ -1,4 +1,4 @@
-"""Imports that are refused or fail: then nothing was imported."""
+"""Imports that are refused or fail import nothing."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ class TestNothingOrAll:
     def test_skip_bad_refuses_a_file_that_has_too_many_to_be_a_list_of_proxies(
         self, import_text: Import
     ) -> None:
-        with pytest.raises(BadLines, match="reading stopped here: bad lines: 10,000"):
+        with pytest.raises(BadLines, match="stopped reading here: bad lines: 10,000"):
             import_text("a.example:80\n" + "x\n" * 20_000, skip_bad=True)
         assert rows() == []
 
@@ -91,7 +91,7 @@ class TestNothingOrAll:
             return import_plan.apply_plan(*args)
 
         monkeypatch.setattr(import_proxies, "apply_plan", store_late)
-        with pytest.raises(ImportRefused, match="somebody else has entered") as refused:
+        with pytest.raises(ImportRefused, match="added by someone else meanwhile") as refused:
             import_text("a.example:80\nb.example:80")
         assert isinstance(refused.value.__cause__, IntegrityError)
         assert hosts() == ["b.example"]
@@ -108,7 +108,7 @@ class TestNothingOrAll:
             "resourcepool.database.retry.dialect.error_kind", lambda *args: ErrorKind.DISCONNECTED
         )
         monkeypatch.setattr(import_plan, "upsert", lose_it)
-        with pytest.raises(DatabaseUnavailable, match="import them again"):
+        with pytest.raises(DatabaseUnavailable, match="run the import again"):
             import_text("a.example:80")
 
     def test_one_that_was_deleted_in_between_is_entered_again(

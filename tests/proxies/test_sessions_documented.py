@@ -1,4 +1,4 @@
-"""The model for sessions that are told apart by the password, as docs/importing.md has it."""
+"""The model for sessions in docs/importing.md."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Files that turn out to be no text, too large, or not there."""
+"""Files that are not text, too large, or missing."""
 
 import io
 from pathlib import Path

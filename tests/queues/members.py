@@ -1,4 +1,4 @@
-"""Servers of a queue group for tests: real members of this process whose turns are taken by hand, and strangers."""
+"""Servers for tests: members in this process, whose turns the test takes, and strangers, which do nothing."""
 
 from typing import Any
 
@@ -18,8 +18,8 @@ from tests.eventually import eventually
 from tests.resources.clients import LOST_CONNECTION
 
 NAME = "orders"
-TTL = 20.0  # seconds: on a loaded machine nobody is judged dead by accident
-# The last one is the shortest that makes a difference.
+TTL = 20.0  # seconds: long enough that no server is presumed dead by accident on a loaded machine
+# `handover_timeout` is the shortest that has an effect.
 SETTINGS = {
     "heartbeat_every": 0.1,
     "judge_dead_after": TTL,
@@ -28,34 +28,34 @@ SETTINGS = {
 }
 
 has_a_server = pytest.mark.only("mysql", "postgresql")  # SQLite has none whose answers could be lost
-# What to lose: on MariaDB the bare word is also in "set autocommit=0", with which a transaction begins.
+# On MariaDB the bare word is also in "set autocommit=0", with which a transaction begins.
 COMMIT = {"mysql": "\x03COMMIT"}.get(connection.vendor, "COMMIT")
 AWAY = {**LOST_CONNECTION, "sqlite": lambda: OperationalError("database is locked")}[connection.vendor]
 
 
-def made(queues: int = 5, name: str = NAME, **settings: Any) -> QueueGroup:
+def create_queue_group(queues: int = 5, name: str = NAME, **settings: Any) -> QueueGroup:
     """Make a queue group with queues "1", "2", ..."""
     return administration.create(name, [str(n) for n in range(1, queues + 1)], **{**SETTINGS, **settings})
 
 
-def kind(name: str = NAME) -> QueueGroup:
+def read_queue_group(name: str = NAME) -> QueueGroup:
     """Return the queue group as it is now."""
     return QueueGroup.objects.get(name=name)
 
 
-def joined(name: str, *, after: Membership | None = None, **more: Any) -> Membership:
-    """Register a server of this process; it does nothing by itself, besides its heartbeat."""
+def join(name: str, *, after: Membership | None = None, **more: Any) -> Membership:
+    """Register a server of this process, which has no thread."""
     of = {"weight": 1, "labels": {}, "limit": None, **more}
-    return Membership("default", kind(), ServerConfig(name=name, **of), lambda _: None, after)
+    return Membership("default", read_queue_group(), ServerConfig(name=name, **of), lambda _: None, after)
 
 
-def returned(lost: Membership) -> Membership:
-    """Register a server of this process again, as one does that has lost its row, or may have."""
-    return Membership("default", kind(), lost.next_config(), lambda _: None, lost)
+def rejoin(lost: Membership) -> Membership:
+    """Register a lost server of this process again."""
+    return Membership("default", read_queue_group(), lost.next_config(), lambda _: None, lost)
 
 
-def stranger(name: str, *, of: str = NAME, ttl: float = TTL, **more: Any) -> Server:
-    """Register a server of another process, which will not do anything; it lives for a minute."""
+def foreign_server(name: str, *, of: str = NAME, ttl: float = TTL, **more: Any) -> Server:
+    """Register a server of another process, which does nothing and lives for a minute."""
     found: list[Server] = []
 
     def insert(queue_group: QueueGroup) -> None:
@@ -63,40 +63,40 @@ def stranger(name: str, *, of: str = NAME, ttl: float = TTL, **more: Any) -> Ser
         moments = {"busy_before": DbLater(60), "registered_at": DbNow(), "idle_since": DbNow()}
         found.append(Server.objects.create(**row, **moments))
 
-    reassignment.reassign("default", kind(of).pk, name, first=insert)
+    reassignment.reassign("default", read_queue_group(of).pk, name, first=insert)
     return found[-1]
 
 
 def replan(**more: Any) -> reassignment.Outcome:
     """Plan, as any server would."""
-    return reassignment.reassign("default", kind().pk, "somebody", **more)
+    return reassignment.reassign("default", read_queue_group().pk, "somebody", **more)
 
 
-def left(*servers: Any) -> reassignment.Outcome:
-    """Have strangers leave in good order."""
+def leave(*servers: Any) -> reassignment.Outcome:
+    """Let strangers leave in an orderly way."""
     return replan(leaving=[server.pk for server in servers])
 
 
-def dies(server: Any) -> None:
-    """Let a server be silent for too long, as the database sees it."""
+def expire(server: Any) -> None:
+    """Let the heartbeat of a server be overdue, by the database's clock."""
     assert Server.objects.filter(pk=server.pk).update(busy_before=DbLater(-1)) == 1
 
 
-def finds_itself_dead(member: Membership) -> None:
-    """Let a member be judged dead, and find out by its next renewal."""
-    dies(Server.objects.get(pk=member.lease.pk))
+def notice_expiry(member: Membership) -> None:
+    """Let a member be presumed dead, and notice that with its next renewal."""
+    expire(Server.objects.get(pk=member.lease.pk))
     member.lease.trust.due_at = 0.0
     member.turn()
     assert not member.lease.is_held
 
 
-def has_rested() -> None:
-    """Let a heartbeat pass, as the database sees it, for what a plan has left."""
+def end_postponement() -> None:
+    """End the delay after which a postponed plan is due."""
     QueueGroup.objects.exclude(rests_until=None).update(rests_until=DbLater(-1))
 
 
-def asked_ago(queue_id: str, seconds: float) -> None:
-    """Let a queue that is asked for have been asked for so long ago."""
+def requested_ago(queue_id: str, seconds: float) -> None:
+    """Backdate the request of a queue by ``seconds``."""
     assert queue(queue_id).requested_at is not None
     change(queue(queue_id), requested_at=DbLater(-seconds))
 
@@ -106,14 +106,14 @@ def queue(queue_id: str) -> Queue:
 
 
 def lock(other: BaseDatabaseWrapper, queue_id: str) -> None:
-    """Keep a queue's row locked until ``other`` rolls back, as somebody's ``guard`` does."""
+    """Keep a queue's row locked until ``other`` rolls back, as a ``guard`` does."""
     other.set_autocommit(False)
     with other.cursor() as cursor:
         cursor.execute("UPDATE resourcepool_queue SET fence = fence WHERE queue_id = %s", [queue_id])
 
 
-def table() -> str:
-    """Return who has each queue, in order, and after ">" who has asked for it; "-": nobody."""
+def owners() -> str:
+    """Return the owner of each queue, in order, and after ">" its requester; "-": none."""
     names = {None: "-", **dict(Server.objects.values_list("pk", "name"))}
     rows = Queue.objects.filter(queue_group__name=NAME).order_by("pk").values_list("cur_server", "req_server")
     return " ".join(
@@ -122,51 +122,51 @@ def table() -> str:
 
 
 def moves(*what: str) -> list[str]:
-    """Return the history, oldest first: "what queue from>to: reason"."""
+    """Return the moves, oldest first: "action queue from>to: reason"."""
     rows = Move.objects.order_by("pk").filter(**({"what__in": what} if what else {}))
     return [f"{one.what} {one.queue_id} {one.from_server}>{one.to_server}: {one.reason}" for one in rows]
 
 
 def handles(member: Membership) -> dict[str, HeldQueue]:
-    """Return what this member has, by the queues' ids."""
+    """Return the handles of this member by id."""
     return {one.queue_id: one for one in member.held if one.is_held}
 
 
-def one(**settings: Any) -> tuple[Membership, HeldQueue]:
+def single_queue(**settings: Any) -> tuple[Membership, HeldQueue]:
     """Let A have the only queue."""
-    made(1, **settings)
-    a = joined("A")
+    create_queue_group(1, **settings)
+    a = join("A")
     a.turn()
     return a, handles(a)["1"]
 
 
-def ask(a: Membership) -> Server:
-    """Have B ask for everything that A has; A does not know yet."""
-    b = stranger("B")
+def request_all(a: Membership) -> Server:
+    """Let B request all queues of A, which does not know yet."""
+    b = foreign_server("B")
     administration.drain(NAME, str(a))
     return b
 
 
-def take_away(a: Membership) -> Server:
-    """Have B take A's queue over; A does not know yet."""
-    b = ask(a)
-    asked_ago("1", 31)
+def take_over(a: Membership) -> Server:
+    """Let B take over A's queue; A does not know yet."""
+    b = request_all(a)
+    requested_ago("1", 31)
     replan(if_due=True)
-    assert table() == "B"
+    assert owners() == "B"
     return b
 
 
-def has(server: QueueServer, count: int) -> None:
-    """Wait until it has so many queues, and can rely on them."""
-    eventually(lambda: len(server.held) == count, 20, table)
+def wait_for_queues(server: QueueServer, count: int) -> None:
+    """Wait until it has ``count`` queues, and can rely on them."""
+    eventually(lambda: len(server.held) == count, 20, owners)
 
 
-def asked_by_b(**settings: Any) -> tuple[Server, Server]:
-    """Let A have the only queue and drain, and B ask for it."""
-    made(1, **settings)
-    a = stranger("A")
-    b = stranger("B")
+def requested_by_b(**settings: Any) -> tuple[Server, Server]:
+    """Let A have the only queue and drain, and B request it."""
+    create_queue_group(1, **settings)
+    a = foreign_server("A")
+    b = foreign_server("B")
     Server.objects.filter(pk=a.pk).update(state=Server.State.DRAINING)
     replan()
-    assert table() == "A>B"
+    assert owners() == "A>B"
     return a, b

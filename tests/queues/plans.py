@@ -1,4 +1,4 @@
-"""Worlds to plan for, and what a plan changes in them."""
+"""Random queues and servers to plan for, and the effects of a plan."""
 
 from collections.abc import Sequence
 from random import Random
@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from resourcepool.queues.planning.assignment import Member, QueueInput, Targets
 
-# Worlds are filled in by chance: left to itself, hypothesis draws mostly small ones, where hardly two labels meet.
-# Only the seed is drawn, so that the same world comes again when an example is repeated.
+# Filled in at random, as hypothesis itself draws mostly small worlds, in which labels rarely meet.
+# Only the seed is drawn, so that a repeated example has the same world.
 CHANCES = st.builds(Random, st.integers(0, 2**63))
 
 
@@ -18,7 +18,7 @@ def servers(count: int) -> list[Member]:
 
 
 def nowhere(count: int) -> list[QueueInput]:
-    """Return queues that nobody has: 1 to count."""
+    """Return unowned queues: 1 to count."""
     return [QueueInput(pk) for pk in range(1, count + 1)]
 
 
@@ -30,7 +30,7 @@ def after(places: Sequence[QueueInput], targets: Targets) -> list[QueueInput]:
 
 
 def moves(places: Sequence[QueueInput], targets: Targets, members: Sequence[Member]) -> int:
-    """Return how many queues leave a server that is still there."""
+    """Return how many queues leave a running server."""
     live = {member.pk for member in members}
     return sum(place.server in live and targets[place.pk] != place.server for place in places)
 
@@ -43,7 +43,7 @@ def counts(targets: Targets, members: Sequence[Member]) -> list[int]:
 
 @st.composite
 def plain_worlds(draw: st.DrawFn, queues: int, members: int) -> tuple[list[QueueInput], list[Member]]:
-    """Queues anywhere, also with a server that is gone (9 and above), and members with weights alone."""
+    """Queues anywhere, also with a removed server (9 and above), and members with weights alone."""
     chance = draw(CHANCES)
     homes = chance.choice([[None, 9, *range(1, members + 1)], list(range(1, members + 1))])
     places = [
@@ -56,7 +56,7 @@ def plain_worlds(draw: st.DrawFn, queues: int, members: int) -> tuple[list[Queue
 def worlds(
     draw: st.DrawFn, queues: int = 15, members: int = 6, weights: int = 4
 ) -> tuple[list[QueueInput], list[Member]]:
-    """The same with labels, pins, limits, and queues that are asked for."""
+    """The same with labels, pins, limits and requests."""
     chance = draw(CHANCES)
     group = [
         Member(
@@ -80,5 +80,5 @@ def worlds(
 
 
 def some_labels(chance: Random, likely: float) -> dict[str, str]:
-    """Return none, one or both of two labels."""
+    """Return up to two labels."""
     return {name: chance.choice("xy") for name in ("zone", "disk") if chance.random() < likely}

@@ -16,7 +16,7 @@ from resourcepool.queues import administration
 from resourcepool.queues.serving.held_queue import HeldQueue, WorkSlot
 from resourcepool.queues.serving.membership import Membership
 from tests.committed import Clock
-from tests.queues.members import NAME, SETTINGS, TTL, joined, kind, made, replan
+from tests.queues.members import NAME, SETTINGS, TTL, create_queue_group, join, read_queue_group, replan
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -26,7 +26,7 @@ DRAIN = 40.0
 
 
 class World:
-    """Some servers of one process; those that stand still believe what they believed."""
+    """Servers of one process; paused servers keep their last state."""
 
     def __init__(self, seed: int, clock: Clock) -> None:
         self.random, self.clock = random.Random(seed), clock
@@ -34,10 +34,10 @@ class World:
         self.still: list[Membership] = []
         self.works: list[tuple[Membership, HeldQueue, WorkSlot]] = []
         self.said: list[str] = []
-        made(8, handover_timeout=DRAIN, strategy=self.random.choice(["sticky", "round_robin"]))
+        create_queue_group(8, handover_timeout=DRAIN, strategy=self.random.choice(["sticky", "round_robin"]))
 
     def step(self) -> None:
-        """Let something happen, and look whether it may be."""
+        """Make a change, and check the invariants."""
         often = [self.turn] * 28 + [self.time_passes] * 8 + [self.begin] * 8 + [self.end] * 3
         seldom = [self.join, self.join, self.leave, self.pause, self.wake, self.order, self.order, self.plan]
         chosen = self.random.choice(often + seldom)
@@ -62,7 +62,7 @@ class World:
             self.members.append(self.new("ABC"[self.random.randrange(3)]))
 
     def new(self, name: str, after: Membership | None = None) -> Membership:
-        return joined(name, weight=self.random.randint(1, 3), after=after)
+        return join(name, weight=self.random.randint(1, 3), after=after)
 
     def leave(self) -> None:
         if member := self.any_member():
@@ -120,7 +120,7 @@ class World:
             chosen()
 
     def change_the_deadline(self) -> None:
-        queue_group = kind()
+        queue_group = read_queue_group()
         queue_group.handover_timeout = self.random.choice([TTL, DRAIN, 2 * DRAIN])
         queue_group.save(update_fields=["handover_timeout"])
 
@@ -138,7 +138,7 @@ class World:
         return self.random.choice(self.members) if self.members else None
 
     def settle(self) -> None:
-        """Let the last work end and everybody look a few times."""
+        """Let the last work end and all servers check a few times."""
         while self.works:
             self.end()
         for name in {server.name for server in Server.objects.alive()}:
@@ -167,7 +167,7 @@ def test_no_queue_is_relied_on_by_two_and_in_the_end_all_are_shared(seed: int, p
     assert {handle.pk for member in world.members for handle in member.held if handle.is_held} == set(
         Queue.objects.values_list("pk", flat=True)
     )
-    assert kind().heartbeat_every == SETTINGS["heartbeat_every"]
+    assert read_queue_group().heartbeat_every == SETTINGS["heartbeat_every"]
 
 
 @pytest.mark.parametrize("seed", range(2))

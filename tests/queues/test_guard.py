@@ -13,13 +13,13 @@ from resourcepool.queues.serving.membership import Membership
 from tests.app.models import Team
 from tests.app.rows import change
 from tests.queues.members import (
-    ask,
-    asked_ago,
-    dies,
-    one,
+    expire,
+    owners,
     replan,
-    table,
-    take_away,
+    request_all,
+    requested_ago,
+    single_queue,
+    take_over,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 class TestGuard:
     def test_lets_work_commit_while_the_queue_is_this_servers(self) -> None:
-        _, mine = one()
+        _, mine = single_queue()
         with transaction.atomic(), mine.guard():
             Team.objects.create(name="done")
         assert Team.objects.count() == 1
 
     def test_of_a_late_owner_fails_and_its_work_is_undone(self) -> None:
-        a, mine = one()
-        take_away(a)
+        a, mine = single_queue()
+        take_over(a)
         assert mine.is_held  # it has not heard of it
         with pytest.raises(LeaseLost), transaction.atomic():
             Team.objects.create(name="too late")
@@ -45,8 +45,8 @@ class TestGuard:
         assert not mine.is_held
 
     def test_of_a_late_owner_undoes_its_work_also_if_that_is_caught(self) -> None:
-        a, mine = one()
-        take_away(a)
+        a, mine = single_queue()
+        take_over(a)
         with transaction.atomic():
             Team.objects.create(name="too late")
             with suppress(LeaseLost), mine.guard():
@@ -54,18 +54,18 @@ class TestGuard:
         assert Team.objects.count() == 0
 
     def test_under_an_older_fence_fails_though_the_queue_is_this_servers_again(self) -> None:
-        a, mine = one()
-        b = take_away(a)
+        a, mine = single_queue()
+        b = take_over(a)
         Server.objects.filter(pk=a.lease.pk).update(state=Server.State.UP)
-        dies(b)
+        expire(b)
         replan(if_due=True)
-        assert table() == "A"
+        assert owners() == "A"
         with pytest.raises(LeaseLost), transaction.atomic(), mine.guard():
             pass
 
     def test_fails_when_the_server_counts_as_dead_though_nobody_has_planned_yet(self) -> None:
-        a, mine = one()
-        dies(row_of(a))
+        a, mine = single_queue()
+        expire(row_of(a))
         assert mine.is_held
         with pytest.raises(LeaseLost), transaction.atomic(), mine.guard():
             pass
@@ -76,37 +76,37 @@ class TestGuard:
         assert Team.objects.count() == 1
 
     def test_demands_a_transaction(self) -> None:
-        _, mine = one()
+        _, mine = single_queue()
         with pytest.raises(GuardOutsideTransaction), mine.guard():
             pass
 
     @pytest.mark.only("mysql", "postgresql")
     def test_holds_up_neither_the_heartbeat_nor_the_plans_of_others(self, other: BaseDatabaseWrapper) -> None:
-        a, mine = one()
-        b = ask(a)
-        asked_ago("1", 31)
+        a, mine = single_queue()
+        b = request_all(a)
+        requested_ago("1", 31)
         with transaction.atomic(), mine.guard(), other.cursor() as cursor:
             cursor.execute(WAIT_NOT[connection.vendor])
             cursor.execute("UPDATE resourcepool_server SET holder = 'beats' WHERE id = %s", [a.lease.pk])
             assert cursor.rowcount == 1
             cursor.execute("UPDATE resourcepool_queuegroup SET generation = generation")
-        assert table() == "A>B"
+        assert owners() == "A>B"
         replan(if_due=True)
-        assert table() == "B"
+        assert owners() == "B"
         assert b.pk
 
     @pytest.mark.only("mysql", "postgresql")
     def test_keeps_the_queue_from_being_taken_over_before_the_commit(self) -> None:
         from tests.eventually import InBackground
 
-        a, mine = one()
-        ask(a)
-        asked_ago("1", 31)
+        a, mine = single_queue()
+        request_all(a)
+        requested_ago("1", 31)
         with transaction.atomic(), mine.guard():
             outcome = InBackground(lambda: replan(if_due=True)).result(30)
-            assert len(outcome.left) == 1
+            assert len(outcome.postponed) == 1
             Team.objects.create(name="in time")
-        assert table() == "A>B"
+        assert owners() == "A>B"
         assert Team.objects.count() == 1
 
 

@@ -1,4 +1,4 @@
-"""A server gives up what others ask for, and everything when it leaves."""
+"""A server hands over requested queues, and all queues when it leaves."""
 
 from typing import Any
 
@@ -16,18 +16,18 @@ from tests.queues.members import (
     AWAY,
     COMMIT,
     NAME,
-    ask,
-    dies,
+    create_queue_group,
+    expire,
+    foreign_server,
     handles,
     has_a_server,
-    joined,
-    left,
-    made,
+    join,
+    leave,
     moves,
-    one,
+    owners,
     queue,
-    stranger,
-    table,
+    request_all,
+    single_queue,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -39,11 +39,11 @@ class TestHandingOver:
     def test_of_which_the_database_says_nothing_leaves_the_queue_unused(
         self, interference: Interference
     ) -> None:
-        made(1)
-        a = joined("A")
+        create_queue_group(1)
+        a = join("A")
         a.turn()
         mine = handles(a)["1"]
-        stranger("B")
+        foreign_server("B")
         administration.drain(NAME, "A")
         interference.expect(CHANGES, AWAY, times=1_000)
         with pytest.raises(DatabaseUnavailable):
@@ -52,24 +52,24 @@ class TestHandingOver:
         assert not a.begin(mine, WorkSlot(is_loop=True))
         interference.expect("", OperationalError, times=0)
         a.turn()
-        assert table() == "B"
+        assert owners() == "B"
 
     def test_given_up_in_doubt_it_is_had_again_only_under_a_new_fence(
         self, interference: Interference, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        made(1)
-        a = joined("A")
+        create_queue_group(1)
+        a = join("A")
         a.turn()
         mine = handles(a)["1"]
-        b = stranger("B")
+        b = foreign_server("B")
         administration.drain(NAME, "A")
         interference.expect(CHANGES, AWAY, times=1_000)
         with pytest.raises(DatabaseUnavailable):
             a.turn()
         interference.expect("", OperationalError, times=0)
         administration.undrain(NAME, "A")
-        left(b)
-        assert table() == "A"
+        leave(b)
+        assert owners() == "A"
         release, trusted = a._release_idle, []
 
         def note_and_release() -> bool:
@@ -88,8 +88,8 @@ class TestHandingOver:
     def test_that_finds_a_row_locked_has_changed_nothing_and_is_tried_again(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        a, mine = one()
-        ask(a)
+        a, mine = single_queue()
+        request_all(a)
 
         def fail(*_: object) -> None:
             raise locked_row_error("default")
@@ -100,24 +100,24 @@ class TestHandingOver:
                 a.turn()
         assert mine.is_held
         assert not mine.is_in_doubt
-        assert (table(), queue("1").fence) == ("A>B", mine.fence)
+        assert (owners(), queue("1").fence) == ("A>B", mine.fence)
         a.turn()
-        assert (table(), queue("1").fence) == ("B", mine.fence + 1)
+        assert (owners(), queue("1").fence) == ("B", mine.fence + 1)
 
     def test_to_a_server_that_dies_just_before_leaves_the_queue_to_its_owner_who_relies_on_it_again(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        a, mine = one()
-        b, release = ask(a), reassignment.release
+        a, mine = single_queue()
+        b, release = request_all(a), reassignment.release
 
         def release_too_late(*arguments: Any) -> reassignment.Outcome:
             assert not mine.is_held
-            dies(b)
+            expire(b)
             return release(*arguments)
 
         monkeypatch.setattr(reassignment, "release", release_too_late)
         a.turn()
-        assert (table(), queue("1").fence) == ("A", mine.fence)
+        assert (owners(), queue("1").fence) == ("A", mine.fence)
         mine.ensure_held()
         assert handles(a) == {"1": mine}
 
@@ -125,19 +125,19 @@ class TestHandingOver:
     def test_of_which_the_answer_was_lost_is_not_relied_on_for_a_moment(
         self, wire: Wire, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        made(1)
-        a = joined("A")
+        create_queue_group(1)
+        a = join("A")
         a.turn()
         mine = handles(a)["1"]
-        stranger("B")
+        foreign_server("B")
         administration.drain(NAME, "A")
-        look, seen = membership_module.look, []
+        look, seen = membership_module.read_snapshot, []
 
         def look_and_note(*arguments: Any) -> Any:
-            seen.append((table(), mine.is_held))
+            seen.append((owners(), mine.is_held))
             return look(*arguments)
 
-        monkeypatch.setattr(membership_module, "look", look_and_note)
+        monkeypatch.setattr(membership_module, "read_snapshot", look_and_note)
         wire.cut_after(COMMIT)
         a.turn()
         assert wire.cuts == 1
@@ -147,46 +147,46 @@ class TestHandingOver:
 
 class TestLeaving:
     def test_hands_everything_over_at_once_and_signs_off(self) -> None:
-        made(4)
-        a = joined("A")
+        create_queue_group(4)
+        a = join("A")
         a.turn()
         mine = handles(a)
-        stranger("B")
+        foreign_server("B")
         a.leave()
-        assert table() == "B B B B"
+        assert owners() == "B B B B"
         assert [row.name for row in Server.objects.all()] == ["B"]
         assert all(each.lost.is_set() for each in mine.values())
         assert not a.lease.is_held
 
     def test_by_the_last_leaves_the_queues_to_nobody(self) -> None:
-        made(2)
-        joined("A").leave()
-        assert table() == "- -"
+        create_queue_group(2)
+        join("A").leave()
+        assert owners() == "- -"
         assert Server.objects.count() == 0
 
     @has_a_server
     def test_of_which_the_answer_was_lost_is_done_once(self, wire: Wire) -> None:
-        made(2)
-        a = joined("A")
-        stranger("B")
+        create_queue_group(2)
+        a = join("A")
+        foreign_server("B")
         fences = [queue("1").fence, queue("2").fence]
         wire.cut_after(COMMIT)
         a.leave()
         assert wire.cuts == 1
-        assert table() == "B B"
+        assert owners() == "B B"
         assert [queue("1").fence, queue("2").fence] == [fence + 1 for fence in fences]
 
 
 def test_what_a_servers_labels_forbid_is_given_up_after_the_work_in_hand_also_when_nobody_may_have_it() -> None:
-    a, mine = one()
+    a, mine = single_queue()
     with mine.working():
         administration.change_queues(NAME, ["1"], labels={"zone": "mars"})
         a.turn()
         assert mine.should_stop
-        assert table() == "A"
+        assert owners() == "A"
     a.turn()
-    assert table() == "-"
+    assert owners() == "-"
     assert moves("requested", "unassigned") == [
         f"requested 1 {a}>: {a} lacks zone=mars",
-        f"unassigned 1 {a}>: its owner had finished its work on it",
+        f"unassigned 1 {a}>: its owner finished its work",
     ]

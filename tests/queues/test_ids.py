@@ -3,7 +3,7 @@
 import pytest
 
 from resourcepool.exceptions import BadOption
-from resourcepool.queues.ids import queue_ids
+from resourcepool.queues.ids import expand_ids
 
 
 @pytest.mark.parametrize(
@@ -18,13 +18,13 @@ from resourcepool.queues.ids import queue_ids
     ],
 )
 def test_queues_are_typed_one_by_one_or_as_ranges(words: list[str], expected: list[str]) -> None:
-    assert queue_ids(words) == expected
+    assert expand_ids(words) == expected
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["9..3"], "a range that goes up"),
+        (["9..3"], "an ascending range"),
         (["0..10000"], "at most 10000 at once"),
         (["0..99999999999"], "at most 10000 at once"),
         (["0..9998", "x", "y"], "at most 10000 at once"),
@@ -32,4 +32,4 @@ def test_queues_are_typed_one_by_one_or_as_ranges(words: list[str], expected: li
 )
 def test_ranges_that_go_down_and_too_many_queues_are_refused(words: list[str], said: str) -> None:
     with pytest.raises(BadOption, match=said):
-        queue_ids(words)
+        expand_ids(words)

@@ -1,4 +1,4 @@
-"""The server did what it was asked, and the answer got lost: nobody knows, and nothing is done twice."""
+"""The database carried out a statement and the reply was lost: no change is made twice."""
 
 import inspect
 import re
@@ -15,16 +15,16 @@ from tests.queues.members import (
     COMMIT,
     NAME,
     SETTINGS,
-    dies,
+    create_queue_group,
+    expire,
+    foreign_server,
     handles,
-    joined,
-    kind,
-    made,
+    join,
     moves,
+    owners,
     queue,
+    read_queue_group,
     replan,
-    stranger,
-    table,
 )
 
 pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("transactional_db")]
@@ -38,10 +38,10 @@ def wire(transactional_db: None) -> Iterator[Wire]:
 
 
 def test_a_server_registers_once(wire: Wire) -> None:
-    made(4)
+    create_queue_group(4)
     before = queue("1").fence
     wire.cut_after(COMMIT)
-    a = joined("A")
+    a = join("A")
     a.turn()
     assert wire.cuts == 1
     assert Server.objects.count() == 1
@@ -51,7 +51,7 @@ def test_a_server_registers_once(wire: Wire) -> None:
 
 def test_a_server_starts_though_what_its_queue_group_is_has_to_be_asked_twice(wire: Wire) -> None:
     """Otherwise the lost session would stay the connection's, and each later start would fail, too."""
-    made(1)
+    create_queue_group(1)
     wire.cut_after(QueueGroup._meta.db_table)
     with QueueServer(NAME, name="A"):
         assert Server.objects.count() == 1
@@ -59,44 +59,44 @@ def test_a_server_starts_though_what_its_queue_group_is_has_to_be_asked_twice(wi
 
 
 def test_a_plan_moves_every_queue_once(wire: Wire) -> None:
-    made(4)
-    a, b = joined("A"), joined("B")
+    create_queue_group(4)
+    a, b = join("A"), join("B")
     a.turn()
-    dies(Server.objects.get(pk=a.lease.pk))
+    expire(Server.objects.get(pk=a.lease.pk))
     wire.cut_after(COMMIT)
     replan(if_due=True)
     assert wire.cuts == 1
-    assert table() == "B B B B"
+    assert owners() == "B B B B"
     assert len(moves("assigned")) == 4 + 2  # A had handed over two
     b.turn()
     assert len(handles(b)) == 4
 
 
 def test_a_hand_over_happens_once_and_the_giver_knows(wire: Wire) -> None:
-    made(2)
-    a = joined("A")
+    create_queue_group(2)
+    a = join("A")
     a.turn()
     given, before = a.held, {one.queue_id: one.fence for one in a.held}
-    b = joined("B")
-    assert sorted(table().split()) == ["A", "A>B"]
+    b = join("B")
+    assert sorted(owners().split()) == ["A", "A>B"]
     wire.cut_after(COMMIT)
     a.turn()
     b.turn()
     assert wire.cuts == 1
-    assert sorted(table().split()) == ["A", "B"]
+    assert sorted(owners().split()) == ["A", "B"]
     assert len(moves("handed_over")) == 1
     assert sorted(one.is_held for one in given) == [False, True]
     assert [queue(name).fence - before[name] for name in handles(b)] == [1]
 
 
 def test_a_server_leaves_once(wire: Wire) -> None:
-    made(2)
-    a, _ = joined("A"), joined("B")
+    create_queue_group(2)
+    a, _ = join("A"), join("B")
     a.turn()
     wire.cut_after(COMMIT)
     a.leave()
     assert wire.cuts == 1
-    assert table() == "B B"
+    assert owners() == "B B"
     assert Server.objects.count() == 1
 
 
@@ -133,11 +133,11 @@ def test_what_an_operator_orders_is_done_once_and_said_to_be_done(wire: Wire, na
 
 
 def outcome(order: Callable[[], object], lost: Wire | None) -> list[Any]:
-    """Return what came of an order, in a world of its own: the answer, who has which queue, what moved."""
-    made(4)
-    stranger("A")
-    stranger("B")
-    stranger("C", state="draining")
+    """Return the result of an order on fresh rows: the answer, the owners, the moves."""
+    create_queue_group(4)
+    foreign_server("A")
+    foreign_server("B")
+    foreign_server("C", state="draining")
     administration.add_queues(NAME, ["free"], labels={"zone": "mars"})
     if lost is not None:
         lost.cut_after(COMMIT)
@@ -145,7 +145,7 @@ def outcome(order: Callable[[], object], lost: Wire | None) -> list[Any]:
     assert lost is None or lost.cuts == 1
     known = [re.sub(r"#\d+", "#", each) for each in moves()]
     rows = Queue.objects.order_by("pk").values_list("queue_id", "parameter", "pin", "is_retiring")
-    return [answer, table(), known, list(rows), kind().is_paused]
+    return [answer, owners(), known, list(rows), read_queue_group().is_paused]
 
 
 def empty() -> None:

@@ -41,7 +41,7 @@ def test_a_move_is_written_down_as_it_is_named() -> None:
 
 def test_ten_thousand_moves_take_two_statements() -> None:
     changes = [
-        Change(QueueSnapshot(pk, str(pk)), Move.Action.ASSIGNED, 1, "nobody had it") for pk in range(10_000)
+        Change(QueueSnapshot(pk, str(pk)), Move.Action.ASSIGNED, 1, "it had no owner") for pk in range(10_000)
     ]
     with CaptureQueriesContext(connection) as queries:
         reassignment.record("default", QueueGroup(name="orders"), 1, changes, {1: "A #1"})

@@ -1,4 +1,4 @@
-"""How long a server that was silent spares the others."""
+"""How long a server spares the others after an outage."""
 
 import pytest
 
@@ -29,7 +29,7 @@ class TestAbsence:
         assert OutageTracker(100.0, 6.0).is_sparing(104.1)
 
     def test_one_silence_after_the_other_does_not_spare_for_ever(self) -> None:
-        """Where the database, or this server, is slow time and again, somebody has to judge."""
+        """If the database or this server is slow repeatedly, dead servers must still be found."""
         outages, spared = OutageTracker(100.0, 6.0), []
         for number in range(1, 9):
             moment = 100.0 + number * 8.2

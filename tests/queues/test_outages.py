@@ -1,4 +1,4 @@
-"""The database, or the processes, were away for longer than it takes to be judged dead: nothing moves for that."""
+"""Outages longer than the time after which servers are presumed dead move no queue."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -16,50 +16,50 @@ from tests.eventually import eventually
 from tests.queues.members import (
     NAME,
     TTL,
-    dies,
+    create_queue_group,
+    end_postponement,
+    expire,
+    foreign_server,
     handles,
-    has_rested,
-    joined,
-    left,
+    join,
+    leave,
     lock,
-    made,
     moves,
+    owners,
+    rejoin,
     replan,
-    returned,
-    stranger,
-    table,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
 
 def away(*members: Membership) -> None:
-    """Let nobody have heard of these for too long, nor they of the database."""
+    """Let these servers and the database be without contact for too long."""
     for member in members:
-        dies(Server.objects.get(pk=member.lease.pk))
+        expire(Server.objects.get(pk=member.lease.pk))
         member.lease.lose("a test cut it off")
 
 
 def settled(members: list[Membership]) -> None:
-    """Let everything be handed over that is asked for."""
+    """Let all requested queues be handed over."""
     for _ in range(3):
         for member in members:
             member.turn()
-    assert ">" not in table()
+    assert ">" not in owners()
 
 
 def of_equal_ones() -> list[Membership]:
-    return [joined(name) for name in "ABCD"]
+    return [join(name) for name in "ABCD"]
 
 
 def with_weights_labels_and_limits() -> list[Membership]:
     administration.change_queues(NAME, ["3", "9", "12"], labels={"zone": "eu"})
     administration.pin(NAME, ["1", "2"], "B")
     return [
-        joined("A", weight=3),
-        joined("B", limit=4),
-        joined("C", labels={"zone": "eu"}),
-        joined("D", weight=2, labels={"zone": "eu"}),
+        join("A", weight=3),
+        join("B", limit=4),
+        join("C", labels={"zone": "eu"}),
+        join("D", weight=2, labels={"zone": "eu"}),
     ]
 
 
@@ -69,19 +69,19 @@ def with_weights_labels_and_limits() -> list[Membership]:
 def test_all_that_come_back_go_on_with_what_they_had(
     strategy: str, come: Callable[[], list[Membership]], order: tuple[int, ...]
 ) -> None:
-    made(16, strategy=strategy)
+    create_queue_group(16, strategy=strategy)
     members = come()
     settled(members)
-    before, fences, told = table(), fences_of_all(), len(moves())
+    before, fences, told = owners(), fences_of_all(), len(moves())
     away(*members)
     back = []
     for index in order:
-        back.append(returned(members[index]))
-        for one in back:  # whoever is back already looks in between, and finds the others silent
+        back.append(rejoin(members[index]))
+        for one in back:  # servers that have returned check meanwhile, and find the others overdue
             one.turn()
         replan(if_due=True, spare_overdue=True)
     settled(back)
-    assert table() == before
+    assert owners() == before
     assert fences_of_all() == {queue_id: fence + 1 for queue_id, fence in fences.items()}
     assert all("came back as" in each for each in moves()[told:])
     assert Server.objects.count() == 4
@@ -89,108 +89,108 @@ def test_all_that_come_back_go_on_with_what_they_had(
 
 
 def test_what_was_asked_for_still_is_and_the_drain_goes_on() -> None:
-    made(2)
-    a, b = joined("A"), joined("B")
+    create_queue_group(2)
+    a, b = join("A"), join("B")
     administration.drain(NAME, "A")
-    assert sorted(table().split()) == ["A>B", "A>B"]
-    a.turn()  # hears of it, but has begun to work on one
+    assert sorted(owners().split()) == ["A>B", "A>B"]
+    a.turn()  # notices, but has begun to work on a queue
     away(b)
-    again = returned(b)
-    assert "A" not in [name for name in table().split() if ">" not in name]
-    assert {name.rpartition(">")[2] for name in table().split()} == {"B"}
+    again = rejoin(b)
+    assert "A" not in [name for name in owners().split() if ">" not in name]
+    assert {name.rpartition(">")[2] for name in owners().split()} == {"B"}
     away(a)
-    later = returned(a)
+    later = rejoin(a)
     assert later.config.state == Server.State.DRAINING
     replan()
     for member in (later, again):
         member.turn()
-    assert table() == "B B"
+    assert owners() == "B B"
 
 
 def test_one_that_does_not_come_back_is_judged_when_the_others_had_their_chance(
     process_clock: Clock, statements: list[Statement]
 ) -> None:
-    made(4)
-    a, b = joined("A"), joined("B")
+    create_queue_group(4)
+    a, b = join("A"), join("B")
     settled([a, b])
     away(a, b)
     process_clock.stop()
-    again = returned(a)
+    again = rejoin(a)
     statements.clear()
     for _ in range(4):
         pass_by(process_clock, again, TTL / 4 - 0.1)
-        assert Counter(table().split()) == {"A": 2, "B": 2}
+        assert Counter(owners().split()) == {"A": 2, "B": 2}
     assert not [one.sql for one in statements if "UPDATE" in one.sql and "_queuegroup" in one.sql], (
         "nor tries to"
     )
     pass_by(process_clock, again, 2)
-    assert table() == "A A A A"
+    assert owners() == "A A A A"
     assert Server.objects.count() == 1
 
 
 def test_one_that_is_away_again_before_it_could_judge_judges_when_it_returns(process_clock: Clock) -> None:
     """Else the queues of the dead would lie for as long as the database comes and goes."""
-    made(4)
-    a, b = joined("A"), joined("B")
+    create_queue_group(4)
+    a, b = join("A"), join("B")
     settled([a, b])
     away(a, b)
-    again = returned(a)
+    again = rejoin(a)
     again.turn()
-    assert Counter(table().split()) == {"A": 2, "B": 2}
+    assert Counter(owners().split()) == {"A": 2, "B": 2}
     process_clock.advance(3 * TTL)
     away(again)
-    returned(again).turn()
-    assert table() == "A A A A"
+    rejoin(again).turn()
+    assert owners() == "A A A A"
 
 
 def test_a_server_that_has_seen_no_outage_judges_at_once() -> None:
-    """Else one whose own network comes and goes would keep the queues of the dead from everybody."""
-    made(4)
-    a, b, c = joined("A"), joined("B"), joined("C")
+    """Otherwise a server with an unstable network would keep dead servers' queues unassigned."""
+    create_queue_group(4)
+    a, b, c = join("A"), join("B"), join("C")
     settled([a, b, c])
     away(a, b)
-    again = returned(a)
+    again = rejoin(a)
     again.turn()
     c.turn()
     replan()
     settled([again, c])
-    assert Counter(table().split()) == {"A": 2, "C": 2}
+    assert Counter(owners().split()) == {"A": 2, "C": 2}
 
 
 def test_one_that_has_kept_its_own_row_judges_nobody_right_after_a_long_silence(process_clock: Clock) -> None:
-    """An outage that is a little shorter lets only those lapse that had renewed themselves longest before."""
-    made(4)
-    a, b = joined("A"), joined("B")
+    """A slightly shorter outage expires only the leases that were renewed first."""
+    create_queue_group(4)
+    a, b = join("A"), join("B")
     settled([a, b])
     process_clock.advance(TTL * 0.7)
     away(b)
     a.turn()
-    assert Counter(table().split()) == {"A": 2, "B": 2}
-    again = returned(b)
+    assert Counter(owners().split()) == {"A": 2, "B": 2}
+    again = rejoin(b)
     settled([a, again])
-    assert Counter(table().split()) == {"A": 2, "B": 2}
+    assert Counter(owners().split()) == {"A": 2, "B": 2}
 
 
 def test_who_leaves_or_drains_right_after_a_silence_takes_nothing_from_the_others(process_clock: Clock) -> None:
-    made(6)
-    members = [joined(name) for name in "ABC"]
+    create_queue_group(6)
+    members = [join(name) for name in "ABC"]
     settled(members)
     process_clock.advance(TTL * 0.7)
     away(members[1])
     members[0].leave()
-    assert table().split().count("B") == 2
-    assert set(table().split()) == {"B", "C"}
+    assert owners().split().count("B") == 2
+    assert set(owners().split()) == {"B", "C"}
 
 
 def test_who_is_not_back_yet_is_given_nothing(process_clock: Clock) -> None:
-    made(3)
-    a, b = joined("A"), joined("B")
+    create_queue_group(3)
+    a, b = join("A"), join("B")
     settled([a, b])
     away(a, b)
-    had = Counter(table().split())["B"]
-    again = returned(a)
+    had = Counter(owners().split())["B"]
+    again = rejoin(a)
     operating_adds(again, ["x", "y", "z"])
-    assert Counter(name.partition(">")[0] for name in table().split()) == {"A": 6 - had, "B": had}
+    assert Counter(name.partition(">")[0] for name in owners().split()) == {"A": 6 - had, "B": had}
 
 
 def operating_adds(by: Membership, ids: list[str]) -> None:
@@ -204,28 +204,28 @@ def operating_adds(by: Membership, ids: list[str]) -> None:
 
 
 def test_a_queue_that_is_being_removed_goes() -> None:
-    made(2)
-    a = joined("A")
+    create_queue_group(2)
+    a = join("A")
     a.turn()
     administration.remove_queues(NAME, ["1"])
     away(a)
-    returned(a).turn()
-    assert table() == "A"
+    rejoin(a).turn()
+    assert owners() == "A"
 
 
 @pytest.mark.only("mysql", "postgresql")
 def test_a_queue_whose_row_is_locked_follows(other: BaseDatabaseWrapper) -> None:
-    made(2)
-    a = joined("A")
+    create_queue_group(2)
+    a = join("A")
     a.turn()
     lock(other, "1")
     away(a)
-    again = returned(a)
+    again = rejoin(a)
     again.turn()
     assert list(handles(again)) == ["2"]
     assert Server.objects.count() == 2, "or its queue would be nobody's"
     other.rollback()
-    has_rested()
+    end_postponement()
     replan()
     again.turn()
     assert sorted(handles(again)) == ["1", "2"]
@@ -233,37 +233,37 @@ def test_a_queue_whose_row_is_locked_follows(other: BaseDatabaseWrapper) -> None
 
 
 def test_one_whose_queues_others_have_by_now_gets_its_share_like_a_newcomer() -> None:
-    made(4)
-    a, b = joined("A"), joined("B")
+    create_queue_group(4)
+    a, b = join("A"), join("B")
     settled([a, b])
     away(a)
     replan(if_due=True)
-    assert table() == "B B B B"
-    settled([b, returned(a)])
-    assert Counter(table().split()) == {"A": 2, "B": 2}
+    assert owners() == "B B B B"
+    settled([b, rejoin(a)])
+    assert Counter(owners().split()) == {"A": 2, "B": 2}
 
 
 def test_its_old_handles_are_good_for_nothing() -> None:
-    made(1)
-    a = joined("A")
+    create_queue_group(1)
+    a = join("A")
     a.turn()
     old = handles(a)["1"]
     away(a)
     eventually(lambda: not old.is_held)
-    new = returned(a)
+    new = rejoin(a)
     new.turn()
     assert not old.is_held
     assert handles(new)["1"].fence == old.fence + 1
 
 
 def test_it_is_inherited_by_the_next_run_alone() -> None:
-    """Somebody of the same name is somebody else: the old one may still work."""
-    made(2)
-    first = joined("A")
+    """A server with the same name is another server: the old one may still work."""
+    create_queue_group(2)
+    first = join("A")
     first.turn()
-    twin = stranger("A")
+    twin = foreign_server("A")
     assert {row.cur_server_id for row in Queue.objects.all()} == {first.lease.pk}
-    left(twin)
+    leave(twin)
     assert [handle.is_held for handle in first.held] == [True, True]
 
 

@@ -7,7 +7,7 @@ from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.status.queues.forecast import forecast
 from resourcepool.status.queues.queue_groups import queue_group
 from resourcepool.status.queues.queues import queues_named
-from tests.queues.members import NAME, made, moves, replan, stranger, table
+from tests.queues.members import NAME, create_queue_group, foreign_server, moves, owners, replan
 
 FOUR = ["1", "2", "3", "4"]
 FULL = "pinned to A, which has no room; every server that may have it has as many queues as its limit allows"
@@ -16,19 +16,19 @@ FULL = "pinned to A, which has no room; every server that may have it has as man
 @pytest.fixture(params=sorted(STRATEGIES), autouse=True)
 def pinned(request: pytest.FixtureRequest, transactional_db: None) -> None:
     """Four queues that are pinned to A, which may have two."""
-    made(4, strategy=request.param)
+    create_queue_group(4, strategy=request.param)
     administration.pin(NAME, FOUR, "A")
-    stranger("A", limit=2)
+    foreign_server("A", limit=2)
 
 
 def test_what_its_server_has_no_room_for_goes_to_any_other_which_its_move_says() -> None:
-    stranger("B")
-    assert sorted(table().split()) == ["A", "A", "B", "B"]
+    foreign_server("B")
+    assert sorted(owners().split()) == ["A", "A", "B", "B"]
     assert [each.partition(": ")[2] for each in moves()[2:]] == ["pinned to A, which has no room"] * 2
 
 
 def test_what_nobody_has_room_for_says_so_and_names_the_pin_wherever_one_looks() -> None:
-    stranger("B", limit=1)
+    foreign_server("B", limit=1)
     (nobody,) = [queue for queue in queues_named(queue_group(NAME), FOUR) if queue.owner_pk is None]
     assert nobody.why_unowned == FULL
     assert queue_group(NAME).unowned_why == FULL
@@ -36,9 +36,9 @@ def test_what_nobody_has_room_for_says_so_and_names_the_pin_wherever_one_looks()
 
 
 def test_it_comes_back_as_soon_as_there_is_room() -> None:
-    stranger("B")
+    foreign_server("B")
     administration.remove_queues(
         NAME, [next(q.queue_id for q in queues_named(queue_group(NAME), FOUR) if "A" in q.owner)]
     )
     replan()
-    assert table().split().count("B>A") == 1
+    assert owners().split().count("B>A") == 1

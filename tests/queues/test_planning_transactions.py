@@ -1,4 +1,4 @@
-"""A plan, and what it changes, is one transaction; of many that see the need, one does it."""
+"""A plan and its changes are one transaction; of many servers that notice that it is due, one plans."""
 
 from typing import Any
 
@@ -14,16 +14,16 @@ from tests.app.rows import columns
 from tests.committed import Statement
 from tests.eventually import at_once, in_threads
 from tests.queues.members import (
-    asked_by_b,
-    dies,
-    has_rested,
-    kind,
+    create_queue_group,
+    end_postponement,
+    expire,
+    foreign_server,
     lock,
-    made,
+    owners,
     queue,
+    read_queue_group,
     replan,
-    stranger,
-    table,
+    requested_by_b,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -33,60 +33,60 @@ class TestPlanning:
     def test_begins_with_the_row_of_the_queue_group_and_says_at_the_end_that_it_is_done(
         self, statements: list[Statement]
     ) -> None:
-        made(3)
-        a, pk = stranger("A"), kind().pk
-        dies(a)
+        create_queue_group(3)
+        a, pk = foreign_server("A"), read_queue_group().pk
+        expire(a)
         statements.clear()
         reassignment.reassign("default", pk, "A")
         ours = [plain(one.sql) for one in statements if " resourcepool_" in plain(one.sql)]
         assert [sql.split()[:2] for sql in (ours[0], ours[-1])] == [["UPDATE", "resourcepool_queuegroup"]] * 2
 
     def test_of_many_at_once_is_done_by_one(self, statements: list[Statement]) -> None:
-        made(4)
-        a = stranger("A")
-        stranger("B")
-        generation = kind().generation
-        dies(a)
+        create_queue_group(4)
+        a = foreign_server("A")
+        foreign_server("B")
+        generation = read_queue_group().generation
+        expire(a)
         statements.clear()
         outcomes = at_once(6, lambda _: replan(if_due=True))
         assert sorted(len(outcome.changes) for outcome in outcomes) == [0, 0, 0, 0, 0, 4]
-        assert kind().generation == generation + 1
+        assert read_queue_group().generation == generation + 1
         assert len([one for one in statements if "is_retiring" in one.sql]) == 1, (
             "the others need not read the queues"
         )
 
     def test_is_told_by_the_generation_and_leaves_who_did_it_and_when(self) -> None:
-        made(1)
-        before = kind()
-        stranger("A")
-        after = kind()
+        create_queue_group(1)
+        before = read_queue_group()
+        foreign_server("A")
+        after = read_queue_group()
         assert (after.generation, after.assigned_by) == (before.generation + 1, "A")
         assert before.assigned_at is None
         assert after.assigned_at is not None
 
     def test_with_nothing_to_change_changes_nothing(self) -> None:
-        made(3)
-        stranger("A")
+        create_queue_group(3)
+        foreign_server("A")
         before, moved = [columns(row) for row in Queue.objects.order_by("pk")], Move.objects.count()
-        generation = kind().generation
+        generation = read_queue_group().generation
         replan()
         assert [columns(row) for row in Queue.objects.order_by("pk")] == before
-        assert (Move.objects.count(), kind().generation) == (moved, generation)
+        assert (Move.objects.count(), read_queue_group().generation) == (moved, generation)
 
     def test_asks_the_database_as_often_for_500_queues_as_for_5(self, statements: list[Statement]) -> None:
         asked = []
         for queues in (5, 500):
-            made(queues, name=f"orders {queues}")
+            create_queue_group(queues, name=f"orders {queues}")
             statements.clear()
-            stranger("A", of=f"orders {queues}")
+            foreign_server("A", of=f"orders {queues}")
             asked.append(len(statements))
         assert max(asked) <= 20
         assert asked[0] == asked[1] or connection.vendor == "sqlite"  # which takes few parameters at once
 
     def test_that_fails_in_the_middle_changes_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        made(3)
-        a = stranger("A")
-        dies(a)
+        create_queue_group(3)
+        a = foreign_server("A")
+        expire(a)
         before = [columns(row) for row in Queue.objects.order_by("pk")], Move.objects.count()
 
         def fail(*_: object, **__: object) -> None:
@@ -98,19 +98,19 @@ class TestPlanning:
         assert ([columns(row) for row in Queue.objects.order_by("pk")], Move.objects.count()) == before
 
     def test_of_a_queue_group_that_is_gone_says_so(self) -> None:
-        made(0)
-        pk = kind().pk
-        kind().delete()
+        create_queue_group(0)
+        pk = read_queue_group().pk
+        read_queue_group().delete()
         with pytest.raises(QueueGroup.DoesNotExist):
             reassignment.reassign("default", pk, "A")
 
     def test_and_joining_by_many_at_once_leaves_every_queue_with_one(self) -> None:
-        made(12)
-        in_threads([lambda name=name: stranger(name) for name in "ABCDEF"])
-        owners = table().split()
-        assert len(owners) == 12
-        assert not any(owner.startswith(("-", "?")) for owner in owners)
-        wanted = [owner.rpartition(">")[2] for owner in owners]
+        create_queue_group(12)
+        in_threads([lambda name=name: foreign_server(name) for name in "ABCDEF"])
+        final = owners().split()
+        assert len(final) == 12
+        assert not any(owner.startswith(("-", "?")) for owner in final)
+        wanted = [owner.rpartition(">")[2] for owner in final]
         assert sorted(wanted.count(name) for name in "ABCDEF") == [2] * 6
 
 
@@ -123,63 +123,63 @@ def repeatable_read() -> Any:
 
 
 def take_over_at_once(using: str) -> reassignment.Outcome:
-    return reassignment.reassign(using, kind().pk, "somebody")
+    return reassignment.reassign(using, read_queue_group().pk, "somebody")
 
 
 def release_all_of_nobody(using: str) -> reassignment.Outcome:
-    return reassignment.release(using, kind().pk, "somebody", 0, [], [])
+    return reassignment.release(using, read_queue_group().pk, "somebody", 0, [], [])
 
 
 @pytest.mark.parametrize("change", [take_over_at_once, release_all_of_nobody])
 class TestInsideATransactionOfTheCaller:
     @pytest.mark.only("mysql", "postgresql")
     def test_that_sees_only_what_was_before_nothing_is_changed(self, change: Any) -> None:
-        """Else a server that was judged dead meanwhile would look alive, and one that came would not exist."""
-        made(2)
-        dies(stranger("A"))
+        """Otherwise a server that is presumed dead meanwhile would look alive, and a new server would be missing."""
+        create_queue_group(2)
+        expire(foreign_server("A"))
         with alias("strange", leased=False, OPTIONS={"isolation_level": repeatable_read()}) as using:
             with transaction.atomic(using=using), pytest.raises(ClaimInTransaction, match="READ COMMITTED"):
                 change(using)
-            assert table() == "A A"
+            assert owners() == "A A"
             change(using)  # outside of one
 
     def test_that_sees_what_others_commit_the_change_is_its_own(self, change: Any) -> None:
-        made(2)
-        dies(stranger("A"))
+        create_queue_group(2)
+        expire(foreign_server("A"))
         with transaction.atomic():
             change("default")
             transaction.set_rollback(True)
-        assert table() == "A A"
+        assert owners() == "A A"
 
 
 @pytest.mark.only("mysql", "postgresql")
 class TestALockedQueue:
-    """Somebody's ``guard`` keeps it so; on SQLite whoever writes has the whole file."""
+    """A ``guard`` keeps it locked; on SQLite a writer locks the whole file."""
 
     def test_is_left_and_done_later(self, other: BaseDatabaseWrapper) -> None:
-        made(3)
-        a = stranger("A")
-        stranger("B")
+        create_queue_group(3)
+        a = foreign_server("A")
+        foreign_server("B")
         lock(other, "1")
-        dies(a)
+        expire(a)
         outcome = replan(if_due=True)
-        assert [change.queue.queue_id for change in outcome.left] == ["1"]
-        assert table() == "A B B"
-        assert kind().is_assignment_due
+        assert [change.queue.queue_id for change in outcome.postponed] == ["1"]
+        assert owners() == "A B B"
+        assert read_queue_group().is_assignment_due
         other.rollback()
-        has_rested()
+        end_postponement()
         replan(if_due=True)
-        assert table() == "B B B"
-        assert not kind().is_assignment_due
+        assert owners() == "B B B"
+        assert not read_queue_group().is_assignment_due
         assert not Server.objects.filter(pk=a.pk).exists()
 
     def test_is_not_handed_over(self, other: BaseDatabaseWrapper) -> None:
-        a, _ = asked_by_b()
+        a, _ = requested_by_b()
         lock(other, "1")
-        outcome = reassignment.release("default", kind().pk, "A", a.pk, [queue("1").pk], [])
-        assert len(outcome.left) == 1
-        assert table() == "A>B"
-        assert kind().is_assignment_due
+        outcome = reassignment.release("default", read_queue_group().pk, "A", a.pk, [queue("1").pk], [])
+        assert len(outcome.postponed) == 1
+        assert owners() == "A>B"
+        assert read_queue_group().is_assignment_due
         other.rollback()
 
 

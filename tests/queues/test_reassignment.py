@@ -1,4 +1,4 @@
-"""Who has which queue, through the database: by the document's tables, by death, by deadline."""
+"""Owners of queues, through the database: by the tables of docs/queues.md, after a crash, after a deadline."""
 
 from typing import Any
 
@@ -8,18 +8,18 @@ from resourcepool.models import Move, Server
 from resourcepool.queues import reassignment
 from tests.app.rows import columns
 from tests.queues.members import (
-    asked_ago,
-    asked_by_b,
-    dies,
-    joined,
-    kind,
-    left,
-    made,
+    create_queue_group,
+    expire,
+    foreign_server,
+    join,
+    leave,
     moves,
+    owners,
     queue,
+    read_queue_group,
     replan,
-    stranger,
-    table,
+    requested_ago,
+    requested_by_b,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -27,67 +27,67 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 class TestTheDocument:
     def test_its_tables_hold_line_by_line(self) -> None:
-        made(5, strategy="round_robin")
-        a = joined("A")
-        assert table() == "A A A A A"
-        stranger("B")
-        assert table() == "A A>B A A>B A"
-        stranger("C")
-        assert table() == "A A>B A>C A A>B"
-        stranger("D")
-        assert table() == "A A>B A>C A>D A"
+        create_queue_group(5, strategy="round_robin")
+        a = join("A")
+        assert owners() == "A A A A A"
+        foreign_server("B")
+        assert owners() == "A A>B A A>B A"
+        foreign_server("C")
+        assert owners() == "A A>B A>C A A>B"
+        foreign_server("D")
+        assert owners() == "A A>B A>C A>D A"
         a.turn()
-        assert table() == "A B C D A"
+        assert owners() == "A B C D A"
 
     def test_a_server_that_has_asked_gets_nothing_until_its_owner_releases(self) -> None:
-        made(2)
-        stranger("A")
+        create_queue_group(2)
+        foreign_server("A")
         before = [columns(queue(each))["fence"] for each in ("1", "2")]
-        stranger("B")
-        assert table() == "A A>B"
+        foreign_server("B")
+        assert owners() == "A A>B"
         assert [columns(queue(each))["fence"] for each in ("1", "2")] == before
 
     def test_with_more_servers_than_queues_some_have_none(self) -> None:
-        made(1)
-        servers = [stranger(name) for name in "ABC"]
-        assert table() == "A"
-        left(servers[0])
-        assert table() in {"B", "C"}
+        create_queue_group(1)
+        servers = [foreign_server(name) for name in "ABC"]
+        assert owners() == "A"
+        leave(servers[0])
+        assert owners() in {"B", "C"}
 
 
 class TestADeath:
     def test_frees_the_queues_for_whoever_plans_next(self) -> None:
-        made(4)
-        a, _ = stranger("A"), stranger("B")
-        dies(a)
+        create_queue_group(4)
+        a, _ = foreign_server("A"), foreign_server("B")
+        expire(a)
         replan(if_due=True)
-        assert table() == "B B B B"
+        assert owners() == "B B B B"
         assert not Server.objects.filter(pk=a.pk).exists()
-        assert moves("assigned")[-1].endswith("was judged dead: no heartbeat for 20 s")
+        assert moves("assigned")[-1].endswith("presumed dead: no heartbeat for 20 s")
 
     def test_of_all_leaves_the_queues_to_nobody(self) -> None:
-        made(2)
-        dies(stranger("A"))
+        create_queue_group(2)
+        expire(foreign_server("A"))
         replan(if_due=True)
-        assert table() == "- -"
+        assert owners() == "- -"
         assert Server.objects.count() == 0
 
     def test_of_the_requester_leaves_the_queue_where_it_is(self) -> None:
-        a, b = asked_by_b()
-        dies(b)
-        reassignment.release("default", kind().pk, "A", a.pk, [queue("1").pk], [])
-        assert table() == "A"
+        a, b = requested_by_b()
+        expire(b)
+        reassignment.release("default", read_queue_group().pk, "A", a.pk, [queue("1").pk], [])
+        assert owners() == "A"
         assert columns(queue("1"))["requested_at"] is None
         replan(if_due=True)
-        assert table() == "A"
+        assert owners() == "A"
 
     def test_every_new_owner_has_a_new_fence(self) -> None:
-        made(1)
+        create_queue_group(1)
         fences = [queue("1").fence]
         for _ in range(3):
-            server = stranger("A")
+            server = foreign_server("A")
             fences.append(queue("1").fence)
-            dies(server)
+            expire(server)
             replan(if_due=True)
             fences.append(queue("1").fence)
         assert fences == list(range(fences[0], fences[0] + 7))
@@ -96,78 +96,75 @@ class TestADeath:
 
 class TestTakingOver:
     def test_happens_when_the_owner_is_late_and_under_a_new_fence(self) -> None:
-        a, _ = asked_by_b()
-        asked_ago("1", 31)
+        a, _ = requested_by_b()
+        requested_ago("1", 31)
         before = queue("1").fence
         replan(if_due=True)
-        assert table() == "B"
+        assert owners() == "B"
         assert queue("1").fence == before + 1
         assert columns(queue("1"))["requested_at"] is None
-        assert (
-            moves()[-1]
-            == f"taken_over 1 A #{a.pk}>{moved_to()}: A #{a.pk} did not finish its work on it in time"
-        )
+        assert moves()[-1] == f"taken_over 1 A #{a.pk}>{moved_to()}: A #{a.pk} did not finish its work in time"
 
     def test_does_not_happen_before(self) -> None:
-        asked_by_b()
-        asked_ago("1", 25)
+        requested_by_b()
+        requested_ago("1", 25)
         replan(if_due=True)
-        assert table() == "A>B"
+        assert owners() == "A>B"
 
     def test_does_not_happen_before_an_owner_with_a_longer_interval_would_have_stopped(self) -> None:
-        asked_by_b()
+        requested_by_b()
         Server.objects.filter(name="A").update(ttl=60)
-        asked_ago("1", 40)
+        requested_ago("1", 40)
         replan(if_due=True)
-        assert table() == "A>B"
+        assert owners() == "A>B"
 
     def test_is_not_put_off_by_being_asked_for_somebody_else(self) -> None:
-        _, b = asked_by_b()
-        asked_ago("1", 20)
+        _, b = requested_by_b()
+        requested_ago("1", 20)
         before = columns(queue("1"))["requested_at"]
-        stranger("C")
-        dies(b)
+        foreign_server("C")
+        expire(b)
         replan(if_due=True)
-        assert table() == "A>C"
+        assert owners() == "A>C"
         assert columns(queue("1"))["requested_at"] == before
 
 
 class TestReleasing:
     def test_gives_only_what_is_still_this_servers(self) -> None:
-        a, b = asked_by_b()
-        asked_ago("1", 31)
+        a, b = requested_by_b()
+        requested_ago("1", 31)
         replan(if_due=True)
         before = columns(queue("1"))
-        reassignment.release("default", kind().pk, "A", a.pk, [queue("1").pk], [])
+        reassignment.release("default", read_queue_group().pk, "A", a.pk, [queue("1").pk], [])
         assert columns(queue("1")) == before
         assert before["cur_server_id"] == b.pk
 
     def test_late_does_not_speed_up_what_somebody_asks_the_new_owner_for(self) -> None:
-        a, b = asked_by_b()
-        asked_ago("1", 31)
+        a, b = requested_by_b()
+        requested_ago("1", 31)
         replan(if_due=True)
-        stranger("C")
+        foreign_server("C")
         Server.objects.filter(pk=b.pk).update(state=Server.State.DRAINING)
         replan()
-        reassignment.release("default", kind().pk, "A", a.pk, [queue("1").pk], [])
-        assert table() == "B>C"
+        reassignment.release("default", read_queue_group().pk, "A", a.pk, [queue("1").pk], [])
+        assert owners() == "B>C"
 
     def test_of_a_queue_given_up_in_doubt_frees_it_under_a_new_fence(self) -> None:
-        made(1)
-        a = stranger("A")
+        create_queue_group(1)
+        a = foreign_server("A")
         pk, before = queue("1").pk, queue("1").fence
-        reassignment.release("default", kind().pk, "A", a.pk, [pk], [pk])
-        assert table() == "-"
+        reassignment.release("default", read_queue_group().pk, "A", a.pk, [pk], [pk])
+        assert owners() == "-"
         assert queue("1").fence == before + 1
         replan(if_due=True)
-        assert table() == "A"
+        assert owners() == "A"
         assert queue("1").fence == before + 2
 
     def test_notes_who_has_a_queue_now_and_since_when_the_giver_has_none(self) -> None:
-        a, b = asked_by_b()
+        a, b = requested_by_b()
         assert idle_since(a) is None
         assert idle_since(b) is not None
-        reassignment.release("default", kind().pk, "A", a.pk, [queue("1").pk], [])
+        reassignment.release("default", read_queue_group().pk, "A", a.pk, [queue("1").pk], [])
         assert idle_since(a) is not None
         assert idle_since(b) is None
 

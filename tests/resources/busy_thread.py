@@ -1,4 +1,4 @@
-"""Django's thread for blocking code, busy with something else for as long as a test likes."""
+"""Keeps Django's thread for blocking code busy."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 
 
 async def soon(predicate: Callable[[], object]) -> None:
-    """Wait until it is true, without that thread."""
+    """Wait until the predicate is true, without that thread."""
     async with asyncio.timeout(10):
         while not predicate():
             await asyncio.sleep(0.005)
@@ -17,7 +17,7 @@ async def soon(predicate: Callable[[], object]) -> None:
 
 @contextlib.asynccontextmanager
 async def occupied() -> AsyncIterator[None]:
-    """Keep that thread busy for a block: whatever is to run in it waits for the end of the block."""
+    """Keep that thread busy for a block; other code for it waits."""
     begun, go_on = threading.Event(), threading.Event()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""The clients of ``test_any_order``: a connection each, and replies that get lost on the way."""
+"""The clients of ``test_any_order``: a connection each, and lost replies."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ CAN_LOSE = connection.vendor in LOST_CONNECTION  # SQLite has no connection that
 
 
 class Clients:
-    """Several clients in one thread; at any time one of them is whom the package speaks through."""
+    """Several clients in one thread, one of which is active."""
 
     def __init__(self, each: Sequence[BaseDatabaseWrapper]) -> None:
         self._each = each
@@ -27,12 +27,12 @@ class Clients:
             self._stack.enter_context(one.execute_wrapper(self._interference))
 
     def close(self) -> None:
-        """Lose nothing any more."""
+        """Stop losing replies."""
         self._stack.close()
 
     @contextlib.contextmanager
     def playing(self, number: int, *, loses: bool = False) -> Iterator[BaseDatabaseWrapper]:
-        """Be this client for a block; ``loses``: the reply to its next UPDATE does not arrive."""
+        """Activate a client for a block; ``loses``: the reply to its next UPDATE gets lost."""
         before, connections["default"] = connections["default"], self._each[number]
         try:
             with self.losing_a_reply(loses):
@@ -42,7 +42,7 @@ class Clients:
 
     @contextlib.contextmanager
     def losing_a_reply(self, loses: bool) -> Iterator[None]:
-        """Lose the reply to the next UPDATE of the block, if it ``loses`` one."""
+        """Lose the reply to the next UPDATE of the block if ``loses``."""
         if loses:
             self._interference.expect("UPDATE", LOST_CONNECTION[connection.vendor], after=True)
         try:

@@ -1,4 +1,4 @@
-"""What a pool of a few rows should be like after whatever was done to it: the model of ``test_any_order``."""
+"""The expected state of a small pool: the model of ``test_any_order``."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,26 +21,26 @@ class Thing:
         return self.in_service and not self.is_busy
 
     def state(self) -> tuple[Any, ...]:
-        """Return what must lie in the database."""
+        """Return the expected database state."""
         return self.fence, self.is_busy, bool(self.holder), self.in_service, self.status
 
     def pass_on(self, holder: str, *, is_busy: bool = True) -> int:
-        """A claim, a release, a quarantine or a handing over: the fence goes up. Returns it."""
+        """A claim, release, quarantine or handover: return the new fence."""
         self.fence, self.holder, self.is_busy = self.fence + 1, holder, is_busy
         return self.fence
 
     def park(self) -> None:
-        """Put it in quarantine; what an operator has decided stays."""
+        """Quarantine it; decisions of operators stay."""
         self.pass_on("")
         if self.in_service:
             self.status = "quarantined"
 
     def drain(self) -> None:
-        """Hand it out no more; a running lease is not disturbed."""
+        """Take it out of service; a running lease is not disturbed."""
         self.in_service, self.status = False, "out_of_service"
 
     def return_to_service(self) -> None:
-        """Hand it out again; whoever holds it is not disturbed."""
+        """Return it to service; a running lease is not disturbed."""
         if self.status != "in_service" and not self.holder and self.is_busy:
             self.pass_on("", is_busy=False)
         self.in_service, self.status = True, "in_service"
@@ -58,20 +58,20 @@ class ActiveLease:
 
     @property
     def is_resource(self) -> bool:
-        """Whether it was acquired from the pool, and not by the bare verbs."""
+        """Whether it was acquired from the pool, not with the bare verbs."""
         return hasattr(self.lease, "quarantine")
 
     @property
     def is_current(self) -> bool:
-        """Whether nobody has had the row since."""
+        """Whether the row was not claimed since."""
         return self.thing.fence == self.fence
 
     @property
     def is_live(self) -> bool:
-        """Whether the database says that it is held."""
+        """Whether it is held in the database."""
         return self.is_current and self.thing.is_busy
 
     @property
     def is_usable(self) -> bool:
-        """Whether the handle lets itself be used, rightly or not."""
+        """Whether the handle allows its use, rightly or not."""
         return self.is_trusted and not self.is_told

@@ -1,7 +1,7 @@
-"""The protocol of document 000 as it is written there, small enough to see where it breaks.
+"""The naive protocol of the article that this project began with (docs/origins.md), to show its faults.
 
-A row is busy while a moment in it lies ahead of the caller's own clock, which counts whole seconds; it is taken and
-renewed by an UPDATE that compares this moment; it is given back and put away by saving the caller's copy of the row.
+A row is busy while its ``busy_before`` is ahead of the caller's own clock, in whole seconds. An UPDATE that compares
+``busy_before`` claims and renews it; saving the caller's copy of the row releases and quarantines it.
 """
 
 import datetime
@@ -16,7 +16,7 @@ FREED = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 
 
 class Row(models.Model):
-    """The table that the document assumes."""
+    """The table of the article."""
 
     name = models.CharField(max_length=50)
     busy_before = models.DateTimeField(null=True)
@@ -40,7 +40,7 @@ def documents_table(transactional_db: None) -> Iterator[None]:
 
 
 class Clock:
-    """The clock of one host, in whole seconds; ``moved`` says how wrong it is."""
+    """The clock of one host, in whole seconds; ``moved``: its error."""
 
     def __init__(self) -> None:
         self.moved = datetime.timedelta()
@@ -51,7 +51,7 @@ class Clock:
 
 
 class Holder:
-    """One process that follows the document."""
+    """One process that follows the article."""
 
     def __init__(self, clock: Clock | None = None, *, is_valid: Callable[[], bool] = lambda: True) -> None:
         self.clock = clock or Clock()
@@ -59,11 +59,11 @@ class Holder:
         self.row: Any = None
 
     def search(self) -> Row | None:
-        """Its search statement: busy_before < now, and of what comes the first."""
+        """Its search statement: the first row with busy_before < now."""
         return Row.objects.filter(busy_before__lt=self.clock.now()).order_by("pk").first()
 
     def lock(self, row: Any) -> bool:
-        """Its lock statement: set the moment if it is still the one that was read; the row count is the answer."""
+        """Its lock statement: set busy_before if it is unchanged; the row count is the answer."""
         until = self.clock.now() + DELTA
         won = Row.objects.filter(pk=row.pk, busy_before=row.busy_before).update(busy_before=until) == 1
         row.busy_before = until
@@ -82,7 +82,7 @@ class Holder:
         return self.lock(self.row)
 
     def turn(self) -> None:
-        """What its thread does every so often: renew, and if that fails take another one."""
+        """One round of its thread: renew, or else acquire another row."""
         if not self.keep():
             self.acquire()
 

@@ -1,4 +1,4 @@
-"""A kind of ``Resource`` for tests, that remembers what it was asked and told."""
+"""A ``Resource`` for tests that records its checks and changes."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from resourcepool.models import Proxy
 
 
 class RecordingResource(Resource):
-    """Valid unless its host is in ``bad``; remembers what it was asked about."""
+    """Valid unless its host is in ``bad``; records the checked hosts."""
 
     model = Proxy
     occupation_delta = 2
@@ -33,7 +33,7 @@ def quarantined() -> list[str]:
 
 
 class Changes:
-    """An ``on_change`` that remembers."""
+    """An ``on_change`` that records its calls."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[Any, Any]] = []
@@ -49,7 +49,7 @@ def fresh_lists() -> None:
 
 @pytest.fixture
 def keep() -> Iterator[Callable[..., RecordingResource]]:
-    """Make one; it is terminated after the test."""
+    """Create one; it is terminated after the test."""
     made: list[Resource] = []
 
     def make(kind: type[Resource] = RecordingResource, **options: Any) -> Any:

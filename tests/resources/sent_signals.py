@@ -1,4 +1,4 @@
-"""What is told during a test."""
+"""Records events during a test."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from resourcepool.signals import SIGNALS, RowEvent
 
 @pytest.fixture
 def events() -> Any:
-    """Everything that is told during the test."""
+    """All events of the test."""
     heard: list[RowEvent] = []
 
     def note(event: RowEvent, **_: Any) -> None:

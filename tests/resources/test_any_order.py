@@ -1,4 +1,4 @@
-"""Whatever several clients try in whatever order, and whatever reply gets lost: a pool behaves like its model."""
+"""A pool behaves like its model, with any order of calls of several clients and any lost reply."""
 
 import contextlib
 import itertools
@@ -30,7 +30,7 @@ from tests.resources.clients import CAN_LOSE, Clients
 from tests.resources.model import ActiveLease, Thing
 from tests.state_machines import check
 
-TTL = 1_000.0  # seconds: nothing runs out by itself while this runs, and the keeper has nothing to do
+TTL = 1_000.0  # seconds: no lease expires or needs a renewal during the test
 a_client = st.sampled_from([0, 1])
 a_lost_reply = st.sampled_from([False, False, True]) if CAN_LOSE else st.just(False)
 a_cooldown = st.sampled_from([0.0, TTL])
@@ -38,14 +38,14 @@ the_data = st.data()
 
 
 class APool(RuleBasedStateMachine):
-    """Three rows, two clients with a connection each, and every handle there ever was."""
+    """Three rows, two clients with a connection each, and all handles."""
 
     connections: tuple[BaseDatabaseWrapper, ...] = ()
     clock: Clock
 
     def __init__(self) -> None:
         super().__init__()
-        # What the pool remembers of the last example decides what it tries first, and so what can happen in this one.
+        # The memory of the pool decides which rows it tries first, so it must not depend on earlier examples.
         for memory in ("_last_held", "_last_seen"):
             vars(Proxy.pool).pop(memory, None)
         self.things = [Thing(row) for row in several(Proxy, 3)]
@@ -77,7 +77,7 @@ class APool(RuleBasedStateMachine):
 
     @rule(data=the_data, client=a_client, count=st.sampled_from([1, 2]), loses=a_lost_reply)
     def claim(self, data: st.DataObject, client: int, count: int, loses: bool) -> None:
-        """The bare verbs, for these very rows."""
+        """The bare verbs, for these rows."""
         things = data.draw(st.permutations(self.things))[:count]
         pks = [thing.row.pk for thing in things]
         order = wanted(f"holder {next(self.names)}", TTL, holder_is_unique=True)
@@ -119,7 +119,7 @@ class APool(RuleBasedStateMachine):
     @rule(data=the_data, client=a_client, loses=a_lost_reply)
     @precondition(lambda self: self.active_leases)
     def beat(self, data: st.DataObject, client: int, loses: bool) -> None:
-        """What the keeper does, with some of what this process holds."""
+        """A renewal by the keeper, of some leases of this process."""
         usable = [one for one in self.active_leases if one.is_usable]
         batch = [one for one in usable if data.draw(st.booleans())]
         if batch:
@@ -230,7 +230,7 @@ class APool(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: self.active_leases)
     def this_process_stands_still(self) -> None:
-        """Nothing is renewed, and by its own clock it may trust none of its handles any more."""
+        """Leases are not renewed, and expire by the clock of the process."""
         for lease in keeper.leases():
             keeper.remove(lease)
         self.clock.ahead += TTL - 1
@@ -303,8 +303,6 @@ class APool(RuleBasedStateMachine):
 def test_a_pool_is_never_anything_else(
     other: BaseDatabaseWrapper, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "resourcepool.resources.strategy.FRESH_SECONDS", 1e9
-    )  # an example that is slow is the same one
+    monkeypatch.setattr("resourcepool.resources.strategy.FRESH_SECONDS", 1e9)  # slow examples are allowed
     both = (connections["default"], other)
     check(type("APool", (APool,), {"connections": both, "clock": process_clock}), steps=50)

@@ -1,4 +1,4 @@
-"""The twins for asyncio: the same pool, and a cancelled task leaves nothing behind."""
+"""The asyncio methods: the same pool, and a cancelled task leaves nothing behind."""
 
 import asyncio
 import threading
@@ -32,7 +32,7 @@ async def aeventually(predicate: Callable[[], Any]) -> None:
 
 @pytest.fixture
 def run() -> Iterator[Run]:
-    """Run a coroutine, and close the connections of the thread that ran the blocking code for it."""
+    """Run a coroutine, and close the connections of the thread for its blocking code."""
 
     async def and_close(work: Coroutine[Any, Any, Any]) -> Any:
         try:
@@ -195,7 +195,7 @@ class TestCancellation:
         held.release()
 
     def test_gives_back_what_came_in_that_moment(self, run: Run) -> None:
-        """The waiter was served, and its task is cancelled before it has heard of it."""
+        """The waiter was served, and its task is cancelled before it notices."""
         proxy = new(Proxy)
         held = hold(proxy)
         waiters: list[Any] = []

@@ -1,4 +1,4 @@
-"""A task is cancelled while other blocking code keeps its clean-up waiting: nothing is renewed that nobody has."""
+"""A task is cancelled while other blocking code delays its clean-up: leases without a handle are not renewed."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""A resource whose row is deleted while somebody holds it, past everything that would have retired it instead."""
+"""A held resource whose row is deleted directly, without being retired."""
 
 import asyncio
 from typing import Any
@@ -67,7 +67,7 @@ class TestItsLease:
             give_up(lease)
 
     def test_is_lost_to_who_acquires_in_asyncio(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Just between the claim and reading the row."""
+        """Deleted between the claim and reading the row."""
         row, load = new(Proxy), acquire.load
         monkeypatch.setattr(acquire, "load", lambda *given: (delete(row), load(*given)))
         with pytest.raises(LeaseLost):
@@ -75,7 +75,7 @@ class TestItsLease:
         assert keeper.leases() == []
 
     def test_is_lost_to_a_waiting_task(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Just between the grant and reading the row."""
+        """Deleted between the grant and reading the row."""
         row, load = new(Proxy), ResourceLease.load
         first: Any = Proxy.pool.acquire()
         monkeypatch.setattr(ResourceLease, "load", lambda lease: (delete(row), load(lease)))
@@ -99,5 +99,5 @@ def test_a_resource_thread_names_what_is_not_there_any_more_as_nothing(keep: Any
     resource.lease._resource = None
     delete(gone)
     assert str(resource).endswith("holding nothing")
-    resource._turn()
+    resource._renew_or_replace()
     assert [(before, now.pk) for before, now in changes.seen] == [(None, (first, second)[gone is first].pk)]

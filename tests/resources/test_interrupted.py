@@ -1,4 +1,4 @@
-"""Ctrl-C or SystemExit in the middle of a clean-up: a process that lives on renews nothing that nobody has."""
+"""Ctrl-C or SystemExit during a clean-up: leases without a handle are not renewed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ def kept() -> list[Any]:
 
 def test_while_an_invalid_resource_is_put_away(monkeypatch: pytest.MonkeyPatch) -> None:
     new(Proxy)
-    monkeypatch.setattr(ResourceLease, "_park", interrupt)
+    monkeypatch.setattr(ResourceLease, "_store_quarantine", interrupt)
     with pytest.raises(KeyboardInterrupt):
         kind(is_valid=lambda self: False)()
     assert kept() == []
@@ -70,7 +70,7 @@ def test_while_the_second_of_several_is_put_into_a_handle(monkeypatch: pytest.Mo
 
 
 class FailsInThatMoment(Outcome):
-    """The line fails just when somebody wants to leave it."""
+    """Leaving the line fails."""
 
     def cancel(self) -> bool:
         self.fail(BadOption("count", 1, "the line is broken"))
@@ -121,7 +121,7 @@ def test_who_leaves_the_line_learns_what_it_was_granted_whatever_came_of_it(
 
 
 def test_while_a_ticket_is_taken_leaves_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is in the database, and its key has not arrived here."""
+    """The ticket is in the database, but its key has not arrived."""
     held, take = hold(new(Proxy)), tickets.take
 
     def interrupted(*args: Any) -> Any:

@@ -1,6 +1,6 @@
 """A signal handler raises at any line between the call of ``acquire`` and the ``with`` block.
 
-What was granted by then nobody has: it is not renewed, and no ticket stays in line. Nothing hangs afterwards.
+A lease that was granted by then is not renewed, and no ticket stays in line. Nothing hangs afterwards.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ class Crawler(Resource):
 
 
 def got(acquire: Callable[[], Any]) -> None:
-    """Get handles; they are had from now on, and given back."""
+    """Acquire and release handles."""
     had = acquire()
     end()
     for lease in had if isinstance(had, list) else [had]:
@@ -75,23 +75,23 @@ FREE: dict[str, Callable[[], object]] = {
 AWAITED: dict[str, Callable[[], object]] = {name: FREE[name] for name in ("one for a block", "several")}
 
 
-# What is raised while Python closes a generator that nobody has any more, it only prints.
+# Python only prints exceptions raised while it closes an abandoned generator.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 @pytest.fixture(autouse=True)
 def rows(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    for module in (waiter_loop, waiters):  # tickets of those who were served do not wait for others
+    for module in (waiter_loop, waiters):  # delete tickets of served waiters at once
         monkeypatch.setattr(module, "MAX_SERVED_DELAY", 0.0)
     return several(Proxy, 2)
 
 
 def check(place: str) -> None:
-    """See that what was interrupted at ``place`` has left nothing behind, and let what it was granted lapse."""
-    gc.collect()  # what was raised refers to frames, and they to handles
+    """Assert that the interruption at ``place`` left nothing behind, and let its grant expire."""
+    gc.collect()  # exceptions refer to frames, which refer to handles
     keeper._report_leaks("default")
     assert keeper.leases() == [], place
-    for lease in keeper.unreleased():  # it has lapsed, by the time that the next one begins
+    for lease in keeper.unreleased():  # expire it before the next case
         keeper.remove(lease)
     eventually(lambda: not Ticket.objects.exists(), because=lambda: place)
     Proxy.objects.update(busy_before=long_ago())

@@ -1,4 +1,4 @@
-"""Rows that somebody's transaction keeps locked: what is done to many is done to all others, and nobody waits long."""
+"""Rows locked by another transaction: bulk changes change all others, and do not wait long."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,13 +19,13 @@ from tests.committed import Statement
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
 from tests.locking import locked, wait_for_a_second_only
-from tests.proxies.import_helpers import Import
+from tests.proxies.import_helpers import Import, import_text
 from tests.resources.sent_signals import events
 from tests.resources.test_operating import lock_wait
 
-__all__ = ["bring", "events"]
+__all__ = ["events", "import_text"]
 
-pytestmark = pytest.mark.only("mysql", "postgresql")  # on SQLite one locks the whole database
+pytestmark = pytest.mark.only("mysql", "postgresql")  # SQLite locks the whole database
 
 CHANGES: dict[str, Any] = {
     "drain": lambda rows: rows.drain("sold"),
@@ -45,7 +45,7 @@ def _for_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def rows() -> Iterator[list[Any]]:
-    """Some that all these changes would change; the second is locked."""
+    """Rows for all these changes; the second is locked."""
     made = several(Proxy, 5)
     for row in made:
         granted(row)
@@ -66,7 +66,7 @@ class TestOfMany:
     ) -> None:
         monkeypatch.setattr(queryset, "CHUNK", chunk)
         before, usual = all_columns(), lock_wait()
-        with pytest.raises(RowLocked, match=r"1 locked by somebody's transaction.*; 4 done") as caught:
+        with pytest.raises(RowLocked, match=r"1 locked by another transaction.*; 4 changed") as caught:
             CHANGES[name](Proxy.objects.all())
         assert caught.value.done == 4
         after = all_columns()
@@ -80,7 +80,7 @@ class TestOfMany:
         self, rows: list[Any], monkeypatch: pytest.MonkeyPatch, statements: list[Statement]
     ) -> None:
         monkeypatch.setattr(queryset, "CHUNK", 1)
-        with locked(*rows[3:]), pytest.raises(RowLocked, match=r"3 locked .* 2 done"):
+        with locked(*rows[3:]), pytest.raises(RowLocked, match=r"3 locked .* 2 changed"):
             Proxy.objects.order_by("pk").drain("sold")
         locking = [
             one.sql for one in statements if one.sql.endswith("FOR UPDATE") and "SELECT 1" not in one.sql
@@ -109,7 +109,7 @@ class TestOfOne:
     def test_nothing_is_done_and_nobody_waits_long(self, use: Any) -> None:
         row = new(Proxy)
         before = columns(row)
-        with locked(row), pytest.raises(RowLocked, match="a row is locked by somebody's transaction"):
+        with locked(row), pytest.raises(RowLocked, match="a row is locked by another transaction"):
             row.notes = "moved"
             use(row)
         assert columns(row) == before

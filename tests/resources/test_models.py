@@ -1,4 +1,4 @@
-"""The models of resources: what a proxy keeps when it is changed."""
+"""The models of resources: changed proxies."""
 
 import copy as copying
 from typing import Any
@@ -21,7 +21,7 @@ class TestAPasswordBelongsToItsAddress:
     @pytest.mark.parametrize(("field", "value"), ELSEWHERE)
     @pytest.mark.parametrize("names", [None, True])
     def test_and_is_cleared_when_that_changes(self, proxy: Any, field: str, value: Any, names: Any) -> None:
-        for copy in (Proxy.objects.get(), proxy):  # one that was read, and one that was made
+        for copy in (Proxy.objects.get(), proxy):  # read, and created
             Proxy.objects.update(scheme="http", host="a.example", port=80, username="joe", password=SECRET)
             setattr(copy, field, value)
             copy.save(update_fields=[field] if names else None)
@@ -71,7 +71,7 @@ class TestAPasswordBelongsToItsAddress:
 
 
 class TestACopyThatIsSavedAsANewRow:
-    """``copy.copy`` copies what is noted about the row that was read; saving the copy changes no note of the other."""
+    """``copy.copy`` copies the notes about the read row; saving the copy does not change the original."""
 
     def test_leaves_the_password_of_the_other_to_its_address(self, proxy: Any) -> None:
         read = Proxy.objects.get()

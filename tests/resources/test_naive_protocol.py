@@ -1,4 +1,4 @@
-"""Each hole of document 000 (requirements R0): first its own way, which fails, then ours, which does not."""
+"""Each fault of the naive protocol: first shown with the naive protocol, then shown to be absent in ours."""
 
 import datetime
 import os
@@ -91,7 +91,7 @@ class TestARowThatWasNeverBusyIsNeverFound:
 
 
 class TestAClockThatIsAhead:
-    """On one of many hosts; three minutes are not rare."""
+    """A clock of one host is wrong by three minutes."""
 
     def test_theirs_takes_what_is_held(self) -> None:
         free_row()
@@ -133,7 +133,7 @@ class TestAClockThatIsBehind:
 
 
 class TestTwoGrantsWithinOneSecond:
-    """An operator frees the row, and the next one has it before the second is over."""
+    """An operator revokes the lease, and the next holder claims the row within the same second."""
 
     def test_theirs_look_the_same_to_the_first_holder(self) -> None:
         row, clock = free_row(), Clock()
@@ -195,7 +195,7 @@ class TestTheHolderIsNotTold:
         assert holder.row.pk != in_use.pk, "and whoever fetched the first one goes on with it"
 
     def test_ours_is_told_three_times(self) -> None:
-        """By the event, by the callback, and by the next call."""
+        """By the event, the callback and the next call."""
         told: list[Any] = []
         row = new(Proxy)
         lease = acquired(on_lost=told.append)
@@ -281,7 +281,7 @@ class TestSqlMadeByFormatting:
 
 
 class TestOneBadDay:
-    """Whatever is found invalid once is gone until tomorrow, also when it was the checker that failed."""
+    """A resource that was found invalid once is gone for a day, even if the checker failed."""
 
     def test_theirs(self) -> None:
         row = free_row()
@@ -291,6 +291,6 @@ class TestOneBadDay:
 
     def test_ours_begins_with_minutes_and_a_reason(self) -> None:
         row = new(Proxy)
-        acquired().quarantine("is_valid() said no")
+        acquired().quarantine("is_valid() returned False")
         assert 290 < busy_for(row) < 376
-        assert columns(row)["reason"] == "is_valid() said no"
+        assert columns(row)["reason"] == "is_valid() returned False"

@@ -1,6 +1,6 @@
-"""Signals only notify (invariant 9): whether or not anybody listens, the rows change the same way.
+"""Signals only notify: with or without receivers, rows change in the same way.
 
-And what nobody hears is not even made: a lease is quick.
+Without receivers, events are not even created, so that leases stay fast.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
 
 
 def rows() -> list[Any]:
-    """Return a free row, a held one, one in quarantine, one whose time is over, and one whose holder died."""
+    """Return a free row, a held one, a quarantined one, one whose quarantine ended, and one whose holder crashed."""
     _free, held, parked, due, dead = found = [new(Proxy) for _ in range(5)]
     granted(held)
     Proxy.objects.filter(pk=parked.pk).quarantine("smells", 60)
@@ -42,7 +42,7 @@ def rows() -> list[Any]:
 
 
 def outcome(do: Callable[[Any], object]) -> list[Any]:
-    """Do it to such rows; return how each stands then, without the moments."""
+    """Apply it to such rows; return their states, without times."""
     made = rows()
     pks = [row.pk for row in made]
     answer = do(Proxy.objects.filter(pk__in=pks))
@@ -66,7 +66,7 @@ def test_whether_or_not_anybody_listens(name: str, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[EventKind]:
-    """The kinds of facts that leases make of themselves."""
+    """The kinds of events that leases emit."""
     kinds: list[EventKind] = []
 
     def noted(what: EventKind, *args: Any, **details: Any) -> RowEvent:

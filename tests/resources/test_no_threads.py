@@ -1,4 +1,4 @@
-"""A process that cannot start another thread says so, and keeps nothing that it could not deliver."""
+"""A process that cannot start a thread raises an error, and keeps no undelivered lease."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ REFUSED = "can't start new thread"
 
 @pytest.fixture
 def no_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Have these background threads neither run nor start."""
+    """Stop these background threads, and prevent their start."""
     ensure_started = Daemon.ensure_started
 
     def have(*names: str) -> None:
@@ -29,7 +29,7 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             ensure_started(daemon)
 
         monkeypatch.setattr(Daemon, "ensure_started", refuse)
-        loops = [*keeper._beats.values(), *waiters._threads.values()]
+        loops = [*keeper._renewal_loops.values(), *waiters._threads.values()]
         for daemon in (keeper._watcher, *(loop.thread for loop in loops)):
             if daemon._name in names:
                 monkeypatch.setattr(daemon, "is_running", False)
@@ -85,7 +85,7 @@ def test_what_a_waiter_is_given_is_given_back_and_the_waiter_is_told(no_threads:
 def test_a_ticket_that_nobody_would_look_at_is_removed(
     no_threads: Any, rows: list[Any], count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And what it was given meanwhile goes to whoever wants it."""
+    """A row granted meanwhile goes to the next waiter."""
     held, leave = [hold(row) for row in rows], tickets.leave
 
     def released_before(*args: Any) -> Any:

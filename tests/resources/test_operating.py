@@ -1,4 +1,4 @@
-"""What an operator does to resources: taking leases away, reserving, quarantining; and how it is told."""
+"""Operations on resources: revoke, reserve, quarantine; and their events."""
 
 import datetime
 import itertools
@@ -237,7 +237,7 @@ class TestWhileItsHolderIsInALongTransaction:
 
     @pytest.fixture
     def locked(self, proxy: Any, monkeypatch: pytest.MonkeyPatch, other: Any) -> Any:
-        """A row that a transaction has changed, which ends with the test."""
+        """A row changed by a transaction that ends with the test."""
         monkeypatch.setattr(transactions, "SHORT_LOCK_WAIT", 1)
         granted(proxy)
         change(proxy, status=Status.QUARANTINED, until=DbLater(-1))
@@ -250,7 +250,7 @@ class TestWhileItsHolderIsInALongTransaction:
     def test_nobody_waits_for_its_end(self, locked: Any, events: list[RowEvent], name: str) -> None:
         usual = lock_wait()
         before = columns(locked)
-        with pytest.raises(DatabaseUnavailable, match="locked by somebody's transaction"):
+        with pytest.raises(DatabaseUnavailable, match="locked by another transaction"):
             CHANGES[name](Proxy.objects.all())
         assert columns(locked) == before
         assert events == []
@@ -272,7 +272,7 @@ def lock(on: Any, row: Any) -> None:
 
 
 def lock_wait() -> Any:
-    """Return for how long this session waits for a locked row."""
+    """Return how long this session waits for a locked row."""
     asked = {"mysql": "SELECT @@SESSION.innodb_lock_wait_timeout", "postgresql": "SHOW lock_timeout"}
     with connection.cursor() as cursor:
         cursor.execute(asked[connection.vendor])

@@ -1,4 +1,4 @@
-"""Every option out of range is refused before anything is asked of the database, by name, value and what is allowed."""
+"""Options out of range are refused before any statement, with name, value and allowed values."""
 
 import datetime
 from typing import Any
@@ -27,7 +27,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ),
     *(("strategy", value, "one of random, spread, sticky") for value in ("fair", "", 3, "Spread", ["sticky"])),
     *(("holder", value, "one line of text, 1 to 200 printable characters") for value in ("", "x" * 201, 7)),
-    ("holder", "a\nb", "one line of text, 1 to 200 printable characters; U+000A is none"),
+    ("holder", "a\nb", "one line of text, 1 to 200 printable characters; U+000A is not printable"),
     ("on_lost", "tell me", "a plain function that takes the lease"),
 ]
 

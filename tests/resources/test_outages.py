@@ -1,4 +1,4 @@
-"""No database, no tables, no entrance: each is said at once and in so many words, and nothing hangs."""
+"""No database, no tables, no access: a clear error at once, and nothing hangs."""
 
 import os
 import socket
@@ -27,7 +27,7 @@ def say(error: Exception, began: float) -> None:
 
 
 def acquire(criteria: dict[str, object]) -> None:
-    """Try to acquire, and tell in one line what came of it."""
+    """Try to acquire; print the result in one line."""
     began = time.monotonic()
     try:
         Proxy.pool.acquire(**criteria)
@@ -49,7 +49,7 @@ def told(child: Child) -> tuple[str, float, str]:
 class TestTablesNotMigrated:
     @pytest.fixture
     def empty(self, tmp_path: Path) -> Iterator[str]:
-        """The address of a database in which nobody has run migrate."""
+        """The URL of a database without migrations."""
         if connection.vendor == "sqlite":
             yield f"sqlite:///{tmp_path}/empty.sqlite3"
             return
@@ -81,7 +81,7 @@ class TestTablesNotMigrated:
 
 
 def acquire_without_a_column() -> None:
-    """Stand in line with the code of today and the tables of yesterday."""
+    """Wait in line with new code and old tables."""
     call_command("migrate", "resourcepool", verbosity=0)
     with connection.schema_editor() as editor:
         editor.remove_field(Ticket, Ticket._meta.get_field("address"))
@@ -97,7 +97,7 @@ def acquire_many() -> None:
 
 
 class TestServerGoneAtStart:
-    """Nobody listens on the port; or the folder of the file is not there."""
+    """No listener on the port, or the folder of the file does not exist."""
 
     @pytest.fixture
     def nobody(self, tmp_path: Path) -> Iterator[str]:
@@ -107,9 +107,7 @@ class TestServerGoneAtStart:
             yield f"sqlite:///{tmp_path}/folder"
             return
         with socket.socket() as listener:
-            listener.bind(
-                ("127.0.0.1", 0)
-            )  # not listening: connections are refused, and nobody else gets the port
+            listener.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
             url = urlsplit(settings.DATABASE_URL)
             login = url.netloc.rpartition("@")[0]
             yield url._replace(netloc=f"{login}@127.0.0.1:{listener.getsockname()[1]}").geturl()
@@ -150,7 +148,7 @@ class TestServerGoneAtStart:
 
 
 class TestRefused:
-    """A wrong password or database does not get better by waiting."""
+    """A wrong password or database is refused at once."""
 
     @pytest.mark.only("mysql", "postgresql")
     @pytest.mark.parametrize("criteria", [{"wait": False}, {"timeout": 600}], ids=str)
@@ -185,7 +183,7 @@ class TestRefused:
 
 @pytest.mark.only("sqlite")
 def test_a_file_that_somebody_keeps_locked_is_unavailable_not_a_hang(spawn: Spawner, tmp_path: Path) -> None:
-    """The timeout of the settings (20 s) is for one statement; here it is cut short."""
+    """The timeout of the settings (20 s) is for one statement; it is shortened here."""
     name = str(connection.settings_dict["NAME"])
     other = sqlite3.connect(name, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

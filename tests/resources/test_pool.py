@@ -1,4 +1,4 @@
-"""Acquiring: what a caller gets, when, and in how many statements."""
+"""Acquiring: results and timing."""
 
 import datetime
 import os
@@ -214,7 +214,8 @@ class TestMany:
         several(Proxy, 3, country="US")
         Proxy.objects.filter(pk=new(Proxy, country="US").pk).retire()
         with pytest.raises(
-            BadOption, match="count=4 is not allowed: it must be at most 3: so many match and are not retired"
+            BadOption,
+            match="count=4 is not allowed: it must be at most 3, the number of matching resources that are not retired",
         ):
             Proxy.pool.acquire_many(4, timeout=5, country="US")
 

@@ -1,4 +1,4 @@
-"""Adopting what another process handed over: once, and only under its fence."""
+"""Adopting a lease of another process: once, and only under its fence."""
 
 import pytest
 
@@ -26,7 +26,7 @@ class TestAdopt:
         fence = Proxy.pool.acquire().hand_over("successor")
         lease = Proxy.pool.adopt(proxy.pk, fence)
         before = columns(proxy)
-        with pytest.raises(LeaseLost, match=f"not held under fence {fence} any more"):
+        with pytest.raises(LeaseLost, match=f"no longer held under fence {fence}"):
             Proxy.pool.adopt(proxy.pk, fence)
         assert columns(proxy) == before
         lease.renew()
@@ -53,7 +53,7 @@ class TestAdopt:
         proxy = new(Proxy)
         lease = Proxy.pool.acquire()
         before = columns(proxy)
-        with pytest.raises(BadOption, match="this process holds that grant"):
+        with pytest.raises(BadOption, match="this one holds it itself"):
             Proxy.pool.adopt(proxy.pk, lease.fence)
         assert columns(proxy) == before
         lease.renew()
@@ -64,7 +64,7 @@ class TestAdopt:
         Proxy.pool.acquire().hand_over("successor")
         before = columns(proxy)
         with pytest.raises(
-            LeaseLost, match=f"resourcepool.Proxy {proxy.pk} is not held under fence {fence} any more"
+            LeaseLost, match=f"resourcepool.Proxy {proxy.pk} is no longer held under fence {fence}"
         ):
             Proxy.pool.adopt(proxy.pk, fence)
         assert columns(proxy) == before

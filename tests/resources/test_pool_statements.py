@@ -1,4 +1,4 @@
-"""Acquiring: in how many statements, and inside of transactions."""
+"""Acquiring: number of statements, and use in transactions."""
 
 import contextlib
 from functools import partial
@@ -19,7 +19,7 @@ from tests.committed import Clock
 
 
 class TestStatements:
-    """An acquire is a search and a claim; one who comes back to what it had last needs no search."""
+    """An acquire is a search and a claim; a holder that returns to its last row needs no search."""
 
     @pytest.fixture(autouse=True)
     def _rows(self) -> None:
@@ -114,7 +114,7 @@ class TestInTransaction:
             Proxy.pool.acquire(allow_in_transaction=True, timeout=30)
 
     def test_allowed_by_name_it_is_refused_inside_a_savepoint(self) -> None:
-        """It alone may roll back: the row would be free, and the handle trusted while the transaction runs."""
+        """Only the savepoint may roll back: the row would be free although the handle is trusted."""
         proxy = new(Proxy)
         with transaction.atomic():
             with pytest.raises(ClaimInTransaction, match="savepoint"), transaction.atomic():
@@ -132,7 +132,7 @@ class TestInTransaction:
         "block", [contextlib.nullcontext, transaction.atomic, partial(transaction.atomic, savepoint=False)]
     )
     def test_allowed_by_name_it_is_refused_in_a_transaction_begun_by_hand(self, block: Any) -> None:
-        """Nobody would notice that it is rolled back, or committed; a block inside of it does not commit it."""
+        """A rollback or commit would go unnoticed; an inner block does not commit."""
         proxy = new(Proxy)
         transaction.set_autocommit(False)
         try:
@@ -216,7 +216,7 @@ class TestInTransaction:
 
 
 class InTestCase(TestCase):
-    """Django's TestCase wraps a transaction around each test; that one is not the caller's."""
+    """The transaction of Django's TestCase does not count as the caller's."""
 
     def test_acquiring_is_allowed(self) -> None:
         new(Proxy)

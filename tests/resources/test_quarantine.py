@@ -1,4 +1,4 @@
-"""How long a bad resource is put away: pure arithmetic, and what the handle does with it."""
+"""The duration of quarantines, and the use by the lease."""
 
 import datetime
 from typing import Any
@@ -128,7 +128,7 @@ class TestQuarantine:
         assert busy_for(proxy) <= 375
 
     def test_by_a_late_holder_changes_nothing(self) -> None:
-        """The document parks a bad proxy by an unconditional save, and so parks its successor's."""
+        """The naive protocol quarantines by an unconditional save, and so may quarantine a successor's row."""
         proxy = new(Proxy)
         lease = Proxy.pool.acquire()
         steal(proxy)

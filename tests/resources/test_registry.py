@@ -1,4 +1,4 @@
-"""Which resources an operator means."""
+"""Finding resources by the names that operators use."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def test_a_key_that_no_resource_has_is_refused(text: str) -> None:
     new(Proxy)
     with pytest.raises(
         BadOption,
-        match=r"is not allowed: (it must be a primary key of resourcepool.Proxy|no resourcepool.Proxy has it)",
+        match=r"is not allowed: (it must be a primary key of resourcepool.Proxy|no resourcepool.Proxy has this id)",
     ):
         select_resources(Proxy, [text])
 

@@ -1,4 +1,4 @@
-"""With a router that reads elsewhere: whatever decides is asked of the database that is written."""
+"""With a router that reads from a replica, decisions read from the primary."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ __all__ = ["events"]
 
 
 class ReadsElsewhere:
-    """Sends every read to a replica that lags so far behind that it has not even got the tables."""
+    """Sends every read to a replica that lags so far that it has no tables yet."""
 
     def db_for_read(self, model: type, **hints: Any) -> str:
         return "replica"
@@ -71,7 +71,7 @@ def test_a_row_that_was_read_from_a_replica_is_deleted_on_the_writer() -> None:
 
 
 def test_operators_decide_on_the_writer_also_when_somebody_listens(events: list[RowEvent]) -> None:
-    """The changes are then told row by row."""
+    """One event per changed row."""
     new(Proxy)
     assert EventKind.DRAINED.has_listeners(Proxy)
     lease: Any = Proxy.pool.acquire()

@@ -1,4 +1,4 @@
-"""Requests that were checked once are remembered, and nothing else is mistaken for them."""
+"""Requests are cached, and never confused with others."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def builder() -> RequestBuilder:
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was checked from the ground up."""
+    """The requests that were not cached."""
     checked: list[Any] = []
     check = RequestBuilder._check
 
@@ -90,7 +90,7 @@ def test_other_settings_count_at_once(builder: RequestBuilder) -> None:
 def test_what_was_checked_while_the_settings_changed_is_not_remembered_under_the_new_ones(
     builder: RequestBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two threads: one checks by the old settings, and the other one is the first to see the new ones."""
+    """Two threads: one builds with old settings while the other is the first to see new ones."""
     check, changes = RequestBuilder._check, [override_settings(RESOURCEPOOL={"TTL": 8})]
 
     def slowly(*args: Any) -> Request:
@@ -113,5 +113,5 @@ def test_memory_is_bounded(builder: RequestBuilder, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(request_builder, "MAX_CACHED", 3)
     for timeout in range(10):
         builder.request(1, {"timeout": timeout})
-        assert len(builder._checked) <= 3
+        assert len(builder._cache) <= 3
     assert builder.request(1, {"timeout": 9}).timeout == 9

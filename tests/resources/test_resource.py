@@ -1,4 +1,4 @@
-"""``Resource``, the thread class of document 000: R0.3 to R0.6."""
+"""``Resource``: construction, renewal and replacement."""
 
 import datetime
 import logging
@@ -23,8 +23,6 @@ from tests.resources.recording_resource import Changes, RecordingResource, kind,
 
 
 class TestConstruction:
-    """R0.4."""
-
     def test_acquires_one_that_is_valid(self, keep: Any) -> None:
         row = new(Proxy, host="good.example")
         kept = keep()
@@ -41,7 +39,7 @@ class TestConstruction:
         assert keep().o.host == "3.example"
         assert set(quarantined()) == set(RecordingResource.asked) - {"3.example"}
         for row in Proxy.objects.quarantined():
-            assert (row.holder, row.reason, row.strikes) == ("", "is_valid() said no", 1)
+            assert (row.holder, row.reason, row.strikes) == ("", "is_valid() returned False", 1)
             assert busy_for(row) > 290
 
     def test_waits_until_one_comes_free(self, keep: Any) -> None:
@@ -76,7 +74,7 @@ class TestConstruction:
         eventually(lambda: keeper.leases() == [])  # its ticket goes a moment later
 
     def test_blames_the_checker_when_everything_is_invalid(self) -> None:
-        """Or one broken checker would condemn the whole pool."""
+        """Otherwise a broken checker would quarantine the whole pool."""
         several(Proxy, module.MAX_INVALID + 5)
         with pytest.raises(
             AcquireTimeout, match=r"10 in a row were not valid: is RecordingResource.is_valid\(\) right\?"
@@ -121,8 +119,6 @@ class TestConstruction:
 
 
 class TestKeeping:
-    """R0.5."""
-
     def test_renews_for_as_long_as_it_runs(self, keep: Any) -> None:
         row = new(Proxy)
         kept = keep(kind(occupation_delta=0.6))
@@ -192,7 +188,7 @@ class TestKeeping:
         assert [(old.host, new.host) for old, new in changes.seen] == [("first.example", "good.example")]
 
     def test_goes_on_looking_when_all_that_was_free_was_invalid(self, keep: Any) -> None:
-        """The bad one is put away, nothing else comes in time; it must not stay without for ever."""
+        """The bad one is quarantined and no other comes in time; it must try again later."""
         changes = Changes()
         first = new(Proxy, host="first.example")
         kept = keep(kind(acquire_timeout=0.1), on_change=changes)

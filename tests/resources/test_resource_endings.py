@@ -1,4 +1,4 @@
-"""``Resource`` when it is closed, terminated, or fixed: R0.5 and R0.6."""
+"""``Resource``: close, terminate and fix."""
 
 import threading
 import time
@@ -19,12 +19,12 @@ from tests.resources.recording_resource import Changes, RecordingResource, kind,
 
 
 class TestInAnOutage:
-    """Nobody has the handle of what is given up then, so it must lapse."""
+    """The handle of the lease is dropped, so the lease must expire."""
 
     @pytest.fixture(autouse=True)
     def _the_database_takes_nothing_back(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(verbs, "release", unavailable)
-        monkeypatch.setattr(ResourceLease, "_park", unavailable)
+        monkeypatch.setattr(ResourceLease, "_store_quarantine", unavailable)
 
     def test_what_is_not_valid_is_not_renewed_any_more(self) -> None:
         new(Proxy)
@@ -44,8 +44,6 @@ class TestInAnOutage:
 
 
 class TestClose:
-    """R0.6."""
-
     def test_frees_it(self, keep: Any) -> None:
         row = new(Proxy)
         kept = keep()
@@ -139,8 +137,6 @@ class TestTerminate:
 
 
 class TestFix:
-    """R0.6."""
-
     def test_of_a_valid_one_does_nothing(self, keep: Any) -> None:
         changes = Changes()
         several(Proxy, 2)

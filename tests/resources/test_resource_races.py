@@ -1,4 +1,4 @@
-"""``Resource`` when things happen at the same time: ends, fixes and losses while another one is being sought."""
+"""``Resource`` and concurrency: ends, fixes and losses during a replacement."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from tests.eventually import InBackground, eventually
 
 
 class Crawler(Resource):
-    """Holds a proxy; those in ``invalid`` are not valid."""
+    """Holds a proxy; proxies in ``invalid`` are not valid."""
 
     model = Proxy
     occupation_delta = 60
@@ -30,14 +30,14 @@ class Crawler(Resource):
 
 
 class Patient(Crawler):
-    """Waits long for another one."""
+    """Waits long for a replacement."""
 
     acquire_timeout = 60
 
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Any]]:
-    """Make a resource and start it; stop it after the test."""
+    """Create a resource and start it; stop it after the test."""
     Crawler.invalid = set()
     started: list[Resource] = []
 
@@ -94,7 +94,7 @@ def test_many_fixes_while_the_thread_runs_leave_exactly_one_held(start: Any) -> 
 
 @pytest.mark.parametrize("end", ["close", "terminate"])
 def test_what_is_found_while_it_ends_is_given_back(start: Any, end: str) -> None:
-    """The end comes while the replacement is being checked."""
+    """It ends while the replacement is being checked."""
     first = new(Proxy)
     checking, go_on = threading.Event(), threading.Event()
 
@@ -116,7 +116,7 @@ def test_what_is_found_while_it_ends_is_given_back(start: Any, end: str) -> None
 
 
 class Watched(Patient):
-    """Its check of the row ``slow`` lasts until ``go_on`` is set, and then looks at everything there is."""
+    """Its check of the row ``slow`` lasts until ``go_on`` is set, and then reads all attributes."""
 
     slow: ClassVar[Any] = None
     answer: ClassVar[bool] = True
@@ -137,7 +137,7 @@ class Watched(Patient):
 @pytest.mark.parametrize("answer", [True, False], ids=["valid", "invalid"])
 @pytest.mark.parametrize("end", ["close", "terminate"])
 class TestTheEndWhileAnotherThreadChecks:
-    """``is_valid`` goes on with the resource that it has begun with, and nothing is held afterwards."""
+    """``is_valid`` continues with its resource, and nothing is held afterwards."""
 
     def end(self, watched: Any, end: str, answer: bool, fix: InBackground | None = None) -> None:
         watched.answer = answer
@@ -187,7 +187,7 @@ def test_a_use_while_it_is_closed_is_one_before_or_after(use: str) -> None:
     new(Proxy)
 
     class Closing(Crawler):
-        """Closed as soon as it has been looked at once."""
+        """Closed after the first access."""
 
         _held_once: Any = None
         looks = 0
@@ -213,7 +213,7 @@ def test_a_use_while_it_is_closed_is_one_before_or_after(use: str) -> None:
 
 
 def test_what_comes_free_after_close_is_given_back(start: Any) -> None:
-    """It comes while the thread stands in line for a replacement."""
+    """It comes while the thread waits for a replacement."""
     first = new(Proxy)
     crawler = start(Patient)
     steal(first)
@@ -226,7 +226,7 @@ def test_what_comes_free_after_close_is_given_back(start: Any) -> None:
 
 
 def test_what_comes_free_when_it_terminates_is_given_back(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread is given it just before it leaves the line."""
+    """The thread gets it just before it leaves the line."""
     first = new(Proxy)
     crawler, leave = start(Patient), tickets.leave
     held = [hold(second := new(Proxy), holder="other")]

@@ -1,4 +1,4 @@
-"""Selectors: which resources somebody wants, checked against the model."""
+"""Selectors: conditions on resources, checked against the model."""
 
 import datetime
 import json
@@ -17,7 +17,7 @@ from tests.eventually import InBackground, eventually
 
 
 def found(model: Any, **criteria: Any) -> set[Any]:
-    """Return the keys of all that can be acquired with this selector."""
+    """Return the keys of all resources that can be acquired with this selector."""
     leases = []
     while (lease := model.pool.acquire(wait=False, **criteria)) is not None:
         leases.append(lease)
@@ -184,7 +184,7 @@ class TestCanonical:
 
 
 class TestForeignTickets:
-    """Another version of the program, or another program, may stand in the same line."""
+    """Another version of the program, or another program, may wait in the same line."""
 
     @pytest.mark.parametrize(
         "selector",

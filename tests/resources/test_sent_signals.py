@@ -1,4 +1,4 @@
-"""How the world is told of what an operator did: of each row once, and of nothing that was not done."""
+"""Events of operations: one per changed row, and none for unchanged rows."""
 
 from typing import Any
 
@@ -54,11 +54,11 @@ class TestWhatIsTold:
 
 
 class TestWhatIsToldIsWhatWasDone:
-    """Between the look at the rows and the change, somebody else may come first."""
+    """Another process may change the rows between reading and changing them."""
 
     @pytest.fixture
     def before_the_change(self, monkeypatch: pytest.MonkeyPatch) -> Any:
-        """Have something done once, after the rows were read and before they are changed."""
+        """Run a function once between reading and changing the rows."""
 
         def do(what: Any) -> None:
             read = queryset._keys

@@ -151,7 +151,7 @@ class TestASavedCopy:
         assert not columns(proxy)["in_service"]
 
     def test_writes_a_change_once(self, proxy: Any) -> None:
-        """Saved again, it is as stale as any other copy."""
+        """After saving, it becomes outdated like any other copy."""
         for copy in (Proxy.objects.get(pk=proxy.pk), Proxy.objects.create(host="fresh", port=1)):
             copy.in_service = False
             copy.save()

@@ -1,4 +1,4 @@
-"""What of a row still holds at one moment: decided without a database."""
+"""The state of a row at one moment, computed without a database."""
 
 import datetime
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""How many statements the things cost that happen all the time (docs/benchmarks.md)."""
+"""The number of statements of frequent calls (docs/benchmarks.md)."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 
 def sent(statements: list[Statement]) -> list[str]:
-    """Return the first words of what was sent since the last call."""
+    """Return the first words of the statements since the last call."""
     verbs = [one.sql.split("FOR ", 1)[-1].split()[0] for one in statements]
     statements.clear()
     return verbs
@@ -62,7 +62,7 @@ def test_the_resource_is_read_only_when_it_is_asked_for(statements: list[Stateme
 def test_a_release_that_finds_somebody_in_line_is_one_statement_when_that_is_likely(
     statements: list[Statement],
 ) -> None:
-    """Where the database can change row and ticket in one."""
+    """If the database can change row and ticket in one statement."""
     lease, first, second = hold(new(Proxy)), ticket(Proxy), ticket(Proxy)
     estimates.recent_waiters.note(pool_name(Proxy), "default", had_to_wait=True)
     statements.clear()
@@ -80,11 +80,11 @@ def test_a_wait_costs_its_process_a_ticket_its_removal_and_looks(statements: lis
     held.release()
     waiter.result().release()
     eventually(lambda: any(one.sql.startswith("DELETE") for one in statements))
-    # Not the look for what is back in service, which comes now and then, nor the settings of a new session.
+    # Without the occasional query for rows to return to service, and without the settings of a new session.
     usual = [one for one in statements if "status" not in one.sql and one.sql.split()[0] != "SET"]
     assert {*sent([one for one in usual if one.thread == "resourcepool-waiters-default"])} <= {
         "SELECT",
         "DELETE",
     }
     of_tickets = [one.sql.split()[0] for one in statements if Ticket._meta.db_table in one.sql]
-    assert of_tickets.count("INSERT") == 1  # another one may be the history's
+    assert of_tickets.count("INSERT") == 1  # the history may add another one

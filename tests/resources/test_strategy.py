@@ -1,4 +1,4 @@
-"""Which of the free resources is chosen."""
+"""The choice among free resources."""
 
 import threading
 from collections import Counter
@@ -15,7 +15,7 @@ from tests.eventually import in_threads
 
 
 def offered(chosen: str = "spread", count: int = 1) -> list[int]:
-    """Return free rows in the order in which this strategy tries them."""
+    """Return free rows in the order of this strategy."""
     return strategy.choose(connection, Proxy, ANY_ROW, Proxy.pool.request(count, {"strategy": chosen}))
 
 
@@ -65,11 +65,11 @@ class TestSticky:
 
     def test_remembers_for_each_thread(self) -> None:
         several(Proxy, 20)
-        everybody_has_one = threading.Barrier(4)
+        all_have_one = threading.Barrier(4)
 
         def several_times() -> set[int]:
             first = Proxy.pool.acquire(strategy="sticky")
-            everybody_has_one.wait(10)  # from here on nobody takes what another one had
+            all_have_one.wait(10)  # from here on each thread keeps its row
             first.release()
             seen = {first.pk}
             for _ in range(3):
@@ -93,7 +93,7 @@ class TestSticky:
 
 class TestSpread:
     def test_prefers_what_has_been_idle_longest(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(strategy, "AMONG", 4)
+        monkeypatch.setattr(strategy, "SPREAD_OVER", 4)
         rows = several(Proxy, 12)
         for age, row in enumerate(rows):
             change(row, busy_before=DbLater(-1_000 + age))
@@ -105,12 +105,12 @@ class TestSpread:
             change(lease.resource, busy_before=DbLater(-2_000))
 
     def test_does_not_always_take_the_first(self) -> None:
-        """Everybody trying the same row means that all but one lose."""
+        """If all processes try the same row, all but one lose."""
         rows = several(Proxy, 4)
         assert {offered()[0] for _ in range(100)} == {row.pk for row in rows}
 
     def test_offers_as_many_as_are_wanted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(strategy, "AMONG", 4)
+        monkeypatch.setattr(strategy, "SPREAD_OVER", 4)
         several(Proxy, 20)
         assert len(offered()) == 4
         assert len(offered(count=15)) == 15

@@ -1,4 +1,4 @@
-"""A resource whose secret nobody can read is put away with the reason, and not leased again and again."""
+"""A resource with an unreadable secret is quarantined, and not leased again and again."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def _a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def bad() -> Any:
-    """A proxy whose password was copied from another one, beside one that is fine."""
+    """A proxy with a password copied from another one, and a good proxy."""
     good, bad = new(Proxy, host="good.example", password="x"), new(Proxy, host="bad.example", password="y")
     Proxy.objects.filter(pk=bad.pk).update(password=columns(good)["password"])
     assert Proxy.objects.get(pk=good.pk).password == "x"

@@ -1,4 +1,4 @@
-"""An operator's process that vanishes in the middle of a change keeps no rows locked for hours either."""
+"""An operator's process that vanishes during a change does not keep rows locked for hours."""
 
 import re
 from collections.abc import Callable

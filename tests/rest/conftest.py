@@ -1,4 +1,4 @@
-"""Programs that call the API, with different rights."""
+"""Programs that call the API, with different permissions."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from resourcepool.leases.keeper import keeper
 
 
 class Caller:
-    """A program that calls as one user; every answer is JSON."""
+    """A program that calls the API as one user."""
 
     def __init__(self, user: User | None) -> None:
         self.client = APIClient(SERVER_NAME="localhost", **{"wsgi.multithread": True})
@@ -31,7 +31,7 @@ class Caller:
         return self.client.post(f"/api/{address}", text, content_type=kind)
 
     def got(self, address: str, status: int = 201, **sent: Any) -> Any:
-        """Return what a POST is answered with."""
+        """Return the JSON of the response to a POST."""
         answer = self.post(address, **sent)
         assert answer.status_code == status, answer.content
         return answer.json() if answer.content else None
@@ -46,7 +46,7 @@ def user(name: str, *permissions: str) -> User:
 
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
-    """Leases that a test made and forgot end with it."""
+    """Release the leases that a test leaves behind."""
     yield
     for lease in keeper.unreleased():
         keeper.remove(lease)

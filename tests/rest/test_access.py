@@ -1,4 +1,4 @@
-"""Closed by default: each address, tried by everybody."""
+"""Every URL is closed by default, for callers with every combination of permissions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from resourcepool.rest.urls import urlpatterns
 from tests.app.rows import hold, new
 from tests.rest.conftest import Caller
 
-LOCKS = ("view_lock", "view_semaphorepermit", "view_rwlockpermit", "view_notification")
+LOCKS = ("view_lock", "view_semaphorepermit", "view_rwlockpermit", "view_conditionwaiter", "view_barrier")
 QUEUES = ("view_queuegroup", "view_server")
 OF_PLACES = {
     "streams": ("view_stream", "view_task"),
@@ -23,7 +23,7 @@ OF_PLACES = {
     "channels": ("view_channel", "view_subscription"),
     "elections": ("view_election",),
 }
-# The permissions that each address needs, and what is sent to it.
+# {URL: (permissions that it needs, body)}.
 GETS: dict[str, tuple[str, ...]] = {
     "pools/<str:pool>": ("view_proxy",),
     "pools/<str:pool>/leases": ("view_proxy",),
@@ -90,7 +90,7 @@ def test_a_reading_takes_each_of_its_permissions(row: Any, call: Callable[..., C
         less = call(*(one for one in needed if one != missing), name=f"without {missing}")
         answer = less.get(filled(address, row))
         assert (answer.status_code, missing in answer.json()["detail"]) == (403, True)
-    assert call(*needed).get(filled(address, row)).status_code in (200, 404)  # 404: there is none of that name
+    assert call(*needed).get(filled(address, row)).status_code in (200, 404)  # 404: no such name
 
 
 @pytest.mark.parametrize("address", POSTS)

@@ -1,4 +1,4 @@
-"""The programs of examples/rest, as they are, against a real web server: they lease, use, renew and give back."""
+"""The programs of examples/rest, unchanged, against a real web server: they lease, use, renew and release."""
 
 import base64
 import os
@@ -28,7 +28,7 @@ PROGRAMS = [
 
 
 class Pages(BaseHTTPRequestHandler):
-    """A proxy that knows all pages, and who was asked for them."""
+    """A proxy that serves every page, and records the requests."""
 
     asked: list[str]
 
@@ -44,7 +44,7 @@ class Pages(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def asked(transactional_db: None) -> Iterator[list[str]]:
-    """The pages that the only proxy was asked for."""
+    """The pages that were requested from the only proxy."""
     handler = type("Handler", (Pages,), {"asked": []})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -55,7 +55,7 @@ def asked(transactional_db: None) -> Iterator[list[str]]:
 
 @pytest.fixture
 def environment(transactional_db: None, live_server: Any) -> dict[str, str]:
-    """What the programs are told: where the API is, and who they are."""
+    """The environment of the programs: the URL of the API, and their credentials."""
     User.objects.create_superuser("root", password="pw")
     found = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     auth = "Basic " + base64.b64encode(b"root:pw").decode()

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is one that a program can read, and nothing is granted."""
+"""Any input gets a response that a program can read, and no lease."""
 
 import base64
 import io
@@ -18,7 +18,7 @@ from resourcepool.rest.status import NAMED_SYSTEMS
 from tests.app.rows import columns, new
 from tests.rest.conftest import Caller
 
-HALF = "\\ud800"  # of a pair, as JSON writes it: no text that could be stored or answered with
+HALF = "\\ud800"  # a lone surrogate in JSON, which can be neither stored nor returned
 CODECS = ("zlib", "bz2", "base64", "rot13", "undefined", "utf-16")
 
 
@@ -116,7 +116,7 @@ def test_what_is_longer_than_the_project_takes_is_refused_unread(root: Caller, a
 
 
 def unmeasured(body: bytes, **meta: Any) -> Any:
-    """Return the answer to a body that comes as web servers pass one on that has no length."""
+    """Return the response to a body without a length, as web servers pass it on."""
     source = io.BytesIO(body)
     meta = {"CONTENT_TYPE": "application/json", "CONTENT_LENGTH": "", "wsgi.input": source, **meta}
     boss = User.objects.get(username="root")
@@ -180,7 +180,7 @@ def test_what_the_database_says_is_logged_and_not_answered(
     )
     assert "deep inside" not in answer.json()["detail"]
     assert "Pools: deep inside" in caplog.text
-    assert "Traceback" not in caplog.text  # of each request in an outage
+    assert "Traceback" not in caplog.text  # one line per request in an outage
 
 
 def test_what_is_wrong_with_the_project_is_logged(root: Caller, caplog: pytest.LogCaptureFixture) -> None:

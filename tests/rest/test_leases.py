@@ -1,4 +1,4 @@
-"""A program without Django leases resources: what it gets, keeps, loses and gives back."""
+"""A program without Django leases resources, and keeps, loses and releases them."""
 
 import time
 from typing import Any
@@ -102,7 +102,7 @@ def test_one_that_ran_out_is_not_given_back_though_nobody_has_it(crawler: Caller
     sent = {"reason": "bad"} if act == "quarantine" else {}
     answer = crawler.post(f"leases/{act}", lease=lease, **sent)
     if (of, act) == ("locks/nightly", "quarantine"):
-        assert answer.status_code == 400  # a lock is never quarantined
+        assert answer.status_code == 400  # a lock cannot be quarantined
     else:
         assert (answer.status_code, answer.json()["error"]) == (409, "LeaseLost")
         assert "not renewed" in answer.json()["detail"]
@@ -163,7 +163,7 @@ def test_who_waits_stands_in_line_and_gets_what_is_released(transactional_db: No
     lease.release()
     got = waiting.result(30)
     assert got["id"] == lease.pk
-    assert 25 < got["expires_in"] <= got["ttl"] == 30  # it was handed over for seconds
+    assert 25 < got["expires_in"] <= got["ttl"] == 30  # it was handed over for a few seconds
 
 
 def test_the_history_tells_when_it_was_got_and_given_back(

@@ -1,4 +1,4 @@
-"""What one user may have of a pool over REST: no more than the settings say, whoever else has how much."""
+"""The limits of a user over REST, whatever other users hold."""
 
 from typing import Any
 

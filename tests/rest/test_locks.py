@@ -1,4 +1,4 @@
-"""A program without Django holds a lock of the same name as everybody else."""
+"""A program without Django holds the same lock as Python processes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What Prometheus is told: the numbers of the dashboard, of all that the caller may view."""
+"""The Prometheus metrics: the numbers of the dashboard that the caller may view."""
 
 import re
 from collections.abc import Callable

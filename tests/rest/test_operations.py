@@ -1,4 +1,4 @@
-"""Operations over REST: the same as in the admin and the commands, under the same names."""
+"""Operations over REST: the same as in the admin and the commands, with the same names."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Real processes: programs that call the API, beside processes that lease in Python, and web servers that die."""
+"""Real processes: programs that call the API alongside processes that lease in Python, and web servers that crash."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def _boss() -> Caller:
 
 def _add_one(file: str) -> None:
     number = int(Path(file).read_text())
-    time.sleep(0.001)  # wide enough for another process to come in between
+    time.sleep(0.001)  # long enough for another process to interfere
     Path(file).write_text(str(number + 1))
 
 
@@ -49,7 +49,7 @@ def count_in_python(file: str) -> None:
 
 
 def acquire_and_end(how: str) -> None:
-    """Be a web server that grants, prints the token, and ends."""
+    """Be a web server that grants a lease, prints the token, and exits."""
     print(json.dumps(_boss().got("pools/proxy/acquire", ttl=60)), flush=True)
     if how == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -60,7 +60,7 @@ def acquire_with_id(request_id: str) -> None:
 
 
 def acquire_while_it_ends() -> None:
-    """Be a web server that ends while one of its threads has been granted a lease, and has not answered yet."""
+    """Be a web server that exits after one of its threads got a lease, and before it responds."""
     release_all, in_time = shutdown.release_everything, threading.Event()
     read, answers = Proxy.for_holder, list[Any]()
 
@@ -122,11 +122,11 @@ def test_a_web_server_that_stood_still_takes_nothing_from_who_asked_another_agai
     eventually(lambda: Ticket.objects.waiting().exists())
     child.send(signal.SIGSTOP)
     ticket = Ticket.objects.get()
-    lease.release()  # to the one that stands still
+    lease.release()  # to the stopped process
     got = root.got("pools/proxy/acquire", request_id="r-1")
     expire(ticket)
     child.send(signal.SIGCONT)
-    eventually(lambda: Ticket.objects.exclude(pk=ticket.pk).exists())  # it has given back what it was given
+    eventually(lambda: Ticket.objects.exclude(pk=ticket.pk).exists())  # it has released its lease
     assert (columns(row)["fence"], columns(row)["holder"]) == (got["fence"], got["holder"])
     child.kill()
 

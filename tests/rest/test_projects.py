@@ -1,4 +1,4 @@
-"""What projects do otherwise: their versions, formats and schemas, and the addresses under which they have the API."""
+"""Projects with their own versioning, formats, schemas, and URL prefixes."""
 
 from collections.abc import Callable
 from types import ModuleType
@@ -20,7 +20,7 @@ ROWS = ("", "pools", "pools/proxy", "locks", "locks/nightly", "streams", "alarms
 
 @pytest.fixture
 def project(settings: Any) -> Callable[..., None]:
-    """``project(prefix, versioning)``: the API under another prefix, in a project with this way of versioning."""
+    """``project(prefix, versioning)``: the API under another prefix, in a project with this versioning."""
 
     def put(prefix: str, versioning: Any = None) -> None:
         urls: Any = ModuleType("urls")
@@ -35,7 +35,7 @@ def project(settings: Any) -> Callable[..., None]:
 def test_the_api_has_the_versions_of_no_project(
     root: Caller, project: Callable[..., None], monkeypatch: pytest.MonkeyPatch, versioning: Any
 ) -> None:
-    monkeypatch.setattr(APIView, "versioning_class", versioning)  # as the settings do when it is imported
+    monkeypatch.setattr(APIView, "versioning_class", versioning)  # as at import, from the settings
     project("api/<version>/")
     new(Proxy)
     for address in ROWS:

@@ -1,4 +1,4 @@
-"""A request that is sent again, because its answer was lost, gets the same lease; nobody else does."""
+"""A request that is repeated because its response was lost gets the same lease; no other request does."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The API as OpenAPI: what generators of clients read is what the views take."""
+"""The API as OpenAPI matches the views."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def schema(root: Caller) -> Any:
 
 
 def fits(value: Any, schema: Any, schemas: Any) -> bool:
-    """Whether the value is what the schema says, as far as this API's schemas say anything."""
+    """Whether the value matches the schema, for the keywords that this API uses."""
     if "$ref" in schema:
         schema = schemas[schema["$ref"].rpartition("/")[2]]
     right = "type" not in schema or isinstance(value, KINDS[schema["type"]])
@@ -78,13 +78,13 @@ def test_a_body_that_is_described_is_taken(schema: Any, root: Caller) -> None:
         about = body_of(operations["post"])
         sent = dict.fromkeys([*about["properties"], "nothing"])
         said = root.post(path[1:].format(pool="proxy", name="revoke"), **sent).json()
-        if said["error"] == "BadOption":  # of all these names only the one that is not described is unknown
+        if said["error"] == "BadOption":  # all described names are known
             assert said["name"] == "nothing"
             assert all(name in said["detail"] for name in about["properties"])
 
 
 def objects(schema: Any) -> Iterator[Any]:
-    """Yield all schemas of objects in it."""
+    """Yield all object schemas in it."""
     if isinstance(schema, dict):
         if schema.get("type") == "object":
             yield schema
@@ -94,7 +94,7 @@ def objects(schema: Any) -> Iterator[Any]:
 
 def test_a_generated_client_can_send_and_read_names_that_a_model_has(schema: Any) -> None:
     for path, operations in schema["paths"].items():
-        for one in objects(operations):  # without either, typed clients take no name at all
+        for one in objects(operations):  # without either, typed clients allow no names
             assert one.get("properties") or one.get("additionalProperties") is True, path
     acquire = schema["paths"]["/pools/{pool}/acquire"]["post"]
     assert body_of(acquire)["properties"]["where"]["additionalProperties"] is True
@@ -109,7 +109,7 @@ def test_only_an_operation_takes_names_that_are_not_described(schema: Any) -> No
 
 
 class Keyed(BaseAuthentication):
-    """A way of a project's own, which says nothing of itself."""
+    """A project's own authentication without a header."""
 
 
 class Bearer(TokenAuthentication):

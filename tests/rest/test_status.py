@@ -1,4 +1,4 @@
-"""Readings over REST: the same as those of the dashboard and the commands, a page at a time."""
+"""Statuses over REST: the same as those of the dashboard and the commands, in pages."""
 
 from typing import Any
 

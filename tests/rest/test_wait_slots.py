@@ -1,4 +1,4 @@
-"""A renewal always has a thread: of the requests of one process only so many wait in line."""
+"""The number of waiting requests of a process is limited, so that a renewal always gets a thread."""
 
 import json
 from base64 import b64encode
@@ -83,7 +83,7 @@ def test_in_a_web_server_of_one_thread_nobody_waits(boss: User) -> None:
 
 
 class FewThreads(ThreadedWSGIServer):
-    """A web server with as many threads as it says, as gunicorn has."""
+    """A web server with a number of threads, like gunicorn."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), WSGIRequestHandler, connections_override={})
@@ -104,7 +104,7 @@ def address(boss: User) -> Iterator[str]:
 
 
 def post(address: str, **sent: Any) -> tuple[int, Any]:
-    """Send this as a program does; return the status and the answer."""
+    """Send a request; return the status and the response."""
     headers = {"Authorization": f"Basic {b64encode(b'root:pw').decode()}", "Content-Type": "application/json"}
     try:
         with urlopen(Request(address, json.dumps(sent).encode(), headers), timeout=60) as answer:

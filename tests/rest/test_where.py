@@ -1,4 +1,4 @@
-"""``where`` on columns of a project's own: what is no value for one is refused, whatever JSON can say."""
+"""``where`` on a project's own columns: invalid values are refused, whatever JSON allows."""
 
 from typing import Any
 

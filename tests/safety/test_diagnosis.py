@@ -1,4 +1,4 @@
-"""What is said when a database cannot be asked, and that it gives nothing away."""
+"""The message for a database that does not answer, without secrets."""
 
 import pytest
 from django.db import OperationalError, connections
@@ -21,9 +21,9 @@ def test_an_error_is_one_line_without_the_password(error: Exception, said: str) 
         assert error_text(connections["strange"], error) == said
 
 
-def test_a_database_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupported_database_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with alias("strange"):
         monkeypatch.setattr(connections["strange"], "vendor", "oracle")
         monkeypatch.setattr(connections["strange"], "display_name", "Oracle")
         (finding,) = diagnose(connections["strange"]).problems
-    assert (finding.code, finding.message) == ("E004", "Leases cannot be kept on Oracle.")
+    assert (finding.code, finding.message) == ("E004", "Leases are not supported on Oracle.")

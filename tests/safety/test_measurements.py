@@ -1,4 +1,4 @@
-"""Measurements: the arithmetic, and that the one that writes leaves nothing behind."""
+"""Measurements: the arithmetic, and that the measurement of commits leaves nothing behind."""
 
 import signal
 from typing import Any
@@ -16,7 +16,7 @@ from tests.app.rows import new
 from tests.eventually import eventually
 
 
-def test_the_quickest_answer_says_what_the_clock_says() -> None:
+def test_the_quickest_reading_determines_the_clock_offset() -> None:
     found = distance(
         [
             ClockReading(100.0, 105.1, 100.2),
@@ -29,7 +29,7 @@ def test_the_quickest_answer_says_what_the_clock_says() -> None:
     assert found.offset_error == pytest.approx(0.02)
 
 
-def test_the_clock_of_a_server_is_no_more_exact_than_its_steps() -> None:
+def test_the_clock_error_includes_the_clock_step() -> None:
     assert distance([ClockReading(0.0, 0.1, 0.2)], step=0.5).offset_error == pytest.approx(0.6)
 
 
@@ -47,7 +47,7 @@ def test_server_and_host_share_a_clock_here() -> None:
     assert found.round_trip > 0
 
 
-def test_commits_are_measured_on_a_ticket_that_nobody_waits_behind_and_that_is_gone_afterwards() -> None:
+def test_commits_are_measured_on_a_separate_ticket_that_is_removed_afterwards() -> None:
     seen: list[tuple[str, int]] = []
     renew = verbs.renew
 
@@ -76,7 +76,7 @@ def test_an_interrupted_measurement_leaves_no_ticket(
     assert not Ticket.objects.exists()
 
 
-def test_what_a_killed_measurement_left_is_removed_and_what_a_running_one_uses_is_not() -> None:
+def test_removes_the_ticket_of_a_killed_measurement_but_not_of_a_running_one() -> None:
     dead = new(Ticket, pool=POOL, holder="dead", fence=1, busy_before=DbLater(-1))
     alive = new(Ticket, pool=POOL, holder="alive", fence=1, busy_before=DbLater(60))
     waiting = new(Ticket, pool="resourcepool.proxy", holder="waits", fence=1, busy_before=DbLater(-1))
@@ -87,7 +87,7 @@ def test_what_a_killed_measurement_left_is_removed_and_what_a_running_one_uses_i
 
 
 def keep_measuring() -> None:
-    """In a child: the doctor, who does not come to an end."""
+    """In a child: run the doctor endlessly."""
     measure = measurements.commits
     measurements.commits = lambda connection: measure(connection, count=10**9, within=1e9)
     call_command("resourcepool_doctor")

@@ -1,4 +1,4 @@
-"""The plans of the hot statements: that they are the package's own, that they are good, and that bad ones are found."""
+"""The plans of the frequent statements: they belong to the package, are good, and bad ones are detected."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -15,7 +15,7 @@ from resourcepool.safety.plans import capture_statement, judge_plan, statements
 from tests.app.models import Device, Poll
 from tests.app.rows import columns, new
 
-NAMES = ["look for free rows", "look while waiting", "claim", "release", "renew one", "renew many"]
+NAMES = ["find free rows", "find free rows while waiting", "claim", "release", "renew one", "renew many"]
 MANY = 1_500
 BY_KEY = TableAccess("things", "PRIMARY", by_key=True)
 BY_INDEX = TableAccess("things", "things_free")
@@ -43,15 +43,13 @@ WHOLE = TableAccess("things", None)
         (QueryPlan((WHOLE,), sorts=False, is_forced=False), {"things"}, None, "reads all of things"),
         (QueryPlan((WHOLE,), sorts=False, is_forced=False), set(), None, None),
         (QueryPlan((WHOLE,), sorts=False, is_forced=True), set(), None, "reads all of things"),
-        (QueryPlan((BY_INDEX,), sorts=True, is_forced=False), {"things"}, None, "sorts what it has found"),
+        (QueryPlan((BY_INDEX,), sorts=True, is_forced=False), {"things"}, None, "sorts many rows"),
         (QueryPlan((BY_INDEX,), sorts=True, is_forced=False), set(), None, None),
-        (QueryPlan((BY_INDEX,), sorts=True, is_forced=True), set(), None, "sorts what it has found"),
+        (QueryPlan((BY_INDEX,), sorts=True, is_forced=True), set(), None, "sorts many rows"),
         (QueryPlan((), sorts=False, is_forced=False), {"things"}, "things", None),
     ],
 )
-def test_what_is_thought_of_a_plan(
-    plan: QueryPlan, big: set[str], keyed: str | None, problem: str | None
-) -> None:
+def test_judgement_of_a_plan(plan: QueryPlan, big: set[str], keyed: str | None, problem: str | None) -> None:
     found = judge_plan(plan, big, keyed)
     assert (found or "").startswith(problem or "") if problem else found is None
 
@@ -78,7 +76,7 @@ def problems(*models: Any) -> dict[tuple[str, str], str | None]:
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
-def test_few_rows_are_no_problem(rows: int) -> None:
+def test_small_tables_are_accepted(rows: int) -> None:
     for model in (Proxy, Device, Poll, Ticket):
         for _ in range(rows):
             new(model)
@@ -90,9 +88,9 @@ def test_many_rows_are_found_by_index_and_changed_by_key() -> None:
     found = statements(connection, [Proxy, Ticket])
     assert [one.problem for one in found] == [None] * len(found)
     uses = {(one.model, one.name): set(one.uses) for one in found}
-    assert "resourcepool_proxy_free" in uses["resourcepool.Proxy", "look for free rows"]
-    assert "resourcepool_proxy_free" in uses["resourcepool.Proxy", "look while waiting"]
-    assert uses["resourcepool.Ticket", "the line"] == {"resourcepool_ticket_in_line"}
+    assert "resourcepool_proxy_free" in uses["resourcepool.Proxy", "find free rows"]
+    assert "resourcepool_proxy_free" in uses["resourcepool.Proxy", "find free rows while waiting"]
+    assert uses["resourcepool.Ticket", "read waiters"] == {"resourcepool_ticket_in_line"}
     for name in ("claim", "release", "renew one", "renew many"):
         assert "resourcepool_proxy_free" not in uses["resourcepool.Proxy", name]
 
@@ -105,7 +103,7 @@ def test_a_claim_finds_its_row_by_key_where_none_is_free() -> None:
 
 
 @pytest.mark.usefixtures("many")
-def test_a_missing_index_is_found() -> None:
+def test_a_missing_index_is_reported() -> None:
     (index,) = Proxy._meta.indexes
     with connection.schema_editor() as editor:
         editor.remove_index(Proxy, index)
@@ -114,29 +112,31 @@ def test_a_missing_index_is_found() -> None:
     finally:
         with connection.schema_editor() as editor:
             editor.add_index(Proxy, index)
-    assert set(found) == {("resourcepool.Proxy", name) for name in ("look for free rows", "look while waiting")}
+    assert set(found) == {
+        ("resourcepool.Proxy", name) for name in ("find free rows", "find free rows while waiting")
+    }
     assert "reads all of resourcepool_proxy" in found.values()
 
 
-def test_every_statement_that_runs_all_the_time_is_looked_at() -> None:
+def test_all_frequent_statements_are_checked() -> None:
     assert [one.name for one in statements(connection, [Proxy])] == NAMES
     assert [one.name for one in statements(connection, [Ticket])] == [
-        "the line",
-        "look at tickets",
+        "read waiters",
+        "read tickets",
         "renew one",
         "renew many",
     ]
     assert [one.name for one in statements(connection, [Poll])] == NAMES[2:]
 
 
-def test_looking_changes_nothing() -> None:
+def test_checks_change_nothing() -> None:
     rows = [new(model) for model in (Proxy, Device, Poll, Ticket)]
     before = [columns(row) for row in rows]
     statements(connection, [Proxy, Device, Poll, Ticket])
     assert [columns(row) for row in rows] == before
 
 
-def test_a_statement_is_caught_as_the_package_sends_it() -> None:
+def test_a_statement_is_captured_as_sent_by_the_package() -> None:
     row = new(Proxy)
     sql, params = capture_statement(connection, lambda: verbs.release(connection, Proxy, row.pk, 7, 2.5))
     assert sql.startswith("UPDATE ")
@@ -144,6 +144,6 @@ def test_a_statement_is_caught_as_the_package_sends_it() -> None:
     assert columns(row)["fence"] == 0
 
 
-def test_who_sends_nothing_is_noticed() -> None:
+def test_a_function_that_sends_nothing_is_an_error() -> None:
     with pytest.raises(AssertionError, match="sent nothing"):
         capture_statement(connection, lambda: None)

@@ -1,4 +1,4 @@
-"""Each fact about a server, and what is thought of it."""
+"""The rule for each fact about a database server."""
 
 import re
 from pathlib import Path
@@ -79,25 +79,25 @@ ROOT = Path(__file__).resolve().parents[2]
         ("something_else", 7, None),
     ],
 )
-def test_what_is_thought_of_a_fact(fact: str, value: Any, code: str | None) -> None:
+def test_judgement_of_a_fact(fact: str, value: Any, code: str | None) -> None:
     found = judge("a server", {fact: value})
     assert [finding.code for finding in found] == ([code] if code else [])
     assert bool(passed({fact: value})) == (code is None and fact != "something_else")
 
 
-def test_a_finding_names_the_value_as_people_write_it() -> None:
+def test_a_finding_shows_the_value_in_readable_form() -> None:
     (old,) = judge("a server", {"mariadb": (10, 5, 9)})
     (endless,) = judge("a server", {"lock_timeout": 0})
     assert old.message.startswith("MariaDB 10.5.9 is too old")
-    assert endless.message.startswith("lock_timeout is 0 s (0: no end)")
+    assert endless.message.startswith("lock_timeout is 0 s (0: no limit)")
 
 
-def test_what_is_right_is_told_with_its_value() -> None:
+def test_passed_facts_are_listed_with_their_values() -> None:
     facts = {"mariadb": (11, 4, 2), "wsrep_on": False, "lock_timeout": 2.5, "sync_binlog": 0}
     assert passed(facts) == ["mariadb is 11.4.2", "wsrep_on is OFF", "lock_timeout is 2.5"]
 
 
-def test_only_what_forgets_or_doubles_grants_is_called_unsafe() -> None:
+def test_only_lost_or_duplicate_leases_are_unsafe() -> None:
     unsafe = {rule.code for rule in RULES if rule.code.startswith("E") or rule.code in UNSAFE_WARNINGS}
     assert unsafe == {
         "E004",
@@ -118,7 +118,7 @@ def test_every_id_is_explained_in_the_docs() -> None:
     assert sorted(explained) == sorted(one.lower() for one in used), "each once"
 
 
-def test_whatever_is_wrong_with_the_options_of_sqlite_is_mended_by_one_line() -> None:
+def test_one_line_fixes_all_sqlite_options() -> None:
     (hint,) = {TEXTS[one].hint for one in ("W014", "W015", "W016", "W017")}
     assert all(
         words in hint for words in ("IMMEDIATE", '"timeout": 20', "journal_mode=WAL", "synchronous=FULL")

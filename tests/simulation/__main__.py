@@ -1,12 +1,12 @@
 """The simulation: python -m tests.simulation --seeds 100000
 
---seeds N        play so many schedules (default 1000), seeds --from (default 0) upwards
---seed N         play one, and print what happened in it, statement by statement
---without GUARD  take one guard of tests/guards.py out first, by its name; then something should be found
---keep-going     count the seeds that find something, instead of stopping at the first
---prove          take out each guard in turn, and print how many seeds it takes to notice
+--seeds N        number of schedules (default 1000), starting with seed --from (default 0)
+--seed N         play one schedule, and print its trace, statement by statement
+--without GUARD  first remove the guard of tests/guards with this name; then violations are expected
+--keep-going     count the seeds with violations, instead of stopping at the first
+--prove          remove each guard in turn, and print how many seeds detect it
 
-Exit 1 when an invariant does not hold: with the seed, the trace and the command that repeats it.
+Exit code 1 if an invariant is violated; prints the seed, the trace and the command that repeats it.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What the package's own threads do in one process, as long as its clients run."""
+"""The package's background threads in one process, while its clients run."""
 
 import random
 from collections.abc import Sequence
@@ -28,17 +28,17 @@ class Background:
 
     @property
     def is_done(self) -> bool:
-        """Whether every client has come to its end."""
+        """Whether all clients have ended."""
         return all(client.is_done for client in self._clients)
 
     def keep(self) -> None:
-        """What the keeper's two threads do."""
+        """The work of the keeper's two threads."""
         while not self.is_done:
             self._beat()
             schedule.now_running().sleep(self._rng.choice((0.05, 0.3, 0.33)))
 
     def serve(self) -> None:
-        """What the waiters' thread of the one database does."""
+        """The work of the waiters' thread."""
         while not self.is_done:
             ticket_wakeups.wakeup("default").reset()
             operation = Operation("serve", self.process, self._ledger, SERVES)
@@ -49,11 +49,11 @@ class Background:
         keeper._watch_once()
         pairs = tuple((lease.pk, lease.fence) for lease in keeper.leases())
         operation = Operation("beat", self.process, self._ledger, ("renew",), pairs)
-        operation.run(lambda: keeper._beat_once("default"))
+        operation.run(lambda: keeper._renew_due_leases("default"))
         verdict.confirmed(operation)
 
 
 def _asked() -> dict[str, int]:
-    """Return for how many milliseconds those who stand in line ask leases for."""
+    """Return the ttl in milliseconds that each waiter requests, by holder."""
     in_line: list[Waiter] = [waiter for line in waiters._waiter_loops.values() for waiter in line.waiters]
     return {waiter.holder: round(waiter.request.terms.ttl * 1_000) for waiter in in_line}

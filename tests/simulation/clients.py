@@ -1,4 +1,4 @@
-"""What the clients of a schedule do: the package's own API, in an order that the seed decides."""
+"""The clients of a schedule: calls of the package's API, in an order that the seed decides."""
 
 import contextlib
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class Client(OperatorProcess):
     # Programs
 
     def main(self) -> None:
-        """Do some things, then end in one of several ways."""
+        """Make some calls, then end in one of several ways."""
         for _ in range(self.length):
             options = self._options()
             self.rng.choices(list(options), list(options.values()))[0]()
@@ -46,7 +46,7 @@ class Client(OperatorProcess):
         self.leave()
 
     def queue(self) -> None:
-        """Stand in line a few times when nothing goes wrong: it must be served."""
+        """Wait in line a few times without faults: the client must be served."""
         for _ in range(self.length):
             count = self.rng.choice((1, 1, 2)) if len(self.ledger.rows) > 1 else 1
             if self.wait_in_line(count, ttl=self.rng.choice(TTLS), timeout=FOREVER, cooldown=0.0) is None:
@@ -54,11 +54,11 @@ class Client(OperatorProcess):
             schedule.now_running().sleep(self.rng.choice((0.01, 0.1, 0.3)))
             while self.held and self.rng.random() < 0.8:
                 self.release()
-            self.held = []  # what it did not give back lapses, for nobody keeps it
+            self.held = []  # unreleased leases expire, because nothing renews them
         self.leave()
 
     def end(self) -> None:
-        """Long after: every loss has been noticed, and every handle says so."""
+        """Long after: every loss has been noticed, and every handle is lost."""
         keeper._watch_once()
         for held in self.held:
             if held.lease.is_held or not held.lease.lost.is_set():
@@ -94,7 +94,7 @@ class Client(OperatorProcess):
     # Operations
 
     def claim(self) -> None:
-        """The bare verb, on a row that may be anything."""
+        """The bare verb, on a row in any state."""
         ttl, cooldown = self.rng.choice(TTLS), self.rng.choice(COOLDOWNS)
         operation = self.operation("claim", ("claim",), ttl=ttl)
         pk, holder = self.rng.choice(list(self.ledger.rows)), default_holder()
@@ -129,7 +129,7 @@ class Client(OperatorProcess):
         self._wait_for(2)
 
     def use_shortly(self) -> None:
-        """Stand in line, and give back at once what came."""
+        """Wait in line, and release the leases at once."""
         count = self.rng.choice((1, 1, 1, 2)) if len(self.ledger.rows) > 1 else 1
         self.wait_in_line(count, ttl=self.rng.choice(TTLS), timeout=self.rng.choice(TIMEOUTS), cooldown=0.0)
         schedule.now_running().sleep(self.rng.choice((0.0, 0.02, 0.2)))
@@ -137,12 +137,12 @@ class Client(OperatorProcess):
             self.release()
 
     def _wait_for(self, count: int) -> None:
-        """Stand in line."""
+        """Wait in line."""
         wishes = {"ttl": self.rng.choice(TTLS), "cooldown": self.rng.choice(COOLDOWNS)}
         self.wait_in_line(count, timeout=self.rng.choice(TIMEOUTS), **wishes)
 
     def wait_in_line(self, count: int, *, ttl: float, **wishes: float) -> list[Any] | None:
-        """Wait for so many rows; returns their leases, or None if they did not come in time."""
+        """Wait for ``count`` rows; returns their leases, or None after a timeout."""
         may = ("claim", "give", "revive", "renew", "pass on", "release")
         operation = self.operation(f"wait for {count}", may, ttl=ttl)
         operation.serves = True
@@ -241,7 +241,7 @@ class Client(OperatorProcess):
         schedule.now_running().sleep(self.rng.choice((0.1, 0.5, 0.95, 1.05, 2.5)))
 
     def exit(self) -> None:
-        """End in an orderly way: everything goes back in one statement, tried once."""
+        """End normally: release everything in one statement, without a retry."""
         leases, pairs = keeper.leases(), tuple((held.lease.pk, held.lease.fence) for held in self.held)
         pairs = tuple(pair for pair in pairs if pair in {(lease.pk, lease.fence) for lease in leases})
         self.held = []

@@ -1,6 +1,6 @@
-"""SQLite as the simulation sees it: the real library, a simulated clock, and a step around each statement.
+"""SQLite in the simulation: the real library, a simulated clock, and a step around each statement.
 
-The clock replaces SQLite's own functions STRFTIME and JULIANDAY, so the package's SQL runs as it is. A reply
+The clock replaces SQLite's functions STRFTIME and JULIANDAY, so the package's SQL runs unchanged. A reply
 is complete when ``execute`` returns, as from a server: SQLite itself commits an UPDATE .. RETURNING only when
 its rows have been fetched.
 """
@@ -20,7 +20,7 @@ MS_PER_DAY = 86_400_000
 
 
 def text(moment: int) -> str:
-    """Return a moment as SQLite writes it."""
+    """Return a time as SQLite writes it."""
     seconds, ms = divmod(moment, 1_000)
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)
@@ -28,7 +28,7 @@ def text(moment: int) -> str:
 
 
 def moment(stored: str) -> int:
-    """Return what ``text`` was made from; -1 for a moment before the simulated day."""
+    """Parse the result of ``text``; -1 for times before the simulated day."""
     if not stored.startswith(DAY):
         return -1
     ms = stored[20:23].ljust(3, "0")
@@ -77,13 +77,13 @@ class Connection(sqlite3.Connection):
             super().rollback()
 
     def roll_back_for_good(self) -> None:
-        """What a server does when the client is gone."""
+        """Roll back, as a server does after the client has disconnected."""
         self.end_transaction()
         self.is_cut = True
 
 
 class Cursor(SQLiteCursorWrapper):
-    """Has all rows of the answer in hand when ``execute`` returns."""
+    """Fetches all rows before ``execute`` returns."""
 
     _rows: list[Any]
 
@@ -110,14 +110,14 @@ class Cursor(SQLiteCursorWrapper):
 
 
 def brief(sql: str, params: Any) -> str:
-    """Return a statement as a reader of the trace wants it."""
+    """Return a statement in short form, for the trace."""
     short = sql.replace("STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'now'", "AT(now").replace("AT(now)", "NOW")
     given = list(params.values()) if isinstance(params, dict) else list(params or ())
     return f"{short.replace(chr(34), '')} {given or ''}".rstrip()
 
 
 def step(driver: Connection, sql: str, send: Callable[[], None], params: Any = None) -> None:
-    """Run one statement, before and after which anything may happen; tell the operation what came of it."""
+    """Run one statement, with a turn of the schedule before and after it; inform the operation."""
     running = schedule.stage.running
     if running is None or sql.startswith("PRAGMA"):  # making the tables, opening a session
         send()

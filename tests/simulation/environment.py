@@ -1,4 +1,4 @@
-"""What the package finds instead of the operating system: simulated clocks, sleep, threads, hints, a server."""
+"""Replacements for the environment of the package: simulated clocks, sleep, threads, hints, a server."""
 
 import logging
 import threading
@@ -42,11 +42,11 @@ REMEMBERED = ("_last_held", "_last_seen")  # by a pool
 
 
 def install() -> None:
-    """Put the simulation around the package, in this process, for good; make the tables."""
+    """Replace the environment of the package in this process, permanently; create the tables."""
     time.sleep = lambda seconds: schedule.now_running().sleep(seconds)
     threading.Event.wait = _wait_in_time(threading.Event.wait)  # type: ignore[method-assign]
     SignalSafeEvent.wait = _rung_in_time  # type: ignore[method-assign]
-    Wakeup._hear = _heard_in_time(Wakeup._hear)  # type: ignore[method-assign]
+    Wakeup._receive = _heard_in_time(Wakeup._receive)  # type: ignore[method-assign]
     estimates._speeds = _speeds  # type: ignore[assignment]
     TicketWakeups._notice = _if_heard(TicketWakeups._notice)  # type: ignore[method-assign]
     hints.is_enabled = lambda: schedule.now_running().habits.hinted
@@ -73,7 +73,7 @@ def install() -> None:
 
 
 def memory() -> Memory:
-    """Return what a process that has just started remembers: nothing."""
+    """Return the empty memory of a process that has just started."""
     fresh = {
         keeper: Keeper(),
         throttle: Throttle(),
@@ -88,7 +88,7 @@ def memory() -> Memory:
 
 
 def begin_names() -> None:
-    """Let the default holders' names begin anew, so that a trace is the same every time."""
+    """Restart the numbering of default holder names, so that traces are reproducible."""
     terms._reset()
     terms._host, terms._incarnation = "host", "sim"
 
@@ -99,7 +99,7 @@ def _pool() -> dict[str, Any]:
 
 
 class _Speeds:
-    """What each process has learned about its lines, in place of the dictionary of one."""
+    """The estimates of each process, in place of the dictionary of one."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
@@ -118,7 +118,7 @@ _speeds = _Speeds()
 
 
 def _wait_in_time(wait: Callable[..., bool]) -> Callable[..., bool]:
-    """``Event.wait``, while others go on."""
+    """``Event.wait``, while other actors run."""
 
     def until_set(event: threading.Event, timeout: float | None = None) -> bool:
         if (running := schedule.stage.running) is None:
@@ -131,18 +131,18 @@ def _wait_in_time(wait: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def _rung_in_time(bell: SignalSafeEvent, seconds: float) -> bool:
-    """``SignalSafeEvent.wait``, while others go on."""
+    """``SignalSafeEvent.wait``, while other actors run."""
     if bell._lock.locked():
         schedule.now_running().sleep(seconds, until=lambda: not bell._lock.locked())
     return bell._lock.acquire(blocking=False)
 
 
 def _heard_in_time(hear: Callable[[Wakeup, float], bool]) -> Callable[[Wakeup, float], bool]:
-    """``Wakeup._hear``, while others go on."""
+    """``Wakeup._receive``, while other actors run."""
 
     def heard(wakeup: Wakeup, seconds: float) -> bool:
         if seconds > 0:
-            schedule.now_running().sleep(seconds, until=lambda: not wakeup._asked.empty())
+            schedule.now_running().sleep(seconds, until=lambda: not wakeup._requests.empty())
         return hear(wakeup, 0)
 
     return heard
@@ -167,7 +167,7 @@ def _send_hint(address: str, _per_second: float = 0.0) -> None:
 
 
 class _Thread:
-    """Stands for a thread whose work the schedule does itself."""
+    """A placeholder for a thread whose work the schedule does itself."""
 
     def is_alive(self) -> bool:
         return True
@@ -187,7 +187,7 @@ def _with_cuts(trouble: Callable[..., ErrorKind | None]) -> Callable[..., ErrorK
 
 
 class _Objection(logging.Handler):
-    """The package logs an error only for what it did not expect; neither do we."""
+    """Treats logged errors as violations: the package logs only unexpected errors."""
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else ""

@@ -1,4 +1,4 @@
-"""What every row was and may become, kept outside the code under test: the rules of docs/how-it-works.md."""
+"""The history of every row and its allowed changes (docs/how-it-works.md), independent of the code under test."""
 
 import sqlite3
 from collections.abc import Callable
@@ -13,7 +13,7 @@ READ_TARGETS = "SELECT pk, fence, writes FROM target ORDER BY pk"
 
 
 class Row(NamedTuple):
-    """A row as everybody sees it; ``busy`` is a moment in milliseconds."""
+    """A row as committed; ``busy`` is a time in milliseconds."""
 
     pk: int
     busy: int
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What the holders write to under ``guard``."""
+    """A row that holders write under ``guard``."""
 
     pk: int
     fence: int
@@ -38,14 +38,14 @@ class Target(NamedTuple):
 
 @dataclass(slots=True)
 class Grant:
-    """What became of one grant, as the rows show."""
+    """The state of one grant, as the rows show it."""
 
     process: Any  # who may use it; None while it waits to be adopted
     ttl: int  # milliseconds
     ended_by: Any = None  # the process that gave it up
     lasts: int = 0  # milliseconds until the first renewal
     ticket: Ticket | None = None  # that it was given to, in line
-    is_told: bool = False  # whoever stood in line has it
+    is_told: bool = False  # delivered to the waiter
     sent_by: float = 0.0  # the holder's clock before the last renewal that was certainly confirmed
 
 
@@ -148,7 +148,7 @@ IN_LINE = {"give", "pass on"}
 
 
 class Ledger:
-    """The rows as they were last seen, every grant there ever was, and the judgement of every change."""
+    """The last known rows, all grants, and the judgement of every change."""
 
     def __init__(self, observer: sqlite3.Connection) -> None:
         self._observer = observer
@@ -158,12 +158,12 @@ class Ledger:
         self.changes = 0
 
     def is_live(self, pair: Pair, now: int) -> bool:
-        """Tell whether this grant is the row's present one, and still runs."""
+        """Whether this grant is the current one of its row, and has not expired."""
         row = self.rows[pair[0]]
         return row.fence == pair[1] and row.busy > now
 
     def look(self, operation: Any, at: int, gave_at: int) -> str:
-        """Read all after a statement of ``operation``; return what is wrong, or nothing.
+        """Read all rows after a statement of ``operation``; return the violation, if any.
 
         Args:
             at, gave_at: when the last statements ran that changed rows, and tickets.
@@ -221,7 +221,7 @@ class Ledger:
 
 
 def _unmatched(moved: Moved) -> str:
-    """(8) What a ticket has, a row says in the same commit."""
+    """(8) A ticket and its rows change in the same commit."""
     for pair, ticket in (*moved.gained.items(), *moved.lost.items()):
         return f"(8) {ticket} was given, or lost, {pair}, and no row says so"
     return ""

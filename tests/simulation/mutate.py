@@ -1,4 +1,4 @@
-"""Takes a guard out of the package while it is imported, so that the simulation can show that it would miss it."""
+"""Removes a guard from the package at import, to show that the simulation detects it."""
 
 import sys
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from tests.mutations import ROOT
 
 
 class NotFound(Exception):
-    """The guard does not stand where the list says, or not just once."""
+    """The guard is not in the file, or more than once."""
 
 
 def take_out(mutation: Mutation) -> None:
-    """Import the package without this guard; raises NotFound. To be called before anything imports it."""
+    """Import the package without this guard; raises NotFound. Call it before any other import of the package."""
     if (times := source(mutation).count(mutation.guard)) != 1:
         raise NotFound(f"{mutation.name}: found {times} times in {mutation.file}: {mutation.guard!r}")
     module = ".".join(Path("resourcepool", mutation.file).with_suffix("").parts).removesuffix(".__init__")
@@ -24,7 +24,7 @@ def take_out(mutation: Mutation) -> None:
 
 
 def source(mutation: Mutation) -> str:
-    """Return the text that the guard stands in."""
+    """Return the source file of the guard."""
     return (ROOT / "resourcepool" / mutation.file).read_text()
 
 

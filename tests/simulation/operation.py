@@ -1,4 +1,4 @@
-"""One thing that a client does: what its statements really did, and what it was told about it."""
+"""One operation of a client: the actual effects of its statements, and the result that the client got."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,30 +29,30 @@ class Effect(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Held:
-    """A handle as its holder's program knows it."""
+    """A handle of a program."""
 
     lease: Any
     pair: Pair
     ttl: float  # seconds
     is_lost: bool = False  # it knows, and was right
-    is_in_doubt: bool = False  # nobody knows whether it was given up
+    is_in_doubt: bool = False  # unknown whether it was released
 
 
 @dataclass(eq=False)
 class Operation:
-    """What is going on in one actor.
+    """The current operation of one actor.
 
     Attributes:
-        may: which changes of rows are in order, in the words of ``ledger.CHANGES``.
-        targets: the grants it uses.
+        may: the allowed changes of rows, as named in ``ledger.CHANGES``.
+        targets: the grants that it uses.
         ttl, cooldown: milliseconds.
         heir: the name of the successor.
-        serves: those of its process who stand in line: what they were given is its to renew and to give back.
-        rests: for how many milliseconds what was asked for may rest, where it is given back for others.
-        asked: for how many milliseconds it asks leases for, by holder, where that is not ``ttl``.
-        writes: it writes to the fenced target, too.
-        was_live: one of its statements found its grant running.
-        failures, cuts: statements that failed; of these, connections lost.
+        serves: the waiters of its process, whose rows it may renew and release.
+        rests: allowed cool-downs in milliseconds for rows that it releases on behalf of others.
+        asked: requested ttl in milliseconds by holder, if it differs from ``ttl``.
+        writes: it also writes to the fenced target.
+        was_live: one of its statements found its grant live.
+        failures, cuts: failed statements; among these, lost connections.
         began_at: seconds, by the clock of its process.
     """
 
@@ -78,7 +78,7 @@ class Operation:
         return f"{self.name} {', '.join(f'row {pk} fence {fence}' for pk, fence in self.targets)}".strip()
 
     def sending(self, sql: str) -> None:
-        """A statement is about to run."""
+        """Note that a statement is about to run."""
         running = schedule.now_running()
         if sql.startswith(TICKETS):
             running.current.gave_at = running.now
@@ -89,7 +89,7 @@ class Operation:
             self.was_live = any(self.ledger.is_live(pair, running.now) for pair in self.targets)
 
     def sent(self, sql: str, *, is_open: bool) -> None:
-        """It has run; unless a transaction is open, everybody can see what it did."""
+        """Note that it has run; without an open transaction, its effects are visible."""
         running = schedule.now_running()
         if is_open or sql.startswith("SELECT"):
             return
@@ -98,47 +98,47 @@ class Operation:
             running.blame(wrong)
 
     def failed(self) -> None:
-        """The database refused a statement."""
+        """Note that the database refused a statement."""
         self.failures += 1
 
     def cut(self) -> None:
-        """The connection was lost."""
+        """Note that the connection was lost."""
         self.failures += 1
         self.cuts += 1
 
     def may_use(self, pair: Pair) -> bool:
-        """Tell whether this grant is its own to renew or to end."""
+        """Whether the operation may renew or end this grant."""
         grant = self.ledger.grants.get(pair)
         if grant is None or grant.process not in (self.process, None):
             return False
         return pair in self.targets or (self.serves and grant.ticket is not None)
 
     def ttls_of(self, pair: Pair) -> set[int]:
-        """Return for how long it may renew this grant, in milliseconds."""
+        """Return the ttls in milliseconds with which it may renew this grant."""
         grant = self.ledger.grants.get(pair)
         ttl = self.ttl or (grant.ttl if grant is not None else 0)
         return {ttl, TICKET_TTL} if self.serves else {ttl}
 
     @property
     def cooldowns(self) -> tuple[int, ...]:
-        """For how many milliseconds what it gives back may rest."""
+        """The allowed cool-downs in milliseconds of the rows that it releases."""
         return (self.cooldown, *self.rests)
 
     def ttl_under(self, holder: str) -> int:
-        """Return for how many milliseconds this holder asks for leases."""
+        """Return the ttl in milliseconds that this holder requests."""
         return self.ttl or self.asked()[holder]
 
     def note(self, kind: str, before: Pair, after: Pair, *, was_live: bool) -> None:
-        """It changed a row."""
+        """Note a change of a row."""
         kind = "release" if kind == "pass on" else kind
         self.effects.append(Effect(kind, before, after, was_live))
 
     def did(self, kind: str) -> list[Effect]:
-        """Return the changes of this kind that it made."""
+        """Return its changes of this kind."""
         return [effect for effect in self.effects if effect.kind == kind]
 
     def run(self, call: Callable[[], Any], *documented: type[Exception]) -> Any:
-        """Do it in the current actor; returns what it returned, or the documented error that it raised."""
+        """Run it in the current actor; returns its result, or the documented error that it raised."""
         running = schedule.now_running()
         actor = running.current
         actor.operation, self.began_at = self, running.monotonic()

@@ -1,4 +1,4 @@
-"""What others do to the rows, and what nobody may do."""
+"""Changes by operators, and calls that must be refused."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from tests.simulation.participant import Participant
 
 
 class OperatorProcess(Participant):
-    """A process that also serves operators, and makes mistakes."""
+    """A process that also acts for operators, and makes mistakes."""
 
     _copy: Any = None
 
     def operate(self) -> None:
-        """Somebody in the admin."""
+        """An operator in the admin."""
         rows = Proxy.objects.filter(pk=self.rng.choice(list(self.ledger.rows)))
         if self.rng.random() < 0.4:
             duration = self.rng.choice((None, 0.5))
@@ -27,7 +27,7 @@ class OperatorProcess(Participant):
             operation.run(rows.return_to_service, DatabaseError)
 
     def save(self) -> None:
-        """Somebody saves what was read a while ago."""
+        """Save a stale instance."""
         operation = self.operation("save", ())
         if self._copy is None:
             pk = self.rng.choice(list(self.ledger.rows))
@@ -38,7 +38,7 @@ class OperatorProcess(Participant):
             self._copy = None
 
     def misuse(self) -> None:
-        """What is refused: claiming inside a transaction, and guarding outside of one."""
+        """Calls that must be refused: claims inside a transaction, ``guard`` outside of one."""
 
         def claim() -> None:
             with transaction.atomic():

@@ -1,4 +1,4 @@
-"""What every simulated process has: its handles, its operations, and a judge of what it was told."""
+"""The base of every simulated process: its handles, its operations, and the judgement of results."""
 
 import random
 from typing import Any
@@ -13,12 +13,12 @@ from tests.simulation.schedule import Process
 
 
 class Participant:
-    """One process and what it holds.
+    """One process and its handles.
 
     Attributes:
-        length: how many things it does.
-        mail: grants handed over that nobody has adopted yet; everybody reads it.
-        waits: how much it likes to stand in line.
+        length: number of operations.
+        mail: grants that were handed over and not adopted yet; shared by all processes.
+        waits: the weight of waiting in line among its operations.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Participant:
         return Operation(name, self.process, self.ledger, may, targets, **times)
 
     def leave(self) -> None:
-        """Note that it is done, and wake those who work for it."""
+        """Note that it is done, and wake its background threads."""
         self.is_done = True
         ticket_wakeups.wakeup("default").wake()
 
@@ -51,17 +51,17 @@ class Participant:
         return [held for held in self.held if isinstance(held.lease, ResourceLease)]
 
     def keep_handles(self, leases: list[Any], ttl: float) -> None:
-        """Note what it was granted."""
+        """Note its leases."""
         self.held += [Held(lease, (lease.pk, lease.fence), ttl) for lease in leases]
 
     def after_renewal(self, operation: Operation, held: Held, outcome: Any) -> None:
-        """Judge what it was told, and forget what is lost."""
+        """Judge the result, and drop lost handles."""
         verdict.renewed(operation, held, outcome)
         if isinstance(outcome, LeaseLost):
             self.held.remove(held)
 
     def after_ending(self, operation: Operation, held: Held, kind: str, outcome: Any) -> bool:
-        """Judge what it was told, and forget what is over; returns whether it is."""
+        """Judge the result, and drop an ended handle; returns whether it has ended."""
         is_over = verdict.given_up(operation, held, kind, outcome)
         if is_over and not isinstance(outcome, Exception):
             self.given_back.append(held.lease)

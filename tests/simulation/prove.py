@@ -1,4 +1,4 @@
-"""Proof that the simulation can fail: each guard taken out in turn, and how many seeds it takes to notice."""
+"""Proof that the simulation can fail: removes each guard in turn, and counts the seeds that detect it."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ import sys
 from tests.guards import MUTATIONS, Mutation
 from tests.mutations import ROOT
 
-# Of the guards of `make mutations`, those that an interleaving of these clients can miss.
+# The guards of `make mutations` that the simulation should detect.
 SHARED = (
     "fence out of renew, release, hand over",
     "fence out of renew alone",
@@ -32,7 +32,7 @@ SHARED = (
     "quarantine without the fence",
     "acquiring in a transaction",
 )
-# And those of the line.
+# The guards of waiting that it should detect.
 SHARED_IN_LINE = (
     "fence of the row out of the hand-over",
     "fence of the ticket out of the hand-over",
@@ -40,12 +40,12 @@ SHARED_IN_LINE = (
     "half a hand-over stays",
     "trust lasts as if the row had just been given",
     "a ticket that was served is renewed",
-    "dead waiters stay in line",
-    "collections that block each other stay",
+    "expired tickets stay in line",
+    "collected rows that block each other stay",
 )
 VERBS, TERMS, KEEPER = "leases/verbs.py", "leases/terms.py", "leases/keeper.py"
 
-# Guards for the case that a reply is lost, which `make mutations` leaves to the tests with real servers.
+# Guards for lost replies, which `make mutations` leaves to the tests with real database servers.
 FURTHER = (
     Mutation(
         "settling out of claim",
@@ -54,7 +54,7 @@ FURTHER = (
         "return None",
     ),
     Mutation(
-        "an unsure claim counts from its last sending",
+        "a claim in doubt counts from its last attempt",
         VERBS,
         "return Grant(pk, fences[pk], holder, first_sent_at or 0.0)",
         "return Grant(pk, fences[pk], holder, monotonic())",
@@ -75,12 +75,12 @@ FURTHER = (
         "settling out of hand over", VERBS, "return fence + 1 if row == (fence + 1, to) else 0", "return 0"
     ),
     Mutation(
-        "a lease is trusted though it may be given up",
+        "a lease is trusted although it may be released",
         TERMS,
         "self.is_in_doubt = True",
         "self.is_in_doubt = False",
     ),
-    Mutation("a lease is trusted while it is given up", TERMS, "or self.is_ending or", "or False or"),
+    Mutation("a lease is trusted during its release", TERMS, "or self.is_ending or", "or False or"),
     Mutation(
         "the keeper's trust counts from the reply",
         KEEPER,
@@ -88,13 +88,13 @@ FURTHER = (
         "        grant.trust.confirm(monotonic())\n    return complete",
     ),
     Mutation(
-        "a look that fails is not repeated",
+        "a failed read is not retried",
         "database/retry.py",
         "retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))",
         "dialect.run(connection, sql, params, dialect.all_rows)",
     ),
     Mutation(
-        "a ticket that ran out is not taken anew",
+        "an expired ticket is not replaced",
         "waiting/waiter.py",
         "if waiter.ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):",
         "if False:",
@@ -104,13 +104,13 @@ TIMEOUT = 1_200
 
 
 def all_guards() -> tuple[Mutation, ...]:
-    """Return every guard that the simulation should miss; raises KeyError for one that is not there any more."""
+    """Return every guard whose removal the simulation should detect; raises KeyError for an unknown name."""
     by_name = {mutation.name: mutation for mutation in MUTATIONS}
     return (*(by_name[name] for name in (*SHARED, *SHARED_IN_LINE)), *FURTHER)
 
 
 def prove(seeds: int) -> int:
-    """Print a table; returns 1 if a guard could be taken out and nothing was noticed."""
+    """Print a table; returns 1 if the removal of a guard was not detected."""
     print(f"{'taken out':<44}{'seeds that notice':>18}  one in   the first says", flush=True)
     unnoticed = sum(not noticed(mutation, seeds) for mutation in all_guards())
     print(f"\n{len(all_guards())} taken out, {unnoticed} unnoticed in {seeds} seeds each")
@@ -118,7 +118,7 @@ def prove(seeds: int) -> int:
 
 
 def noticed(mutation: Mutation, seeds: int) -> int:
-    """Play that many seeds without this guard, print a line, return how many found a violation."""
+    """Play ``seeds`` schedules without this guard, print a line, return the number of violations."""
     command = [sys.executable, "-m", "tests.simulation", "--keep-going", f"--seeds={seeds}"]
     command.append(f"--without={mutation.name}")
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT, check=False)

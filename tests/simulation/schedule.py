@@ -1,6 +1,6 @@
-"""Whose turn it is: real threads of which exactly one runs, handing on a baton whenever a statement is about to run.
+"""The scheduler: real threads of which exactly one runs; they pass a baton whenever a statement is about to run.
 
-Everything that a schedule decides comes from its random numbers, so the seed is the schedule.
+All decisions come from random numbers, so the seed determines the schedule.
 """
 
 import math
@@ -21,22 +21,22 @@ FOR_EVER = 1_000_000_000  # milliseconds
 
 
 class Crashed(BaseException):
-    """Unwinds a thread of a process that was killed, or of a schedule that is over; it sends nothing any more."""
+    """Unwinds a thread of a killed process, or of a finished schedule; it sends no more statements."""
 
 
 class Process:
-    """A simulated process: a clock of its own, and the memory that real processes do not share."""
+    """A simulated process: its own clock, and the memory that real processes do not share."""
 
     def __init__(self, name: str, offset: float, rate: float, memory: Memory) -> None:
         self.name, self.is_dead, self.paused_until = name, False, 0
         self._offset, self._rate, self._memory = offset, rate, memory
 
     def monotonic(self, now: int) -> float:
-        """Return this process's own clock, in seconds, at a moment of the database's."""
+        """Return this process's clock, in seconds, at a time of the database's clock."""
         return self._offset + self._rate * now / 1_000
 
     def swap_in(self) -> None:
-        """Make this process's memory the one that the package sees."""
+        """Swap in this process's memory."""
         for owner, attributes in self._memory.items():
             owner.__dict__ = attributes
 
@@ -60,14 +60,14 @@ class Worker(threading.Thread):
 
 @dataclass(eq=False, slots=True)
 class Actor:
-    """One thread of a process, and what it is doing."""
+    """One thread of a process, and its current operation."""
 
     process: Process
     name: str
     program: Callable[[], None]
     worker: Worker
     wake_at: int = 0
-    until: Callable[[], bool] | None = None  # what wakes it earlier
+    until: Callable[[], bool] | None = None  # wakes it earlier
     wrote_at: int = 0  # when its last statement ran that changed rows; the commit may come later
     gave_at: int = 0  # the same for tickets
     operation: Any = None
@@ -77,18 +77,18 @@ class Actor:
         return self.process.is_dead or self.runs_at(now) <= now
 
     def runs_at(self, now: int) -> int:
-        """Return when it goes on, as far as can be told now."""
+        """Return when it continues, as far as is known now."""
         is_woken = self.until is not None and self.until()
         return max(now if is_woken else self.wake_at, self.process.paused_until)
 
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How one schedule behaves: chances at each step."""
+    """The probabilities of one schedule, at each step."""
 
     stay: float = 1.0  # that the same thread goes on
     tick: float = 0.0  # that time passes
-    pause: float = 0.0  # that the process stands still for a while
+    pause: float = 0.0  # probability that the process pauses
     crash: float = 0.0
     cut: float = 0.0  # that a statement's connection breaks, before or after it took effect
     outage: float = 0.0  # that the server then stays away for a while
@@ -138,7 +138,7 @@ class Schedule:
         stage.running = None
 
     def turn(self) -> None:
-        """One moment between two steps of the current thread: anything may happen here. Raises Crashed."""
+        """Let time pass and faults happen between two steps of the current thread; raises Crashed."""
         me, rng, habits = self.current, self.rng, self.habits
         self._raise_if_over(me)
         if rng.random() < habits.tick:
@@ -153,14 +153,14 @@ class Schedule:
         self._let_somebody_run(me)
 
     def sleep(self, seconds: float, until: Callable[[], bool] | None = None) -> None:
-        """Let the current thread sleep, by the database's clock, or until something has happened."""
+        """Let the current thread sleep, by the database's clock, or until ``until()``."""
         me = self.current
         me.wake_at, me.until = self.now + math.ceil(min(seconds * 1_000, FOR_EVER)), until
         self._let_somebody_run(me)
         me.wake_at, me.until = self.now, None
 
     def is_heard(self) -> bool:
-        """Decide whether a notice arrives."""
+        """Decide whether a wake-up arrives."""
         return self.habits.deaf == 0.0 or self.rng.random() >= self.habits.deaf
 
     def breaks(self) -> str:
@@ -174,7 +174,7 @@ class Schedule:
         return "before" if luck < self.habits.cut / 3 else "after"
 
     def blame(self, what: str) -> None:
-        """Note that an invariant does not hold, and end the schedule. Raises Crashed."""
+        """Note a violated invariant, and end the schedule; raises Crashed."""
         self.violation = self.violation or _repeatable(what)
         raise Crashed
 
@@ -184,7 +184,7 @@ class Schedule:
             self.trace.append(f"{self.now:>7} ms  {self.current.name:<9} {_repeatable(what)}")
 
     def monotonic(self) -> float:
-        """Return the clock of the process whose turn it is."""
+        """Return the clock of the current process."""
         return self.current.process.monotonic(self.now)
 
     def _let_somebody_run(self, me: Actor) -> None:
@@ -245,12 +245,12 @@ class Schedule:
 
 
 def _repeatable(words: str) -> str:
-    """Return what is the same in every process: a default holder names its process."""
+    """Remove process-specific parts, such as default holder names."""
     return words.replace(f"/{os.getpid()}/", "/pid/")
 
 
 class Stage:
-    """Where the one schedule that is being played can be found."""
+    """Holds the schedule that is being played."""
 
     running: Schedule | None = None
 
@@ -265,7 +265,7 @@ def now_running() -> Schedule:
 
 
 def replace_clocks() -> None:
-    """Let every clock of this process show the schedule's time; before the package, which keeps one, is imported."""
+    """Replace all clocks of this process; call it before the package is imported, which keeps a reference to one."""
     time.monotonic = time.clock_gettime = _monotonic
 
 

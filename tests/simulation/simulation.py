@@ -20,15 +20,15 @@ from tests.simulation.schedule import Actor, Habits, Process, Schedule, Worker
 MOST_THREADS = 12
 LONG = 20_000  # milliseconds, beyond every ttl, cool-down, quarantine and pause
 CALM = Habits()
-LINES = 0.4  # of the schedules in which somebody waits end with a line
-WAITS = (0.0, 0.2, 0.9)  # how much the clients of a schedule like to stand in line
+LINES = 0.4  # share of the schedules with waiters that end with a line
+WAITS = (0.0, 0.2, 0.9)  # weights of waiting in line among the operations of a client
 IN_LINE = (1, 1, 2, 5, 20, 50, 100, 300)  # milliseconds: shorter steps, so that tickets live
 NO_HURRY = (1, 2, 5, 20, 50)
 
 
 @dataclass(slots=True)
 class Result:
-    """What one seed came to."""
+    """The result of one seed."""
 
     seed: int
     violation: str
@@ -39,13 +39,13 @@ class Result:
 
 
 class Simulation:
-    """The table, the threads, and an observer with a connection of its own."""
+    """The table, the threads, and an observer with its own connection."""
 
     def __init__(self, file: str) -> None:
         environment.install()
         for number in range(1, 4):
             Proxy.objects.create(pk=number, host=f"p{number}", port=1)
-        Proxy.objects.update(fence=0)  # small ones, for those who read the trace
+        Proxy.objects.update(fence=0)  # small numbers keep the trace readable
         connection.close()
         self._workers = [Worker(number) for number in range(MOST_THREADS)]
         self._observer = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
@@ -94,7 +94,7 @@ class Simulation:
 
 
 class _Cast:
-    """Who plays in one schedule."""
+    """The processes and threads of one schedule."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class _Cast:
         self._ledger, self._rng, self._workers = ledger, rng, workers
 
     def enter_clients(self, waits: float) -> None:
-        """Two or three processes, some with a keeper, some with two threads of their own."""
+        """Two or three processes, some with a keeper, some with two client threads."""
         rng, mail = self._rng, list[Pair]()
         for name in "ABC"[: rng.choice((2, 2, 3))]:
             process = Process(name, rng.uniform(0, 1e6), rng.uniform(0.95, 1.05), environment.memory())
@@ -123,7 +123,7 @@ class _Cast:
             self._enter_background(process, team, is_kept=rng.random() < 0.4, is_served=waits > 0)
 
     def enter_line(self) -> None:
-        """Two or three new processes whose clients only stand in line."""
+        """Two or three new processes whose clients only wait in line."""
         rng = self._rng
         for name in "XYZ"[: rng.choice((2, 3))]:
             process = Process(name, rng.uniform(0, 1e6), rng.uniform(0.95, 1.05), environment.memory())
@@ -144,7 +144,7 @@ class _Cast:
             self._enter(process, f"{process.name}-waiters", background.serve)
 
     def enter_settlers(self, clients: list[Client]) -> None:
-        """Those who are left, and a newcomer who must be granted every row."""
+        """The surviving processes, and a new one that must be able to claim every row."""
         for client in clients:
             if not client.process.is_dead:
                 self._enter(client.process, client.process.name, client.end)
@@ -160,7 +160,7 @@ class _Cast:
         self.schedule.actors.append(Actor(process, name, play, worker))
 
     def _watch(self) -> None:
-        """(2, 5): nobody trusts a lease that does not run, or distrusts one that does."""
+        """(2, 5): a handle is trusted exactly while its lease is live."""
         running = self.schedule
         me = running.current
         for client in self.clients:
@@ -194,6 +194,6 @@ class _Cast:
 
 
 def _tidy(worker: Worker) -> None:
-    """Leave the next actor a session that works."""
+    """Leave a working session to the next actor."""
     if worker.driver is not None and worker.driver.is_cut:
         connections["default"].close()

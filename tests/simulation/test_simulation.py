@@ -1,6 +1,6 @@
-"""The short form: sixty schedules, that a seed repeats, and that the judge objects when a guard is missing.
+"""The short form: sixty schedules, the repetition of a seed, and the detection of a missing guard.
 
-The simulation replaces clocks and threads for its whole process, so it runs in one of its own.
+The simulation replaces clocks and threads for its whole process, so it runs in a separate one.
 """
 
 import re
@@ -24,7 +24,7 @@ def simulation(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def counted(*arguments: str) -> list[int]:
-    """Return how many statements and changes of rows there were."""
+    """Return the numbers of statements and of changed rows."""
     found = re.search(r"(\d+) statements, (\d+) changes", simulation(*arguments).stdout)
     assert found is not None
     return [int(number) for number in found.groups()]
@@ -42,7 +42,7 @@ def test_a_seed_is_a_schedule_statement_by_statement() -> None:
     assert "UPDATE resourcepool_proxy" in first.stdout
 
 
-def test_a_seed_is_the_same_schedule_whatever_was_played_before() -> None:
+def test_a_seed_gives_the_same_schedule_after_other_schedules() -> None:
     both = counted("--seeds=8")
     assert both == [
         sum(pair) for pair in zip(counted("--seeds=4"), counted("--seeds=4", "--from=4"), strict=True)
@@ -50,7 +50,7 @@ def test_a_seed_is_the_same_schedule_whatever_was_played_before() -> None:
 
 
 @pytest.mark.parametrize("guard", ["expiry out of claim", "settling out of claim"])  # --prove: all of them
-def test_a_missing_guard_is_noticed_and_the_command_repeats_it(guard: str) -> None:
+def test_a_missing_guard_is_detected_and_the_command_repeats_it(guard: str) -> None:
     found = simulation("--seeds=1000", f"--without={guard}")
     assert found.returncode == 1, found.stdout + found.stderr
     violation = re.search(r"^seed (\d+): (.*)$", found.stdout, re.MULTILINE)
@@ -62,6 +62,6 @@ def test_a_missing_guard_is_noticed_and_the_command_repeats_it(guard: str) -> No
 
 
 @pytest.mark.parametrize("guard", all_guards(), ids=lambda guard: guard.name)
-def test_every_guard_that_can_be_taken_out_is_there(guard: Mutation) -> None:
-    """The list is by text; whoever moves a guard moves its text there, too (``--prove`` shows that it is missed)."""
+def test_every_listed_guard_exists(guard: Mutation) -> None:
+    """Guards are listed by name and text, which must follow changes of the code."""
     assert source(guard).count(guard.guard) == 1

@@ -1,4 +1,4 @@
-"""What a ticket was and may become: the rules of the line, kept outside the code under test."""
+"""The history of every ticket and its allowed changes, independent of the code under test."""
 
 import json
 import sqlite3
@@ -9,7 +9,8 @@ from tests.simulation.database import moment
 from tests.simulation.environment import TICKET_TTL
 
 READ = """
-    SELECT id, busy_before, fence, count, grant_us, CASE count WHEN 1 THEN granted ELSE collected END, is_waiting, holder
+    SELECT id, busy_before, fence, count, grant_us,
+        CASE count WHEN 1 THEN granted ELSE collected END, is_waiting, holder
     FROM resourcepool_ticket ORDER BY id
 """
 TTL = round(TICKET_TTL * 1_000)
@@ -19,7 +20,7 @@ Pair = tuple[int, int]
 
 
 class Ticket(NamedTuple):
-    """A ticket as everybody sees it; ``busy`` is a moment, ``lasts`` a time, in milliseconds."""
+    """A ticket as committed; ``busy`` (a time) and ``lasts`` (a duration) are in milliseconds."""
 
     pk: int
     busy: int
@@ -33,21 +34,21 @@ class Ticket(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose ticket it is, and for how many milliseconds its leases are renewed."""
+    """The process of a ticket, and the ttl of its leases in milliseconds."""
 
     process: Any
     ttl: int
 
 
 class Moved(NamedTuple):
-    """Which ticket, as it was before, was given which grants, and which were taken from which."""
+    """The grants given to and taken from tickets, with the tickets as they were before."""
 
     gained: dict[Pair, Ticket]
     lost: dict[Pair, Ticket]
 
 
 class Tickets:
-    """The line as it was last seen, and the judgement of every change."""
+    """The last known tickets, and the judgement of every change."""
 
     def __init__(self, observer: sqlite3.Connection) -> None:
         self._observer = observer
@@ -55,7 +56,7 @@ class Tickets:
         self.owners: dict[int, Owner] = {}
 
     def look(self, operation: Any, at: int) -> tuple[str, Moved]:
-        """Read them after a statement that ran ``at``; return what is wrong, or "", and what was given to whom."""
+        """Read the tickets after a statement at time ``at``; return the violation, or "", and the moved grants."""
         before, self.now = self.now, self._read()
         moved, wrong = Moved({}, {}), ""
         for pk, ticket in self.now.items():

@@ -1,4 +1,4 @@
-"""Whether a client was told the truth: invariants 2, 5 and 6."""
+"""Judges the results that clients get: invariants 2, 5 and 6."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ MARGIN = 0.1  # of the ttl: how much earlier than the database a holder stops tr
 
 
 def renewed(operation: Operation, held: Held, outcome: Any) -> None:
-    """Judge what a renewal or a guarded transaction said."""
+    """Judge the result of a renewal or a guarded transaction."""
     if isinstance(outcome, LeaseLost):
         lost(operation, held, outcome)
     elif not isinstance(outcome, Exception):
@@ -21,7 +21,7 @@ def renewed(operation: Operation, held: Held, outcome: Any) -> None:
 
 
 def given_up(operation: Operation, held: Held, kind: str, outcome: Any) -> bool:
-    """Judge what a release, a quarantine or a handing over said; returns whether the handle is done with."""
+    """Judge the result of a release, a quarantine or a hand-over; returns whether the handle has ended."""
     if isinstance(outcome, LeaseLost):
         lost(operation, held, outcome, kind)
     elif isinstance(outcome, Exception):
@@ -34,7 +34,7 @@ def given_up(operation: Operation, held: Held, kind: str, outcome: Any) -> bool:
 
 
 def granted(operation: Operation, leases: list[Any]) -> None:
-    """Judge what an acquisition returned: all of what it was granted, and nothing else."""
+    """Judge the result of an acquisition: all rows that it was granted, and no others."""
     claims = {effect.after for effect in operation.did("claim")}
     returned = {(lease.pk, lease.fence) for lease in leases}
     if not returned <= claims:
@@ -47,7 +47,7 @@ def granted(operation: Operation, leases: list[Any]) -> None:
 
 
 def served(operation: Operation, leases: list[Any]) -> None:
-    """Judge what was returned to who was willing to wait: what it claimed, or what its ticket was given."""
+    """Judge the result of a waiting acquisition: the rows that it claimed, or that its ticket was given."""
     grants = operation.ledger.grants
     claims = {effect.after for effect in operation.did("claim")}
     for lease in leases:
@@ -66,7 +66,7 @@ def served(operation: Operation, leases: list[Any]) -> None:
 
 
 def handed(ledger: Ledger, process: Any, grants: list[Any]) -> None:
-    """Judge the moment at which a waiter is given what its ticket has: it must have all of it."""
+    """Judge the delivery of a ticket's rows to the waiter: it must get all of them."""
     now = schedule.now_running().now
     for grant in grants:
         pair = grant.pk, grant.fence
@@ -78,7 +78,7 @@ def handed(ledger: Ledger, process: Any, grants: list[Any]) -> None:
 
 
 def confirmed(operation: Operation) -> None:
-    """Note since when, at the latest, the holder may trust what was renewed."""
+    """Note the latest start of the trust in the renewed leases."""
     if not operation.failures:
         for effect in operation.did("renew"):
             grant = operation.ledger.grants[effect.after]
@@ -86,7 +86,7 @@ def confirmed(operation: Operation) -> None:
 
 
 def lost(operation: Operation, held: Held, error: LeaseLost, kind: str = "") -> None:
-    """Judge a LeaseLost: it must be true, and the handle must know it from now on."""
+    """Judge a LeaseLost: it must be true, and the handle must be lost from now on."""
     if isinstance(error, LeaseReleased):
         if held.is_in_doubt:
             return
@@ -99,7 +99,7 @@ def lost(operation: Operation, held: Held, error: LeaseLost, kind: str = "") -> 
 
 
 def noticed(ledger: Ledger, held: Held, *, is_live: bool | None = None) -> None:
-    """Judge that a handle says it is lost, at the moment when that is first seen."""
+    """Judge a lost handle, when the loss is first seen."""
     running = schedule.now_running()
     if is_live is None:
         is_live = ledger.is_live(held.pair, running.now)
@@ -113,14 +113,14 @@ def noticed(ledger: Ledger, held: Held, *, is_live: bool | None = None) -> None:
 
 
 def blame(what: str) -> None:
-    """End the schedule: an invariant does not hold."""
+    """End the schedule because of a violated invariant."""
     schedule.now_running().blame(what)
 
 
 def _may_be_taken_for_done(operation: Operation, held: Held) -> bool:
-    """An earlier try of its own did it; or the reply was lost, and the row has been through other hands since.
+    """Whether an earlier attempt did it, or the reply was lost and other processes have held the row since.
 
-    Then nobody can tell whose statement began that: the row only shows that two or more have been there.
+    In the latter case it is unknown whose statement was first: the row only shows that there were two or more.
     """
     if operation.ledger.grants[held.pair].ended_by is operation.process:
         return True

@@ -1,4 +1,4 @@
-"""Every test here works on committed rows."""
+"""All tests here use committed rows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is wrong, in words."""
+"""The alarms and their texts."""
 
 import json
 import logging
@@ -57,13 +57,26 @@ def test_a_pool_is_in_trouble_when(status: PoolStatus, expected: list[AlarmKind]
     assert kinds(status) == expected
 
 
+HOLDERS = "See the holders with `manage.py resourcepool_status resourcepool.Proxy`."
+BACK = "manage.py resourcepool_drain resourcepool.Proxy --all --back"
+
+
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (pool(leased=5, waiters=1, oldest_wait=120), "all 5 are leased; 1 waits, for 2 min."),
-        (pool(leased=5, waiters=2, oldest_wait=120), "all 5 are leased; 2 wait, the first for 2 min."),
-        (pool(waiters=1), "nothing is in service: 1 waits, and nothing can come free."),
-        (pool(waiters=2), "nothing is in service: 2 wait, and nothing can come free."),
+        (pool(leased=5, waiters=1, oldest_wait=120), f"all 5 leased; 1 waiter, for 2 min. {HOLDERS}"),
+        (
+            pool(leased=5, waiters=2, oldest_wait=120),
+            f"all 5 leased; 2 waiters, the first for 2 min. {HOLDERS}",
+        ),
+        (
+            pool(waiters=1),
+            f"no resource in service; 1 waiter. Return some with `{BACK}`.",
+        ),
+        (
+            pool(waiters=2),
+            f"no resource in service; 2 waiters. Return some with `{BACK}`.",
+        ),
     ],
 )
 def test_one_waits_and_two_wait(status: PoolStatus, said: str) -> None:
@@ -88,10 +101,10 @@ def test_checks_that_never_came_are_noticed_where_there_was_anything_to_check(
 
 
 RAN = [
-    ({"done": 100.0, "result": "5 skipped: in use"}, "last 100 s ago: 5 skipped: in use"),
-    ({"done": 10**6, "failed": 100.0, "result": "BadOption: x"}, "last 100 s ago: BadOption: x"),
-    ({"done": 10**6, "result": "3 ok", "holder": "web1"}, "it is running now"),
-    ({"done": None, "result": "", "holder": "web1"}, "it is running now"),
+    ({"done": 100.0, "result": "5 skipped: in use"}, "last run 100 s ago: 5 skipped: in use"),
+    ({"done": 10**6, "failed": 100.0, "result": "BadOption: x"}, "last run 100 s ago: BadOption: x"),
+    ({"done": 10**6, "result": "3 ok", "holder": "web1"}, "running now"),
+    ({"done": None, "result": "", "holder": "web1"}, "running now"),
 ]
 
 
@@ -118,7 +131,7 @@ def test_checks_that_ran_and_passed_over_something_are_not_said_to_stay_away(
 def test_checks_that_ran_long_ago_are_said_to_stay_away(ran: Any) -> None:
     check, stale = job("check resourcepool.Proxy", **ran), pool(free=1, oldest_check=10**6, passed_over=3_000)
     found = evaluate([stale], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600})
-    assert any(one.text.endswith("(cron, or Celery beat).") for one in found)
+    assert any(one.text.endswith("from cron or Celery beat.") for one in found)
 
 
 @pytest.mark.parametrize(("ran", "said"), RAN[1:])
@@ -178,8 +191,8 @@ def test_what_is_severe_comes_before_what_is_not() -> None:
 def test_a_leak_is_an_alarm_of_its_pool() -> None:
     first, second = evaluate([], SWEPT, {"resourcepool.Proxy": 1, "testapp.Device": 2}, LIMITS, {})
     assert (first.kind, first.pool, second.pool) == (AlarmKind.LEAKED, "resourcepool.Proxy", "testapp.Device")
-    assert str(first).startswith("resourcepool.Proxy: 1 lease was reported as leaked")
-    assert str(second).startswith("testapp.Device: 2 leases were reported as leaked")
+    assert str(first).startswith("resourcepool.Proxy: 1 lease reported as leaked")
+    assert str(second).startswith("testapp.Device: 2 leases reported as leaked")
 
 
 @pytest.mark.parametrize(
@@ -209,8 +222,8 @@ class TestSomebodyWhoWaitsForLong:
         found = self.alarm()
         assert (found.kind, found.is_severe) == (AlarmKind.STARVED, True)
         assert found.text == (
-            "somebody has waited for 10 min, though 3 are free (1 in line). It wants country=AQ."
-            " No resource matches what it wants."
+            "a waiter has waited 10 min although resources are free (3 free, 1 waiting). It wants country=AQ."
+            " No resource matches its selectors."
         )
 
     def test_is_one_line_whatever_is_wanted(self) -> None:
@@ -223,7 +236,7 @@ class TestSomebodyWhoWaitsForLong:
         hold(new(Proxy, country="US"))
         ticket(Proxy, selector='{"country": "US"}', asked_at=DbLater(-5), priority=-9)
         ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
-        assert self.alarm().text.endswith("No resource matches what it wants.")
+        assert self.alarm().text.endswith("No resource matches its selectors.")
 
     def test_where_nothing_is_free_is_told_why_too(self) -> None:
         hold(new(Proxy, country="US"))
@@ -231,19 +244,19 @@ class TestSomebodyWhoWaitsForLong:
         found = self.alarm()
         assert found.kind is AlarmKind.EXHAUSTED
         assert found.text.endswith(
-            "1 waits, for 10 min. It wants country=AQ. No resource matches what it wants."
+            f"1 waiter, for 10 min. It wants country=AQ. No resource matches its selectors. {HOLDERS}"
         )
 
     def test_is_an_alarm_also_when_the_database_cannot_say_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
         new(Proxy)
         ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
         monkeypatch.setattr(
-            "resourcepool.status.waiters._waiting", Mock(side_effect=DatabaseUnavailable("gone"))
+            "resourcepool.status.waiters._waiter_status", Mock(side_effect=DatabaseUnavailable("gone"))
         )
         found = self.alarm()
         assert (found.kind, found.text) == (
             AlarmKind.STARVED,
-            "somebody has waited for 10 min, though 1 are free (1 in line).",
+            "a waiter has waited 10 min although resources are free (1 free, 1 waiting).",
         )
 
 
@@ -271,7 +284,7 @@ def test_each_is_told_once_when_it_begins_and_once_when_it_ends(caplog: pytest.L
     assert told == [("begins", "resourcepool.Proxy"), ("ends", "resourcepool.Proxy")]
     lines = [message for message in caplog.messages if "resourcepool.Proxy" in message]
     assert len(lines) == 2
-    assert lines[1] == f"over: {lines[0]}"
+    assert lines[1] == f"cleared: {lines[0]}"
     assert proxy.pk
 
 
@@ -284,4 +297,4 @@ def test_the_log_is_in_english_whatever_the_language_of_the_process(caplog: pyte
         sweep()
     begun, over = (line for line in caplog.text.splitlines() if "orders" in line)  # as they were when logged
     assert "stream: orders: " in begun
-    assert "over: stream: orders: " in over
+    assert "cleared: stream: orders: " in over

@@ -63,14 +63,12 @@ def test_who_lags_behind_and_what_was_lost_are_alarms() -> None:
     MessageRow.objects.all().update(published_at=DbLater(-1_000))
     found = list(channel_alarms(channels(), 600))
     assert [str(alarm) for alarm in found] == [
-        "channel: c: messages were removed before subscription b read them: 2.",
-        "channel: c: subscription c has messages to read: 3, the first for 17 min.",
-        "channel: c: subscription a has messages to read: 2, the first for 17 min.",
+        "channel: c: messages removed before subscription b read them: 2.",
+        "channel: c: subscription c has unread messages: 3, the oldest for 17 min.",
+        "channel: c: subscription a has unread messages: 2, the oldest for 17 min.",
     ]
     (one,) = channels("c")
-    assert one.explanation == (
-        "messages were removed before b read them: 2; nobody reads a, which has messages to read: 2"
-    )
+    assert one.explanation == ("messages removed before b read them: 2; a has no reader; unread messages: 2")
 
 
 def test_one_that_is_not_there_is_named() -> None:

@@ -1,4 +1,4 @@
-"""Pools whose tables do not fit together."""
+"""Pools whose tables have different collations."""
 
 from collections.abc import Iterator
 

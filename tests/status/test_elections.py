@@ -36,4 +36,4 @@ def test_a_leader_that_died_leads_no_more() -> None:
     expire(row)
     one = ELECTIONS.get("reports")
     assert (one.leader, one.since, one.expires_in) == ("", None, None)
-    assert one.explanation == "nobody leads it, and nobody stands by"
+    assert one.explanation == "no leader and no standbys"

@@ -1,4 +1,4 @@
-"""What each single resource is doing."""
+"""The state of each resource."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Moments that are read from a column, whatever the project's time zone, and whether its moments have one."""
+"""Datetimes from columns, with any time zone of the project, aware or naive."""
 
 import datetime
 from typing import Any
@@ -20,7 +20,7 @@ SOON, HOUR = datetime.timedelta(minutes=5), datetime.timedelta(hours=1)
 
 @pytest.fixture(params=[(True, "UTC"), (True, "Asia/Shanghai"), (False, "UTC"), (False, "Asia/Shanghai")])
 def event(request: pytest.FixtureRequest, settings: Any) -> Event:
-    """An event of just now."""
+    """A new event."""
     settings.USE_TZ, settings.TIME_ZONE = request.param
     pk = Event.objects.create(at=DbNow(), what="acquired", pool="p", row="1").pk
     return Event.objects.get(pk=pk)

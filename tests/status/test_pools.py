@@ -1,4 +1,4 @@
-"""How the pools stand."""
+"""The status of the pools."""
 
 import itertools
 from typing import Any

@@ -1,4 +1,4 @@
-"""When a lease was renewed last, worked out of its ttl and of what is left of it."""
+"""The last renewal of a lease, computed from its ttl and the time left."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whom a few words mean."""
+"""Search for resources and holders by a text."""
 
 from typing import Any
 

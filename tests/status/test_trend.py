@@ -1,4 +1,4 @@
-"""The figures that charts are drawn from."""
+"""The numbers of the charts."""
 
 from collections.abc import Iterator
 

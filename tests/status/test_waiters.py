@@ -1,4 +1,4 @@
-"""Who waits, for what, behind whom, and why."""
+"""The waiters: what each wants, who is ahead, and why it is not served."""
 
 from typing import Any
 
@@ -21,15 +21,18 @@ def case(*, count: int = 1, ahead: int = 0, soon: float | None = None, **there: 
 @pytest.mark.parametrize(
     ("one", "said"),
     [
-        (case(), "No resource matches what it wants."),
-        (case(out=2, retired=1, draining=1), "None of the 4 that match is in service."),
-        (case(count=5, free=2, leased=1), "It wants 5 at once, and only 3 that match are in service."),
-        (case(free=2, ahead=3), "2 that match are free; 3 in front of it are served first."),
-        (case(free=1), "1 that match are free: it is served in a moment"),
-        (case(leased=1, soon=30.0), "The one that matches is taken (1 leased, 0 cooling down or quarantined)."),
-        (case(leased=2, quarantined=1), "0 are free, 2 leased, 1 cooling down or quarantined."),
-        (case(leased=2, soon=30.0), "The next may come free in 30 s, unless its lease is renewed."),
-        (case(count=2, free=1, leased=1), "1 are free, 1 leased"),
+        (case(), "No resource matches its selectors."),
+        (case(out=2, retired=1, draining=1), "No matching resource is in service (matching: 4)."),
+        (case(count=5, free=2, leased=1), "It wants 5 at once; matching resources in service: 3."),
+        (case(free=2, ahead=3), "Free matching resources: 2; waiters ahead of it: 3."),
+        (case(free=1), "1 matching resource is free: it is served at once"),
+        (
+            case(leased=1, soon=30.0),
+            "The only matching resource is not free (1 leased, 0 cooling down or quarantined).",
+        ),
+        (case(leased=2, quarantined=1), "0 free, 2 leased, 1 cooling down or quarantined."),
+        (case(leased=2, soon=30.0), "The next is free in 30 s unless its lease is renewed."),
+        (case(count=2, free=1, leased=1), "1 free, 1 leased"),
     ],
 )
 def test_each_case_is_explained(one: WaiterStatus, said: str) -> None:
@@ -81,4 +84,4 @@ class TestAPlace:
     def test_whose_wish_another_version_wrote_matches_nothing(self, selector: str) -> None:
         new(Proxy)
         ticket(Proxy, holder="me", selector=selector)
-        assert waits().explanation == "No resource matches what it wants."
+        assert waits().explanation == "No resource matches its selectors."

@@ -1,4 +1,4 @@
-"""Why a resource is, or is not, handed out."""
+"""Why a resource can or cannot be leased."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,7 @@ from tests.app.rows import change, expire, hold, new
 
 
 def over(proxy: Any) -> Any:
-    """Put it in quarantine, and let the time pass."""
+    """Put it in quarantine that has ended."""
     Proxy.objects.filter(pk=proxy.pk).quarantine("vendor has it", 600)
     change(proxy, busy_before=DbLater(-1), until=DbLater(-1))
     return proxy
@@ -32,29 +32,29 @@ def one(
 @pytest.mark.parametrize(
     ("resource", "said"),
     [
-        (one(State.FREE), "It is free: whoever asks next may get it."),
-        (one(State.FREE, holder="dead one"), "the last lease, of dead one, ran out without being released"),
-        (one(State.LEASED, holder="me"), "It is leased; it comes free when it is released"),
-        (one(State.COOLING), "It rests after its last lease, for another 2 min."),
-        (one(State.QUARANTINED), "It is in quarantine for another 2 min: bad (strikes: 3)."),
+        (one(State.FREE), "It is free: the next matching request may lease it."),
+        (one(State.FREE, holder="dead one"), "its last lease, of dead one, expired without a release"),
+        (one(State.LEASED, holder="me"), "It is leased until the holder releases it"),
+        (one(State.COOLING), "It is cooling down after its last lease: 2 min left."),
+        (one(State.QUARANTINED), "It is quarantined for another 2 min: bad (strikes: 3)."),
         (
             one(State.DRAINING, back_in=60),
-            "It leaves service when its lease ends: bad. Back by itself in 60 s.",
+            "It goes out of service when its lease ends: bad. It returns to service in 60 s.",
         ),
         (
             one(State.DRAINING, reason="alice: tests", status=Status.RESERVED),
-            "When its lease ends it is reserved: alice: tests. Until somebody returns it",
+            "It will be reserved when its lease ends: alice: tests. Return it with",
         ),
         (
             one(State.DRAINING, back_in=7_200, status=Status.QUARANTINED),
-            "When its lease ends it is quarantined: bad. Back by itself in 2 h.",
+            "It will be quarantined when its lease ends: bad. It returns to service in 2 h.",
         ),
-        (one(State.DRAINING, status=Status.RETIRED), "When its lease ends it is retired: bad."),
-        (one(State.QUARANTINED, back_in=7_200), "It is in quarantine for another 2 h: bad (strikes: 3)."),
-        (one(State.RESERVED, back_in=7_200), "It is reserved: bad. Back by itself in 2 h."),
+        (one(State.DRAINING, status=Status.RETIRED), "It will be retired when its lease ends: bad."),
+        (one(State.QUARANTINED, back_in=7_200), "It is quarantined for another 2 h: bad (strikes: 3)."),
+        (one(State.RESERVED, back_in=7_200), "It is reserved: bad. It returns to service in 2 h."),
         (one(State.RETIRED), "It is retired: bad."),
         (one(State.OUT, reason=""), "It is out of service: no reason given."),
-        (one(State.OUT), "Until somebody returns it: `manage.py resourcepool_drain app.Thing 7 --back`."),
+        (one(State.OUT), "Return it with `manage.py resourcepool_drain app.Thing 7 --back`."),
     ],
 )
 def test_each_state_is_explained(resource: why.ResourceExplanation, said: str) -> None:
@@ -101,7 +101,7 @@ class TestAResource:
         Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600)
         found = why.resource(proxy)
         assert found.state is State.QUARANTINED
-        assert 599 - running.seconds() < (found.back_in or 0) < 600.001  # a moment is rounded
+        assert 599 - running.seconds() < (found.back_in or 0) < 600.001  # times are rounded
         assert 89 < (found.checked or 0) < 150
 
     def test_whose_quarantine_is_over_gives_no_reason_any_more(self) -> None:

@@ -1,4 +1,4 @@
-"""The row of a server that ended without signing off does not stay for ever, though no other server comes."""
+"""The row of a crashed queue server is removed, even if there is no other queue server."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 @pytest.fixture
 def orders() -> QueueGroup:
-    """A queue group whose only server has been dead for an hour, with its four queues."""
+    """A queue group with four queues, whose only queue server has had no heartbeat for an hour."""
     made = queue_group()
     server(made, "A")
     dead_for(GONE_AFTER + 60)
@@ -28,23 +28,23 @@ def dead_for(seconds: float, **which: Any) -> None:
     Server.objects.filter(**which).update(busy_before=DbLater(-seconds))
 
 
-def test_it_is_removed_by_a_job_and_its_queues_are_free(orders: QueueGroup) -> None:
+def test_a_job_removes_it_and_unassigns_its_queues(orders: QueueGroup) -> None:
     before = Queue.objects.get(queue_id="q0").fence
     assert prune() is not None
     assert not Server.objects.exists()
     assert owners(orders) == [""] * 4
-    assert Queue.objects.get(queue_id="q0").fence > before  # what it may still do under its own is refused
-    assert Move.objects.filter(what=Move.Action.FREED).count() == 4
+    assert Queue.objects.get(queue_id="q0").fence > before  # so actions under the old fence are refused
+    assert Move.objects.filter(what=Move.Action.UNASSIGNED).count() == 4
     assert remove_gone_servers() == 0
 
 
-def test_one_that_may_come_back_keeps_what_it_had(orders: QueueGroup) -> None:
+def test_a_server_that_may_return_keeps_its_queues(orders: QueueGroup) -> None:
     dead_for(GONE_AFTER - 60)
     assert remove_gone_servers() == 0
     assert owners(orders) == ["A"] * 4
 
 
-def test_where_another_one_was_there_lately_the_servers_see_to_it(orders: QueueGroup) -> None:
+def test_a_recently_live_server_takes_over_instead(orders: QueueGroup) -> None:
     Server.objects.create(
         queue_group=orders, name="B", ttl=60, busy_before=DbLater(-5), registered_at=DbLater(-99)
     )
@@ -53,7 +53,7 @@ def test_where_another_one_was_there_lately_the_servers_see_to_it(orders: QueueG
 
 
 @pytest.mark.only("mysql", "postgresql")
-def test_one_whose_queue_is_locked_is_left_for_the_next_time(orders: QueueGroup) -> None:
+def test_a_server_with_a_locked_queue_is_left_for_the_next_run(orders: QueueGroup) -> None:
     with locked(Queue.objects.get(queue_id="q2")):
         assert remove_gone_servers() == 0
     assert owners(orders) == ["", "", "A", ""]
@@ -61,7 +61,7 @@ def test_one_whose_queue_is_locked_is_left_for_the_next_time(orders: QueueGroup)
     assert remove_gone_servers() == 1
 
 
-def test_a_job_that_has_lost_its_lease_ends(orders: QueueGroup) -> None:
+def test_a_job_ends_when_it_has_lost_its_lease(orders: QueueGroup) -> None:
     class Lost:
         def ensure_held(self) -> None:
             raise LeaseLost("a test took it")

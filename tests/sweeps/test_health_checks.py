@@ -1,4 +1,4 @@
-"""The health check that Celery beat starts now and then."""
+"""The health check that Celery beat starts periodically."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,8 +11,8 @@ from resourcepool.exceptions import BadOption, CheckerBroken
 from resourcepool.health_checks.check import CheckOptions
 from resourcepool.models import Proxy
 from resourcepool.status.jobs import jobs
-from resourcepool.sweeps.health_checks import check_pool, check_validity
-from resourcepool.sweeps.schedule import wanted
+from resourcepool.sweeps.health_checks import check_health, check_pool
+from resourcepool.sweeps.schedule import desired_entries
 from tests.app.rows import change, columns, new, several
 from tests.health_checks.scripted_checker import BAD, ScriptedChecker
 
@@ -27,53 +27,53 @@ def _scripted(settings: Any) -> Iterator[None]:
     ScriptedChecker.forget()
 
 
-def test_looks_at_what_was_not_checked_lately() -> None:
+def test_checks_resources_that_were_not_checked_recently() -> None:
     late, early, never = several(Proxy, 3)
     change(late, checked_at=DbLater(-45))
     change(early, checked_at=DbLater(-60))
-    assert check_validity(LABEL) == "2 ok, 0 bad, 0 unknown"
+    assert check_health(LABEL) == "2 ok, 0 bad, 0 unknown"
     assert [columns(row)["verdict"] for row in (late, early, never)] == ["", "ok", "ok"]
     assert jobs()[f"check {LABEL}"].result == "2 ok, 0 bad, 0 unknown"
 
 
-def test_a_broken_checker_is_a_job_that_failed_until_it_works_again() -> None:
+def test_a_broken_checker_fails_the_job_until_it_works_again() -> None:
     rows = several(Proxy, 6)
     ScriptedChecker.finds = {row.pk: BAD for row in rows}
     with pytest.raises(CheckerBroken):
-        check_validity(LABEL)
+        check_health(LABEL)
     assert jobs()[f"check {LABEL}"].failed is not None
     ScriptedChecker.finds = {}
-    check_validity(LABEL)
+    check_health(LABEL)
     assert jobs()[f"check {LABEL}"].failed is None
 
 
-def test_the_celery_task_says_what_came_of_it() -> None:
+def test_the_celery_task_returns_the_result() -> None:
     rows = several(Proxy, 6)
     ScriptedChecker.finds = {row.pk: BAD for row in rows}
-    assert "6 of 6 failed together" in tasks.check_validity(LABEL)
+    assert "6 of 6 failed together" in tasks.check_health(LABEL)
     ScriptedChecker.finds = {}
-    assert tasks.check_validity(LABEL) == "6 ok, 0 bad, 0 unknown"
+    assert tasks.check_health(LABEL) == "6 ok, 0 bad, 0 unknown"
 
 
-def test_it_is_what_the_beat_starts() -> None:
-    (entry,) = [one for one in wanted() if one.task == tasks.check_validity.name]
+def test_celery_beat_starts_it() -> None:
+    (entry,) = [one for one in desired_entries() if one.task == tasks.check_health.name]
     assert (entry.arguments, entry.every) == ((LABEL,), 100)
 
 
-def test_an_unknown_pool_is_named() -> None:
+def test_an_unknown_pool_is_an_error_with_its_name() -> None:
     with pytest.raises(BadOption, match="till"):
-        check_validity("shop.till")
+        check_health("shop.till")
 
 
-def test_new_ones_are_looked_at_by_the_next_run() -> None:
-    assert check_validity(LABEL) == "0 ok, 0 bad, 0 unknown"
+def test_new_resources_are_checked_by_the_next_run() -> None:
+    assert check_health(LABEL) == "0 ok, 0 bad, 0 unknown"
     row = new(Proxy)
-    check_validity(LABEL)
+    check_health(LABEL)
     assert columns(row)["verdict"] == "ok"
 
 
-def test_a_pool_that_nothing_is_said_about_is_refused_and_no_job_has_failed(settings: Any) -> None:
+def test_a_pool_without_settings_is_refused_without_a_failed_job(settings: Any) -> None:
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {}}
-    with pytest.raises(BadOption, match="nothing says how to check them"):
+    with pytest.raises(BadOption, match="no checker is configured"):
         check_pool(Proxy, CheckOptions())
     assert f"check {LABEL}" not in jobs()

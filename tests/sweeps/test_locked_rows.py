@@ -1,4 +1,4 @@
-"""A sweep while rows are locked: a holder that stands still in the middle of its guarded work, above all."""
+"""Sweeps while rows are locked, above all by a holder that is paused inside ``guard``."""
 
 import signal
 import threading
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.only("mysql", "postgresql")  # on SQLite one locks the 
 
 
 def guard_and_stop() -> None:
-    """Begin guarded work on the only free resource, and stand still in the middle of it until the lease is over."""
+    """Start guarded work on the only free resource, and pause inside it until the lease has expired."""
     lease: Any = Proxy.pool.acquire(ttl=1, timeout=10)
     with transaction.atomic(), lease.guard():
         print("stops", flush=True)
@@ -39,10 +39,8 @@ def held() -> set[str]:
     return set(Proxy.objects.exclude(holder="").values_list("host", flat=True))
 
 
-class TestAHolderThatStandsStillInGuard:
-    def test_does_not_keep_a_sweep_from_the_others_nor_the_next_one_from_beginning(
-        self, spawn: Spawner
-    ) -> None:
+class TestAHolderThatIsPausedInGuard:
+    def test_does_not_block_the_sweep_of_other_rows_or_the_next_sweep(self, spawn: Spawner) -> None:
         stuck = new(Proxy, host="stuck.example")
         child = spawn(guard_and_stop)
         child.line("stops")
@@ -52,14 +50,14 @@ class TestAHolderThatStandsStillInGuard:
             expire(row)
         eventually(lambda: Proxy.objects.expired().filter(pk=stuck.pk).exists())
         swept = InBackground(sweep)
-        assert "3 leases ran out" in swept.result(20)
+        assert "3 leases expired" in swept.result(20)
         assert held() == {"stuck.example"}
-        assert "0 leases ran out" in InBackground(sweep).result(20), "and not: being done elsewhere"
+        assert "0 leases expired" in InBackground(sweep).result(20), "and not: being done elsewhere"
         child.kill()
-        eventually(lambda: "1 lease ran out" in (sweep() or ""))
+        eventually(lambda: "1 lease expired" in (sweep() or ""))
         assert held() == set()
 
-    def test_does_not_keep_others_from_coming_back_into_service(self, spawn: Spawner) -> None:
+    def test_does_not_block_the_return_of_other_rows_to_service(self, spawn: Spawner) -> None:
         away = {"in_service": False, "status": Status.OUT_OF_SERVICE, "until": DbLater(-1)}
         back, stuck = new(Proxy, **away), new(Proxy, host="stuck.example", **away)
         with locked(stuck):
@@ -68,7 +66,7 @@ class TestAHolderThatStandsStillInGuard:
         assert not columns(stuck)["in_service"]
 
 
-def test_what_is_locked_in_the_history_is_removed_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locked_history_is_removed_in_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruning, "BATCH", 2)
     common = {"at": "2000-01-01T00:00:00Z", "what": "acquired", "pool": "p", "row": "1"}
     events = [Event.objects.create(**common) for _ in range(5)]

@@ -1,4 +1,4 @@
-"""What dispensers remember of finished tasks is removed when it is old."""
+"""Old finished tasks of dispensers are removed."""
 
 import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from resourcepool.taskqueue import TaskDispenser
 STATES = [state.value for state in DispenserTask.State]
 
 
-def test_what_finished_long_ago_goes_and_failed_and_unfinished_tasks_stay() -> None:
+def test_removes_old_finished_tasks_but_not_failed_or_unfinished_ones() -> None:
     for name, kept in (("week", 7 * 86_400), ("hour", 3_600)):
         TaskDispenser(name).add_many(dict.fromkeys(STATES, 1))
         Dispenser.objects.filter(pk=name).update(done_kept=kept)
@@ -30,7 +30,7 @@ def test_what_finished_long_ago_goes_and_failed_and_unfinished_tasks_stay() -> N
     assert left == {"ready", "assigned", "failed"}
 
 
-def test_a_rebuild_that_is_allowed_still_finds_what_had_finished() -> None:
+def test_an_allowed_rebuild_still_finds_finished_tasks() -> None:
     d = TaskDispenser("hour")
     d.add("a", 1)
     Dispenser.objects.update(done_kept=3_600)
@@ -40,7 +40,7 @@ def test_a_rebuild_that_is_allowed_still_finds_what_had_finished() -> None:
     assert prune_finished() == 1
 
 
-def test_a_task_that_is_retried_just_before_it_is_removed_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keeps_a_task_that_is_retried_just_before_its_removal(monkeypatch: pytest.MonkeyPatch) -> None:
     TaskDispenser("hour").add("a", 1)
     DispenserTask.objects.update(state="discarded", finished_at=timezone.now() - datetime.timedelta(days=9))
     remove = pruning.run_short_transaction
@@ -54,7 +54,7 @@ def test_a_task_that_is_retried_just_before_it_is_removed_stays(monkeypatch: pyt
     assert DispenserTask.objects.get().state == "ready"
 
 
-def test_receipts_of_processes_that_ended_are_removed_after_a_day() -> None:
+def test_removes_receipts_after_a_day() -> None:
     Receipt.objects.all().delete()
     old, young = (Receipt.objects.create(writer=name, number=1).pk for name in ("old", "young"))
     Receipt.objects.filter(pk=old).update(at=DbLater(-KEPT - 60))

@@ -1,4 +1,4 @@
-"""Finished tasks are removed when their stream keeps them no longer."""
+"""Finished tasks are removed after the retention time of their stream."""
 
 import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from resourcepool.taskqueue import NewTask, submit_many
 STATES = [state.value for state in Task.State]
 
 
-def test_what_finished_long_ago_goes_and_dead_letters_and_unfinished_tasks_stay() -> None:
+def test_removes_old_finished_tasks_but_not_dead_letters_or_unfinished_ones() -> None:
     for name, kept in (("week", 7 * 86_400), ("hour", 3_600)):
         Stream.objects.create(name=name, done_kept=kept)
         submit_many(name, [NewTask("note", key=state) for state in STATES])
@@ -28,7 +28,7 @@ def test_what_finished_long_ago_goes_and_dead_letters_and_unfinished_tasks_stay(
     assert left == {"ready", "running", "blocked", "dead"}
 
 
-def test_a_task_that_is_retried_just_before_it_is_removed_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keeps_a_task_that_is_retried_just_before_its_removal(monkeypatch: pytest.MonkeyPatch) -> None:
     Stream.objects.create(name="hour", done_kept=3_600)
     submit_many("hour", [NewTask("note", key="skipped")])
     Task.objects.update(state="skipped", finished_at=timezone.now() - datetime.timedelta(days=1))

@@ -1,4 +1,4 @@
-"""Finished timers are removed when their topic keeps them no longer."""
+"""Finished timers are removed after the retention time of their topic."""
 
 import datetime
 
@@ -11,7 +11,7 @@ from resourcepool.taskqueue import timers
 STATES = [state.value for state in Timer.State]
 
 
-def test_what_finished_long_ago_goes_and_dead_letters_and_unfinished_timers_stay() -> None:
+def test_removes_old_finished_timers_but_not_dead_letters_or_unfinished_ones() -> None:
     for topic, kept in (("week", 7 * 86_400), ("hour", 3_600)):
         for state in STATES:
             timers.schedule(state, topic=topic, after=60)

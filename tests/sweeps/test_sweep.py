@@ -1,4 +1,4 @@
-"""The sweep: what ran out is told, what is due comes back, and nothing else changes."""
+"""The sweep reports expired leases, returns due resources to service, and changes nothing else."""
 
 from typing import Any, ClassVar
 
@@ -29,24 +29,24 @@ def history(settings: Any) -> Any:
         model.objects.all()._raw_delete("default")
 
 
-def told(row: Any) -> list[str]:
+def recorded(row: Any) -> list[str]:
     recorder.flush()
     return list(Event.objects.of(row).order_by("pk").values_list("what", flat=True))
 
 
-def test_a_lease_that_ran_out_is_cleared_and_told_with_whose_it_was() -> None:
+def test_an_expired_lease_is_cleared_and_reported_with_its_holder() -> None:
     proxy = new(Proxy)
     grant = granted(proxy, "crawler 7")
     expire(proxy)
-    assert "1 lease ran out" in (sweep() or "")
+    assert "1 lease expired" in (sweep() or "")
     assert (columns(proxy)["holder"], columns(proxy)["fence"]) == ("", grant.fence + 1)
-    assert told(proxy) == ["expired"]
+    assert recorded(proxy) == ["expired"]
     event = Event.objects.of(proxy).get()
     assert (event.holder, event.fence) == ("crawler 7", grant.fence)
-    assert "0 leases ran out" in (sweep() or "")
+    assert "0 leases expired" in (sweep() or "")
 
 
-def test_how_long_it_was_held_is_told_if_its_beginning_is_known_whenever_it_is_found() -> None:
+def test_the_report_has_the_duration_if_the_acquisition_is_known() -> None:
     known, unknown = new(Proxy), new(Proxy)
     for row in (known, unknown):
         granted(row, "crawler 7")
@@ -55,13 +55,13 @@ def test_how_long_it_was_held_is_told_if_its_beginning_is_known_whenever_it_is_f
         at=DbLater(-100), what=EventKind.ACQUIRED, pool="resourcepool.proxy", row=str(known.pk), fence=1
     )
     sweep()
-    assert told(known) == ["acquired", "expired"]
-    assert told(unknown) == ["expired"]
+    assert recorded(known) == ["acquired", "expired"]
+    assert recorded(unknown) == ["expired"]
     assert Event.objects.of(known).get(what=EventKind.EXPIRED).seconds == pytest.approx(60, abs=0.1)
     assert Event.objects.of(unknown).get().seconds is None
 
 
-def test_a_job_whose_row_is_deleted_while_it_runs_is_one_that_was_taken_over(
+def test_a_job_whose_row_is_deleted_counts_as_taken_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tell = sweeping.report_alarms
@@ -75,7 +75,7 @@ def test_a_job_whose_row_is_deleted_while_it_runs_is_one_that_was_taken_over(
         sweep()
 
 
-def test_running_leases_and_released_rows_are_left_alone() -> None:
+def test_live_leases_and_released_rows_are_unchanged() -> None:
     held, free = new(Proxy), new(Proxy)
     granted(held)
     before = [columns(row) for row in (held, free)]
@@ -83,65 +83,65 @@ def test_running_leases_and_released_rows_are_left_alone() -> None:
     assert [columns(row) for row in (held, free)] == before
 
 
-def test_a_lease_that_ran_out_and_was_overtaken_is_told_once() -> None:
+def test_an_overtaken_expired_lease_is_reported_once() -> None:
     proxy = new(Proxy)
     dead: Any = Proxy.pool.acquire(holder="dead")
     expire(proxy)
     following: Any = Proxy.pool.acquire(holder="next")
-    assert told(proxy) == ["acquired", "acquired"]
-    assert "1 of these overtaken" in (sweep() or "")
-    assert told(proxy) == ["acquired", "acquired", "expired"]
+    assert recorded(proxy) == ["acquired", "acquired"]
+    assert "1 of these since acquired by another holder" in (sweep() or "")
+    assert recorded(proxy) == ["acquired", "acquired", "expired"]
     assert Event.objects.get(what=EventKind.EXPIRED).fence == dead.fence
-    assert "0 of these overtaken" in (sweep() or "")
+    assert "0 of these since acquired by another holder" in (sweep() or "")
     following.release()
 
 
-def test_a_lease_that_was_overtaken_by_one_that_is_over_by_now_is_told_once() -> None:
-    """The next lease was so short that the history has no acquisition of it, only its end."""
+def test_a_lease_overtaken_by_an_ended_one_is_reported_once() -> None:
+    """The next lease was so short that the history has only its end."""
     proxy = new(Proxy)
     dead: Any = Proxy.pool.acquire(holder="dead")
-    assert told(proxy) == ["acquired"]
+    assert recorded(proxy) == ["acquired"]
     expire(proxy)
     Proxy.pool.acquire(holder="next").release()
-    assert told(proxy) == ["acquired", "released"]
+    assert recorded(proxy) == ["acquired", "released"]
     assert [report_overtaken(Proxy), report_overtaken(Proxy)] == [1, 0]
     assert Event.objects.get(what=EventKind.EXPIRED).fence == dead.fence
 
 
-def test_a_short_lease_was_overtaken_by_nobody() -> None:
+def test_a_released_short_lease_is_not_overtaken() -> None:
     proxy = new(Proxy)
     lease: Any = Proxy.pool.acquire()
     Proxy.pool.adopt(proxy.pk, lease.hand_over("the next one")).release()
     Proxy.pool.acquire().release()
-    assert told(proxy) == ["handed_over", "released", "released"]
+    assert recorded(proxy) == ["handed_over", "released", "released"]
     assert Event.objects.filter(is_whole=True).count() == 3
     assert report_overtaken(Proxy) == 0
 
 
-def test_whoever_acquires_in_a_transaction_may_have_come_after_a_release_so_nothing_is_told() -> None:
-    """Its fence is far ahead, and does not tell whether there was a release before."""
+def test_an_acquisition_in_a_transaction_may_follow_a_release_so_nothing_is_reported() -> None:
+    """Its fence is far ahead, and does not show whether there was a release before."""
     proxy = new(Proxy)
     Proxy.pool.acquire(holder="released, but its event is late")
     change(proxy, busy_before=DbLater(-1), fence=F("fence") + 1, holder="")
-    assert told(proxy) == ["acquired"]
+    assert recorded(proxy) == ["acquired"]
     with transaction.atomic():
         lease: Any = Proxy.pool.acquire(allow_in_transaction=True)
     lease.release()
     assert report_overtaken(Proxy) == 0
 
 
-def test_the_end_of_a_long_lease_is_no_acquisition_of_the_next_one() -> None:
-    """Only then does an event under the next fence mean that somebody has acquired the row since."""
+def test_the_end_of_a_long_lease_is_not_an_acquisition() -> None:
+    """Only an acquisition under the next fence shows that the row was leased again."""
     common = {"pool": "resourcepool.proxy", "row": "1"}
     Event.objects.create(at=DbLater(-5), what=EventKind.ACQUIRED, fence=1, **common)
     Event.objects.create(at=DbLater(-1), what=EventKind.RELEASED, fence=2, **common)
     assert report_overtaken(Proxy) == 0
 
 
-def test_a_lease_that_was_overtaken_is_told_once_by_two_sweeps_in_a_row(
+def test_two_consecutive_sweeps_report_an_overtaken_lease_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is told is written by a thread of its own, which may be late."""
+    """A background thread writes the events, and may be late."""
     monkeypatch.setattr("resourcepool.history.recorder.EVERY", 600)
     proxy = new(Proxy)
     Proxy.pool.acquire(holder="dead")
@@ -154,19 +154,19 @@ def test_a_lease_that_was_overtaken_is_told_once_by_two_sweeps_in_a_row(
     recorder.flush()
 
 
-def test_a_release_a_hand_over_and_a_revocation_are_no_expiries() -> None:
+def test_releases_hand_overs_and_revocations_are_not_expiries() -> None:
     proxy = new(Proxy)
     Proxy.pool.acquire().release()
     lease: Any = Proxy.pool.acquire()
     Proxy.pool.adopt(proxy.pk, lease.hand_over("the next one"))
     Proxy.objects.revoke("stuck")
     Proxy.pool.acquire().release()
-    assert "expired" not in told(proxy)
+    assert "expired" not in recorded(proxy)
     sweep()
-    assert "expired" not in told(proxy)
+    assert "expired" not in recorded(proxy)
 
 
-def test_what_was_away_until_now_is_back() -> None:
+def test_due_resources_return_to_service() -> None:
     proxy = new(Proxy)
     Proxy.objects.drain("maintenance", duration=60)
     change(proxy, until=DbLater(-1))
@@ -174,19 +174,19 @@ def test_what_was_away_until_now_is_back() -> None:
     assert columns(proxy)["status"] == Status.IN_SERVICE
 
 
-def test_a_pool_without_a_table_does_not_keep_the_others_from_being_swept() -> None:
+def test_a_pool_without_a_table_does_not_stop_the_sweep_of_others() -> None:
     proxy = new(Proxy)
     granted(proxy)
     expire(proxy)
     result = sweep() or ""
-    assert "1 lease ran out" in result
+    assert "1 lease expired" in result
     assert "testapp.Ghost" in result
 
 
 class TestStatistics:
     common: ClassVar[dict[str, Any]] = {"pool": "resourcepool.proxy", "row": "1"}
 
-    def test_one_sample_of_a_pool_a_minute(self) -> None:
+    def test_takes_one_sample_per_pool_and_minute(self) -> None:
         new(Proxy)
         new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE)
         granted(new(Proxy))
@@ -198,7 +198,7 @@ class TestStatistics:
             assert Sample.objects.filter(pool="resourcepool.proxy").count() == 2
         assert "samples" in (refresh_statistics() or "")
 
-    def test_counts_what_happened_in_that_minute(self) -> None:
+    def test_counts_the_events_of_the_minute(self) -> None:
         happened = ((-60, "acquired", 7), (-60, "lost", 5), (-60, "expired", 6), (-600, "acquired", 4))
         for seconds, what, fence in happened:
             Event.objects.create(at=DbLater(seconds), what=what, fence=fence, **self.common)
@@ -206,7 +206,7 @@ class TestStatistics:
         sample = Sample.objects.get(pool="resourcepool.proxy")
         assert (sample.acquired, sample.lost) == (1, 2)
 
-    def test_counts_a_lease_as_acquired_once_however_many_events_tell_of_it(self) -> None:
+    def test_counts_an_acquisition_once_whatever_the_number_of_events(self) -> None:
         for what, fence, is_whole in (
             ("released", 1, True),
             ("quarantined", 3, True),
@@ -226,7 +226,7 @@ class TestStatistics:
             ([(-180, "released"), (-60, "expired")], 1),
         ],
     )
-    def test_a_lease_ends_once_however_many_notice(self, told: list[tuple[int, str]], counted: int) -> None:
+    def test_counts_the_end_of_a_lease_once(self, told: list[tuple[int, str]], counted: int) -> None:
         for seconds, what in told:
             Event.objects.create(at=DbLater(seconds), what=what, fence=3, **self.common)
         for others in ({"row": "2"}, {"fence": 4}, {"pool": "testapp.device"}):
@@ -236,7 +236,7 @@ class TestStatistics:
 
 
 class TestPruning:
-    def test_removes_what_is_older_than_it_is_kept(self, settings: Any) -> None:
+    def test_removes_old_rows(self, settings: Any) -> None:
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY_KEPT": 3_600}
         for seconds in (-3_700, -3_500):
             Event.objects.create(at=DbLater(seconds), what="acquired", pool="resourcepool.proxy", row="1")
@@ -245,14 +245,14 @@ class TestPruning:
         assert (Event.objects.count(), Sample.objects.count()) == (1, 1)
         assert Job.objects.get(name="prune history").result == "2 removed"
 
-    def test_of_too_many_the_oldest_go(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_removes_the_oldest_of_too_many_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("resourcepool.sweeps.pruning.history_rows", lambda: 3)
         new_ones = [Event(at=DbLater(0), what="acquired", pool="p", row=str(n)) for n in range(5)]
         Event.objects.bulk_create(new_ones)
         assert prune() == "2 removed"
         assert sorted(Event.objects.values_list("row", flat=True)) == ["2", "3", "4"]
 
-    def test_moves_of_queues_go_likewise(self, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_removes_old_queue_moves(self, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY_KEPT": 3_600}
         monkeypatch.setattr("resourcepool.sweeps.pruning.history_rows", lambda: 3)
         for number, seconds in enumerate((-3_700, -30, -30, -30, -30)):
@@ -266,7 +266,7 @@ class TestPruning:
         events = [Event(at=DbLater(-(10**8)), what="acquired", pool="p", row="1") for _ in range(5)]
         Event.objects.bulk_create(events)
 
-    def test_many_go_a_batch_at_a_time(
+    def test_removes_many_rows_in_batches(
         self, old: None, monkeypatch: pytest.MonkeyPatch, statements: list[Statement]
     ) -> None:
         monkeypatch.setattr("resourcepool.sweeps.pruning.BATCH", 2)
@@ -274,7 +274,7 @@ class TestPruning:
         removals = [one.sql for one in statements if one.sql.startswith("DELETE") and "event" in one.sql]
         assert [sql.count("%s") for sql in removals] == [2, 2, 1]
 
-    def test_who_has_lost_the_job_leaves_the_rest_to_whoever_has_it_now(self, old: None) -> None:
+    def test_stops_when_the_job_is_lost(self, old: None) -> None:
         job = new(Job)
         lease = hold(job)
         steal(job)

@@ -1,4 +1,4 @@
-"""The jobs while the database fails for a moment: whichever statement it meets, it is sent again."""
+"""Jobs during a transient database error: the failed statement is retried, whichever it is."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ def trouble(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def failing(number: int) -> Iterator[list[str]]:
-    """Have the statement of this ``number`` fail once; yields the statements."""
+    """Let statement ``number`` fail once; yields all statements."""
     sent: list[str] = []
 
     def execute(send: Any, sql: str, *rest: Any) -> Any:
@@ -45,7 +45,7 @@ def failing(number: int) -> Iterator[list[str]]:
 
 
 def prepared(settings: Any) -> None:
-    """Have something to be swept, counted and pruned."""
+    """Prepare rows to be swept, counted and pruned."""
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
     for model in (Event, Sample):
         model.objects.all()._raw_delete("default")
@@ -56,7 +56,7 @@ def prepared(settings: Any) -> None:
 
 
 @pytest.mark.parametrize("job", [sweep, refresh_statistics, prune])
-def test_whichever_statement_it_meets_the_job_is_done(job: Callable[[], str | None], settings: Any) -> None:
+def test_the_job_succeeds_whichever_statement_fails(job: Callable[[], str | None], settings: Any) -> None:
     prepared(settings)
     with failing(0) as sent:
         assert job()

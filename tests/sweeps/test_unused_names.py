@@ -1,4 +1,4 @@
-"""The rows of names that nobody uses any more are removed, and made again when somebody does."""
+"""The rows of unused lock names are removed, and created again when the names are used."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from resourcepool.exceptions import LeaseLost
 from resourcepool.locks import Hold, Lock, Semaphore, base
 from resourcepool.locks.base import UNUSED_AFTER
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.models import Job, Notification, RWLockPermit, SemaphorePermit, Ticket
+from resourcepool.models import Barrier, ConditionWaiter, Job, RWLockPermit, SemaphorePermit, Ticket
 from resourcepool.sweeps import pruning
 from resourcepool.sweeps.pruning import remove_unused_names
 from resourcepool.sweeps.sweep import prune
@@ -25,11 +25,11 @@ from tests.locks.conftest import _nothing_held_from_before  # noqa: F401 (a fixt
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
 LONG_AGO, LATELY = DbLater(-UNUSED_AFTER - 60), DbLater(-UNUSED_AFTER + 60)
-KINDS = [LockRow, SemaphorePermit, RWLockPermit, Notification]
+KINDS = [LockRow, SemaphorePermit, RWLockPermit, ConditionWaiter, Barrier]
 
 
 def rows_of(model: Any, name: str = "seats", count: int = 3, **fields: Any) -> list[Any]:
-    """Make the rows of one name, not used for long."""
+    """Create the rows of a name that has been unused for long."""
     fields = {"busy_before": LONG_AGO, **fields}
     if model is LockRow:
         return [LockRow.objects.create(name=name, **fields)]
@@ -48,7 +48,7 @@ def names(model: Any) -> set[str]:
 
 @pytest.mark.parametrize("model", KINDS)
 class TestOfAnyKind:
-    def test_what_was_not_used_for_a_day_goes(self, model: Any) -> None:
+    def test_removes_names_unused_for_a_day(self, model: Any) -> None:
         old, lately = rows_of(model), rows_of(model, "lately", busy_before=LATELY)
         held = rows_of(model, "held", busy_before=DbLater(60), holder="me")
         assert remove_unused_names() == len(old)
@@ -56,14 +56,14 @@ class TestOfAnyKind:
         assert model.objects.count() == len(lately) + len(held)
         assert remove_unused_names() == 0
 
-    def test_what_somebody_waits_for_stays(self, model: Any) -> None:
+    def test_keeps_names_with_waiters(self, model: Any) -> None:
         rows_of(model)
         ticket = waiting(model)
         assert remove_unused_names() == 0
         change(ticket, busy_before=DbLater(-1))
         assert remove_unused_names() > 0
 
-    def test_who_waits_for_another_kind_of_this_name_is_no_matter(self, model: Any) -> None:
+    def test_ignores_waiters_for_another_kind_of_the_name(self, model: Any) -> None:
         rows_of(model)
         for other in KINDS:
             if other is not model:
@@ -71,7 +71,7 @@ class TestOfAnyKind:
         waiting(model, "other")
         assert remove_unused_names() > 0
 
-    def test_many_in_batches(self, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_removes_many_names_in_batches(self, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pruning, "BATCH", 5)
         for number in range(7):
             rows_of(model, f"old {number}")
@@ -80,7 +80,7 @@ class TestOfAnyKind:
         assert remove_unused_names() == there // 2
         assert names(model) == {f"used {number}" for number in range(7)}
 
-    def test_it_stops_when_its_term_is_lost(self, model: Any) -> None:
+    def test_stops_when_the_term_is_lost(self, model: Any) -> None:
         rows_of(model)
         term = hold(new(Job))
         term.lose("stolen")
@@ -89,7 +89,7 @@ class TestOfAnyKind:
         assert "seats" in names(model)
 
     @pytest.mark.skipif(connection.vendor == "sqlite", reason="it has no locks of rows")
-    def test_what_is_locked_stays(self, model: Any, other: BaseDatabaseWrapper) -> None:
+    def test_keeps_locked_rows(self, model: Any, other: BaseDatabaseWrapper) -> None:
         *_, last = rows_of(model)
         rows_of(model, "other")
         other.set_autocommit(False)
@@ -106,16 +106,14 @@ class TestOfAnyKind:
 
 @pytest.mark.parametrize("model", [SemaphorePermit, RWLockPermit])
 class TestPermits:
-    def test_of_a_name_all_or_none(self, model: Any) -> None:
+    def test_removes_all_permits_of_a_name_or_none(self, model: Any) -> None:
         first, *_ = rows_of(model)
         change(first, busy_before=LATELY)
         assert remove_unused_names() == 0
         change(first, busy_before=DbLater(60), holder="me")
         assert remove_unused_names() == 0
 
-    def test_one_that_is_used_after_it_was_found_keeps_its_name(
-        self, model: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_permit_used_meanwhile_keeps_its_name(self, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         first, *_ = rows_of(model)
         found = pruning._unused_names
 
@@ -127,20 +125,20 @@ class TestPermits:
         monkeypatch.setattr(pruning, "_unused_names", find)
         assert remove_unused_names() == 0
 
-    def test_what_was_resized_stays(self, model: Any) -> None:
+    def test_keeps_resized_names(self, model: Any) -> None:
         first, *_ = rows_of(model)
         change(first, in_service=False)
         assert remove_unused_names() == 0
 
 
-def test_rows_that_are_no_permits_go_one_by_one() -> None:
+def test_removes_rows_that_are_not_permits_separately() -> None:
     for key, moment in (("a#upgrade", LONG_AGO), ("b#upgrade", LATELY)):
         RWLockPermit.objects.create(key=key, name="", busy_before=moment)
     assert remove_unused_names() == 1
     assert RWLockPermit.objects.get().pk == "b#upgrade"
 
 
-def test_a_size_that_was_chosen_outlives_the_sweep() -> None:
+def test_a_chosen_size_survives_the_sweep() -> None:
     for chosen in (1, 3, 5, 0):
         Semaphore("seats", 3).resize(chosen)
         SemaphorePermit.objects.update(busy_before=LONG_AGO)
@@ -157,7 +155,7 @@ class TestANameThatIsUsedAgain:
         with make("seats") as after:
             assert after.fence > before.fence
 
-    def test_is_there_for_one_who_does_not_wait(self, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_available_without_waiting(self, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         with make("seats"):
             InBackground(lambda: make("seats").acquire(blocking=False)).result()
         self._sweep()
@@ -166,7 +164,9 @@ class TestANameThatIsUsedAgain:
         )  # as much as the rows are older now
         assert make("seats").acquire(blocking=False) is not None
 
-    def test_by_a_waiter_that_comes_while_it_is_swept(self, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_by_a_waiter_that_arrives_during_the_sweep(
+        self, make: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         with make("seats") as before:
             pass
         is_awaited, waits = pruning._awaited, list[InBackground]()
@@ -175,7 +175,7 @@ class TestANameThatIsUsedAgain:
             found = is_awaited(those, names)
             if names and not waits:
                 waits.append(InBackground(make("seats").acquire))
-                if connection.vendor != "sqlite":  # where nobody writes meanwhile
+                if connection.vendor != "sqlite":  # which allows no concurrent writes
                     eventually(Ticket.objects.filter(pool__endswith=":seats").exists)
             return found
 
@@ -185,7 +185,7 @@ class TestANameThatIsUsedAgain:
         assert hold.is_held
         assert hold.fence > before.fence
 
-    def test_is_not_swept_just_after_its_rows_were_made(self, make: Any) -> None:
+    def test_is_not_removed_just_after_its_creation(self, make: Any) -> None:
         one = make("seats")
         one.refuse_impossible(connection, one._request(0, Hold("seats")))
         assert remove_unused_names() == 0
@@ -196,13 +196,13 @@ class TestANameThatIsUsedAgain:
         assert remove_unused_names() > 0
 
 
-def test_the_job_that_prunes_does_it() -> None:
+def test_the_prune_job_removes_unused_names() -> None:
     rows_of(LockRow)
     assert "1" in (prune() or "")
     assert not LockRow.objects.filter(name="seats").exists()
 
 
-def test_no_more_than_a_few_statements_for_many_names(statements: list[Statement]) -> None:
+def test_many_names_need_few_statements(statements: list[Statement]) -> None:
     for number in range(50):
         rows_of(SemaphorePermit, f"old {number}")
     statements.clear()

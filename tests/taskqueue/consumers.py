@@ -1,4 +1,4 @@
-"""What the tests of streams share: a stream, a consumer in a thread, and handlers that are forgotten afterwards."""
+"""A stream and a consumer in a thread, for tests."""
 
 import contextlib
 import threading
@@ -13,7 +13,7 @@ WITHIN = 60
 
 
 class ProcessExited(Exception):
-    """Instead of the end of the process."""
+    """Raised instead of an exit of the process."""
 
 
 def exit_process(why: str) -> Never:
@@ -21,7 +21,7 @@ def exit_process(why: str) -> Never:
 
 
 def stream(name: str = "oracle", **options: Any) -> Stream:
-    """Make a stream whose failed tasks are not tried again, unless ``options`` say so."""
+    """Create a stream without retries, unless ``options`` say so."""
     made: Stream = Stream.objects.create(**{"name": name, "retries": 0, **options})
     return made
 

@@ -1,4 +1,4 @@
-"""Makes dispensers with tasks and buckets, as rows: what operators see of them, whatever made them."""
+"""Rows of dispensers with tasks and buckets, for tests of pages and commands."""
 
 from typing import Any
 

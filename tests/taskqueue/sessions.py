@@ -37,7 +37,7 @@ def session() -> int:
 
 
 def end(number: int) -> None:
-    """End this session, as an operator or a restart does; from a session of its own, and until it is gone."""
+    """End this session from another one, as an operator or a restart does, and wait until it is gone."""
     other = connections.create_connection("default")
     try:
         asked(other, END[other.vendor], number)

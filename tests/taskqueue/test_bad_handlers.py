@@ -11,7 +11,7 @@ from tests.taskqueue.consumers import consuming, finished, states, stream, task
 
 
 def _runs_after(run: Any) -> str:
-    """Run this handler, then one that writes; return what came of the first."""
+    """Run this handler, then one that writes; return the outcome of the first."""
     stream(on_failure="skip")
     handler("first")(run)
 
@@ -35,7 +35,7 @@ def test_a_transaction_that_is_left_open_is_rolled_back_and_its_task_has_failed(
         transaction.atomic().__enter__()
         Stream.objects.filter(pk="oracle").update(retries=7)
 
-    assert _runs_after(leave) == "the handler left a transaction open on 'default'; it is rolled back"
+    assert _runs_after(leave) == "the handler left a transaction open on 'default'; it was rolled back"
     assert Stream.objects.get().retries == 0
 
 
@@ -44,7 +44,7 @@ def test_so_is_one_of_a_handler_that_left_autocommit_off() -> None:
         transaction.set_autocommit(False)
         Stream.objects.filter(pk="oracle").update(retries=7)
 
-    assert _runs_after(leave) == "the handler left a transaction open on 'default'; it is rolled back"
+    assert _runs_after(leave) == "the handler left a transaction open on 'default'; it was rolled back"
     assert Stream.objects.get().retries == 0
 
 
@@ -70,7 +70,7 @@ def test_a_handler_that_has_not_run_has_failed() -> None:
         ran.append(run(one))
         return ran[0]
 
-    assert _runs_after(returns_one) == "the handler has not run: it returned a coroutine"
+    assert _runs_after(returns_one) == "the handler did not run: it returned a coroutine"
     ran[0].close()
 
 
@@ -78,7 +78,7 @@ def test_a_generator_is_not_a_result() -> None:
     def yields(_: Any) -> Any:
         yield
 
-    assert _runs_after(yields) == "the handler has not run: it returned a generator"
+    assert _runs_after(yields) == "the handler did not run: it returned a generator"
 
 
 def test_a_child_that_a_handler_forks_ends_with_the_handler() -> None:

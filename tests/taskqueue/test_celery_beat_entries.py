@@ -14,7 +14,7 @@ from django_celery_beat.models import CrontabSchedule, IntervalSchedule, Periodi
 from kombu.utils.json import dumps
 
 from project.celery import app
-from resourcepool.celery_beat import ASK_AGAIN, STREAM, LeasedDatabaseScheduler, send
+from resourcepool.celery_beat import BROKER_RETRY, STREAM, LeasedDatabaseScheduler, send
 from resourcepool.elections import Election
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import GivenBack
@@ -24,7 +24,7 @@ LONG_AGO = timezone.now() - datetime.timedelta(hours=2)
 
 @pytest.fixture
 def beat(monkeypatch: pytest.MonkeyPatch) -> Iterator[LeasedDatabaseScheduler]:
-    """A beat that leads; what it submits stays in the stream."""
+    """A beat that leads; its tasks stay in the stream."""
     PeriodicTask.objects.all().delete()
     Stream.objects.create(name=STREAM)
     with Election(STREAM, Stream).campaign() as term:
@@ -45,7 +45,7 @@ def entry(name: str, **options: Any) -> PeriodicTask:
 
 
 def turned(beat: LeasedDatabaseScheduler) -> dict[str, Any]:
-    """Let it start whatever is due; return {Celery task: what is sent}."""
+    """Let it start due entries; return {Celery task: its message}."""
     for _ in range(20):
         beat.tick()
     return {sent["task"]: sent for sent in map(json.loads, Task.objects.values_list("params", flat=True))}
@@ -108,12 +108,12 @@ def test_an_entry_that_is_saved_from_a_copy_that_was_read_before_it_ran_is_not_r
     copy.description = "edited in the admin, in a form that was opened before"
     copy.save()
     turned(beat)
-    beat._read_again()
+    beat._invalidate()
     turned(beat)
     assert Task.objects.count() == 1
     assert PeriodicTask.objects.get().last_run_at > LONG_AGO
     PeriodicTask.objects.update(last_run_at=LONG_AGO)
-    beat._read_again()
+    beat._invalidate()
     turned(beat)
     assert Task.objects.count() == 2, "its next run is one of its own"
 
@@ -150,7 +150,7 @@ def test_a_broker_that_answers_nothing_is_asked_again_later(
     entry("hourly")
     with pytest.raises(GivenBack, match="OperationalError") as given:
         send(SimpleNamespace(params=turned(beat)["hourly"]))  # type: ignore[arg-type]
-    assert given.value.after == ASK_AGAIN
+    assert given.value.after == BROKER_RETRY
 
 
 def test_an_entry_of_one_run_is_started_once(beat: LeasedDatabaseScheduler) -> None:

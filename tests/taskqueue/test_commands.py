@@ -31,7 +31,7 @@ def test_submitting_again_under_the_same_key_changes_nothing_and_says_so() -> No
     stream()
     words = ("resourcepool_submit", "oracle", "note", '{"n": 1}', "--key", "req")
     assert said(*words) == "submitted req"
-    assert said(*words) == "req was submitted before; nothing was changed"
+    assert said(*words) == "req was already submitted; nothing was changed"
     assert states() == {"req": "ready"}
 
 
@@ -85,7 +85,7 @@ def test_labels_of_a_node_of_timers_are_keys_with_values_each_once(labels: list[
 def test_all_streams_are_shown_as_json_without_the_word_show() -> None:
     stream()
     assert [one["name"] for one in json.loads(said("resourcepool_streams", "--json"))["streams"]] == ["oracle"]
-    with pytest.raises(CommandError, match="are for show"):
+    with pytest.raises(CommandError, match="work only with show"):
         said("resourcepool_streams", "--json", "pause", "oracle")
     assert not Stream.objects.get().is_paused
 
@@ -99,7 +99,7 @@ def test_add_tells_the_unit_the_default_and_what_each_policy_does(capsys: pytest
         "default: 15 s",
         "default: 7 days (604,800 s)",
         "--retries N",
-        "block: nothing after it runs",
+        "block: later tasks wait",
         "default: block",
     ):
         assert part in shown
@@ -108,7 +108,9 @@ def test_add_tells_the_unit_the_default_and_what_each_policy_does(capsys: pytest
 def test_submit_tells_how_a_time_is_written(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         said("resourcepool_submit", "--help")
-    assert "a time such as 2026-12-01T02:00:00+00:00; default: now" in " ".join(capsys.readouterr().out.split())
+    assert "a time such as 2026-12-01T02:00:00+00:00 (default: now)" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_keys_that_do_not_exist_are_named_and_the_others_are_done() -> None:
@@ -123,7 +125,7 @@ def test_keys_that_do_not_exist_are_named_and_the_others_are_done() -> None:
 
 def test_a_stream_that_is_there_is_not_added_again_and_that_is_said_in_a_sentence() -> None:
     said("resourcepool_streams", "add", "oracle", "--retries", "3")
-    with pytest.raises(CommandError, match="there is a stream oracle already; nothing was changed"):
+    with pytest.raises(CommandError, match="stream oracle already exists; nothing was changed"):
         said("resourcepool_streams", "add", "oracle")
     assert [row.retries for row in Stream.objects.all()] == [3]
 
@@ -138,9 +140,9 @@ def test_a_stream_is_added_shown_paused_and_resumed() -> None:
     assert (row.retries, row.on_failure, row.lanes) == (3, "skip", 1)
     submit("oracle", "note")
     shown = said("resourcepool_streams")
-    assert "oracle: no consumer leads it" in shown
+    assert "oracle: no consumer is leading" in shown
     assert said("resourcepool_streams", "pause", "oracle") == "1 was paused."
-    with pytest.raises(CommandError, match="1 skipped: paused already"):
+    with pytest.raises(CommandError, match="1 skipped: already paused"):
         said("resourcepool_streams", "pause", "oracle")
     assert said("resourcepool_streams", "resume", "oracle") == "1 was resumed."
     (one,) = json.loads(said("resourcepool_streams", "show", "oracle", "--json"))["streams"]
@@ -150,10 +152,10 @@ def test_a_stream_is_added_shown_paused_and_resumed() -> None:
 def test_why_says_of_a_stream_why_nothing_runs() -> None:
     stream()
     submit("oracle", "note")
-    assert "oracle: no consumer leads it" in said("resourcepool_why", "oracle")
+    assert "oracle: no consumer is leading" in said("resourcepool_why", "oracle")
     assert json.loads(said("resourcepool_why", "oracle", "--json"))["explanation"].startswith("no consumer")
     with pytest.raises(
-        CommandError, match="stream, dispenser, topic, channel, election, queue group or lock is called"
+        CommandError, match="stream, dispenser, topic, channel, election, queue group or lock named"
     ):
         said("resourcepool_why", "orcale")
 
@@ -173,11 +175,11 @@ def test_all_tasks_in_a_state_are_retried_if_somebody_confirms_it() -> None:
     stream()
     submit_many("oracle", [NewTask("note", key=key) for key in "abc"])
     Task.objects.filter(key__in="ab").update(state="dead", finished_at=timezone.now())
-    with pytest.raises(CommandError, match="Nobody is here to be asked"):
+    with pytest.raises(CommandError, match="Not a terminal: pass --yes"):
         said("resourcepool_streams", "retry", "oracle", "--state", "dead")
     assert said("resourcepool_streams", "retry", "oracle", "--state", "dead", "--yes") == "2 are ready again."
     assert set(states().values()) == {"ready"}
-    with pytest.raises(CommandError, match="nothing in oracle is in that state"):
+    with pytest.raises(CommandError, match="nothing in oracle has that state"):
         said("resourcepool_streams", "retry", "oracle", "--state", "dead", "--yes")
 
 
@@ -251,9 +253,9 @@ def test_sigterm_ends_a_consumer_after_the_task_in_hand_and_the_next_one_leads_a
 def test_ctrl_c_is_answered_at_once_and_ends_with_0(spawn: Spawner, words: tuple[str, ...]) -> None:
     stream()
     service = spawn(manage, *words)
-    service.line("Ctrl-C or SIGTERM ends it")
+    service.line("press Ctrl-C or send SIGTERM to stop")
     service.send(signal.SIGINT)
-    service.line("stopping: what runs may end first; Ctrl-C again ends it at once")
+    service.line("Stopping once running handlers finish. Press Ctrl-C again to stop now.")
     service.line("stopped")
     assert service.wait(WITHIN) == 0
 

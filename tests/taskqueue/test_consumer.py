@@ -1,4 +1,4 @@
-"""A consumer runs the tasks of its stream in order, one after the other, and writes down what came of them."""
+"""A consumer runs the tasks of its stream in order, one after another, and stores their results."""
 
 import datetime
 import json
@@ -214,7 +214,7 @@ def test_a_task_that_kills_its_process_again_and_again_is_put_aside() -> None:
     with consuming():
         finished(1)
     assert states() == {"a": "dead"}
-    assert task("a").outcome == "its process died or stood still while running it (deaths: 2)"
+    assert task("a").outcome == "its process crashed or froze while running it (crashes: 2)"
 
 
 def test_a_stream_that_does_not_exist_is_refused_by_name() -> None:

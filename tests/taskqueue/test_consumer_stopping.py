@@ -36,10 +36,10 @@ def test_a_task_that_runs_for_too_long_has_failed_and_its_process_ends() -> None
     gate = Gate()
     handler("gate", max_runtime=0.2)(gate)
     submit("oracle", "gate", key="a")
-    died: list[str] = []
+    reasons: list[str] = []
 
     def exit_process(why: str) -> Any:
-        died.append(why)
+        reasons.append(why)
         raise SystemExit
 
     running = InBackground(Consumer("oracle", exit_process=exit_process).run)
@@ -47,7 +47,7 @@ def test_a_task_that_runs_for_too_long_has_failed_and_its_process_ends() -> None
     with pytest.raises(SystemExit):
         running.result(WITHIN)
     gate.may_end.set()
-    assert died == ["oracle/a: it ran longer than its max_runtime of 0.2 s"]
+    assert reasons == ["oracle/a: it ran longer than its max_runtime of 0.2 s"]
     assert states() == {"a": "dead"}
     assert task("a").outcome == "it ran longer than its max_runtime of 0.2 s"
 
@@ -58,10 +58,10 @@ def test_a_task_that_is_cut_off_by_a_stop_is_given_back_and_its_process_has_not_
     handler("gate")(lambda one: gates[one.key](one))
     for key in gates:
         submit("oracle", "gate", key=key, lane=key)
-    died: list[str] = []
+    reasons: list[str] = []
 
     def exit_process(why: str) -> Any:
-        died.append(why)
+        reasons.append(why)
         raise SystemExit
 
     consumer = Consumer("oracle", grace=0.1, exit_process=exit_process)
@@ -71,7 +71,7 @@ def test_a_task_that_is_cut_off_by_a_stop_is_given_back_and_its_process_has_not_
     consumer.stop()
     with pytest.raises(SystemExit):
         running.result(WITHIN)
-    assert died == ["2 handlers did not end within 0.1 s"]
+    assert reasons == ["2 handlers did not end within 0.1 s"]
     assert states() == {"a": "ready", "b": "ready"}
     for key, gate in gates.items():
         assert (task(key).attempts, task(key).crashes, task(key).failures) == (1, 0, 0)
@@ -85,10 +85,10 @@ def test_a_leader_that_is_replaced_in_mid_task_ends_its_process() -> None:
     gate = Gate()
     handler("gate")(gate)
     submit("oracle", "gate", key="a")
-    died: list[str] = []
+    reasons: list[str] = []
 
     def exit_process(why: str) -> Any:
-        died.append(why)
+        reasons.append(why)
         raise SystemExit
 
     running = InBackground(Consumer("oracle", exit_process=exit_process).run)

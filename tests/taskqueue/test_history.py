@@ -1,4 +1,4 @@
-"""What the history tells of streams, their leaders and their tasks, and what it does not."""
+"""The events of streams, their leaders and their tasks in the history."""
 
 from threading import current_thread
 from typing import Any
@@ -64,7 +64,7 @@ def test_a_leader_that_died_is_told_by_the_sweep_whether_another_one_took_over_o
         expire(row)
     third = Election("b").campaign()
     recorder.flush()
-    assert "1 lease ran out, 1 of these overtaken" in (sweep() or "")
+    assert "1 lease expired, 1 of these since acquired by another holder" in (sweep() or "")
     assert [told(row)[-1] for row in ElectionRow.objects.order_by("name")] == ["expired", "expired"]
     third.resign()
 
@@ -120,7 +120,7 @@ def test_a_task_that_kept_killing_its_process_is_told() -> None:
     Task.objects.update(crashes=2)
     with consuming():
         eventually(lambda: states()["a"] == "blocked", WITHIN, states)
-    why = "oracle/a: its process died or stood still while running it (deaths: 2)"
+    why = "oracle/a: its process crashed or froze while running it (crashes: 2)"
     assert [event[2] for event in events(Task)] == [why]
 
 

@@ -1,4 +1,4 @@
-"""A consumer that follows one that has died waits for the stream's lock-delay."""
+"""A consumer that takes over after a crash waits for the stream's lock-delay."""
 
 from resourcepool.models import Stream
 from resourcepool.taskqueue import handler, submit

@@ -1,4 +1,4 @@
-"""An instance of a stream that is saved changes what people write, and nothing of what its leader does."""
+"""Saving a stream changes its settings, but not the columns that its leader writes."""
 
 import pytest
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from resourcepool.models import Task
-from resourcepool.taskqueue.policy import Policy, Verdict, after_crash, after_failure, after_lost_connection
+from resourcepool.taskqueue.policy import Decision, Policy, after_crash, after_failure, after_lost_connection
 
 PLAIN = {
     "on_failure": "block",
@@ -49,7 +49,7 @@ def test_a_task_is_tried_again_as_often_as_the_stream_says_and_then_given_up(
 def test_what_a_lost_connection_broke_begins_again_for_as_long_as_its_deaths_allow(
     max_crashes: int, crashes: int, begins_again: bool
 ) -> None:
-    again = Verdict(Task.State.READY, 10.0) if begins_again else None
+    again = Decision(Task.State.READY, 10.0) if begins_again else None
     assert after_lost_connection(policy(max_crashes=max_crashes), crashes) == again
 
 
@@ -75,8 +75,8 @@ def test_a_task_that_kills_its_process_is_run_a_number_of_times_and_then_put_asi
     on_failure: str, max_crashes: int, crashes: int, state: str | None
 ) -> None:
     # Retries are for failures: they do not save a task from being put aside.
-    verdict = after_crash(policy(on_failure=on_failure, max_crashes=max_crashes, retries=1_000), crashes)
-    assert (None if verdict is None else verdict.state) == state
+    decision = after_crash(policy(on_failure=on_failure, max_crashes=max_crashes, retries=1_000), crashes)
+    assert (None if decision is None else decision.state) == state
 
 
 @pytest.mark.parametrize(
@@ -92,4 +92,4 @@ def test_a_task_that_kills_its_process_is_run_a_number_of_times_and_then_put_asi
     ],
 )
 def test_what_is_run_or_blocks_its_stream_is_not_finished(state: Any, is_finished: bool) -> None:
-    assert Verdict(state).is_finished is is_finished
+    assert Decision(state).is_finished is is_finished

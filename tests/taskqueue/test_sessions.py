@@ -1,4 +1,4 @@
-"""The database sessions of handlers: one that ends is nobody's failure, and nothing of one task reaches the next."""
+"""The database sessions of handlers: a lost session is no failure, and no state of a task reaches the next."""
 
 import socket
 from typing import Any
@@ -176,7 +176,7 @@ def test_a_transaction_that_a_handler_left_open_by_sql_is_rolled_back_and_its_ta
     with consuming():
         finished(2)
     assert states() == {"a": "skipped", "b": "done"}
-    assert task("a").outcome == "the handler left a transaction open on 'default'; it is rolled back"
+    assert task("a").outcome == "the handler left a transaction open on 'default'; it was rolled back"
     assert (Stream.objects.get().lock_delay, Stream.objects.get().retry_delay) == (0, 5)
 
 

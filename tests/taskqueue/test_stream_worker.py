@@ -39,9 +39,9 @@ def next_leader() -> StreamWorker:
     return StreamWorker("oracle", term, Wakeup())
 
 
-def turned(leading: StreamWorker) -> dict[str, str]:
+def turned(worker: StreamWorker) -> dict[str, str]:
     """Have it turn; return the states of the tasks."""
-    leading.run_once(may_begin=True)
+    worker.run_once(may_begin=True)
     return states()
 
 
@@ -78,188 +78,188 @@ def test_who_does_not_lead_any_more_ends_nothing(gate: Gate) -> None:
 
 
 def test_while_it_is_paused_nothing_begins(gate: Gate) -> None:
-    leading = leads(is_paused=True)
+    worker = leads(is_paused=True)
     submit("oracle", "gate", key="a")
-    assert turned(leading) == {"a": "ready"}
+    assert turned(worker) == {"a": "ready"}
 
 
 def test_who_is_to_stop_begins_nothing(gate: Gate) -> None:
-    leading = leads()
+    worker = leads()
     submit("oracle", "gate", key="a")
-    leading.run_once(may_begin=False)
+    worker.run_once(may_begin=False)
     assert states() == {"a": "ready"}
 
 
 def test_in_a_strict_stream_no_task_passes_a_blocked_one_whatever_its_lane(gate: Gate) -> None:
-    leading = leads()
+    worker = leads()
     submit("oracle", "gate", key="a")
     submit("oracle", "gate", key="b", lane="another")
     Task.objects.filter(key="a").update(state="blocked")
     for _ in range(3):
-        assert turned(leading) == {"a": "blocked", "b": "ready"}
+        assert turned(worker) == {"a": "blocked", "b": "ready"}
 
 
 def test_in_a_strict_stream_no_task_passes_one_that_is_tried_again_later(gate: Gate) -> None:
-    leading = leads(retries=1, retry_delay=3_600)
+    worker = leads(retries=1, retry_delay=3_600)
     handler("fail")(lambda _: False)
     submit("oracle", "fail", key="a")
     submit("oracle", "gate", key="b", lane="another")
-    eventually(lambda: turned(leading)["a"] == "ready" and task("a").failures, WITHIN, states)
+    eventually(lambda: turned(worker)["a"] == "ready" and task("a").failures, WITHIN, states)
     for _ in range(3):
-        assert turned(leading) == {"a": "ready", "b": "ready"}
+        assert turned(worker) == {"a": "ready", "b": "ready"}
 
 
 def test_in_a_strict_stream_only_the_first_task_is_looked_at(gate: Gate, statements: list[Statement]) -> None:
-    leading = leads()
+    worker = leads()
     for key in "abc":
         submit("oracle", "gate", key=key)
     statements.clear()
-    turned(leading)
+    turned(worker)
     looks = [one.sql for one in statements if one.sql.startswith("SELECT") and "crashes" in one.sql]
     assert [one for one in looks if "max_crashes" not in one]
     assert all("LIMIT 1" in one and "LIMIT 16" not in one for one in looks)
 
 
 def test_a_task_that_begins_at_once_was_looked_for_once(gate: Gate, statements: list[Statement]) -> None:
-    leading = leads()
+    worker = leads()
     submit("oracle", "gate", key="a")
     statements.clear()
-    assert turned(leading) == {"a": "running"}
+    assert turned(worker) == {"a": "running"}
     assert len([one for one in statements if one.sql.startswith("SELECT") and "attempts" in one.sql]) == 1
 
 
 def test_tasks_that_end_alike_are_written_and_the_next_ones_begun_by_one_statement_each(
     gate: Gate, statements: list[Statement]
 ) -> None:
-    leading = leads(lanes=3)
+    worker = leads(lanes=3)
     for key in "abcdef":
         submit("oracle", "gate", key=key, lane=key)
-    turned(leading)
+    turned(worker)
     gate.may_end.set()
-    eventually(lambda: leading._ended.qsize() == 3, WITHIN)
+    eventually(lambda: worker._ended.qsize() == 3, WITHIN)
     statements.clear()
-    assert turned(leading) == {**dict.fromkeys("abc", "done"), **dict.fromkeys("def", "running")}
+    assert turned(worker) == {**dict.fromkeys("abc", "done"), **dict.fromkeys("def", "running")}
     table = connection.ops.quote_name(Task._meta.db_table)
     assert len([one for one in statements if one.sql.startswith(f"UPDATE {table}")]) == 2
-    eventually(lambda: leading._ended.qsize() == 3, WITHIN)
+    eventually(lambda: worker._ended.qsize() == 3, WITHIN)
 
 
 def test_a_task_that_failed_and_one_that_is_done_end_in_one_turn_each_in_its_own_way(gate: Gate) -> None:
-    leading = leads(lanes=3, on_failure="dead-letter")
+    worker = leads(lanes=3, on_failure="dead-letter")
     handler("fail")(lambda task: task.key == "done" or False)
     for key in ("failed", "done"):
         submit("oracle", "fail", key=key, lane=key)
-    turned(leading)
-    eventually(lambda: leading._ended.qsize() == 2, WITHIN)
-    assert turned(leading) == {"failed": "dead", "done": "done"}
+    turned(worker)
+    eventually(lambda: worker._ended.qsize() == 2, WITHIN)
+    assert turned(worker) == {"failed": "dead", "done": "done"}
     assert (task("failed").failures, task("done").failures) == (1, 0)
 
 
 def test_a_task_that_changes_after_it_was_seen_does_not_begin(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leading = leads()
+    worker = leads()
     submit("oracle", "gate", key="a")
-    look = leading._look
+    choose_tasks = worker._choose_tasks
 
     def then_discard(*args: Any) -> Any:
-        seen = look(*args)
+        seen = choose_tasks(*args)
         Task.objects.all().discard()
         return seen
 
-    monkeypatch.setattr(leading, "_look", then_discard)
-    assert turned(leading) == {"a": "discarded"}
+    monkeypatch.setattr(worker, "_choose_tasks", then_discard)
+    assert turned(worker) == {"a": "discarded"}
     assert not gate.tasks
 
 
 def test_a_beginning_whose_answer_was_lost_is_looked_for_again(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leading = leads()
+    worker = leads()
     submit("oracle", "gate", key="a")
-    guarded = leading._guarded
+    guarded = worker._guarded
 
     def twice(send: Any) -> Any:
-        guarded(send)  # it was committed, and nobody heard of it
+        guarded(send)  # committed, but the reply is lost
         return guarded(send)
 
-    monkeypatch.setattr(leading, "_guarded", twice)
-    assert turned(leading) == {"a": "running"}
-    assert [one.attempt for one in leading.in_hand.values()] == [2]
+    monkeypatch.setattr(worker, "_guarded", twice)
+    assert turned(worker) == {"a": "running"}
+    assert [one.attempt for one in worker.in_hand.values()] == [2]
 
 
 def test_a_lane_that_waits_holds_up_no_other_one_and_is_not_passed(gate: Gate) -> None:
-    leading = leads(lanes=2)
+    worker = leads(lanes=2)
     for key, lane in (("a1", "a"), ("a2", "a"), ("b1", "b"), ("b2", "b")):
         submit("oracle", "gate", key=key, lane=lane)
     Task.objects.filter(key="a1").update(state="blocked")
     for _ in range(3):
-        assert turned(leading) == {"a1": "blocked", "a2": "ready", "b1": "running", "b2": "ready"}
+        assert turned(worker) == {"a1": "blocked", "a2": "ready", "b1": "running", "b2": "ready"}
 
 
 def test_no_more_tasks_run_at_a_time_than_there_are_lanes(gate: Gate) -> None:
-    leading = leads(lanes=2)
+    worker = leads(lanes=2)
     for key in "abc":
         submit("oracle", "gate", key=key, lane=key)
     for _ in range(3):
-        assert turned(leading) == {"a": "running", "b": "running", "c": "ready"}
+        assert turned(worker) == {"a": "running", "b": "running", "c": "ready"}
 
 
 def test_a_task_whose_process_has_died_too_often_is_not_begun_again(gate: Gate) -> None:
-    leading = leads(max_crashes=2)
+    worker = leads(max_crashes=2)
     submit("oracle", "gate", key="a")
     Task.objects.update(state="running", term=1, crashes=1)
-    leading.start()
-    assert turned(leading) == {"a": "blocked"}
+    worker.start()
+    assert turned(worker) == {"a": "blocked"}
     assert not gate.tasks
 
 
 def test_a_stream_that_is_deleted_while_it_is_led_ends_the_term(gate: Gate) -> None:
-    leading = leads()
+    worker = leads()
     Stream.objects.all().delete()
     with pytest.raises(LeaseLost, match="deleted"):
-        leading.run_once(may_begin=True)
+        worker.run_once(may_begin=True)
 
 
 def test_what_could_not_be_begun_is_not_begun_by_the_end_of_the_process(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leading = leads()
+    worker = leads()
     submit("oracle", "gate", key="a")
 
     def away(send: Any) -> Any:
         raise DatabaseUnavailable("away")
 
     with monkeypatch.context() as patched:
-        patched.setattr(leading, "_guarded", away)
+        patched.setattr(worker, "_guarded", away)
         with pytest.raises(DatabaseUnavailable):
-            leading.run_once(may_begin=True)
+            worker.run_once(may_begin=True)
     with pytest.raises(ProcessMustExit):
-        leading.cut_off("it is to end")
+        worker.cut_off("it is to end")
     assert states() == {"a": "ready"}
 
 
 def test_a_task_whose_process_has_died_runs_alone(gate: Gate) -> None:
-    leading, suspect = leads(lanes=3), Gate()
+    worker, suspect = leads(lanes=3), Gate()
     handler("suspect")(suspect)
     for key, kind in (("a", "gate"), ("b", "suspect"), ("c", "gate")):
         submit("oracle", kind, key=key, lane=key)
     Task.objects.filter(key="b").update(crashes=1)
     for _ in range(3):
-        assert turned(leading) == {"a": "running", "b": "ready", "c": "ready"}
+        assert turned(worker) == {"a": "running", "b": "ready", "c": "ready"}
     gate.may_end.set()
-    eventually(lambda: not leading._ended.empty(), WITHIN)
+    eventually(lambda: not worker._ended.empty(), WITHIN)
     for _ in range(3):
-        assert turned(leading) == {"a": "done", "b": "running", "c": "ready"}
+        assert turned(worker) == {"a": "done", "b": "running", "c": "ready"}
     suspect.may_end.set()
-    eventually(lambda: not leading._ended.empty(), WITHIN)
-    assert turned(leading) == {"a": "done", "b": "done", "c": "running"}
+    eventually(lambda: not worker._ended.empty(), WITHIN)
+    assert turned(worker) == {"a": "done", "b": "done", "c": "running"}
 
 
 def test_a_task_that_its_handler_gives_back_for_later_waits_with_its_lane_and_has_not_failed(
     gate: Gate,
 ) -> None:
-    leading = leads(lanes=2, max_crashes=5)
+    worker = leads(lanes=2, max_crashes=5)
 
     @handler("away")
     def give_back(_: object) -> None:
@@ -268,26 +268,26 @@ def test_a_task_that_its_handler_gives_back_for_later_waits_with_its_lane_and_ha
     for key, kind, lane in (("a1", "away", "a"), ("a2", "gate", "a"), ("b1", "gate", "b")):
         submit("oracle", kind, key=key, lane=lane)
     Task.objects.filter(key="a1").update(crashes=1)
-    turned(leading)
-    eventually(lambda: not leading._ended.empty(), WITHIN)
+    turned(worker)
+    eventually(lambda: not worker._ended.empty(), WITHIN)
     for _ in range(3):
-        assert turned(leading) == {"a1": "ready", "a2": "ready", "b1": "running"}
+        assert turned(worker) == {"a1": "ready", "a2": "ready", "b1": "running"}
     given = task("a1")
     assert (given.attempts, given.failures, given.crashes, given.outcome) == (1, 0, 0, "no broker")
 
 
 @pytest.mark.parametrize("after", [-1, 100_000_000, "soon"])
 def test_a_task_that_is_given_back_for_a_time_that_is_none_has_failed(after: object) -> None:
-    leading = leads()
+    worker = leads()
 
     @handler("wrong")
     def give_back(_: object) -> None:
         raise GivenBack(after=after)
 
     submit("oracle", "wrong", key="a")
-    turned(leading)
-    eventually(lambda: not leading._ended.empty(), WITHIN)
-    assert turned(leading) == {"a": "blocked"}
+    turned(worker)
+    eventually(lambda: not worker._ended.empty(), WITHIN)
+    assert turned(worker) == {"a": "blocked"}
     assert "BadOption" in task("a").outcome
 
 
@@ -295,9 +295,9 @@ def test_a_task_that_is_given_back_for_a_time_that_is_none_has_failed(after: obj
 def test_a_death_that_may_have_been_a_neighbours_is_forgiven_when_the_task_fails_by_itself(
     lanes: int, before: int, after: int
 ) -> None:
-    leading = leads(lanes=lanes, retries=5, retry_delay=3_600)
+    worker = leads(lanes=lanes, retries=5, retry_delay=3_600)
     handler("fail")(lambda _: False)
     submit("oracle", "fail", key="a")
     Task.objects.update(crashes=before)
-    eventually(lambda: turned(leading) and task("a").failures == 1, WITHIN, states)
+    eventually(lambda: turned(worker) and task("a").failures == 1, WITHIN, states)
     assert task("a").crashes == after

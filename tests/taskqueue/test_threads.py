@@ -51,7 +51,7 @@ def _log_that_raises(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def raise_late(error: type[BaseException], thread: int) -> None:
-    """Have this raised in that thread, as those do who limit how long something may take."""
+    """Raise this in that thread, as time limits do."""
     assert ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error)) == 1
 
 
@@ -100,7 +100,7 @@ def test_timers_whose_exceptions_cannot_be_printed_leave_all_threads_of_their_no
 
 
 class Late:
-    """A handler whose thread is told to raise an error once it waits for its next task."""
+    """A handler whose thread gets an exception once it waits for its next task."""
 
     def __init__(self) -> None:
         self.thread = 0

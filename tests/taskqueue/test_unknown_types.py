@@ -37,7 +37,7 @@ def test_why_it_stands_still_is_said() -> None:
         eventually(lambda: is_noted() and consumer.term, WITHIN)
         eventually(lambda: streams("oracle")[0].leader, WITHIN)
         (found,) = streams("oracle")
-    assert f"task a waits for a consumer that has a handler for it: {WHY}" in list(found.reasons())
+    assert f"task a waits for a consumer with a handler for its type: {WHY}" in list(found.reasons())
 
 
 @pytest.mark.parametrize("most_waits", [stream_worker.MAX_WAITING_LANES, 10])
@@ -60,7 +60,7 @@ def old() -> None:
 
 
 def only(kind: str) -> None:
-    """Run what is of one type alone; step down for another one again and again."""
+    """Run tasks of one type only; resign for another type again and again."""
     stream_worker.RESIGN_INTERVAL = 0.1
     handler(kind)(lambda one: print("ran", one.key, flush=True))
     Consumer("oracle").run()

@@ -1,4 +1,4 @@
-"""Settings that were written past validation are told in a sentence, and are no crash loop."""
+"""Invalid settings written past validation are reported in a sentence, and cause no crash loop."""
 
 from typing import Any
 
@@ -36,13 +36,13 @@ def test_a_consumer_says_once_what_is_wrong_and_goes_on_when_it_is_mended(
     submit("oracle", "note", key="a")
     said = f"{name}={value!r}: "
     (one,) = streams("oracle")
-    assert said in one.because
+    assert said in one.explanation
     with consuming():
         eventually(lambda: said in caplog.text, WITHIN)
         Stream.objects.update(**right)
         finished(1)
     assert caplog.text.count(said) == 1
-    assert streams("oracle")[0].because == ""
+    assert streams("oracle")[0].explanation == ""
 
 
 def test_a_leader_goes_on_with_the_settings_that_were_right(
@@ -57,7 +57,7 @@ def test_a_leader_goes_on_with_the_settings_that_were_right(
         submit("oracle", "note", key="a")
         finished(1)
         Stream.objects.update(on_failure="x", lanes=0)
-        eventually(lambda: "the former ones still count" in caplog.text, WITHIN)
+        eventually(lambda: "the former ones stay in effect" in caplog.text, WITHIN)
         submit("oracle", "note", key="b")
         finished(2)
         assert consumer.term is first

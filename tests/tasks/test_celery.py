@@ -1,4 +1,4 @@
-"""The Celery tasks, by a real worker and a real beat on a real broker; and what django-celery-beat is told."""
+"""The Celery tasks with a real worker, beat and broker; and the entries for django-celery-beat."""
 
 import signal
 from collections.abc import Iterator
@@ -119,8 +119,8 @@ class TestBeat:
         PeriodicTask.objects.filter(name=SWEEP).update(interval=hourly)
         PeriodicTask.objects.filter(name="resourcepool: statistics").update(enabled=False)
         lines = shown("--install")
-        assert "  resourcepool: sweep: kept as you changed it (every 3600 s; ours: every 60 s)" in lines
-        assert "  resourcepool: statistics: kept as you changed it (switched off; ours: every 60 s)" in lines
+        assert "  resourcepool: sweep: your change is kept (every 3600 s; default: every 60 s)" in lines
+        assert "  resourcepool: statistics: your change is kept (switched off; default: every 60 s)" in lines
         assert PeriodicTask.objects.get(name=SWEEP).interval == hourly
 
     def test_removes_the_check_of_a_pool_that_is_not_checked_any_more(self, settings: Any) -> None:
@@ -131,7 +131,7 @@ class TestBeat:
         minutely = IntervalSchedule.objects.get(every=60, period="seconds")
         PeriodicTask.objects.create(name=mine, task="mine", interval=minutely)
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {}}
-        assert "- resourcepool: check resourcepool.Proxy: not in the settings any more" in shown()
+        assert "- resourcepool: check resourcepool.Proxy: no longer in the settings" in shown()
         assert shown("--install")[-1] == "1 written."
         names = set(PeriodicTask.objects.values_list("name", flat=True))
         assert "resourcepool: check resourcepool.Proxy" not in names
@@ -155,7 +155,7 @@ class TestBeat:
         settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "django_celery_beat"]
         with pytest.raises(
             CommandError,
-            match=r"^INSTALLED_APPS: without django_celery_beat; add it, and run `pip install ",
+            match=r"^INSTALLED_APPS: django_celery_beat is missing; run `pip install ",
         ):
             shown()
 

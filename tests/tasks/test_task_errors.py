@@ -1,4 +1,4 @@
-"""How a Celery task ends that met trouble in the middle of its work: as Celery's log and the next one should see it."""
+"""The end of a Celery task after an error: its result and its line in Celery's log."""
 
 from typing import Any
 
@@ -35,4 +35,4 @@ def test_an_error_of_the_database_itself_is_a_line_without_a_traceback(
     done = tasks.sweep.apply()
     assert done.state == "FAILURE"
     assert isinstance(done.result, tasks.sweep.throws)
-    assert "sweep was not done, the next one will: the disk is full" in caplog.messages
+    assert "sweep failed; the next beat tries again: the disk is full" in caplog.messages

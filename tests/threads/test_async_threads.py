@@ -1,4 +1,4 @@
-"""Blocking code for asyncio: however often, and whenever, its task is cancelled, clean-ups run exactly once."""
+"""Blocking code for asyncio: clean-ups run exactly once, whenever and however often its task is cancelled."""
 
 import asyncio
 import logging
@@ -191,4 +191,4 @@ def test_a_failure_that_nobody_hears_of_is_noted(caplog: pytest.LogCaptureFixtur
     assert [(one.name, one.levelname) for one in caplog.records] == [
         ("resourcepool.threads.async_threads", "INFO")
     ]
-    assert "nobody waits any more for what failed" in caplog.text
+    assert "a call that no task waits for failed" in caplog.text

@@ -1,4 +1,4 @@
-"""An event loop of the main thread wakes now and then while tasks wait, and only then."""
+"""An event loop of the main thread wakes periodically while tasks wait, and only then."""
 
 import asyncio
 import gc

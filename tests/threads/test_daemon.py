@@ -1,4 +1,4 @@
-"""A background thread of which there are never two, also if a signal handler raises while it is started."""
+"""A background thread never runs twice, even if a signal handler raises while it is started."""
 
 import sys
 import threading

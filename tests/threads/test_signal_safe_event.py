@@ -1,4 +1,4 @@
-"""A bell that a signal handler interrupts can be rung, and waited for, as if nothing had happened."""
+"""An event works after a signal handler interrupted it."""
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.wakeup import Wakeup

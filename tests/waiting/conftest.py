@@ -1,4 +1,4 @@
-"""Every test here works on committed rows."""
+"""All tests in this folder use committed rows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The looks that somebody who waits has itself, and one who waits."""
+"""Helpers for the first checks, which a waiting caller makes in its own thread."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ LONG = 30.0  # seconds, which no test waits
 
 
 class CheckRecorder:
-    """Who looked, one name of a thread for each look; ``do`` is done before the next one."""
+    """Records the name of the thread of each check; ``do`` runs before the next one."""
 
     def __init__(self, look: Callable[..., Any]) -> None:
         self.by: list[str] = []
@@ -32,7 +32,7 @@ class CheckRecorder:
         return self._look(*args)
 
     def raising(self, error: BaseException, *before: Callable[[], object]) -> None:
-        """Do this before the next look, and have it fail then."""
+        """Run these before the next check, then let it fail."""
 
         def fail() -> None:
             for do in before:
@@ -44,7 +44,7 @@ class CheckRecorder:
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> CheckRecorder:
-    """Who waits looks itself until it is served, on a slow machine too."""
+    """Callers check in their own thread until they are served, also on a slow machine."""
     monkeypatch.setattr(estimates, "FIRST_SCAN_DELAY", LONG)
     checks = CheckRecorder(tickets.look)
     monkeypatch.setattr(tickets, "look", checks)
@@ -52,14 +52,14 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> CheckRecorder:
 
 
 def waiting(**wishes: Any) -> InBackground:
-    """Start somebody who waits; return once it sleeps until its first look."""
+    """Start a waiting caller; return once it sleeps until its first check."""
     one = InBackground(lambda: Proxy.pool.acquire(**{"timeout": 60, "holder": "me", **wishes}))
     eventually(asleep)
     return one
 
 
 def asleep() -> bool:
-    """Whether somebody in this process waits for a notice itself."""
+    """Whether a caller of this process waits for a wake-up in its own thread."""
     return any(isinstance(bell, SignalSafeEvent) for bell in list(ticket_wakeups._tickets.values()))
 
 

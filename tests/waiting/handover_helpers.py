@@ -1,4 +1,4 @@
-"""Hand-overs without a process that waits: what tests of them share."""
+"""Helpers for tests of hand-overs without a waiting process."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def release(row: Any, fence: int, trusted_until: float = 0.0) -> bool:
 
 
 def waiting_ticket(one: Ticket) -> WaitingTicket:
-    """Return how this ticket is seen now."""
+    """Return the ticket as ``tickets.in_line`` would."""
     row = columns(one)
     holds = tuple((pk, fence) for pk, fence in given(one))
     about = (row["selector"], row["count"], holds, row["holder"], row["grant_us"], row["address"])

@@ -1,4 +1,4 @@
-"""Turns of the line, taken in the test's own thread."""
+"""Turns of the waiters' loop, taken in the thread of the test."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ def line(process_clock: Clock) -> WaiterLoop:
 
 
 def join(line: WaiterLoop, model: Any = Proxy, count: int = 1, **wishes: Any) -> Waiter:
-    """Put somebody into this line; nobody looks for it but the test's own turns."""
+    """Add a waiter to this loop; only the turns of the test serve it."""
     request = model.pool.request(count, {"timeout": 60, "holder": "me", **wishes})
     ticket = tickets.take(connection, model, request, "me")
     waiter = Waiter(model.pool, "default", request, "me", began=ticket.sent_at)
@@ -42,7 +42,7 @@ def of(waiter: Waiter) -> Ticket:
 
 
 def then(do: Callable[..., Any], and_then: Callable[[], object]) -> Callable[..., Any]:
-    """Return what does one after the other, and returns what the first one did."""
+    """Return a function that calls both and returns the result of the first."""
 
     def both(*args: Any) -> Any:
         done = do(*args)
@@ -53,5 +53,5 @@ def then(do: Callable[..., Any], and_then: Callable[[], object]) -> Callable[...
 
 
 def leases(waiter: Waiter) -> list[Lease]:
-    """Return what the waiter was given, which it must have been by now."""
+    """Return the leases of the waiter, which must have been served."""
     return waiter.outcome.result()

@@ -1,4 +1,4 @@
-"""What an acquire tries first: a claim, or the line; and that nobody is the worse for it."""
+"""What ``acquire`` tries first, a claim or a ticket, and that both are correct."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ from tests.waiting.threads import Waiting, given, ticket
 
 
 def words(sent: CaptureQueriesContext) -> list[str]:
-    """Return what was done to which table, statement by statement."""
+    """Return the verb and table of each statement."""
     about = {"resourcepool_ticket": "ticket", "resourcepool_proxy": "row"}
     named = [next((name for table, name in about.items() if table in one["sql"]), "") for one in sent]
     return [name for name in named if name]
 
 
-def test_what_is_free_is_claimed_without_a_ticket() -> None:
+def test_a_free_row_is_claimed_without_a_ticket() -> None:
     new(Proxy)
     with CaptureQueriesContext(connection) as sent:
         lease: Any = Proxy.pool.acquire(timeout=5)
@@ -34,7 +34,7 @@ def test_what_is_free_is_claimed_without_a_ticket() -> None:
 
 
 @pytest.mark.usefixtures("removed_at_once")
-def test_who_had_to_wait_a_moment_ago_goes_straight_to_the_line_and_is_served_by_its_first_look() -> None:
+def test_after_a_recent_wait_a_caller_enqueues_at_once_and_is_served_by_its_first_scan() -> None:
     row = new(Proxy)
     recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
     with CaptureQueriesContext(connection) as sent:
@@ -47,10 +47,10 @@ def test_who_had_to_wait_a_moment_ago_goes_straight_to_the_line_and_is_served_by
     eventually(lambda: not Ticket.objects.exists())
 
 
-def test_who_waits_though_more_is_free_than_the_line_needs_claims_first_the_next_time(
+def test_after_waiting_despite_many_free_rows_a_caller_claims_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Else all would take tickets for free rows for as long as anybody does."""
+    """Otherwise all callers would take tickets for free rows, as long as any of them does."""
     several(Proxy, enqueue.MANY_FREE)
     monkeypatch.setattr(assignment, "_give_free", lambda *args: False)  # others gave them at that moment
     recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
@@ -60,8 +60,8 @@ def test_who_waits_though_more_is_free_than_the_line_needs_claims_first_the_next
 
 
 @pytest.mark.only("mysql", "postgresql")
-def test_a_locked_row_keeps_nobody_from_the_free_one_behind_it() -> None:
-    """Else each acquire would wait for its second look, and with it the next one, as long as the row is locked."""
+def test_a_locked_row_does_not_hide_the_free_one_behind_it() -> None:
+    """Otherwise each acquire would wait for its second check, as long as the row is locked."""
     first, second = several(Proxy, 2)
     recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
     with locked(first):
@@ -70,7 +70,7 @@ def test_a_locked_row_keeps_nobody_from_the_free_one_behind_it() -> None:
     assert not recent_waits.is_likely(pool_name(Proxy), "default"), "it had to wait"
 
 
-def test_several_are_had_by_the_first_look_too() -> None:
+def test_several_rows_are_obtained_by_the_first_scan_too() -> None:
     rows = several(Proxy, 3)
     recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
     leases: Any = Proxy.pool.acquire_many(3, timeout=5)
@@ -79,8 +79,8 @@ def test_several_are_had_by_the_first_look_too() -> None:
         lease.release()
 
 
-def test_several_of_which_one_has_run_out_meanwhile_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others may have given it some time ago."""
+def test_several_rows_of_which_one_has_expired_are_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process may have given it some time ago."""
     rows, assign_free_rows, stolen = several(Proxy, 2), assignment.assign_free_rows, list[int]()
 
     def one_is_stolen_afterwards(*args: Any, **options: Any) -> Any:
@@ -96,10 +96,10 @@ def test_several_of_which_one_has_run_out_meanwhile_are_not_believed(monkeypatch
     verbs.release(connection, Proxy, rows[0].pk, fence, 0)
     fences = {lease.pk: lease.fence for lease in both.result()}
     assert fences[rows[0].pk] > fence
-    assert fences[rows[1].pk] > 1, "given back, and had anew"
+    assert fences[rows[1].pk] > 1, "released, and claimed again"
 
 
-def test_a_first_look_serves_those_in_front_before() -> None:
+def test_a_first_scan_serves_earlier_waiters_first() -> None:
     rows = several(Proxy, 2)
     in_front = ticket(Proxy)
     recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
@@ -108,9 +108,7 @@ def test_a_first_look_serves_those_in_front_before() -> None:
     assert {first, lease.pk} == {row.pk for row in rows}
 
 
-def test_who_is_served_after_a_wait_is_remembered_as_one_who_had_to(
-    waiting: Waiting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_served_waiter_counts_as_having_waited(waiting: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimates, "REMEMBERED_FOR", 60)
     held, look, checks = hold(new(Proxy)), tickets.look, list[Any]()
 
@@ -134,7 +132,7 @@ def test_more_than_there_is_takes_no_ticket() -> None:
 
 
 @pytest.mark.parametrize("options", [{"wait": False}, {"timeout": 0}])
-def test_who_does_not_wait_takes_no_ticket(options: dict[str, Any]) -> None:
+def test_a_caller_that_does_not_wait_takes_no_ticket(options: dict[str, Any]) -> None:
     with CaptureQueriesContext(connection) as sent:
         try:
             assert Proxy.pool.acquire(**options) is None
@@ -143,7 +141,7 @@ def test_who_does_not_wait_takes_no_ticket(options: dict[str, Any]) -> None:
     assert not [one for one in sent if one["sql"].startswith("INSERT")]
 
 
-def test_who_could_take_no_ticket_is_told_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiter_that_never_got_a_ticket_learns_why(monkeypatch: pytest.MonkeyPatch) -> None:
     hold(new(Proxy))
 
     def fails(*_: Any) -> Any:
@@ -154,7 +152,7 @@ def test_who_could_take_no_ticket_is_told_why(monkeypatch: pytest.MonkeyPatch) -
         Proxy.pool.acquire(timeout=0.3)
 
 
-def test_who_could_take_no_ticket_at_once_gets_one_as_soon_as_that_is_possible(
+def test_a_waiter_without_a_ticket_gets_one_as_soon_as_possible(
     monkeypatch: pytest.MonkeyPatch, waiting: Waiting
 ) -> None:
     held, take, failures = hold(new(Proxy)), tickets.take, []

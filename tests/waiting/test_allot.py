@@ -1,4 +1,4 @@
-"""Who gets which free row: a pure decision."""
+"""The assignment of free rows to tickets: a pure function."""
 
 import itertools
 from collections import Counter
@@ -18,13 +18,13 @@ def waiting_ticket(pk: int, selector: str, count: int) -> WaitingTicket:
 
 
 TABLE = {
-    "nobody waits": ([], {ANY: [1]}, {}),
+    "no waiters": ([], {ANY: [1]}, {}),
     "nothing is free": ([(7, ANY, 1)], {ANY: []}, {}),
     "one waits for one": ([(7, ANY, 1)], {ANY: [1, 2]}, {7: [1]}),
     "the first come is served first": ([(7, ANY, 1), (8, ANY, 1)], {ANY: [1]}, {7: [1]}),
     "two for two": ([(7, ANY, 1), (8, ANY, 1)], {ANY: [2, 1]}, {7: [2], 8: [1]}),
     "the order of the line counts, not their numbers": ([(9, ANY, 1), (8, ANY, 1)], {ANY: [1]}, {9: [1]}),
-    "whoever wants something else is not held up": ([(7, US, 1), (8, DE, 1)], {US: [], DE: [1]}, {8: [1]}),
+    "waiters for other rows are not blocked": ([(7, US, 1), (8, DE, 1)], {US: [], DE: [1]}, {8: [1]}),
     "a row that two selectors match goes to who came first": (
         [(7, US, 1), (8, ANY, 1)],
         {US: [1], ANY: [1]},
@@ -40,7 +40,7 @@ TABLE = {
     ),
     "what it does not need is not": ([(7, ANY, 2), (8, ANY, 1)], {ANY: [1, 2, 3]}, {7: [1, 2], 8: [3]}),
     "nor what it cannot use": ([(7, US, 2), (8, DE, 1)], {US: [1], DE: [1, 2]}, {7: [1], 8: [2]}),
-    "a selector nobody looked up matches nothing": ([(7, "?", 1), (8, ANY, 1)], {ANY: [1]}, {8: [1]}),
+    "an unknown selector matches nothing": ([(7, "?", 1), (8, ANY, 1)], {ANY: [1]}, {8: [1]}),
 }
 
 
@@ -53,7 +53,7 @@ def test_allot(case: str) -> None:
 ONE_EACH = [waiting_ticket(number, ANY, 1) for number in (7, 8, 9)]
 IN_VAIN = {
     "who does not get a row takes the next one": (ONE_EACH[:2], [1, 2], {(7, 1)}, {7: [2], 8: [1]}),
-    "a row that nobody gets": (ONE_EACH[:2], [1, 2, 3], {(7, 1), (8, 1)}, {7: [2], 8: [3]}),
+    "a row without a taker": (ONE_EACH[:2], [1, 2, 3], {(7, 1), (8, 1)}, {7: [2], 8: [3]}),
     "and nothing else is there for the second": (ONE_EACH[:2], [1, 2], {(7, 1), (8, 1)}, {7: [2]}),
     "the first is there no more": (ONE_EACH, [1, 2], {(7, 1), (7, 2)}, {8: [1], 9: [2]}),
     "and only one is free": (ONE_EACH, [1], {(7, 1)}, {8: [1]}),
@@ -67,12 +67,12 @@ IN_VAIN = {
 
 
 @pytest.mark.parametrize("case", IN_VAIN)
-def test_nobody_is_passed_over_because_a_row_went_elsewhere(case: str) -> None:
+def test_no_waiter_is_skipped_because_a_row_was_taken(case: str) -> None:
     line, free, fails, served = IN_VAIN[case]
     assert allot(line, {ANY: free}, lambda ticket, pk: (ticket.pk, pk) not in fails) == served
 
 
-def test_a_row_and_a_ticket_are_tried_in_vain_twice_at_most() -> None:
+def test_a_row_and_a_ticket_are_tried_at_most_twice() -> None:
     tried: list[tuple[int, int]] = []
 
     def take(ticket: WaitingTicket, pk: int) -> bool:
@@ -84,13 +84,13 @@ def test_a_row_and_a_ticket_are_tried_in_vain_twice_at_most() -> None:
     assert max(Counter(pk for _, pk in tried).values()) == 2
 
 
-def test_who_collects_several_gets_only_what_it_still_lacks() -> None:
+def test_a_ticket_for_several_gets_only_the_rows_it_still_needs() -> None:
     collects = WaitingTicket(7, selector=ANY, count=3, holds=((1, 5), (2, 5)))
     assert collects.lacks == 1
     assert allot([collects, waiting_ticket(8, ANY, 1)], {ANY: [3, 4]}) == {7: [3], 8: [4]}
 
 
-def test_what_a_ticket_holds_grows_by_what_it_is_given() -> None:
+def test_rows_of_a_ticket_accumulate() -> None:
     before = WaitingTicket(7, fence=3, count=2, holds=((1, 5),))
     assert before.given(2, 9) == WaitingTicket(7, fence=4, count=2, holds=((1, 5), (2, 9)))
 
@@ -105,7 +105,7 @@ lines = st.lists(st.tuples(selectors, st.integers(1, 3)), max_size=10).map(
 
 
 @given(lines, frees)
-def test_nobody_gets_a_row_twice_or_one_it_did_not_ask_for(
+def test_no_row_is_given_twice_or_to_a_ticket_that_does_not_match(
     line: Sequence[WaitingTicket], free: Mapping[str, list[int]]
 ) -> None:
     served = allot(line, free)
@@ -118,7 +118,7 @@ def test_nobody_gets_a_row_twice_or_one_it_did_not_ask_for(
 
 
 @given(lines, frees)
-def test_nobody_is_served_before_an_earlier_one_who_wants_the_same(
+def test_no_ticket_is_served_before_an_earlier_one_with_the_same_selector(
     line: Sequence[WaitingTicket], free: Mapping[str, list[int]]
 ) -> None:
     served = allot(line, free)
@@ -128,7 +128,7 @@ def test_nobody_is_served_before_an_earlier_one_who_wants_the_same(
 
 
 @given(lines, frees)
-def test_no_free_row_stays_while_somebody_in_line_who_matches_it_lacks_one(
+def test_no_free_row_stays_while_a_matching_waiter_needs_one(
     line: Sequence[WaitingTicket], free: Mapping[str, list[int]]
 ) -> None:
     served = allot(line, free)
@@ -139,7 +139,7 @@ def test_no_free_row_stays_while_somebody_in_line_who_matches_it_lacks_one(
 
 
 @given(lines, frees)
-def test_who_joins_at_the_end_changes_nothing_for_those_in_front(
+def test_a_new_waiter_changes_nothing_for_earlier_ones(
     line: Sequence[WaitingTicket], free: Mapping[str, list[int]]
 ) -> None:
     served = allot(line, free)
@@ -149,10 +149,10 @@ def test_who_joins_at_the_end_changes_nothing_for_those_in_front(
 
 
 @given(lines, frees)
-def test_waiters_for_other_rows_neither_hold_up_nor_help(
+def test_waiters_for_other_rows_have_no_effect(
     line: Sequence[WaitingTicket], free: Mapping[str, list[int]]
 ) -> None:
-    """With selectors that have no row in common, each line is served as if it were alone."""
+    """If selectors have no row in common, each line is served independently."""
     apart = {name: [(name, pk) for pk in pks] for name, pks in free.items()}
     served = allot(line, apart)
     for name in apart:

@@ -1,4 +1,4 @@
-"""What came free by itself is given to those who wait, and what blocks others is taken back."""
+"""Free rows are assigned to waiters, and collected rows that block other waiters are reclaimed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ from tests.waiting.handover_helpers import DE, US, everything, waiting_ticket
 from tests.waiting.threads import given, ticket
 
 
-class TestGivingOut:
+class TestAssignment:
     def test_serves_in_the_order_of_the_line_longest_idle_row_first(self) -> None:
         rows = several(Proxy, 3)
         for age, row in zip((1, 3, 2), rows, strict=True):
@@ -31,7 +31,7 @@ class TestGivingOut:
         }
         assert given(urgent) == [(rows[1].pk, 1)]
 
-    def test_gives_everybody_what_fits(self) -> None:
+    def test_gives_each_waiter_matching_rows(self) -> None:
         us, de = new(Proxy, country="US"), new(Proxy, country="DE")
         french, german, any_one = (ticket(Proxy, selector=s) for s in ('{"country": "FR"}', DE, "{}"))
         assignment.assign_free_rows(connection, Proxy)
@@ -46,7 +46,7 @@ class TestGivingOut:
         seen, done = assignment.assign_free_rows(connection, Proxy)
         assert (seen, done, given(waits)) == (({}, None), {}, [])
 
-    def test_tells_when_the_next_one_may_be_free_if_that_is_soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_returns_when_the_next_row_may_be_free_if_soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(free_rows, "LOOKAHEAD", 1_000.0)  # seconds: a slow test is no late one
         one, another = several(Proxy, 2)
         hold(one, cooldown=6_000).release()
@@ -55,13 +55,13 @@ class TestGivingOut:
         assert not seen.free
         assert 599 - running.seconds() < (seen.next_in or 0) < 600.001  # a moment is rounded
 
-    def test_tells_what_is_free_if_nobody_waits(self) -> None:
+    def test_returns_the_free_rows_without_waiters(self) -> None:
         row = new(Proxy)
         seen, done = assignment.assign_free_rows(connection, Proxy)
         assert (seen.free, seen.next_in, done) == ({row.pk: 0}, None, {})
         assert columns(row)["fence"] == 0
 
-    def test_leaves_alone_what_somebody_was_faster_to_claim(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_skips_rows_that_were_claimed_meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> None:
         one, another = several(Proxy, 2)
         first, second = ticket(Proxy), ticket(Proxy)
         allot = assignment.allot
@@ -75,8 +75,8 @@ class TestGivingOut:
         assert columns(one)["holder"] == "faster"
         assert (given(first), given(second)) == ([(another.pk, 1)], [])
 
-    def test_passes_nobody_over_when_others_give_out_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Of two who look at once, one saw the rows before, and the line after the other had served the first."""
+    def test_skips_no_waiter_during_concurrent_assignments(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of two concurrent scans, one reads the rows before the other serves the first waiter, and the line after."""
         one, another = several(Proxy, 2)
         served, first, second = ticket(Proxy), ticket(Proxy), ticket(Proxy)
         in_line = tickets.in_line
@@ -89,9 +89,7 @@ class TestGivingOut:
         assignment.assign_free_rows(connection, Proxy)
         assert (given(served), given(first), given(second)) == ([(one.pk, 1)], [(another.pk, 1)], [])
 
-    def test_gives_the_next_what_somebody_has_no_use_for_any_more(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_gives_unneeded_rows_to_the_next_waiter(self, monkeypatch: pytest.MonkeyPatch) -> None:
         one, another = several(Proxy, 2)
         served, first, second = ticket(Proxy), ticket(Proxy), ticket(Proxy)
         allot = assignment.allot
@@ -104,7 +102,7 @@ class TestGivingOut:
         assignment.assign_free_rows(connection, Proxy)
         assert (given(served), given(first), given(second)) == ([(one.pk, 1)], [(another.pk, 1)], [])
 
-    def test_to_one_who_wants_several_gives_what_there_is(self) -> None:
+    def test_to_a_ticket_for_several_gives_the_available_rows(self) -> None:
         rows = several(Proxy, 2)
         collects, behind = ticket(Proxy, count=3), ticket(Proxy)
         assignment.assign_free_rows(connection, Proxy)
@@ -112,7 +110,7 @@ class TestGivingOut:
         assert columns(collects)["is_waiting"]
         assert given(behind) == []
 
-    def test_to_everybody_looks_at_every_wish(self) -> None:
+    def test_to_all_reads_every_selector(self) -> None:
         us = new(Proxy, country="US")
         several(Proxy, handover.FIRST_TICKETS + 1, country="DE")
         waits = ticket(Proxy, selector=US)
@@ -120,9 +118,9 @@ class TestGivingOut:
         assert given(waits) == [(us.pk, 1)]
 
 
-class TestTakingBack:
+class TestReclaiming:
     def collecting(self, row: Any, **fields: Any) -> Ticket:
-        """Return a ticket for two that has been given this row."""
+        """Return a ticket for two rows that has this one."""
         one = ticket(Proxy, count=2, **fields)
         assert handover.give(connection, Proxy, row.pk, columns(row)["fence"], waiting_ticket(one))
         return one
@@ -141,7 +139,7 @@ class TestTakingBack:
         assert in_line() == ["stranger"]
 
     def full(self, rows: Sequence[Any], count: int, **fields: Any) -> Ticket:
-        """Return a ticket for ``count`` that has been given these rows."""
+        """Return a ticket for ``count`` rows that has these."""
         one = ticket(Proxy, count=count, **fields)
         for row in rows:
             assert handover.give(connection, Proxy, row.pk, columns(row)["fence"], waiting_ticket(one))
@@ -173,7 +171,7 @@ class TestTakingBack:
         assignment.reclaim_from_later(connection, Proxy)
         assert (len(given(first)), len(given(last))) == (1, 0)
 
-    def test_what_an_earlier_one_in_the_middle_lacks_comes_from_the_last(self) -> None:
+    def test_rows_for_a_middle_ticket_are_reclaimed_from_the_last(self) -> None:
         rows = several(Proxy, 4)
         urgent = self.full(rows[:1], 2, priority=-1)
         middle, last = self.full(rows[1:2], 2), self.full(rows[2:], 3, priority=1)
@@ -215,7 +213,7 @@ class TestTakingBack:
         assert len(given(usual)) == 3
         assert all(columns(row)["holder"] == "stranger" for row in rows)
 
-    def test_leaves_alone_what_nobody_before_it_wants(self) -> None:
+    def test_does_not_reclaim_rows_that_no_earlier_ticket_needs(self) -> None:
         row = new(Proxy, country="US")
         self.collecting(row)
         ticket(Proxy, priority=-1, selector=DE)
@@ -223,7 +221,7 @@ class TestTakingBack:
         assignment.reclaim_from_later(connection, Proxy)
         assert everything() == before
 
-    def test_leaves_alone_what_the_first_in_line_has(self) -> None:
+    def test_does_not_reclaim_rows_of_the_first_ticket(self) -> None:
         row = new(Proxy)
         self.collecting(row)
         ticket(Proxy, count=2)
@@ -249,7 +247,7 @@ class TestTakingBack:
 
 
 @pytest.mark.only("mysql", "postgresql")
-def test_what_looks_free_and_is_locked_by_somebodys_transaction_holds_nobody_up(
+def test_a_free_row_locked_by_a_transaction_blocks_no_waiter(
     other: BaseDatabaseWrapper,
 ) -> None:
     """It would until that one ends."""

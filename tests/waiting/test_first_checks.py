@@ -1,4 +1,4 @@
-"""Who waits has the first looks itself, in its own thread and on its own connection; mostly no other need wake."""
+"""A waiting caller makes the first checks in its own thread, on its own connection."""
 
 import asyncio
 import threading
@@ -21,7 +21,7 @@ from tests.waiting.threads import given, ticket
 
 
 @pytest.fixture
-def _nobody_else_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def _only_the_caller_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     def join(waiter: Waiter) -> None:
         raise AssertionError(f"left to the thread: {waiter}")
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("forgotten_tickets")
 
 
 class TestBeingServed:
-    @pytest.mark.usefixtures("_nobody_else_looks")
+    @pytest.mark.usefixtures("_only_the_caller_checks")
     def test_by_the_first_look_needs_no_other_thread(self, checks: CheckRecorder) -> None:
         held = hold(new(Proxy))
         checks.do = held.release
@@ -43,7 +43,7 @@ class TestBeingServed:
         lease.renew()
         eventually(lambda: not Ticket.objects.exists())
 
-    @pytest.mark.usefixtures("_nobody_else_looks")
+    @pytest.mark.usefixtures("_only_the_caller_checks")
     def test_by_a_later_look_does_not_either(self, checks: CheckRecorder) -> None:
         held = hold(new(Proxy))
 
@@ -52,16 +52,16 @@ class TestBeingServed:
         assert lease.fence == 2
         assert checks.by == [HERE] * 2
 
-    @pytest.mark.usefixtures("_nobody_else_looks", "distant_first_check")
-    def test_a_release_wakes_who_sleeps_until_then(self, checks: CheckRecorder) -> None:
+    @pytest.mark.usefixtures("_only_the_caller_checks", "distant_first_check")
+    def test_a_release_wakes_a_sleeping_waiter(self, checks: CheckRecorder) -> None:
         held = hold(new(Proxy))
         one = waiting()
         held.release()
         assert one.result().fence == 2
         assert len(checks.by) == 1
 
-    @pytest.mark.usefixtures("_nobody_else_looks", "distant_first_check")
-    def test_a_notice_for_nothing_only_costs_a_look(self, checks: CheckRecorder) -> None:
+    @pytest.mark.usefixtures("_only_the_caller_checks", "distant_first_check")
+    def test_an_unneeded_wakeup_only_costs_a_check(self, checks: CheckRecorder) -> None:
         held = hold(new(Proxy))
         one = waiting()
         ticket_wakeups.wake_all()
@@ -94,7 +94,7 @@ class TestBeingServed:
         assert set(checks.by) == {"resourcepool-waiters-default"}
 
     @pytest.mark.usefixtures("distant_first_check")
-    def test_where_others_of_the_process_wait_is_up_to_the_thread_from_the_beginning(
+    def test_with_other_waiters_in_the_process_the_thread_serves_from_the_start(
         self, checks: CheckRecorder
     ) -> None:
         held = [hold(row) for row in several(Proxy, 2)]
@@ -110,7 +110,7 @@ class TestBeingServed:
         assert set(checks.by) == {"resourcepool-waiters-default"}
 
     @pytest.mark.usefixtures("distant_first_check")
-    def test_a_release_wakes_who_waits_in_asyncio(self, checks: CheckRecorder) -> None:
+    def test_a_release_wakes_a_task(self, checks: CheckRecorder) -> None:
         held = hold(new(Proxy))
         one = InBackground(lambda: asyncio.run(Proxy.pool.aacquire(timeout=60, holder="me")))
         eventually(lambda: list(ticket_wakeups._tickets.values()) == [None])
@@ -118,7 +118,7 @@ class TestBeingServed:
         assert one.result().fence == 2
         assert checks.by == ["resourcepool-waiters-default"]
 
-    @pytest.mark.usefixtures("_nobody_else_looks")
+    @pytest.mark.usefixtures("_only_the_caller_checks")
     def test_a_notice_during_the_last_of_the_looks_is_not_lost(
         self, checks: CheckRecorder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -135,7 +135,7 @@ class TestBeingServed:
 
 
 class TestATicketLostMeanwhile:
-    def test_is_taken_anew_by_the_thread(self, checks: CheckRecorder) -> None:
+    def test_is_replaced_by_the_thread(self, checks: CheckRecorder) -> None:
         held = hold(new(Proxy))
         gone = threading.Event()
         checks.do = lambda: (Ticket.objects.all()._raw_delete("default"), gone.set())
@@ -146,8 +146,8 @@ class TestATicketLostMeanwhile:
         assert one.result().fence == 2
         assert checks.by.count(one.name) == 1
 
-    def test_passes_on_what_ran_out_before_it_was_seen(self, checks: CheckRecorder) -> None:
-        """This process stood still."""
+    def test_passes_on_a_row_that_expired_before_the_check(self, checks: CheckRecorder) -> None:
+        """After a pause of this process."""
         row, behind = new(Proxy), []
         held = hold(row)
 
@@ -166,7 +166,7 @@ class TestATicketLostMeanwhile:
 
 
 class TestAnOutage:
-    def test_in_the_first_looks_is_waited_through_by_the_thread(self, checks: CheckRecorder) -> None:
+    def test_during_the_first_checks_is_handled_by_the_thread(self, checks: CheckRecorder) -> None:
         held = hold(new(Proxy))
         checks.raising(DatabaseUnavailable("gone"))
         one = InBackground(lambda: Proxy.pool.acquire(timeout=20, holder="me"))
@@ -181,10 +181,10 @@ class TestAnOutage:
         lease: Any = Proxy.pool.acquire(timeout=20)
         assert lease.fence == 2
 
-    def test_that_took_all_the_time_is_told(
+    def test_until_the_timeout_is_reported(
         self, checks: CheckRecorder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The thread has not come to know of it."""
+        """The waiters' thread has not seen the error."""
         hold(new(Proxy))
         monkeypatch.setattr(waiters, "error_on", lambda _: None)
         monkeypatch.setattr(acquire, "_outcome", lambda *_, **__: None)
@@ -192,7 +192,7 @@ class TestAnOutage:
         with pytest.raises(AcquireTimeout, match="server has gone away"):
             Proxy.pool.acquire(timeout=20)
 
-    def test_that_is_over_is_not_told(self, checks: CheckRecorder) -> None:
+    def test_a_past_outage_is_not_reported(self, checks: CheckRecorder) -> None:
         hold(new(Proxy))
         checks.raising(DatabaseUnavailable("gone"))
         stop = threading.Event()

@@ -1,4 +1,4 @@
-"""Who is interrupted in a first look, or has waited long enough, leaves nothing behind."""
+"""A caller that is interrupted or times out during its first checks leaves nothing behind."""
 
 import threading
 from typing import Any
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("forgotten_tickets")
 
 class TestLeaving:
     @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, LookupError])
-    def test_when_interrupted_in_a_look_takes_the_ticket_away(
+    def test_when_interrupted_in_a_check_removes_the_ticket(
         self, checks: CheckRecorder, error: type[BaseException]
     ) -> None:
         held = hold(new(Proxy))
@@ -31,7 +31,7 @@ class TestLeaving:
         held.release()
         assert Proxy.pool.acquire(wait=False) is not None
 
-    def test_when_interrupted_in_a_look_passes_on_what_was_given(self, checks: CheckRecorder) -> None:
+    def test_when_interrupted_in_a_check_passes_its_row_on(self, checks: CheckRecorder) -> None:
         row, behind = new(Proxy), []
         held = hold(row)
         checks.raising(KeyboardInterrupt(), held.release, lambda: behind.append(ticket(Proxy)))
@@ -39,7 +39,7 @@ class TestLeaving:
             Proxy.pool.acquire(timeout=20)
         eventually(lambda: given(behind[0]) == [(row.pk, 3)])
 
-    def test_when_interrupted_while_its_ticket_is_put_away_gives_back_what_was_given(
+    def test_when_interrupted_during_the_removal_of_its_ticket_releases_its_row(
         self, checks: CheckRecorder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         row = new(Proxy)
@@ -62,7 +62,7 @@ class TestLeaving:
             Proxy.pool.acquire(timeout=20)
         eventually(lambda: not Ticket.objects.exists())
 
-    def test_when_interrupted_while_it_is_served_gives_back_what_was_given(
+    def test_when_interrupted_during_the_delivery_releases_its_row(
         self, checks: CheckRecorder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         row = new(Proxy)

@@ -1,4 +1,4 @@
-"""Rows are given straight to those who wait: row and ticket change together, or neither does."""
+"""Releases hand rows over to waiters: row and ticket change together, or neither does."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,9 +19,9 @@ from tests.waiting.threads import Chosen, given, ticket
 pytestmark = pytest.mark.usefixtures("by_name")  # elsewhere texts are sent
 
 
-@pytest.fixture(params=[True, False], ids=["somebody was in line lately", "nobody was"])
+@pytest.fixture(params=[True, False], ids=["recent waiters", "no recent waiters"])
 def _either_way_first(request: pytest.FixtureRequest) -> None:
-    """A release tries first what was needed a moment ago; what comes of it is the same."""
+    """A release first tries what succeeded recently; the result must be the same."""
     for model in (Proxy, Device, Poll, Bare):
         recent_waiters.note(pool_name(model), "default", had_to_wait=request.param)
 
@@ -39,7 +39,7 @@ class TestARelease:
         assert (given(first), columns(first)["is_waiting"], columns(first)["fence"]) == ([(pk, 2)], False, 2)
         assert (given(second), columns(second)["is_waiting"], columns(second)["fence"]) == ([], True, 1)
 
-    def test_that_finds_nobody_frees_the_row(self) -> None:
+    def test_without_a_matching_waiter_frees_the_row(self) -> None:
         row = new(Proxy)
         for other in (
             ticket(Proxy, seconds=-1),
@@ -53,7 +53,7 @@ class TestARelease:
             assert busy_for(row) <= 0
             assert columns(other) == before
 
-    def test_of_a_row_out_of_service_gives_it_to_nobody(self) -> None:
+    def test_of_a_row_out_of_service_does_not_hand_it_over(self) -> None:
         row = new(Proxy)
         fence = granted(row).fence
         Proxy.objects.filter(pk=row.pk).drain("broken")
@@ -83,7 +83,7 @@ class TestARelease:
         ],
         ids=str,
     )
-    def test_passes_those_whom_the_row_does_not_fit(self, wishes: list[str], served: int) -> None:
+    def test_skips_tickets_that_do_not_match(self, wishes: list[str], served: int) -> None:
         row = new(Proxy, country="DE")
         line = [ticket(Proxy, selector=selector) for selector in wishes]
         assert release(row, granted(row).fence)
@@ -95,7 +95,7 @@ class TestARelease:
         release(row, granted(row).fence)
         assert (given(usual), given(urgent)) == ([], [(row.pk, 2)])
 
-    def test_to_one_who_wants_several_is_collected_until_it_has_them_all(self) -> None:
+    def test_to_a_ticket_for_several_is_collected_until_complete(self) -> None:
         one, another, third = several(Proxy, 3)
         collects, behind = ticket(Proxy, count=2), ticket(Proxy)
         for row in (one, another, third):
@@ -114,14 +114,14 @@ class TestARelease:
         assert leases.release(connection, Chosen, row.pk, fence, trusted_until=0.0)
         assert given(waits) == [(row.pk, 2)]
 
-    def test_of_an_expired_lease_that_nobody_took_still_gives_it_on(self) -> None:
+    def test_of_an_expired_unclaimed_lease_still_hands_it_over(self) -> None:
         row, waits = new(Proxy), ticket(Proxy)
         fence = granted(row).fence
         expire(row)
         assert release(row, fence)
         assert given(waits) == [(row.pk, 2)]
 
-    def test_to_one_that_changes_meanwhile_goes_to_the_next(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_to_a_ticket_that_changes_meanwhile_goes_to_the_next(self, monkeypatch: pytest.MonkeyPatch) -> None:
         row = new(Proxy, country="DE")
         first, second = ticket(Proxy, selector=DE), ticket(Proxy, selector=DE)
         give = handover.give
@@ -134,7 +134,7 @@ class TestARelease:
         assert release(row, granted(row).fence)
         assert given(second) == [(row.pk, 2)]
 
-    def test_to_one_for_several_that_has_just_got_another_row_goes_to_it_all_the_same(
+    def test_to_a_ticket_for_several_that_just_got_another_row_still_succeeds(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         row, other = several(Proxy, 2)

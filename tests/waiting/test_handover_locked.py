@@ -1,4 +1,4 @@
-"""Tickets that somebody's transaction keeps locked hold up no release."""
+"""Tickets that are locked by another transaction do not block a release."""
 
 import contextlib
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("by_name")  # elsewhere texts are sent
 
 @contextlib.contextmanager
 def locked_by(other: BaseDatabaseWrapper, one: Ticket) -> Iterator[None]:
-    """Keep this ticket locked by a transaction of another connection."""
+    """Lock this ticket in a transaction of another connection."""
     other.set_autocommit(False)
     with other.cursor() as cursor:
         cursor.execute("SELECT id FROM resourcepool_ticket WHERE id = %s FOR UPDATE", [one.pk])

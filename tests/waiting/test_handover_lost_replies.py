@@ -1,4 +1,4 @@
-"""A release whose reply was lost: row and ticket tell what became of it."""
+"""A release whose reply was lost: row and ticket show whether it took effect."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ from tests.waiting.threads import given, ticket
 
 
 class TestAReleaseWhoseReplyWasLost:
-    """Row and ticket tell what became of it."""
+    """Row and ticket show whether it took effect."""
 
     def settled(self, row: Any, fence: int, trusted_until: float = 0.0) -> bool:
         return handover.settle_release(connection, Proxy, row.pk, fence, trusted_until)
@@ -46,7 +46,7 @@ class TestAReleaseWhoseReplyWasLost:
         release(row, fence)
         assert self.settled(row, fence)
 
-    def test_is_not_taken_for_good_if_somebody_has_had_the_row_since(self) -> None:
+    def test_is_not_trusted_if_the_row_was_leased_since(self) -> None:
         row = new(Proxy)
         fence = granted(row).fence
         steal(row)
@@ -54,7 +54,7 @@ class TestAReleaseWhoseReplyWasLost:
         verbs.release(connection, Proxy, row.pk, fence + 1, 0)
         assert not self.settled(row, fence), "the thief has released it, not we"
 
-    def test_took_effect_whatever_the_row_says_while_nobody_else_can_have_claimed_it(self) -> None:
+    def test_took_effect_in_any_state_while_no_other_process_can_have_claimed_the_row(self) -> None:
         row = new(Proxy)
         fence = granted(row).fence
         release(row, fence)
@@ -62,7 +62,7 @@ class TestAReleaseWhoseReplyWasLost:
         assert self.settled(row, fence, trusted_until=monotonic() + 5)
         assert not self.settled(row, fence, trusted_until=monotonic() - 5)
 
-    def test_was_of_no_use_if_the_row_is_gone(self) -> None:
+    def test_had_no_effect_if_the_row_was_removed(self) -> None:
         row = new(Proxy)
         Proxy.objects.filter(pk=row.pk)._raw_delete("default")
         assert not self.settled(row, 1)

@@ -1,4 +1,4 @@
-"""Tickets whose numbers have outgrown 32 bits: after 50 days at a thousand a second."""
+"""Ticket numbers beyond 32 bits: after 50 days at a thousand per second."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def _somebody_was_in_line_lately() -> None:
     recent_waiters.note(pool_name(Proxy), "default", had_to_wait=True)
 
 
-def test_a_release_wakes_who_waits_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_wakes_a_waiter_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WaitEstimate, "first_check_delay", lambda *_: LONG)
     told: list[bool] = []
 

@@ -1,4 +1,4 @@
-"""The database refuses the login for a moment, as while a password is changed: waiters stay, and are told why."""
+"""The database refuses the login for a while, as during a password change: waiters stay, and learn the cause."""
 
 import threading
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ SAID = {"mysql": "Access denied", "postgresql": "not permitted to log in"}
 
 
 class User:
-    """A user of the database, as an operator sees it."""
+    """A database user, as an operator manages it."""
 
     def __init__(self) -> None:
         self.database = str(connection.settings_dict["NAME"])
@@ -61,7 +61,7 @@ class User:
 
 @pytest.fixture
 def user() -> Iterator[User]:
-    """The user under which everything leased is reached."""
+    """The user of the connection to all leased tables."""
     one = User()
     one.do(ALL)
     try:

@@ -1,4 +1,4 @@
-"""A release need not ask whether somebody waits, if its process has just heard that nobody does."""
+"""A release skips the query for waiters if its process has just found none."""
 
 from collections.abc import Iterator
 
@@ -49,7 +49,7 @@ class TestItIsRemembered:
         assert not memory.is_valid("proxies", "another")
         assert not memory.is_valid("devices", "default")
 
-    def test_not_where_somebody_has_waited_lately(self, process_clock: Clock) -> None:
+    def test_not_after_a_recent_wait(self, process_clock: Clock) -> None:
         memory = NoWaiterCache()
         memory.note_no_waiter(*POOL, process_clock())
         memory.note_waiter(*POOL)
@@ -61,13 +61,13 @@ class TestItIsRemembered:
         memory.note_no_waiter(*POOL, process_clock())
         assert memory.is_valid(*POOL)
 
-    def test_not_if_somebody_came_after_the_question(self, process_clock: Clock) -> None:
+    def test_not_if_a_waiter_arrived_after_the_query(self, process_clock: Clock) -> None:
         memory, asked_at = NoWaiterCache(), process_clock()
         memory.note_waiter(*POOL)
         memory.note_no_waiter(*POOL, asked_at)
         assert not memory.is_valid(*POOL)
 
-    def test_of_so_many_lines_at_most(self, process_clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_of_a_limited_number_of_lines(self, process_clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("resourcepool.waiting.estimates.MAX_REMEMBERED_LINES", 2)
         memory = NoWaiterCache()
         for name in "abc":
@@ -82,7 +82,7 @@ def _stopped(process_clock: Clock) -> None:
 
 @pytest.fixture(autouse=True)
 def _asking_is_dear(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As on the databases with a server."""
+    """As on databases with a server."""
     monkeypatch.setattr(dialect.of(connection), "exists_is_slow", True)
     handover._texts.cache_clear()
     yield
@@ -91,7 +91,7 @@ def _asking_is_dear(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> NoWaiterCache:
-    """What the process that releases remembers; those that wait are of other processes."""
+    """The cache of the releasing process; the waiters belong to other processes."""
     memory = NoWaiterCache()
     monkeypatch.setattr(handover, "no_waiter_cache", memory)
     return memory
@@ -102,7 +102,7 @@ class TestARelease:
     def quiet(self, here: NoWaiterCache, process_clock: Clock) -> None:
         here.note_no_waiter(pool_name(Proxy), "default", process_clock())
 
-    def test_asks_once_in_a_moment(self, process_clock: Clock) -> None:
+    def test_queries_once_per_interval(self, process_clock: Clock) -> None:
         rows = [hold(new(Proxy)) for _ in range(3)]
         with CaptureQueriesContext(connection) as sent:
             rows[0].release()
@@ -112,7 +112,7 @@ class TestARelease:
         asked = ["EXISTS" in query["sql"] for query in sent if "UPDATE" in query["sql"]]
         assert asked == [True, False, True]
 
-    def test_that_did_not_ask_leaves_its_row_to_a_waiter_who_looks_once_everybody_asks(
+    def test_without_a_query_leaves_its_row_to_the_first_scan_of_a_waiter(
         self, line: WaiterLoop, here: NoWaiterCache, process_clock: Clock
     ) -> None:
         row = new(Proxy)
@@ -126,7 +126,7 @@ class TestARelease:
         look(line)  # and finds it there
         assert leases(waiter)[0].pk == row.pk
 
-    def test_that_did_not_ask_leaves_its_row_to_a_waiter_who_has_less_time_than_that(
+    def test_without_a_query_leaves_its_row_to_a_waiter_with_a_short_timeout(
         self, line: WaiterLoop, here: NoWaiterCache, process_clock: Clock
     ) -> None:
         held = hold(new(Proxy))
@@ -138,7 +138,7 @@ class TestARelease:
         look(line)
         assert leases(waiter)[0].pk == held.pk
 
-    def test_that_did_not_ask_is_found_as_soon_after_one_with_less_time_has_looked(
+    def test_without_a_query_is_found_as_soon_after_a_waiter_with_less_time(
         self, line: WaiterLoop, here: NoWaiterCache, process_clock: Clock
     ) -> None:
         held = hold(new(Proxy))
@@ -156,9 +156,7 @@ class TestARelease:
     def test_is_not_kept_from_a_waiter_for_longer_than_it_does_not_ask(self) -> None:
         assert MIN_FIRST_CHECK + FIRST_SCAN_DELAY > NO_WAITER_TTL
 
-    def test_asks_again_as_soon_as_its_process_waits_itself(
-        self, line: WaiterLoop, process_clock: Clock
-    ) -> None:
+    def test_queries_again_as_soon_as_its_process_waits(self, line: WaiterLoop, process_clock: Clock) -> None:
         held = hold(new(Proxy))
         no_waiter_cache.note_no_waiter(pool_name(Proxy), "default", process_clock())
         waiter = join(line)
@@ -166,7 +164,7 @@ class TestARelease:
         look(line)
         assert leases(waiter)[0].pk == held.pk
 
-    def test_asks_each_time_where_somebody_has_waited(self, here: NoWaiterCache, process_clock: Clock) -> None:
+    def test_queries_each_time_after_a_wait(self, here: NoWaiterCache, process_clock: Clock) -> None:
         rows = [hold(new(Proxy)) for _ in range(3)]
         first = ticket(Proxy)
         rows[0].release()
@@ -177,7 +175,7 @@ class TestARelease:
         rows[2].release()
         assert given(second)
 
-    def test_of_a_row_out_of_service_has_not_heard_that_nobody_waits(self, here: NoWaiterCache) -> None:
+    def test_of_a_row_out_of_service_does_not_fill_the_cache(self, here: NoWaiterCache) -> None:
         broken, row = new(Proxy), new(Proxy)
         mine = hold(broken), hold(row)
         Proxy.objects.filter(pk__in=[one.pk for one in mine][:1]).drain("broken")
@@ -187,9 +185,7 @@ class TestARelease:
         mine[1].release()
         assert given(waits)
 
-    def test_that_does_not_ask_tells_that_the_row_was_lost(
-        self, here: NoWaiterCache, process_clock: Clock
-    ) -> None:
+    def test_without_a_query_reports_a_lost_row(self, here: NoWaiterCache, process_clock: Clock) -> None:
         row = new(Proxy)
         held = hold(row)
         steal(row)
@@ -199,7 +195,7 @@ class TestARelease:
         assert columns(row) == before
 
     @pytest.mark.only("sqlite")
-    def test_asks_each_time_where_that_costs_nothing(
+    def test_queries_each_time_if_that_costs_nothing(
         self, here: NoWaiterCache, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delattr(dialect.of(connection), "exists_is_slow")

@@ -1,4 +1,4 @@
-"""Standing in line: who is served next, and that nobody waits longer than necessary."""
+"""The order of service, and that no waiter waits longer than necessary."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ class TestOrder:
         waiting.let_go("us 2")
         assert waiting.served == ["de", "us 1", "us 2"]
 
-    def test_keeps_what_comes_free_for_one_who_waits_for_several(self, waiting: Waiting) -> None:
+    def test_keeps_free_rows_for_a_request_for_several(self, waiting: Waiting) -> None:
         one, two = hold(new(Proxy)), hold(new(Proxy))
         both = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=20, holder="both"))
         eventually(lambda: in_line() == ["both"])
@@ -65,7 +65,7 @@ class TestOrder:
         waiting.let_go("behind")
         leases[1].release()
 
-    def test_leaves_nobody_out_when_several_come_free_at_once(self, waiting: Waiting) -> None:
+    def test_serves_all_waiters_if_several_rows_become_free_at_once(self, waiting: Waiting) -> None:
         held = [hold(row) for row in several(Proxy, 3)]
         for name in ("first", "second", "third"):
             waiting.start(name)
@@ -77,7 +77,7 @@ class TestOrder:
 class TestNewcomers:
     @pytest.mark.parametrize("strategy", ["spread", "random", "sticky"])
     def test_that_do_not_wait_may_not_overtake(self, strategy: str) -> None:
-        """A row that came free by itself is first given to the first in line."""
+        """A row that became free without a release is first assigned to the first waiter."""
         proxy = new(Proxy)
         ticket(Proxy)
         assert Proxy.pool.acquire(wait=False, strategy=strategy) is None
@@ -95,23 +95,23 @@ class TestNewcomers:
             Proxy.pool.acquire(timeout=0)
 
     def test_through_a_proxy_model_may_not_either(self) -> None:
-        """Django's proxy models share their concrete model's rows, and so its line."""
+        """Proxy models share the rows of their concrete model, and therefore its line."""
         new(Proxy)
         ticket(Proxy)
         assert Chosen.pool.acquire(wait=False) is None
         assert Chosen.pool.acquire_many(1, wait=False) is None
 
-    def test_may_not_overtake_who_waits_through_a_proxy_model(self) -> None:
+    def test_may_not_overtake_waiters_of_a_proxy_model(self) -> None:
         new(Proxy)
         ticket(Chosen)
         assert Proxy.pool.acquire(wait=False) is None
 
-    def test_are_not_held_up_by_the_dead(self) -> None:
+    def test_are_not_blocked_by_crashed_waiters(self) -> None:
         new(Proxy)
         ticket(Proxy, seconds=-1)
         assert Proxy.pool.acquire(wait=False) is not None
 
-    def test_may_have_what_nobody_in_line_wants(self) -> None:
+    def test_may_take_rows_that_match_no_waiter(self) -> None:
         new(Proxy, country="US")
         de = new(Proxy, country="DE")
         ticket(Proxy, selector='{"country": "US"}')
@@ -121,14 +121,14 @@ class TestNewcomers:
         assert Proxy.pool.acquire(wait=False).pk == de.pk
         assert Proxy.pool.acquire(wait=False) is None
 
-    def test_may_have_what_is_left_when_everybody_in_line_is_served(self) -> None:
+    def test_may_take_the_rest_when_all_waiters_are_served(self) -> None:
         several(Proxy, 3)
         ticket(Proxy)
         ticket(Proxy)
         assert Proxy.pool.acquire(wait=False) is not None
         assert Proxy.pool.acquire(wait=False) is None
 
-    def test_may_not_have_what_one_who_waits_for_several_collects(self) -> None:
+    def test_may_not_take_rows_needed_by_a_request_for_several(self) -> None:
         several(Proxy, 2)
         ticket(Proxy, count=3)
         assert Proxy.pool.acquire(wait=False) is None
@@ -138,7 +138,7 @@ class TestNewcomers:
         ticket(Device)
         assert Proxy.pool.acquire(wait=False) is not None
 
-    def test_join_the_line_behind_those_who_came_before(self, waiting: Waiting) -> None:
+    def test_join_the_line_behind_earlier_waiters(self, waiting: Waiting) -> None:
         proxy = new(Proxy)
         held = hold(proxy)
         ticket(Proxy)
@@ -150,7 +150,7 @@ class TestNewcomers:
 
 
 class TestOneLine:
-    def test_serves_those_who_wait_through_a_proxy_model_in_turn(self, waiting: Waiting) -> None:
+    def test_serves_waiters_of_a_proxy_model_in_order(self, waiting: Waiting) -> None:
         held = hold(new(Proxy))
         waiting.start("first")
         waiting.start("second", pool=Chosen.pool)
@@ -160,7 +160,7 @@ class TestOneLine:
             waiting.let_go(name)
         assert waiting.served == ["first", "second", "third"]
 
-    def test_passes_on_what_was_held_through_a_proxy_model(self, waiting: Waiting) -> None:
+    def test_hands_over_rows_held_through_a_proxy_model(self, waiting: Waiting) -> None:
         new(Proxy)
         held: Any = Chosen.pool.acquire(wait=False)
         waiting.start("first")

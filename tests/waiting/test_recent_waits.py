@@ -1,4 +1,4 @@
-"""Whether the next one is likely to have to wait: a memory of a moment, which only decides what is tried first."""
+"""Whether the next caller is likely to wait: a short memory that only decides what is tried first."""
 
 from resourcepool.models import Proxy
 from resourcepool.waiting.estimates import REMEMBERED_FOR, RecentWaits
@@ -6,11 +6,11 @@ from tests.app.models import Device
 from tests.committed import Clock
 
 
-def test_nobody_is_likely_to_wait_at_first() -> None:
+def test_waiting_is_unlikely_at_first() -> None:
     assert not RecentWaits().is_likely(Proxy, "default")
 
 
-def test_who_had_to_wait_is_remembered_for_a_moment(process_clock: Clock) -> None:
+def test_a_wait_is_remembered_briefly(process_clock: Clock) -> None:
     memory = RecentWaits()
     memory.note(Proxy, "default", had_to_wait=True)
     assert memory.is_likely(Proxy, "default")
@@ -18,7 +18,7 @@ def test_who_had_to_wait_is_remembered_for_a_moment(process_clock: Clock) -> Non
     assert not memory.is_likely(Proxy, "default")
 
 
-def test_who_did_not_have_to_wait_ends_it() -> None:
+def test_a_caller_that_did_not_wait_ends_it() -> None:
     memory = RecentWaits()
     memory.note(Proxy, "default", had_to_wait=True)
     memory.note(Proxy, "default", had_to_wait=False)

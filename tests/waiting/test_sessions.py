@@ -1,7 +1,7 @@
-"""How many sessions on the server those occupy who wait."""
+"""The number of database sessions that waiters occupy."""
 
 import pytest
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 
 from resourcepool.models import Proxy
 from tests.app.models import Device
@@ -19,10 +19,18 @@ ITS = {"mysql": "SELECT CONNECTION_ID()", "postgresql": "SELECT pg_backend_pid()
 BACKGROUND = 4  # threads of the package: keeper, waiters, history, hints
 
 
+UNPRINTABLE = 3854  # MySQL cannot show the statement that another test's session runs at that moment
+
+
 def asked(sql: str) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-        return int(cursor.fetchone()[0])
+    while True:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(sql)
+                return int(cursor.fetchone()[0])
+        except OperationalError as error:
+            if error.args[0] != UNPRINTABLE:
+                raise
 
 
 def acquire_and_release() -> None:
@@ -30,7 +38,7 @@ def acquire_and_release() -> None:
         pass
 
 
-def test_twenty_threads_that_wait_occupy_none_of_their_own() -> None:
+def test_twenty_waiting_threads_need_no_sessions() -> None:
     held = hold(new(Proxy))
     before = asked(COUNT[connection.vendor])
     waiting = [InBackground(acquire_and_release) for _ in range(20)]
@@ -42,7 +50,7 @@ def test_twenty_threads_that_wait_occupy_none_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("begun_by", ["the thread", "an acquisition before"])
-def test_who_had_one_before_keeps_it(begun_by: str) -> None:
+def test_an_earlier_session_stays_open(begun_by: str) -> None:
     held, own = hold(new(Proxy)), []
     new(Device)
 

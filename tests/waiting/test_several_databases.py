@@ -1,4 +1,4 @@
-"""The threads that look for those who wait: one that waits for its database delays nobody on another one."""
+"""The waiters' threads: one that is blocked by its database does not delay waiters on another one."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ Release = Callable[[], Any]
 
 @pytest.fixture
 def stuck(monkeypatch: pytest.MonkeyPatch, waiting: Waiting) -> Iterator[Release]:
-    """Somebody waits for a device while the database stands still, until this is called; returns their lease."""
+    """A waiter whose database hangs until this is called; then returns its lease."""
     look, hangs, goes_on = tickets.look, threading.Event(), threading.Event()
 
     def hang(connection: Any, *args: Any) -> Any:
@@ -48,7 +48,7 @@ def stuck(monkeypatch: pytest.MonkeyPatch, waiting: Waiting) -> Iterator[Release
         goes_on.set()
 
 
-def test_one_that_stands_still_delays_no_waiter_of_another_one(stuck: Release) -> None:
+def test_a_hanging_database_does_not_delay_waiters_of_another(stuck: Release) -> None:
     held = [hold(row) for row in several(Proxy, 2)]
     # For several the thread looks from the beginning, not the waiter itself.
     waiter = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=30, holder="works"))
@@ -60,7 +60,7 @@ def test_one_that_stands_still_delays_no_waiter_of_another_one(stuck: Release) -
     assert stuck().holder == "stuck"
 
 
-def test_one_that_stands_still_keeps_nobody_in_the_line_of_another_one_who_has_left(stuck: Release) -> None:
+def test_a_hanging_database_does_not_keep_tickets_of_left_waiters_on_another(stuck: Release) -> None:
     for row in several(Proxy, 2):
         hold(row)
     with pytest.raises(AcquireTimeout):

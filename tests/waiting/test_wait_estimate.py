@@ -1,4 +1,4 @@
-"""How soon a waiter looks again: pure arithmetic, in seconds; every moment is passed in."""
+"""The intervals of checks and scans: pure arithmetic, in seconds; times are passed in."""
 
 import pytest
 
@@ -21,7 +21,7 @@ LONG = 60.0  # a row that is given lasts long enough
 
 
 def moved(a_second: float, until: float = 10.0, last: int = 1_000) -> WaitEstimate:
-    """Return what was learned by moment ``until``, when ticket ``last`` was the last of ``a_second`` each second."""
+    """Return the estimate at time ``until``, if ``a_second`` tickets per second were served, the last one ``last``."""
     speed = WaitEstimate()
     speed.note_wait(LONG)
     for ago in range(round(a_second * 5), -1, -1):
@@ -42,13 +42,13 @@ class TestTheFirstLook:
         assert 0.25 < moved(1_000.0).first_check_delay(1_400, 10.0) < 0.4
 
     def test_comes_the_earlier_compared_with_the_wait_the_fewer_stand_in_front(self) -> None:
-        """So many are served in such a time, more or less; of few it is known the least."""
+        """The estimate is least certain for few tickets."""
         speed = moved(1_000.0)
         few, many = speed.first_check_delay(1_010, 10.0) / 0.010, speed.first_check_delay(1_090, 10.0) / 0.090
         assert few < 0.85 < many < 1
 
     def test_comes_early_where_the_line_is_slow_or_it_would_stay_so(self) -> None:
-        """Rows that were given wait for those who sleep until the line would get there."""
+        """Otherwise rows idle while their waiters sleep until the estimated time."""
         assert moved(100.0).first_check_delay(1_090, 10.0) < 0.7 * 0.90
 
     def test_is_almost_at_once_for_the_next(self) -> None:
@@ -70,7 +70,7 @@ class TestTheFirstLook:
         speed.note_wait(0.1)
         assert 0.04 < speed.first_check_delay(5_000, 10.0) < 0.1
 
-    def test_that_came_too_late_for_some_is_earlier_for_the_next_or_all_would_wait_ever_longer(self) -> None:
+    def test_is_earlier_after_late_checks_or_waits_would_grow(self) -> None:
         speed = moved(10.0)
         for _ in range(20):
             speed.note_wait(0.4)
@@ -79,38 +79,38 @@ class TestTheFirstLook:
             speed.note_wait(0.9 * speed.first_check_delay(5_000, 10.0))
         assert speed.first_check_delay(5_000, 10.0) < 0.5 * late
 
-    def test_is_soon_where_nobody_here_has_waited_yet(self) -> None:
+    def test_is_soon_without_measured_waits(self) -> None:
         speed = WaitEstimate()
         for number in range(50):
             speed.served(number, 10.0 + number / 10)
         assert speed.first_check_delay(5_000, 15.0) < 0.1
 
-    def test_is_a_little_later_where_notices_come_in_time(self) -> None:
+    def test_is_later_where_wakeups_arrive_in_time(self) -> None:
         speed = moved(1_000.0)
         early = speed.first_check_delay(1_090, 10.0)
         for _ in range(30):
-            speed.note_wakeup(by_notice=True)
+            speed.note_wakeup(was_woken=True)
         assert early + 0.01 < speed.first_check_delay(1_090, 10.0) < 1.4 * early + 0.01
         for _ in range(30):
-            speed.note_wakeup(by_notice=False)
+            speed.note_wakeup(was_woken=False)
         assert speed.first_check_delay(1_090, 10.0) < early + 0.002
 
-    def test_is_almost_at_once_again_when_nobody_was_served_for_a_while(self) -> None:
+    def test_is_almost_immediate_after_a_while_without_service(self) -> None:
         speed = moved(100.0)
         assert speed.first_check_delay(1_500, 10.0 + DISCARDED_AFTER + 0.1) == MIN_FIRST_CHECK
 
 
 class TestFreeRows:
-    def test_are_looked_at_by_every_newcomer_where_nothing_is_known_or_the_line_is_slow(self) -> None:
+    def test_are_scanned_by_every_new_caller_if_the_line_is_slow_or_unknown(self) -> None:
         for speed in (WaitEstimate(), moved(MAX_SCANS_PER_SECOND / 2)):
             assert (speed.scan_probability, speed.first_scan_delay(10.0)) == (1.0, FIRST_SCAN_DELAY)
 
-    def test_are_looked_at_by_so_many_a_second_where_it_is_fast(self) -> None:
+    def test_are_scanned_by_a_limited_number_per_second_in_a_fast_line(self) -> None:
         speed = moved(8 * MAX_SCANS_PER_SECOND)
         assert speed.scan_probability == pytest.approx(1 / 8, rel=0.01)
         assert speed.first_scan_delay(10.0) == FAST_LINE_SCAN_DELAY
 
-    def test_are_looked_at_soon_where_a_fast_line_has_stopped(self) -> None:
+    def test_are_scanned_soon_where_a_fast_line_has_stopped(self) -> None:
         assert moved(8 * MAX_SCANS_PER_SECOND).first_scan_delay(10.0 + MEASURED_OVER + 0.01) == FIRST_SCAN_DELAY
 
 
@@ -128,21 +128,21 @@ class TestTheSpeed:
             speed.served(ticket, 10.0 + ticket / 1_000_000)
         assert speed.first_check_delay(500, 10.1) == MIN_FIRST_CHECK, "still nothing is known"
 
-    def test_is_learned_anew_after_a_while_without_anybody(self) -> None:
+    def test_is_measured_again_after_a_while_without_waiters(self) -> None:
         speed = moved(1_000.0)
         speed.served(2_000, 10.0 + DISCARDED_AFTER + 0.1)
         assert speed.first_check_delay(2_500, 10.0 + DISCARDED_AFTER + 0.1) == MIN_FIRST_CHECK
         speed.served(2_010, 10.3 + DISCARDED_AFTER + 0.1)
         assert speed.first_check_delay(2_500, 10.3 + DISCARDED_AFTER + 0.1) == MAX_FIRST_CHECK
 
-    def test_is_not_confused_by_one_who_is_served_late(self) -> None:
-        """It had given way to others with a better priority."""
+    def test_ignores_a_waiter_that_is_served_late(self) -> None:
+        """It was overtaken by tickets with a better priority."""
         speed = moved(100.0)
         before = speed.first_check_delay(1_090, 10.0)
         speed.served(17, 10.0)
         assert speed.first_check_delay(1_090, 10.0) == before
 
-    def test_is_learned_anew_where_the_numbers_begin_anew(self) -> None:
+    def test_is_measured_again_if_the_numbers_restart(self) -> None:
         speed = moved(100.0)
         later = 10.0 + DISCARDED_AFTER + 0.1
         speed.served(1, later)
@@ -151,11 +151,11 @@ class TestTheSpeed:
 
 
 class TestThePauseBetweenLooks:
-    def test_is_short_for_who_has_only_come(self) -> None:
+    def test_is_short_for_a_new_waiter(self) -> None:
         for near in (True, False, None):
             assert pause(0.0, near=near, grant_seconds=LONG) == MIN_CHECK_INTERVAL
 
-    def test_grows_with_the_wait_and_is_longer_for_who_stands_further_back(self) -> None:
+    def test_grows_with_the_wait_and_is_longer_further_back(self) -> None:
         for waited in (1.0, 5.0, 100.0):
             near, far = (pause(waited, near=near, grant_seconds=LONG) for near in (True, False))
             assert MIN_CHECK_INTERVAL < near < far
@@ -165,7 +165,7 @@ class TestThePauseBetweenLooks:
     def test_has_an_end_however_long_the_wait(self, near: bool | None, most: float) -> None:
         assert pause(3_600.0, near=near, grant_seconds=LONG) == most
 
-    def test_never_takes_so_long_that_what_was_given_could_run_out_unseen(self) -> None:
+    def test_is_never_so_long_that_a_grant_could_expire_unseen(self) -> None:
         for waited in (0.0, 1.0, 3_600.0):
             assert pause(waited, near=False, grant_seconds=0.1) <= 0.1 / 4
 

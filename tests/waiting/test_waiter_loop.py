@@ -1,6 +1,6 @@
-"""What one process does for its waiters, turn by turn, and what it believes of what it is given.
+"""The waiters' loop of one process, turn by turn.
 
-The turns are taken here in the test's own thread; another process would release and claim at any moment in between.
+The turns are taken in the thread of the test; other processes release and claim at any moment in between.
 """
 
 from typing import Any
@@ -49,7 +49,7 @@ class TestBeingServed:
         look(line)
         assert Ticket.objects.count() == 0
 
-    def test_by_what_came_free_by_itself(self, line: WaiterLoop, process_clock: Clock) -> None:
+    def test_by_a_row_that_became_free_without_a_release(self, line: WaiterLoop, process_clock: Clock) -> None:
         row = new(Proxy)
         hold(row, holder="dead")
         waiter = join(line)
@@ -92,7 +92,7 @@ class TestItsTicket:
         look(line)
         assert lasts(of(waiter), TICKET_TTL)
 
-    def test_that_ran_out_or_is_gone_is_taken_anew(self, line: WaiterLoop) -> None:
+    def test_that_expired_or_was_removed_is_replaced(self, line: WaiterLoop) -> None:
         waiter = join(line)
         first = of(waiter).pk
         expire(of(waiter))
@@ -105,14 +105,14 @@ class TestItsTicket:
         look(line)
         assert in_line() == ["me"]
 
-    def test_of_who_leaves_is_removed(self, line: WaiterLoop) -> None:
+    def test_of_a_leaving_waiter_is_removed(self, line: WaiterLoop) -> None:
         waiter = join(line)
         waiter.outcome.cancel()
         look(line)
         assert not Ticket.objects.exists()
         assert line.waiters == []
 
-    def test_of_who_leaves_passes_on_what_it_was_given(self, line: WaiterLoop) -> None:
+    def test_of_a_leaving_waiter_passes_on_its_row(self, line: WaiterLoop) -> None:
         row = new(Proxy)
         held, waiter, behind = hold(row), join(line), ticket(Proxy)
         held.release()
@@ -121,7 +121,7 @@ class TestItsTicket:
         assert given(behind) == [(row.pk, 3)]
         assert list(Ticket.objects.all()) == [behind]
 
-    def test_of_who_leaves_passes_on_what_it_has_collected(self, line: WaiterLoop) -> None:
+    def test_of_a_leaving_waiter_passes_on_collected_rows(self, line: WaiterLoop) -> None:
         rows = several(Proxy, 2)
         held, waiter = [hold(row) for row in rows], join(line, count=2)
         held[0].release()
@@ -132,9 +132,7 @@ class TestItsTicket:
         assert busy_for(rows[0]) <= 0
         assert not Ticket.objects.exists()
 
-    def test_is_removed_at_the_end_of_the_process_and_what_it_was_given_is_passed_on(
-        self, line: WaiterLoop
-    ) -> None:
+    def test_is_removed_at_exit_and_its_rows_are_passed_on(self, line: WaiterLoop) -> None:
         row = new(Proxy)
         held, _waits, served, behind = hold(row), join(line), join(line, priority=-1), ticket(Proxy, priority=9)
         held.release()
@@ -145,7 +143,7 @@ class TestItsTicket:
 
 
 class TestLearning:
-    """How soon newcomers look is learned from those who are served."""
+    """The first check of new waiters is estimated from served ones."""
 
     def test_the_speed_of_the_line_from_the_tickets_that_are_served(
         self, line: WaiterLoop, process_clock: Clock
@@ -194,7 +192,7 @@ class TestStatements:
         look(line)
         assert cost() == for_one == 1
 
-    def test_nobody_is_looked_for_before_it_is_due(self, line: WaiterLoop, process_clock: Clock) -> None:
+    def test_no_ticket_is_checked_before_it_is_due(self, line: WaiterLoop, process_clock: Clock) -> None:
         hold(new(Proxy))
         waiter = join(line)
         look(line)
@@ -205,9 +203,7 @@ class TestStatements:
         assert again_at <= waiter.next_check
 
 
-def test_a_waiter_that_stands_far_back_leaves_free_rows_to_the_first(
-    line: WaiterLoop, process_clock: Clock
-) -> None:
+def test_a_waiter_far_back_leaves_scans_to_the_first(line: WaiterLoop, process_clock: Clock) -> None:
     row = new(Proxy)
     hold(row, holder="dead")
     for number in range(4):

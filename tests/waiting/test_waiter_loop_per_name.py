@@ -1,4 +1,4 @@
-"""A line for each name: who waits for one lock is no matter to another; only the first of a process are looked at."""
+"""Models with a line per name: locks do not affect each other, and only the first waiters of a process are checked."""
 
 import dataclasses
 import math
@@ -38,7 +38,7 @@ def join(line: WaiterLoop, name: str, priority: int = 0) -> Waiter:
 
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
-    """The tickets of each look."""
+    """The tickets of each check."""
     seen: list[list[int]] = []
     usual = tickets.look
 
@@ -57,7 +57,7 @@ def locked(name: str) -> tuple[LockRow, int]:
     return row, grant.fence
 
 
-def test_only_the_first_few_of_each_name_are_looked_at(line: WaiterLoop, looked_at: list[list[int]]) -> None:
+def test_only_the_first_tickets_of_each_name_are_checked(line: WaiterLoop, looked_at: list[list[int]]) -> None:
     locked("a"), locked("b")
     a = [join(line, "a") for _ in range(FIRST_IN_LINE + 2)]
     b = [join(line, "b") for _ in range(FIRST_IN_LINE + 2)]
@@ -77,7 +77,7 @@ def test_the_better_priority_is_among_the_first(line: WaiterLoop, looked_at: lis
     assert writer.ticket.pk in looked_at[0]
 
 
-def test_when_one_is_served_those_behind_it_are_looked_at_at_once(
+def test_when_a_waiter_is_served_the_next_are_checked_at_once(
     line: WaiterLoop, looked_at: list[list[int]]
 ) -> None:
     row, fence = locked("a")
@@ -101,7 +101,7 @@ def test_a_release_serves_only_its_own_line(line: WaiterLoop) -> None:
     assert not other.is_done
 
 
-def test_names_that_begin_alike_have_lines_of_their_own(line: WaiterLoop) -> None:
+def test_names_with_a_common_prefix_have_separate_lines(line: WaiterLoop) -> None:
     row, fence = locked("a")
     locked("a:b"), locked("A")
     others = [join(line, "a:b"), join(line, "A")]
@@ -112,14 +112,14 @@ def test_names_that_begin_alike_have_lines_of_their_own(line: WaiterLoop) -> Non
     assert row.holder == ""
 
 
-def test_a_wait_for_one_lock_sends_nobody_to_the_line_of_another(line: WaiterLoop) -> None:
+def test_a_wait_for_one_lock_does_not_affect_another(line: WaiterLoop) -> None:
     recent_waits.note(line_name(LockRow, "a"), "default", had_to_wait=True)
     assert recent_waits.is_likely(line_name(LockRow, "a"), "default")
     assert not recent_waits.is_likely(line_name(LockRow, "b"), "default")
 
 
 def test_pauses_count_from_when_the_line_last_moved(line: WaiterLoop, process_clock: Clock) -> None:
-    """Or the longer the line, the slower it would be."""
+    """Otherwise a longer line would be slower."""
     row, fence = locked("a")
     first, second = join(line, "a"), join(line, "a")
     process_clock.advance(50)
@@ -128,10 +128,10 @@ def test_pauses_count_from_when_the_line_last_moved(line: WaiterLoop, process_cl
     assert first.is_done or second.is_done
     waits = second if first.is_done else first
     process_clock.advance(0.1)
-    assert process_clock() - waits.since < 1
+    assert process_clock() - waits.backoff_start < 1
 
 
-def test_a_row_that_is_gone_is_made_again_by_who_waits_for_it(line: WaiterLoop, process_clock: Clock) -> None:
+def test_a_waiter_creates_a_removed_row_again(line: WaiterLoop, process_clock: Clock) -> None:
     waiter = join(line, "a")
     waiter.next_scan = 0.0
     look(line)
@@ -147,13 +147,13 @@ def dies(pool: str) -> None:
     Ticket.objects.create(pool=pool, holder="dead", asked_at="2000-01-01T00:00:00+00:00")
 
 
-def test_dead_tickets_of_all_names_are_removed() -> None:
+def test_expired_tickets_of_all_names_are_removed() -> None:
     for name in ("a", "B", "%", "_", "\U0001f600", "\U0010fffd", "日😀"):
         dies(line_name(LockRow, name))
     assert len(tickets.expired_since(connection, LockRow, 60)) == 7
 
 
-def test_those_of_another_kind_are_not_among_them() -> None:
+def test_tickets_of_another_kind_are_not_included() -> None:
     class Kind:
         line_per_name = True
 

@@ -1,4 +1,4 @@
-"""Waiting for several at once: they are collected one by one."""
+"""Requests for several rows collect them one by one."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from tests.waiting.threads import given
 
 
 class TestSeveral:
-    def test_are_collected_and_had_when_they_are_all_there(self, line: WaiterLoop) -> None:
+    def test_are_collected_and_served_when_complete(self, line: WaiterLoop) -> None:
         rows = several(Proxy, 2)
         held, waiter = [hold(row) for row in rows], join(line, count=2)
         held[0].release()
@@ -40,7 +40,7 @@ class TestSeveral:
         look(line)
         assert lasts(row, TICKET_TTL)
 
-    def test_one_of_which_has_run_out_meanwhile_are_not_believed(self, line: WaiterLoop) -> None:
+    def test_of_which_one_has_expired_are_not_trusted(self, line: WaiterLoop) -> None:
         rows = several(Proxy, 2)
         held, waiter = [hold(row) for row in rows], join(line, count=2)
         held[0].release()
@@ -49,12 +49,12 @@ class TestSeveral:
         look(line)
         assert not waiter.is_done
         assert columns(rows[0])["holder"] == "thief"
-        assert columns(rows[1])["holder"] == "", "given back: it stands in line anew"
+        assert columns(rows[1])["holder"] == "", "released: it has a new ticket"
         look(line)
         assert in_line() == ["me"]
 
-    def test_that_block_each_other_are_taken_apart(self, line: WaiterLoop, process_clock: Clock) -> None:
-        """Each has what the other one lacks; the first in line gets it."""
+    def test_that_block_each_other_are_reclaimed(self, line: WaiterLoop, process_clock: Clock) -> None:
+        """Each holds a row that the other one needs; the first in line gets it."""
         rows = several(Proxy, 2)
         held, usual = [hold(row) for row in rows], join(line, count=2, holder="usual")
         held[0].release()
@@ -66,10 +66,10 @@ class TestSeveral:
         assert {lease.pk for lease in leases(urgent)} == {row.pk for row in rows}
         assert not usual.is_done
 
-    def test_that_are_given_while_it_leaves_are_given_back(
+    def test_given_while_it_leaves_are_released(
         self, line: WaiterLoop, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """One more row comes after the look at what the ticket has, and before the ticket is removed."""
+        """Another row arrives after the check of the ticket, before the ticket is removed."""
         rows = several(Proxy, 3)
         held, waiter = [hold(row) for row in rows], join(line, count=3)
         held[0].release()

@@ -1,4 +1,4 @@
-"""For how long one who was served believes in what its ticket was given."""
+"""How long a served waiter trusts the row that it was given."""
 
 import pytest
 
@@ -27,8 +27,8 @@ class TestTrust:
         (lease,) = leases(waiter)
         assert before <= lease.trust.sent_at <= after
 
-    def test_lasts_for_what_the_ticket_says_is_left(self, line: WaiterLoop) -> None:
-        """It was given some time before: when, nobody here can know."""
+    def test_lasts_for_the_time_left_of_the_ticket(self, line: WaiterLoop) -> None:
+        """The row was given at an unknown time before."""
         row = new(Proxy)
         held, waiter = hold(row), join(line)
         held.release()
@@ -51,7 +51,7 @@ class TestTrust:
         assert lasts(row, 60)
         assert lease.remaining > 57 - running.seconds()
 
-    def test_lasts_no_longer_than_was_asked_for(self, line: WaiterLoop) -> None:
+    def test_lasts_no_longer_than_the_requested_ttl(self, line: WaiterLoop) -> None:
         row = new(Proxy)
         held, waiter = hold(row), join(line, ttl=1)
         held.release()
@@ -59,8 +59,8 @@ class TestTrust:
         look(line)
         assert leases(waiter)[0].remaining <= 1
 
-    def test_is_not_given_to_what_has_run_out_before_it_was_seen(self, line: WaiterLoop) -> None:
-        """This process stood still: it leaves what it was given to others, and stands in line anew."""
+    def test_is_not_given_to_a_grant_that_expired_before_the_check(self, line: WaiterLoop) -> None:
+        """After a pause, the process passes its row on and takes a new ticket."""
         row = new(Proxy)
         held, waiter, behind = hold(row), join(line), ticket(Proxy)
         held.release()
@@ -72,7 +72,7 @@ class TestTrust:
         look(line)
         assert in_line() == ["me"]
 
-    def test_is_not_given_to_what_may_have_run_out_while_the_answer_was_on_its_way(
+    def test_is_not_given_to_a_grant_that_may_have_expired_before_the_reply(
         self, line: WaiterLoop, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         row = new(Proxy)
@@ -84,7 +84,7 @@ class TestTrust:
         assert not waiter.is_done
         assert given(behind) == [(row.pk, 3)]
 
-    def test_is_not_given_to_what_somebody_else_has_taken_since(self, line: WaiterLoop) -> None:
+    def test_is_not_given_to_a_row_leased_by_another_process_since(self, line: WaiterLoop) -> None:
         row = new(Proxy)
         held, waiter = hold(row), join(line)
         held.release()
@@ -94,9 +94,7 @@ class TestTrust:
         assert not waiter.is_done
         assert columns(row)["holder"] == "thief"
 
-    def test_is_given_to_what_it_gets_after_it_has_stood_still(
-        self, line: WaiterLoop, process_clock: Clock
-    ) -> None:
+    def test_is_given_to_a_new_grant_after_a_pause(self, line: WaiterLoop, process_clock: Clock) -> None:
         row = new(Proxy)
         held, waiter = hold(row), join(line)
         held.release()

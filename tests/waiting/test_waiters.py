@@ -1,4 +1,4 @@
-"""Who leaves the line, who is served, and what the thread does that looks for everybody."""
+"""Waiters that leave the line, waiters that are served, and the waiters' thread."""
 
 import math
 import os
@@ -35,8 +35,8 @@ class TestTheDead:
         held.release()
         waiting.let_go("alive")
 
-    def test_cost_the_row_they_are_given_their_tickets_life(self, waiting: Waiting) -> None:
-        """Nobody knows that they are dead: the row is theirs until that is over, then it goes to the next."""
+    def test_block_their_row_for_the_life_of_their_ticket(self, waiting: Waiting) -> None:
+        """A crash is not noticed: the row stays granted until the ticket expires, then it goes to the next waiter."""
         row = new(Proxy)
         held, dead = hold(row), ticket(Proxy, grant_us=60_000_000)
         waiting.start("alive")
@@ -47,7 +47,7 @@ class TestTheDead:
         assert waiting.let_go("alive").fence == 3
 
     @pytest.mark.usefixtures("removed_at_once")
-    def test_are_tidied_away_after_a_while(self, waiting: Waiting) -> None:
+    def test_are_removed_after_a_while(self, waiting: Waiting) -> None:
         held = hold(new(Proxy))
         long_dead, just_dead = ticket(Proxy, seconds=-PRUNE_EVERY - 1), ticket(Proxy, seconds=-1)
         other_pool = ticket(Device, seconds=-PRUNE_EVERY - 1)
@@ -83,7 +83,7 @@ class TestLeavingTheLine:
     def test_after_being_served_by_the_first_look_the_ticket_is_gone(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """It was released just while the ticket was being taken."""
+        """The row was released while the ticket was taken."""
         held, take = hold(new(Proxy)), tickets.take
 
         def released_before(*args: Any) -> Any:
@@ -95,8 +95,8 @@ class TestLeavingTheLine:
         assert lease.fence == 3
         eventually(lambda: not Ticket.objects.exists())
 
-    def test_what_comes_in_the_last_moment_is_not_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Served after the timeout and before it was noticed: the caller gets it after all."""
+    def test_a_row_at_the_last_moment_is_not_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Served after the timeout, before the timeout was noticed: the caller gets the row."""
         held, too_late = hold(new(Proxy)), acquire._too_late
 
         def served_meanwhile(waiter: Any, error: Any = None) -> Any:
@@ -108,12 +108,12 @@ class TestLeavingTheLine:
         lease: Any = Proxy.pool.acquire(timeout=0.05)
         assert lease.fence == 2
 
-    def test_what_comes_too_late_is_given_back(self) -> None:
-        """The waiter gave up while it was being told what it was given."""
+    def test_a_row_that_comes_too_late_is_released(self) -> None:
+        """The waiter was cancelled during the delivery of its row."""
         proxy = new(Proxy)
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
         waiter.outcome.cancel()
-        waiter.give([granted(proxy)])
+        waiter.deliver([granted(proxy)])
         assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (2, "")
 
 
@@ -125,7 +125,7 @@ class TestBeingServed:
         held.release()
         assert waiting.let_go("one").fence == 2, "handed over, never free"
 
-    def test_after_a_row_was_freed_by_somebody_who_gives_it_to_nobody(self, waiting: Waiting) -> None:
+    def test_after_a_row_was_freed_without_a_hand_over(self, waiting: Waiting) -> None:
         proxy = new(Proxy)
         grant = granted(proxy, "elsewhere")
         waiting.start("one")
@@ -182,7 +182,9 @@ class TestTheThread:
         ):
             Proxy.pool.acquire(timeout=0.3)
 
-    def test_tells_the_waiters_what_can_never_work_and_lives_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_fails_the_waiters_on_an_unexpected_error_and_continues(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         held = hold(new(Proxy))
 
         def fails(*_: Any) -> Any:
@@ -198,7 +200,7 @@ class TestTheThread:
         held.release()
         assert waiter.result() is not None
 
-    def test_a_ticket_that_was_lost_is_taken_anew(self, waiting: Waiting) -> None:
+    def test_a_lost_ticket_is_replaced(self, waiting: Waiting) -> None:
         held = hold(new(Proxy))
         waiting.start("one")
         Ticket.objects.all()._raw_delete("default")
@@ -206,7 +208,7 @@ class TestTheThread:
         held.release()
         waiting.let_go("one")
 
-    def test_somebody_interrupted_while_waiting_leaves_the_line(self, interrupt: Callable[[], None]) -> None:
+    def test_an_interrupted_waiter_leaves_the_line(self, interrupt: Callable[[], None]) -> None:
         held = hold(new(Proxy))
         InBackground(lambda: (eventually(in_line), interrupt()))
         with pytest.raises(KeyboardInterrupt):
@@ -218,7 +220,7 @@ class TestTheThread:
     def test_an_interruption_is_not_lost_when_what_was_granted_just_now_is(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Stopped for longer than the ttl, and asked to end as soon as it goes on."""
+        """The process was paused for longer than the ttl, and interrupted as soon as it continues."""
         rows = [new(Proxy), new(Proxy)]
         held = [hold(row) for row in rows]
 
@@ -236,7 +238,7 @@ class TestTheThread:
             Proxy.pool.acquire_many(2, timeout=20)
         assert sorted(columns(row)["holder"] for row in rows) == ["", "thief"], "the other one is given back"
 
-    def test_a_notice_that_comes_as_a_waiter_joins_is_for_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_wakeup_while_a_waiter_joins_is_not_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
         mine, turns = Waiters(), list[tuple[bool, set[int]]]()
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
         waiter.ticket = tickets.NewTicket(ticket(Proxy).pk, 0.0, 60)
@@ -278,13 +280,13 @@ class TestTheThread:
         line.waiters = [waiter, Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "without one")]
         mine._leave_at_exit()
         assert [record.getMessage() for record in caplog.records] == [
-            "2 tickets not removed at exit, they lapse: gone",
-            "3 tickets not removed at exit, they lapse: gone",
+            "2 tickets not removed at exit; they will expire: gone",
+            "3 tickets not removed at exit; they will expire: gone",
         ]
 
     @pytest.fixture
     def interrupt(self) -> Iterator[Callable[[], None]]:
-        """Interrupts the main thread like Ctrl-C, but by a signal that nobody else uses."""
+        """Interrupts the main thread like Ctrl-C, but with an unused signal."""
 
         def stop(*_: Any) -> None:
             raise KeyboardInterrupt

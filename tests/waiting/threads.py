@@ -21,7 +21,7 @@ from tests.eventually import InBackground, eventually
 
 
 class Chosen(Proxy):
-    """The same rows under another name; in no registry, or every page would show one more pool."""
+    """The same rows under another name; not registered, or every page would show another pool."""
 
     class Meta(Proxy.Meta):
         abstract = False
@@ -31,7 +31,7 @@ class Chosen(Proxy):
 
 
 class Waiting:
-    """Starts waiters and notes in which order they are served; each keeps what it gets until ``let_go``."""
+    """Starts waiters and records the order of service; each holds its lease until ``let_go``."""
 
     def __init__(self) -> None:
         self.served: list[str] = []
@@ -39,7 +39,7 @@ class Waiting:
         self._leases: dict[str, Any] = {}
 
     def start(self, name: str, pool: Any = Proxy.pool, **wishes: Any) -> None:
-        """Start a waiter; return once it stands in line."""
+        """Start a waiter; return once it has a ticket."""
 
         def wait() -> None:
             self._leases[name] = pool.acquire(**{"timeout": 20, "holder": name, **wishes})
@@ -49,14 +49,14 @@ class Waiting:
         eventually(lambda: name in in_line())
 
     def let_go(self, name: str) -> Any:
-        """Wait until this one is served, and let it release."""
+        """Wait until this waiter is served, then release its lease."""
         self._threads[name].result()
         self._leases[name].release()
         return self._leases[name]
 
 
 def all_have_tickets() -> bool:
-    """Whether somebody waits in this process, and each of them stands in line."""
+    """Whether this process has waiters, and all of them have a ticket."""
     those = [waiter for line in list(waiters._waiter_loops.values()) for waiter in line.waiters]
     return bool(those) and all(waiter.ticket is not None for waiter in those)
 
@@ -64,7 +64,7 @@ def all_have_tickets() -> bool:
 def too_late(
     clock: Clock, wait: Callable[[], Any], is_time: Callable[[], object] = all_have_tickets
 ) -> AcquireTimeout:
-    """Return what ``wait`` raises, which waits for 20 s; they are over as soon as ``is_time()``."""
+    """Return the error of ``wait``, which waits for 20 s; the clock moves that far once ``is_time()``."""
     waiter = InBackground(wait)
     eventually(is_time)
     clock.advance(20)
@@ -87,12 +87,12 @@ def waiting() -> Waiting:
 
 @pytest.fixture
 def removed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tickets of those who were served are not kept to be removed with others."""
+    """Tickets of served waiters are removed at once, not in batches."""
     monkeypatch.setattr(waiter_loop, "SERVED_BATCH", 1)
 
 
 def ticket(model: Any, seconds: float = 30, **fields: Any) -> Ticket:
-    """Put a stranger in line, who will not do anything."""
+    """Insert the ticket of a stranger that does nothing."""
     fields = {"asked_at": DbNow(), "fence": 1, "holder": "stranger", **fields}
     return new(Ticket, pool=pool_name(model), busy_before=DbLater(seconds), **fields)
 

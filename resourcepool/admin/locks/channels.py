@@ -1,11 +1,9 @@
-"""Channels in the admin, their messages and their subscriptions."""
+"""Admin pages of channels, messages and subscriptions."""
 
 from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.activity import ActivityAdminMixin
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
@@ -20,12 +18,14 @@ from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
 from resourcepool.operations.operation import by_name
 from resourcepool.status.channels import MAX_SUBSCRIPTIONS_SHOWN, ChannelStatus, channels
 from resourcepool.status.snapshots import duration
+from resourcepool.translation import gettext, ngettext
+from resourcepool.translation import gettext_lazy as _
 
 ChannelFilter = text_filter("channel", _("channel"))
 StatusFilter = choice_filter(
     "status",
     _("status"),
-    [("durable", _("durable")), ("unread", _("nobody reads it"))],
+    [("durable", _("durable")), ("unread", _("no reader"))],
     lambda rows, which: rows.durable() if which == "durable" else rows.available(),
 )
 
@@ -41,32 +41,32 @@ class ChannelAdmin(ContainerAdmin):
         return False  # removing is an operation
 
     def badge_of(self, row: Any, status: ChannelStatus) -> tuple[str, str]:
-        return ("quarantined", gettext("lags")) if status.explanation else ("free", gettext("at work"))
+        return ("quarantined", gettext("lagging")) if status.explanation else ("free", gettext("at work"))
 
     @admin.display(description=_("messages"))
     def messages(self, row: Any) -> str:
         kept = link_to_list(self.admin_site, MessageRow, f"{row.status.kept:,}", channel=row.name)
-        told = gettext("%(count)d in the last minute, the newest is number %(last)d")
-        return lines(kept, told % {"count": row.status.published, "last": row.status.last})
+        text = gettext("%(count)d in the last minute, newest number %(last)d")
+        return lines(kept, text % {"count": row.status.published, "last": row.status.last})
 
     @admin.display(description=_("readers"))
     def readers(self, row: Any) -> str:
         count = len(row.status.subscriptions)
         text = ngettext("%d durable subscription", "%d durable subscriptions", count) % count
         named = self.link_to_work(row.name, text, status="durable")
-        return lines(named, gettext("%d without a name") % row.status.listeners)
+        return lines(named, gettext("%d unnamed") % row.status.listeners)
 
-    @admin.display(description=_("to read"))
+    @admin.display(description=_("unread"))
     def behind(self, row: Any) -> str:
-        """Show the durable subscriptions that are furthest behind."""
+        """Return the durable subscriptions that are furthest behind."""
         behind = [one for one in row.status.subscriptions[:MAX_SUBSCRIPTIONS_SHOWN] if one.unread]
-        told = [f"{one.name or '?'}: {one.unread:,} ({duration(one.behind)})" for one in behind]
-        return lines(*(told or [""]))
+        texts = [f"{one.name or '?'}: {one.unread:,} ({duration(one.behind)})" for one in behind]
+        return lines(*(texts or [""]))
 
 
 @admin.register(MessageRow)
 class MessageAdmin(ReadOnlyAdmin):
-    """The newest messages first; of one channel with the filter."""
+    """Messages, the newest first."""
 
     list_display = ("number", "channel", "published_at", "publisher")
     fields = ("channel", "number", "payload", "published_at", "publisher")
@@ -75,7 +75,7 @@ class MessageAdmin(ReadOnlyAdmin):
 
 @admin.register(Subscription)
 class SubscriptionAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, OperationsAdminMixin):
-    """One row for each durable subscription, and for each process that reads without a name."""
+    """Durable subscriptions and unnamed subscribers."""
 
     list_display = (
         "shown_name",
@@ -91,27 +91,27 @@ class SubscriptionAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Ope
     list_filter = (ChannelFilter, StatusFilter)
     list_select_related = ("channel",)
     search_fields = ("name",)
-    search_help_text = _("The whole name of a subscription.")
+    search_help_text = _("Exact name of a subscription.")
     actions = ()
     operations = by_name(MOVE, REMOVE)
     time_annotations = {"micros_left": "busy_before"}
 
     @admin.display(description=_("name"))
     def shown_name(self, row: Any) -> str:
-        """Show its name, unless that is one that a process was given for as long as it reads."""
-        return row.name if row.is_durable else gettext("without a name")
+        """Return its name; the name of an unnamed subscriber is random."""
+        return row.name if row.is_durable else gettext("unnamed")
 
     @admin.display(description=_("status"))
     def status_badge(self, row: Any) -> str:
         if row.micros_left > 0:
-            return badge("leased", gettext("read"))
-        return badge("quarantined" if _unread(row) else "draining", gettext("nobody reads it"))
+            return badge("leased", gettext("has a reader"))
+        return badge("quarantined" if _unread(row) else "draining", gettext("no reader"))
 
-    @admin.display(description=_("to read"))
+    @admin.display(description=_("unread"))
     def unread(self, row: Any) -> str:
         return f"{_unread(row):,}" if row.is_durable else ""
 
 
 def _unread(row: Any) -> int:
-    """Return how many messages a durable subscription has to read."""
+    """Return the number of unread messages of a durable subscription."""
     return max(0, row.channel.last - row.cursor) if row.is_durable else 0

@@ -1,1 +1,1 @@
-"""The lists of queue groups, servers, queues and moves."""
+"""The admin of queue groups, servers, queues and moves."""

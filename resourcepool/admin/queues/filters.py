@@ -1,21 +1,21 @@
-"""The filters beside the lists of servers, queues and moves."""
+"""The filters of the lists of servers, queues and moves."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Exists, OuterRef
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.filters import ChoiceFilter, choice_filter
 from resourcepool.queues.models import Move, QueueGroup, Server
 from resourcepool.queues.queries import of_server
+from resourcepool.translation import gettext_lazy as _
 
-MAX_CHOICES = 100  # names; another one can be typed into the address
-LONGEST_KEY = 18  # digits that every database takes
+MAX_CHOICES = 100  # names; other names work in the URL
+MAX_KEY_DIGITS = 18  # that every database takes
 
 
 def unowned() -> Any:
-    """Return the condition on queues that no living server has."""
+    """Return the condition for queues that no living server has."""
     return ~Exists(Server.objects.alive().filter(pk=OuterRef("cur_server_id")))
 
 
@@ -41,14 +41,14 @@ QueueGroupFilter = choice_filter(
 )
 NamedQueueGroupFilter = choice_filter(
     "queue_group", _("queue group"), _queue_groups
-)  # where its name is written down
-MoveFilter = choice_filter("what", _("what"), Move.Action.choices)
+)  # for rows with the name instead of the key
+MoveFilter = choice_filter("what", _("action"), Move.Action.choices)
 StatusFilter = choice_filter(
     "status",
     _("status"),
     [
-        ("unowned", _("without a living owner")),
-        ("asked", _("asked for")),
+        ("unowned", _("unowned")),
+        ("asked", _("requested")),
         ("pinned", _("pinned")),
         ("retiring", _("being removed")),
     ],
@@ -57,9 +57,9 @@ StatusFilter = choice_filter(
 
 
 class ServerFilter(ChoiceFilter):
-    """By the key of the server that has a queue, or has asked for it; links lead here, so it names only that one."""
+    """Filters by the key of the server that has or has requested a queue; offered only when a link has set it."""
 
-    title, parameter_name = _("server, has it or has asked for it"), "server"
+    title, parameter_name = _("server (has or has requested it)"), "server"
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
         wanted = self.value()
@@ -70,4 +70,4 @@ class ServerFilter(ChoiceFilter):
 
 
 def _key(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) <= LONGEST_KEY else 0
+    return int(text) if text.isdecimal() and len(text) <= MAX_KEY_DIGITS else 0

@@ -1,4 +1,4 @@
-"""Queue groups in the admin: their settings, and how they stand."""
+"""Queue groups in the admin: their settings and status."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -9,8 +9,6 @@ from django.db import DatabaseError, router
 from django.db.models import Count, OuterRef, ProtectedError, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool import options
 from resourcepool.admin.base import ModelForm
@@ -21,12 +19,14 @@ from resourcepool.exceptions import BadOption
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import PAUSE, RESUME
 from resourcepool.queues.models import MAX_NAME, Move, Queue, QueueGroup, Server
+from resourcepool.translation import gettext
+from resourcepool.translation import gettext_lazy as _
 
 SETTINGS = ("strategy", "heartbeat_every", "judge_dead_after", "reload_every", "handover_timeout")
 
 
 class QueueGroupForm(ModelForm):
-    """Takes the settings; what contradicts each other is refused."""
+    """The settings of a queue group; contradictory intervals are refused by its ``clean``."""
 
     def clean_name(self) -> str:
         try:
@@ -38,7 +38,7 @@ class QueueGroupForm(ModelForm):
 
 @admin.register(QueueGroup)
 class QueueGroupAdmin(PerQueueGroupAdminMixin):
-    """Settings are edited; that a plan is made, and who plans when, is left to the servers."""
+    """Operators edit settings; the servers plan."""
 
     form = QueueGroupForm
     list_display = ("name", "status_badge", "servers", "queues", "unowned", "generation", "assigned")
@@ -48,24 +48,25 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
         *("name", *SETTINGS, "is_paused", "generation"),
         *(datetime_column("assigned_at", _("last assigned at")), "assigned_by"),
     )
-    ways = ("servers", "queues", "unowned", "moves")  # of one that is there
+    links = ("servers", "queues", "unowned", "moves")  # of an existing row
     readonly_fields: ClassVar[Any] = fields[len(SETTINGS) + 1 :]
     operations = by_name(PAUSE, RESUME)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         queues = Queue.objects.all()
-        counts = {"alive": _count(Server.objects.alive()), "amount": _count(queues)}
-        return super().get_queryset(request).annotate(**counts, without=_count(queues.filter(unowned())))
+        counts = {"alive_count": _count(Server.objects.alive()), "queue_count": _count(queues)}
+        counts["unowned_count"] = _count(queues.filter(unowned()))
+        return super().get_queryset(request).annotate(**counts)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return those that no form changes; programs and moves know it by its name."""
-        return self.readonly_fields if obj is None else ("name", *self.readonly_fields, *self.ways)
+        """Return the read-only fields; the name of an existing row is fixed, as programs and moves refer to it."""
+        return self.readonly_fields if obj is None else ("name", *self.readonly_fields, *self.links)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return self.fields if obj is None else (*self.fields, *self.ways)
+        return self.fields if obj is None else (*self.fields, *self.links)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show the form, and save it; while servers plan for longer than one can wait, say that it is not saved."""
+        """Show or save the form; report that it was not saved if the row stays locked by planning servers."""
         try:
             return super().changeform_view(request, *args, **kwargs)
         except DatabaseError as error:
@@ -75,23 +76,23 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
             return HttpResponseRedirect(request.get_full_path())
 
     def save_model(self, request: HttpRequest, obj: Any, form: ModelForm, change: bool) -> None:
-        """Save it; another strategy makes a new plan due."""
+        """Save it; a change of the strategy makes a plan due."""
         if change and "strategy" in form.changed_data:
             obj.is_assignment_due = True
         super().save_model(request, obj, form, change)
 
     def changed_columns(self, form: Any) -> list[str]:
-        changed_columns = super().changed_columns(form)
-        return [*changed_columns, "is_assignment_due"] if "strategy" in changed_columns else changed_columns
+        names = super().changed_columns(form)
+        return [*names, "is_assignment_due"] if "strategy" in names else names
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Return what Django asks about; what still has queues or servers is not deleted."""
-        if kept := _in_use([one.pk for one in objs]):
-            return [], {}, set(), kept
+        """Return Django's list for confirmation; a queue group that still has queues or servers is protected."""
+        if protected := _in_use([row.pk for row in objs]):
+            return [], {}, set(), protected
         return super().get_deleted_objects(objs, request)
 
     def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Ask, and delete it; a server that registers, or a queue that is added at this moment, prevents it."""
+        """Confirm, and delete it; a server that registers or a queue that is added meanwhile prevents that."""
         try:
             return super().delete_view(request, *args, **kwargs)
         except (ProtectedError, DatabaseError) as error:
@@ -107,19 +108,19 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
 
     @admin.display(description=_("servers"))
     def servers(self, row: Any) -> str:
-        return link_to_list(self.admin_site, Server, row.alive, queue_group=row.name)
+        return link_to_list(self.admin_site, Server, row.alive_count, queue_group=row.name)
 
     @admin.display(description=_("queues"))
     def queues(self, row: Any) -> str:
-        return link_to_list(self.admin_site, Queue, row.amount, queue_group=row.name)
+        return link_to_list(self.admin_site, Queue, row.queue_count, queue_group=row.name)
 
-    @admin.display(description=_("without owner"))
+    @admin.display(description=_("unowned"))
     def unowned(self, row: Any) -> str:
-        return link_to_list(self.admin_site, Queue, row.without, queue_group=row.name, status="unowned")
+        return link_to_list(self.admin_site, Queue, row.unowned_count, queue_group=row.name, status="unowned")
 
     @admin.display(description=_("moves"))
     def moves(self, row: Any) -> str:
-        return link_to_list(self.admin_site, Move, gettext("what went where, and why"), queue_group=row.name)
+        return link_to_list(self.admin_site, Move, gettext("all moves with reasons"), queue_group=row.name)
 
     @admin.display(description=_("last assigned"))
     def assigned(self, row: Any) -> str:
@@ -127,12 +128,12 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
 
 
 def _state_of(row: Any) -> tuple[str, str]:
-    """Return the state of a queue group: its class in the style sheet, and its text."""
+    """Return the status of a queue group: its CSS class and its text."""
     if row.is_paused:
         return "draining", gettext("paused")
-    if not row.amount:
-        return "draining", gettext("nothing to do")
-    return ("free", gettext("at work")) if row.alive else ("quarantined", gettext("no server"))
+    if not row.queue_count:
+        return "draining", gettext("no queues")
+    return ("free", gettext("working")) if row.alive_count else ("quarantined", gettext("no server"))
 
 
 def _count(rows: Any) -> Any:
@@ -141,11 +142,12 @@ def _count(rows: Any) -> Any:
 
 
 def _in_use(pks: Sequence[int]) -> list[str]:
-    """Return a sentence about each of these queue groups that still has queues or servers."""
+    """Return a sentence for each of these queue groups that still has queues or servers."""
     text = gettext(
-        "%(name)s: %(queues)d queues, %(servers)d servers. Stop the servers, and remove the queues, first."
+        "%(name)s is not empty (queues: %(queues)d, servers: %(servers)d). Stop the"
+        " servers and remove the queues first."
     )
     rows = QueueGroup.objects.using(router.db_for_write(QueueGroup)).filter(pk__in=pks)
     counted = rows.annotate(n_queues=_count(Queue.objects.all()), n_servers=_count(Server.objects.all()))
-    found = counted.exclude(n_queues=0, n_servers=0).values_list("name", "n_queues", "n_servers")
-    return [text % dict(zip(("name", "queues", "servers"), row, strict=True)) for row in found]
+    in_use = counted.exclude(n_queues=0, n_servers=0).values_list("name", "n_queues", "n_servers")
+    return [text % dict(zip(("name", "queues", "servers"), row, strict=True)) for row in in_use]

@@ -1,12 +1,10 @@
-"""Servers in the admin: who works, who is late, who has what."""
+"""Queue servers in the admin: their status, heartbeats and queues."""
 
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Count
 from django.http import HttpRequest
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.base import ReadOnlyAdmin
 from resourcepool.admin.columns import ago, badge, column, for_time_since, format_duration, lines, link_to_list
@@ -18,6 +16,8 @@ from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.models import Queue, Server
 from resourcepool.status.queues.alarms import is_stalled
 from resourcepool.status.snapshots import exact_duration
+from resourcepool.translation import gettext
+from resourcepool.translation import gettext_lazy as _
 
 LABELS = column("labels", _("labels"), format_labels, name="offered")
 REGISTERED = column("micros_registered", _("registered"), ago, name="registered")
@@ -25,7 +25,7 @@ REGISTERED = column("micros_registered", _("registered"), ago, name="registered"
 
 @admin.register(Server)
 class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
-    """One row for each run of a process; it goes when the process has left, or was found dead."""
+    """One row for each run of a process; it is removed when the process has left or was presumed dead."""
 
     list_display = (
         *("named", "queue_group", "status_badge", "heartbeat", "queues", "weight", "limit"),
@@ -33,10 +33,10 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
     )
     fields = (
         *("queue_group", "name", "holder", "status_badge", "heartbeat"),
-        column("ttl", _("judged dead after"), spell=exact_duration),
+        column("ttl", _("presumed dead after"), spell=exact_duration),
         *("weight", "limit", LABELS, "queues", REGISTERED),
-        column("micros_idle", _("without a queue"), for_time_since, name="idle"),
-        column("micros_last_activity", _("asked for work"), ago, name="worked"),
+        column("micros_idle", _("no queue for"), for_time_since, name="idle"),
+        column("micros_last_activity", _("last asked for work"), ago, name="last_activity"),
         *("in_hand", "fence"),
     )
     list_filter = (QueueGroupFilter, "state")
@@ -50,15 +50,15 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
         return rows.with_ages()
 
     def load_column_values(self, rows: Any) -> None:
-        """Set ``had`` and ``asked`` on each server: how many queues it has, and has asked for."""
-        pks, queue_groups = {one.pk for one in rows}, {one.queue_group_id for one in rows}
+        """Set ``owned_count`` and ``requested_count`` of each server: how many queues it has, and has requested."""
+        pks, queue_groups = {server.pk for server in rows}, {server.queue_group_id for server in rows}
         queues = Queue.objects.filter(queue_group__in=queue_groups).order_by()
-        had = queues.filter(cur_server__in=pks).values_list("cur_server").annotate(Count("pk"))
-        wanted = queues.filter(requested_at__isnull=False, req_server__in=pks)
-        asked = wanted.values_list("req_server").annotate(Count("pk"))
-        counts = dict(had), dict(asked)
-        for one in rows:
-            one.had, one.asked = (count.get(one.pk, 0) for count in counts)
+        owned = queues.filter(cur_server__in=pks).values_list("cur_server").annotate(Count("pk"))
+        requests = queues.filter(requested_at__isnull=False, req_server__in=pks)
+        requested = requests.values_list("req_server").annotate(Count("pk"))
+        counts = dict(owned), dict(requested)
+        for server in rows:
+            server.owned_count, server.requested_count = (count.get(server.pk, 0) for count in counts)
 
     @admin.display(description=_("server"))
     def named(self, server: Any) -> str:
@@ -67,11 +67,11 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
     @admin.display(description=_("state"))
     def status_badge(self, server: Any) -> str:
         if server.micros_left <= 0:
-            return badge("quarantined", gettext("judged dead"))
+            return badge("quarantined", gettext("presumed dead"))
         last_activity = (
             None if server.micros_last_activity is None else -server.micros_last_activity / 1_000_000
         )
-        if is_stalled(server.queue_group, server.had, last_activity, server.in_hand):
+        if is_stalled(server.queue_group, server.owned_count, last_activity, server.in_hand):
             return badge("quarantined", gettext("hangs"))
         css = "draining" if server.state == Server.State.DRAINING else "free"
         return badge(css, server.get_state_display())
@@ -79,10 +79,11 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
     @admin.display(description=_("heartbeat"))
     def heartbeat(self, server: Any) -> str:
         left = server.micros_left / 1_000_000
-        heard = gettext("%s ago") % format_duration(max(0.0, server.ttl - left))
-        return lines(heard, gettext("dead in %s") % format_duration(left) if left > 0 else "")
+        last = gettext("%s ago") % format_duration(max(0.0, server.ttl - left))
+        return lines(last, gettext("presumed dead in %s") % format_duration(left) if left > 0 else "")
 
     @admin.display(description=_("queues"))
     def queues(self, server: Any) -> str:
-        had = link_to_list(self.admin_site, Queue, server.had, server=server.pk)
-        return lines(had, gettext("%d asked for") % server.asked if server.asked else "")
+        owned = link_to_list(self.admin_site, Queue, server.owned_count, server=server.pk)
+        requested = server.requested_count
+        return lines(owned, gettext("%d requested") % requested if requested else "")

@@ -1,10 +1,8 @@
-"""The columns of a list of resources, and lines of the page of one."""
+"""The columns of the list of resources, and lines of the page of a resource."""
 
 from typing import Any
 
 from django.contrib import admin
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin import describe
 from resourcepool.admin.base import BaseAdmin
@@ -13,10 +11,12 @@ from resourcepool.events import localized
 from resourcepool.resources.state import State, StateDetails, Status, state_details
 from resourcepool.status.holders import acquisitions, host_and_pid
 from resourcepool.status.snapshots import duration
+from resourcepool.translation import gettext
+from resourcepool.translation import gettext_lazy as _
 
 
-class Columns(BaseAdmin):
-    """They judge by the database's clock: ``db_now`` of each row, which one that is being added has not."""
+class ResourceColumnsMixin(BaseAdmin):
+    """The columns of resources. They use the database's clock, ``row.db_now``, which a row being added lacks."""
 
     list_display: tuple[str, ...] = (
         "named",
@@ -29,54 +29,55 @@ class Columns(BaseAdmin):
     )
 
     def load_column_values(self, rows: Any) -> None:
-        """Set ``begun`` on each row: the event that began its running lease, or None."""
-        held = [(one.pk, one.fence) for one in rows if one.holder and _is_busy(one)]
+        """Set ``begun`` on each row: the event that began its current lease, or None."""
+        held = [(row.pk, row.fence) for row in rows if row.holder and _is_busy(row)]
         begun = acquisitions(self.model, held)
-        for one in rows:
-            one.begun = begun.get((str(one.pk), one.fence))
+        for row in rows:
+            row.begun = begun.get((str(row.pk), row.fence))
 
     @admin.display(description=_("resource"))
     def named(self, resource: Any) -> str:
-        return describe.named(resource)
+        return describe.key_and_name(resource)
 
     @admin.display(description=_("state"))
     def state(self, resource: Any) -> str:
-        now = _standing(resource)
-        return badge(now.state.value, str(now.state.label)) if now else ""
+        details = _state_details(resource)
+        return badge(details.state.value, str(details.state.label)) if details else ""
 
     @admin.display(description=_("state"))
     def status_badge(self, resource: Any) -> str:
-        now = _standing(resource)
-        after = describe.AFTER_ITS_LEASE.get(resource.status, "") if now and now.state is State.DRAINING else ""
+        details = _state_details(resource)
+        is_draining = details is not None and details.state is State.DRAINING
+        after = describe.AFTER_LEASE.get(resource.status, "") if is_draining else ""
         check = gettext("check: %s") % resource.get_verdict_display() if resource.verdict else ""
         return lines(self.state(resource), str(after), check)
 
     @admin.display(description=_("holder or reason"))
     def held_by(self, resource: Any) -> str:
-        """Show who has it and on which host, as the history or its name tells; and why it was put away."""
-        place = ""
+        """Show the holder and its host, from the history or its name; or why the resource is out of service."""
+        host = ""
         if resource.holder and not _is_busy(resource):
-            place = gettext("ran out, was not released")
+            host = gettext("expired, not released")
         elif resource.holder:
             begun = getattr(resource, "begun", None)
-            place = (begun.host if begun else "") or host_and_pid(resource.holder)[0]
-        return lines(resource.holder, place, reason(resource))
+            host = (begun.host if begun else "") or host_and_pid(resource.holder)[0]
+        return lines(resource.holder, host, reason(resource))
 
     @admin.display(description=_("since"))
     def since(self, resource: Any) -> str:
         begun = getattr(resource, "begun", None)
         if begun is None:
             return ""
-        passed = (resource.db_now - begun.at).total_seconds()
-        return lines(duration(max(0.0, passed)), format_short_datetime(begun.at, resource.db_now))
+        seconds = (resource.db_now - begun.at).total_seconds()
+        return lines(duration(max(0.0, seconds)), format_short_datetime(begun.at, resource.db_now))
 
     @admin.display(description=_("expires in"), ordering="busy_before")
     def expires_in(self, resource: Any) -> str:
-        """Show how long the lease, cool-down or quarantine still lasts, unless it is renewed."""
+        """Show the remaining time of the lease, cool-down or quarantine."""
         if not _is_busy(resource):
             return ""
         left = (resource.busy_before - resource.db_now).total_seconds()
-        return countdown(left, "%s", gettext("over, or renewed") if resource.holder else gettext("over"))
+        return countdown(left, "%s", gettext("expired or renewed") if resource.holder else gettext("over"))
 
     @admin.display(description=_("tags"))
     def labels(self, resource: Any) -> str:
@@ -88,27 +89,27 @@ def _is_busy(resource: Any) -> bool:
     return now is not None and resource.busy_before > now
 
 
-def _standing(resource: Any) -> StateDetails | None:
+def _state_details(resource: Any) -> StateDetails | None:
     now = getattr(resource, "db_now", None)
     return None if now is None else state_details(resource, now)
 
 
-# Lines of a resource's page that say only what still holds: of a quarantine that is over, the row keeps the reason.
+# Lines of a resource's page. The row keeps status and reason of a quarantine that is over, so they use the state.
 
 
 @admin.display(description=_("status"))
 def status(resource: Any) -> str:
-    now = _standing(resource)
-    return str(Status(now.status).label) if now else ""
+    details = _state_details(resource)
+    return str(Status(details.status).label) if details else ""
 
 
 @admin.display(description=_("reason"))
 def reason(resource: Any) -> str:
-    now = _standing(resource)
-    return localized(now.reason) if now else ""
+    details = _state_details(resource)
+    return localized(details.reason) if details else ""
 
 
 @admin.display(description=_("until"))
 def until(resource: Any) -> str:
-    now = _standing(resource)
-    return format_datetime(now.until) if now and now.until else ""
+    details = _state_details(resource)
+    return format_datetime(details.until) if details and details.until else ""

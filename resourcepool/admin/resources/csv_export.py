@@ -1,4 +1,4 @@
-"""The list as a CSV file: streamed, without secrets, harmless in a spreadsheet."""
+"""Export the list as CSV: streamed, without secrets, safe to open in a spreadsheet."""
 
 import csv
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest, StreamingHttpResponse
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.status.export.cells import escape_formulas
 from resourcepool.status.export.records import resource_columns, resource_records
+from resourcepool.translation import gettext_lazy as _
 
 
 class _Echo:
-    """Returns each line that a csv writer writes."""
+    """A file for ``csv.writer`` that returns each line instead of storing it."""
 
     def write(self, text: str) -> str:
         return text

@@ -3,55 +3,59 @@
 from typing import Any
 
 from django.db.models import Q
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.resources.state import State, Status, Verdict
 from resourcepool.resources.tags import parse_tags
 from resourcepool.status.holders import on_host
 from resourcepool.status.pools import in_state
+from resourcepool.translation import gettext_lazy as _
 
 HELD, NEVER = "held", "never"
-AFTER_A_LEASE = (Status.QUARANTINED, Status.RESERVED, Status.RETIRED)  # called as the states that they lead to
+AFTER_LEASE = (
+    Status.QUARANTINED,
+    Status.RESERVED,
+    Status.RETIRED,
+)  # of a draining resource; same values as the states
 
 
-def _in_state(rows: Any, wanted: str) -> Any:
-    if wanted == HELD:
+def _in_state(rows: Any, state: str) -> Any:
+    if state == HELD:
         return rows.held()
-    if wanted not in State.values:
+    if state not in State.values:
         return rows
-    later = Q(in_state(State.DRAINING), status=wanted) if wanted in AFTER_A_LEASE else Q(pk__in=())
-    return rows.filter(in_state(State(wanted)) | later)
+    draining = Q(in_state(State.DRAINING), status=state) if state in AFTER_LEASE else Q(pk__in=())
+    return rows.filter(in_state(State(state)) | draining)
 
 
-def _found(rows: Any, wanted: str) -> Any:
-    if wanted == NEVER:
+def _with_verdict(rows: Any, verdict: str) -> Any:
+    if verdict == NEVER:
         return rows.filter(checked_at=None)
-    return rows.filter(verdict=wanted) if wanted in Verdict.values else rows
+    return rows.filter(verdict=verdict) if verdict in Verdict.values else rows
 
 
 def _tagged(rows: Any, text: str) -> Any:
     try:
-        wanted = parse_tags(text)
+        tags = parse_tags(text)
     except ValueError:
         return rows.none()
-    return rows.filter(Q(*(("tags__contains", f" {word} ") for word in wanted)))
+    return rows.filter(Q(*(("tags__contains", f" {tag} ") for tag in tags)))
 
 
-# What comes after a lease may be yet to come.
+# Includes draining resources that will have the state after their lease.
 StateFilter = choice_filter(
     "state", _("state"), [(HELD, _("held (leased or draining)")), *State.choices], _in_state
 )
 VerdictFilter = choice_filter(
-    "verdict", _("last check"), [*Verdict.choices, (NEVER, _("never checked"))], _found
+    "verdict", _("last check"), [*Verdict.choices, (NEVER, _("never checked"))], _with_verdict
 )
-TagFilter = text_filter("tag", _("tags"), _("one or several"), _tagged)
+TagFilter = text_filter("tag", _("tags"), _("one or more"), _tagged)
 HolderFilter = text_filter(
-    "held_by", _("holder"), _("how it begins"), lambda rows, text: rows.held().filter(holder__startswith=text)
+    "held_by", _("holder"), _("starts with"), lambda rows, text: rows.held().filter(holder__startswith=text)
 )
-# As its default name or the history tells it.
+# Found in the default holder name or in the history.
 HostFilter = text_filter(
-    "on_host", _("host of the holder"), _("its whole name"), lambda rows, text: on_host(rows.held(), text)
+    "on_host", _("host of the holder"), _("whole name"), lambda rows, text: on_host(rows.held(), text)
 )
 CountryFilter = text_filter(
     "in_country", _("country"), _("two letters"), lambda rows, text: rows.filter(country=text.upper())

@@ -1,4 +1,4 @@
-"""Doing things to resources: what is shown of those that are chosen, and what is said of them afterwards."""
+"""Operations on resources: the confirmation page and the messages afterwards."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -10,37 +10,37 @@ from django.db import DatabaseError, InterfaceError
 from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.html import format_html
-from django.utils.translation import ngettext_lazy
 
-from resourcepool.admin.describe import named
-from resourcepool.admin.operations_mixin import OperationsAdminMixin, unanswered
+from resourcepool.admin.describe import key_and_name
+from resourcepool.admin.operations_mixin import OperationsAdminMixin, no_answer
 from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError, RowLocked
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.operations.check_now import Unfinished
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import state_of
+from resourcepool.translation import gettext_lazy, ngettext_lazy
 
-NAMED = 200  # grants that are named one by one
-SHOWN = 20
-CHUNK = 500  # as many as a queryset changes at once: all of them or none
-_LOCKED = ngettext_lazy("%(count)d was left as it is.", "%(count)d were left as they are.", "count")
+MAX_GRANTS = 200  # listed one by one in the form
+SHOWN = 20  # rows listed on the confirmation page
+CHUNK = 500  # rows that a queryset changes in one transaction
+_LOCKED = gettext_lazy("%(count)d unchanged.")
 _UNKNOWN = ngettext_lazy(
-    "%(count)d not done, or not known to be; the list shows how it stands.",
-    "%(count)d not done, or not known to be; the list shows how they stand.",
+    "%(count)d not changed, or unknown; the list shows its state.",
+    "%(count)d not changed, or unknown; the list shows their states.",
     "count",
 )
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The chosen rows, up to a limit.
+    """The selected rows, up to a limit.
 
     Attributes:
         grants: (primary key, fence) of each.
         held: how many of them are held.
-        shown: the first of them, to be listed.
-        is_cut: whether more were chosen.
+        shown: the first of them, for the confirmation page.
+        is_cut: whether more were selected.
     """
 
     model: Any
@@ -51,25 +51,25 @@ class Selection:
 
     @classmethod
     def of(cls, rows: Any, most: int) -> "Selection":
-        """Read up to ``most`` of the chosen ``rows``, which are annotated with ``db_now``."""
+        """Read up to ``most`` of ``rows``, which are annotated with ``db_now``."""
         columns = rows.values_list("pk", "fence", "holder", "busy_before", "db_now")
-        found = list(columns[: most + 1])
-        held = sum(1 for _, _, holder, busy_before, now in found[:most] if holder and busy_before > now)
-        grants = [(pk, fence) for pk, fence, *_ in found[:most]]
-        return cls(rows.model, grants, held, list(rows[: min(SHOWN, most)]), len(found) > most)
+        values = list(columns[: most + 1])
+        held = sum(1 for _, _, holder, busy_before, now in values[:most] if holder and busy_before > now)
+        grants = [(pk, fence) for pk, fence, *_ in values[:most]]
+        return cls(rows.model, grants, held, list(rows[: min(SHOWN, most)]), len(values) > most)
 
     @property
-    def named(self) -> list[str]:
-        """The grants for the form, if they are few: what is done is then done to no later one."""
-        return [f"{pk}:{fence}" for pk, fence in self.grants] if len(self.grants) <= NAMED else []
+    def form_grants(self) -> list[str]:
+        """The grants as "pk:fence", so that the form cannot hit a later lease; empty if there are too many."""
+        return [f"{pk}:{fence}" for pk, fence in self.grants] if len(self.grants) <= MAX_GRANTS else []
 
     def chunks(self, seen: Iterable[str] = ()) -> Iterator[Any]:
-        """Yield querysets over the chosen rows; with ``seen``, only over those that still have the fence of then."""
+        """Yield querysets over the rows; with ``seen`` ("pk:fence"), only over rows that still have that fence."""
         rows = ResourceQuerySet(model=self.model, using=self.model.pool.using)
-        if only := set(seen):
-            same = [Q(pk=pk, fence=fence) for pk, fence in self.grants if f"{pk}:{fence}" in only]
-            for start in range(0, len(same), NAMED):
-                yield rows.filter(Q(*same[start : start + NAMED], _connector=Q.OR))
+        if grants := set(seen):
+            conditions = [Q(pk=pk, fence=fence) for pk, fence in self.grants if f"{pk}:{fence}" in grants]
+            for start in range(0, len(conditions), MAX_GRANTS):
+                yield rows.filter(Q(*conditions[start : start + MAX_GRANTS], _connector=Q.OR))
             return
         pks = [pk for pk, _ in self.grants]
         for start in range(0, len(pks), CHUNK):
@@ -77,7 +77,7 @@ class Selection:
 
 
 class ResourceOperationsMixin(OperationsAdminMixin):
-    """For those with the permission ``operate_<model>``, who may also see the list."""
+    """Runs operations on resources, for users with ``operate_<model>`` who may also view the list."""
 
     operations = OPERATIONS
 
@@ -90,67 +90,70 @@ class ResourceOperationsMixin(OperationsAdminMixin):
     def confirmation_context(
         self, request: HttpRequest, chosen: Selection, operation: Operation
     ) -> dict[str, Any]:
-        """See ``OperationsAdminMixin``; what was seen at first is still known when it is asked again."""
+        """See ``OperationsAdminMixin``; the form keeps the grants of its first page when it is shown again."""
         return {
             "count": len(chosen.grants),
             "held": chosen.held,
             "most": operation.max_rows if chosen.is_cut else 0,
             "listed": [
-                format_html("{} {} {}", named(row), self.state(row), row.holder) for row in chosen.shown
+                format_html("{} {} {}", key_and_name(row), self.state(row), row.holder) for row in chosen.shown
             ],
             "more": len(chosen.grants) - len(chosen.shown),
-            "seen": request.POST.getlist("grant") or chosen.named,
+            "seen": request.POST.getlist("grant") or chosen.form_grants,
         }
 
     def perform(self, request: HttpRequest, chosen: Any, operation: Operation, entered: dict[str, Any]) -> None:
         seen = request.POST.getlist("grant") if operation.for_current_lease else []
-        done, held, actor, trouble = 0, 0, request.user.get_username(), None
+        done, held, actor, error = 0, 0, request.user.get_username(), None
         for rows in chosen.chunks(seen):
-            concerned, changed, trouble = _attempt(operation, rows, entered, actor)
+            affected, changed, error = _attempt(operation, rows, entered, actor)
             if changed:
                 held += min(changed, _held(operation, rows))
-                self.log(request, concerned, operation, entered.get("reason"))
+                self.log(request, affected, operation, entered.get("reason"))
             done += changed
-            if trouble:
-                self.message_user(request, localized(trouble), messages.ERROR)
-            if trouble and not isinstance(trouble, RowLocked):
+            if error:
+                self.message_user(request, localized(error), messages.ERROR)
+            if error and not isinstance(error, RowLocked):
                 break
-        self._say(request, operation.done_message, done - held, messages.SUCCESS)
-        self._say(request, operation.deferred_message, held, messages.SUCCESS)
-        rest = operation.skipped_message
-        if trouble:
-            rest = _LOCKED if isinstance(trouble, RowLocked) else _UNKNOWN
-        self._say(request, rest, len(chosen.grants) - done, messages.WARNING)
+        self._report(request, operation.done_message, done - held, messages.SUCCESS)
+        self._report(request, operation.deferred_message, held, messages.SUCCESS)
+        skipped_text = operation.skipped_message
+        if error:
+            skipped_text = _LOCKED if isinstance(error, RowLocked) else _UNKNOWN
+        self._report(request, skipped_text, len(chosen.grants) - done, messages.WARNING)
 
-    def _say(self, request: HttpRequest, text: Any, count: int, level: int) -> None:
+    def _report(self, request: HttpRequest, text: Any, count: int, level: int) -> None:
         if count > 0:
             self.message_user(request, text % {"count": count}, level)
 
     def state(self, resource: Any) -> str:
+        """Return the state of ``resource`` as a badge."""
         raise NotImplementedError
 
 
 def _attempt(
     operation: Operation, rows: Any, entered: dict[str, Any], actor: str
 ) -> tuple[list[Any], int, ResourcePoolError | None]:
-    """Run it; return the rows concerned, the number changed, and the error."""
-    concerned: list[Any] = []
+    """Run it; return the affected rows, the number changed, and the error."""
+    affected: list[Any] = []
     try:
-        those = operation.applicable(rows)
-        concerned = list(those)
-        return concerned, operation.do(those, actor=actor, **entered), None
+        targets = operation.applicable(rows)
+        affected = list(targets)
+        return affected, operation.do(targets, actor=actor, **entered), None
     except (Unfinished, RowLocked) as error:
-        return concerned, error.done, error
+        return affected, error.done, error
     except ResourcePoolError as error:
-        return concerned, 0, error
+        return affected, 0, error
     except (DatabaseError, InterfaceError) as error:
-        return concerned, 0, unanswered(rows.db, error)
+        return affected, 0, no_answer(rows.db, error)
 
 
 def _held(operation: Operation, rows: Any) -> int:
-    """Return how many of the changed ``rows`` it affects only when their lease ends."""
+    """Return how many of the changed ``rows`` change only when their lease ends."""
     if operation.deferred_message is None:
         return 0
-    with contextlib.suppress(DatabaseError, InterfaceError):  # it is done: no reason to say that it is not
+    with contextlib.suppress(
+        DatabaseError, InterfaceError
+    ):  # the operation succeeded, whatever this count does
         return int(rows.draining().filter(status=operation.status).count())
     return 0

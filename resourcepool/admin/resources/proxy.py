@@ -1,11 +1,10 @@
-"""Proxies in the admin: passwords go in and never come out."""
+"""Proxies in the admin. Passwords can be entered but are never shown."""
 
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.base import ModelForm
 from resourcepool.admin.columns import lines
@@ -17,17 +16,18 @@ from resourcepool.exceptions import SecretUnreadable
 from resourcepool.proxies import fields
 from resourcepool.proxies.fields import BadField
 from resourcepool.proxies.models import Proxy
+from resourcepool.translation import gettext_lazy as _
 
 
 class ProxyForm(ModelForm):
-    """Takes a new password, never shows the one that is stored."""
+    """Accepts a new password and never shows the stored one."""
 
     new_password = forms.CharField(
         label=_("New password"),
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text=_(
-            "Leave empty to keep the stored one, which is removed when the address or user name changes."
+            "Leave empty to keep the stored password. It is removed when the address or user name changes."
         ),
     )
 
@@ -36,7 +36,7 @@ class ProxyForm(ModelForm):
         fields = ("scheme", "host", "port", "username", "country", "tags", "weight", "notes")
 
     def clean_new_password(self) -> str:
-        """Encrypt it at once, so that a missing key is the field's error; what no import takes is one, too."""
+        """Encrypt it now, so that a missing key becomes an error of this field, like a value that no import accepts."""
         password = str(self.cleaned_data["new_password"])
         try:
             if password:
@@ -61,11 +61,9 @@ class ProxyAdmin(ImportMixin, ResourceAdmin):
         had_password = bool(obj.__dict__.get("password"))
         super().save_model(request, obj, form, change)
         if had_password and not obj.__dict__.get("password"):
-            text = _(
-                "The stored password was removed, because the address changed. Enter it again if it is needed."
-            )
+            text = _("The stored password was removed because the address changed. Enter it again if needed.")
             self.message_user(request, text, messages.WARNING)
 
     def changed_columns(self, form: ModelForm) -> list[str]:
-        """Return the changed fields; the password by its name in the model."""
+        """Return the changed columns, including that of the password."""
         return ["password" if name == "new_password" else name for name in super().changed_columns(form)]

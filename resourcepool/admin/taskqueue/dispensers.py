@@ -6,8 +6,6 @@ from django.contrib import admin
 from django.db import connections
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import badge, countdown, lines, link_to_list
@@ -21,6 +19,8 @@ from resourcepool.operations.taskqueue import REVOKE
 from resourcepool.status.snapshots import duration
 from resourcepool.status.work.dispensers import MAX_COUNTED, DispenserStatus, dispensers
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
+from resourcepool.translation import gettext, ngettext
+from resourcepool.translation import gettext_lazy as _
 
 State = DispenserTask.State
 
@@ -40,14 +40,14 @@ BucketStatusFilter = choice_filter(
 
 @admin.register(Dispenser)
 class DispenserAdmin(ContainerAdmin):
-    """A dispenser is paused by its buttons alone."""
+    """Dispensers, which only their buttons pause and resume."""
 
     settings = ("most_expirations", "done_kept")
     status_columns = ("status_badge", "ready", "assigned", "finished", "rebuilt")
     work_model, container_field, read_status = DispenserTask, "dispenser", staticmethod(dispensers)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell whether this user may delete it; one with tasks nobody may, and Django would read all of them."""
+        """Return whether this user may delete it; one with tasks cannot be deleted, and Django would read all."""
         if obj is None or not super().has_delete_permission(request, obj):
             return False
         return not (obj.tasks.exists() or obj.buckets.exists())
@@ -96,20 +96,20 @@ class DispenserAdmin(ContainerAdmin):
 
 @admin.register(Bucket)
 class BucketAdmin(ExactSearchMixin, ReadOnlyAdmin, OperationsAdminMixin):
-    """The newest buckets first; a worker has one of each dispenser."""
+    """Buckets, newest first; a worker has one per dispenser."""
 
     list_display = ("name", "dispenser", "state_badge", "holds", "fence")
     fields = ("dispenser", "name", "holder", "state_badge", "holds", "fence")
     list_filter = (DispenserFilter, BucketStatusFilter)
     list_select_related = ("dispenser",)
     search_fields = ("name",)
-    search_help_text = _("The whole name of a bucket, which is that of its worker.")
+    search_help_text = _("The full name of a bucket (its worker's name).")
     actions = ()
     operations = by_name(REVOKE)
     time_annotations = {"micros_left": "busy_before"}
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
-        """Ask, and do it; then go to the list: a bucket that was freed has no page any more."""
+        """Confirm and run the operation, then go to the list: a revoked bucket has no page."""
         return super().operate_view(request, object_id, name, back or self.page_url("changelist"))
 
     def load_column_values(self, rows: Any) -> None:
@@ -118,8 +118,8 @@ class BucketAdmin(ExactSearchMixin, ReadOnlyAdmin, OperationsAdminMixin):
             tasks = DispenserTask.objects.using(buckets[0]._state.db)
             groups = [tasks.filter(bucket_id=row.pk).values_list("state")[:MAX_COUNTED] for row in buckets]
             counted = count_groups(connections[tasks.db], groups, "state")
-            for row, found in zip(buckets, counted, strict=True):
-                row.count = found.total()
+            for row, states in zip(buckets, counted, strict=True):
+                row.count = states.total()
 
     @admin.display(description=_("state"))
     def state_badge(self, row: Any) -> str:
@@ -152,10 +152,10 @@ class DispenserTaskAdmin(WorkAdmin):
     )
     list_select_related = ("dispenser", "bucket")
     search_fields = ("key",)
-    search_help_text = _("The whole key of a task.")
+    search_help_text = _("The full key of a task.")
     css = CSS | {"discarded": "draining"}
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        """Find tasks by their whole key, in each dispenser the way the index has them."""
+        """Find tasks by their full key, with the index, which begins with the dispenser."""
         of_all = queryset.filter(dispenser_id__in=Dispenser.objects.using(queryset.db).values("pk"))
         return super().get_search_results(request, of_all if search_term.strip() else queryset, search_term)

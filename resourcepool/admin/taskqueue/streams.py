@@ -3,8 +3,6 @@
 from typing import Any
 
 from django.contrib import admin
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.columns import lines
 from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
@@ -13,6 +11,8 @@ from resourcepool.dialect import NullInOrder
 from resourcepool.status.snapshots import duration
 from resourcepool.status.work.streams import STREAMS, StreamStatus, streams
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.translation import gettext, ngettext
+from resourcepool.translation import gettext_lazy as _
 
 StreamStatusFilter = choice_filter(
     "status",
@@ -23,7 +23,7 @@ StreamStatusFilter = choice_filter(
         ("paused", _("paused")),
         ("busy", _("with unfinished tasks")),
     ],
-    lambda rows, standing: STREAMS.filters[standing](rows) if standing in STREAMS.filters else rows,
+    lambda rows, status: STREAMS.filters[status](rows) if status in STREAMS.filters else rows,
 )
 TaskStatusFilter = choice_filter(
     "status",
@@ -53,7 +53,7 @@ class StreamAdmin(ContainerAdmin):
         if status.blocked:
             return "quarantined", gettext("blocked") if status.is_blocked else gettext("partly blocked")
         if status.first and status.first.waits and status.lanes == 1:
-            return "cooling", gettext("waits for a retry")
+            return "cooling", gettext("waiting for a retry")
         return ("free", gettext("at work")) if status.first else ("draining", gettext("nothing to do"))
 
     @admin.display(description=_("leader"))
@@ -90,7 +90,7 @@ class TaskAdmin(WorkAdmin):
     )
     list_filter = (text_filter("stream", _("stream")), TaskStatusFilter)
     search_fields = ("key",)
-    search_help_text = _("The whole key of a task.")
+    search_help_text = _("The full key of a task.")
     filtered_ordering = dict.fromkeys(
         ("unfinished", "blocked"), (NullInOrder("finished_at"), "task_time", "pk")
     )

@@ -3,8 +3,6 @@
 from typing import Any
 
 from django.contrib import admin
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.base import ModelForm, ReadOnlyAdmin
 from resourcepool.admin.columns import badge, column, lines
@@ -18,16 +16,18 @@ from resourcepool.status.snapshots import duration
 from resourcepool.status.work.schedules import recurrence
 from resourcepool.status.work.timers import TopicStatus, topics
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode, Topic
+from resourcepool.translation import gettext, ngettext
+from resourcepool.translation import gettext_lazy as _
 
-OF_ROWS = ("unfinished", "due", "late", "handed")  # filters of the rows, beside the states
+OF_ROWS = ("unfinished", "due", "late", "handed")  # queryset filters, in addition to the states
 TimerStatusFilter = choice_filter(
     "status",
     _("state"),
     lambda: [
         ("unfinished", _("unfinished")),
         ("due", _("due")),
-        ("late", _("late by a minute")),
-        ("handed", _("handed over, not taken yet")),
+        ("late", _("late by more than a minute")),
+        ("handed", _("handed over, not yet claimed")),
         *Timer.State.choices,
     ],
     lambda timers, state: getattr(timers, state)() if state in OF_ROWS else timers.filter(state=state),
@@ -36,7 +36,7 @@ SCHEDULE = column("schedule", _("schedule"), recurrence)
 
 
 class TopicForm(ModelForm):
-    """Its settings; no label at all is required where that is left empty."""
+    """The settings of a topic; an empty field of labels requires none."""
 
     def clean_requires(self) -> Any:
         return self.cleaned_data["requires"] or {}
@@ -69,8 +69,8 @@ class TopicAdmin(ContainerAdmin):
         link = self.link_to_work(row.name, f"{status.pending:,}", status="unfinished")
         when = ""
         if status.due:
-            told = {"count": status.due, "late": duration(status.late)}
-            when = gettext("%(count)d due, the first for %(late)s") % told
+            values = {"count": status.due, "late": duration(status.late)}
+            when = gettext("%(count)d due, the first for %(late)s") % values
         elif status.next_in is not None:
             when = gettext("the next one in %s") % duration(status.next_in)
         return lines(link, when)
@@ -92,7 +92,7 @@ class TimerAdmin(WorkAdmin):
     )
     list_filter = (text_filter("topic", _("topic")), TimerStatusFilter)
     search_fields = ("name",)
-    search_help_text = _("The whole name of a timer.")
+    search_help_text = _("The full name of a timer.")
     operations = by_name(FIRE, CANCEL) | WorkAdmin.operations
     filtered_ordering = dict.fromkeys(OF_ROWS, (NullInOrder("finished_at"), "busy_before", "pk"))
     time_annotations = {"micros_left": "busy_before"}
@@ -109,15 +109,15 @@ class TimerAdmin(WorkAdmin):
             return ""
         left = timer.micros_left / 1_000_000
         if timer.state != Timer.State.PENDING:
-            return "" if left > 0 else gettext("its handler's process has died; it fires again")
+            return "" if left > 0 else gettext("its handler's process crashed; it will fire again")
         if left <= 0:
             return gettext("due for %s") % duration(-left)
-        return gettext("handed over, not taken yet") if timer.holder else gettext("in %s") % duration(left)
+        return gettext("handed over, not yet claimed") if timer.holder else gettext("in %s") % duration(left)
 
 
 @admin.register(TimerNode)
 class TimerNodeAdmin(ReadOnlyAdmin):
-    """One row for each running process; it goes when the process ends, or is found dead."""
+    """One row per running process, removed when the process ends or has lost contact."""
 
     list_display = (
         *("name", "status_badge", "version", column("labels", _("labels"), format_labels, name="offered")),
@@ -130,5 +130,7 @@ class TimerNodeAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("status"))
     def status_badge(self, node: Any) -> str:
-        css, text = ("free", gettext("alive")) if node.micros_left > 0 else ("quarantined", gettext("dead"))
+        css, text = (
+            ("free", gettext("alive")) if node.micros_left > 0 else ("quarantined", gettext("lost contact"))
+        )
         return badge(css, text)

@@ -1,4 +1,4 @@
-"""Reads how a database is set up, in words that do not depend on its make; nothing here judges."""
+"""Reads the configuration of a database in a common form, without judging it."""
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -13,5 +13,5 @@ _INSPECTORS = {"mysql": MySQLInspector, "postgresql": PostgreSQLInspector, "sqli
 
 
 def inspector(connection: BaseDatabaseWrapper) -> Inspector:
-    """Return the inspector of ``connection``, whose database must be a supported one."""
+    """Return the inspector of ``connection``; its database must be supported."""
     return _INSPECTORS[connection.vendor](connection)

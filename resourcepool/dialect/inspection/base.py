@@ -1,4 +1,4 @@
-"""What can be asked of every database, and how it answers."""
+"""The interface to read a database's configuration, plans and locks."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One that has a row locked.
+    """A session that locks a row.
 
     Attributes:
-        number: by which the server knows it.
-        client: where it comes from, "host:port"; "": from the server's own.
-        idle: for how many seconds it has asked nothing; None: a statement of it runs, or that is not known.
+        number: its number on the database server.
+        client: "host:port"; "": the server's own host.
+        idle: seconds since its last statement; None: it is running one, or unknown.
         command: the statement that ends it.
     """
 
@@ -26,26 +26,26 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """How a table was made.
+    """The properties of a table.
 
     Attributes:
-        engine: the storage engine; None where there is only one.
-        folding: columns that are not compared byte by byte: {column: collation}.
-        narrow: columns that do not hold every character: {column: character set}.
+        engine: the storage engine; None if the database has only one.
+        non_binary_collations: columns not compared byte by byte: {column: collation}.
+        incomplete_charsets: columns that cannot store every character: {column: character set}.
     """
 
     engine: str | None
-    folding: Mapping[str, str]
-    narrow: Mapping[str, str]
+    non_binary_collations: Mapping[str, str]
+    incomplete_charsets: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class TableAccess:
-    """One table that a statement reads.
+    """A table read by a statement.
 
     Attributes:
-        index: what its rows are found by; None when all of them are read.
-        by_key: that index is the primary key's.
+        index: the index used; None: a full scan.
+        by_key: whether that is the primary key's index.
     """
 
     table: str
@@ -55,11 +55,11 @@ class TableAccess:
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """How the database would run a statement.
+    """The plan of a statement.
 
     Attributes:
-        sorts: it sorts what it has found, instead of reading along an index.
-        is_forced: it does not depend on how big the tables are today.
+        sorts: whether it sorts rows instead of reading them by an index.
+        is_forced: whether the plan is independent of the current table sizes.
     """
 
     steps: tuple[TableAccess, ...]
@@ -68,32 +68,32 @@ class QueryPlan:
 
 
 class Inspector:
-    """Asks one connection; nothing that it sends changes anything, and it may be used in a transaction."""
+    """Reads from one connection without changing anything; it may be used in a transaction."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self.connection = connection
 
     def product(self) -> str:
-        """Return name and version of the server."""
+        """Return the name and version of the database server."""
         raise NotImplementedError
 
     def server(self) -> dict[str, Any]:
-        """Return {name: value} of what matters to leases; the names are the server's where it has one.
+        """Return {name: value} of the settings that matter to leases, under the server's own names if it has them.
 
-        What does not apply to this server is left out.
+        Settings that this server does not have are left out.
         """
         raise NotImplementedError
 
     def tables(self, names: Collection[str]) -> dict[str, TableFacts]:
-        """Return the facts of those of these tables that exist."""
+        """Return the properties of the existing tables among ``names``."""
         raise NotImplementedError
 
     def explain(self, sql: str, params: Sequence[Any]) -> QueryPlan:
-        """Return the plan of a statement, which is not run."""
+        """Return the plan of a statement without running it."""
         raise NotImplementedError
 
     def lockers(self, table: str, pk: str, keys: Collection[Any]) -> dict[Any, Session | None]:
-        """Return {key: the session that has its row locked; None: it cannot be seen} for the rows that are locked now.
+        """Return {key: the session that locks its row; None: not visible} for the rows that are locked now.
 
         Args:
             table, pk: quoted names.
@@ -112,5 +112,5 @@ def rows(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any] = ()) 
 
 
 def dotted(version: Sequence[int]) -> str:
-    """Return a version as people write it."""
+    """Return a version as text: "10.11.6"."""
     return ".".join(str(part) for part in version)

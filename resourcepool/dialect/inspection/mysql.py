@@ -1,4 +1,4 @@
-"""Asks MariaDB and MySQL."""
+"""Inspects MariaDB and MySQL."""
 
 import contextlib
 import re
@@ -11,8 +11,8 @@ from django.db import DatabaseError
 from resourcepool.dialect.inspection import mysql_locks
 from resourcepool.dialect.inspection.base import Inspector, QueryPlan, Session, TableAccess, TableFacts, dotted
 
-ALL_CHARACTERS = "utf8mb4"  # the only character set that has all
-FOUND_ROWS = 2  # of the protocol: the reply to an UPDATE counts the rows that match, changed or not
+ALL_CHARACTERS = "utf8mb4"  # the only complete character set
+FOUND_ROWS = 2  # client flag: the row count of an UPDATE includes matched, unchanged rows
 NUMBERS = ("innodb_flush_log_at_trx_commit", "innodb_lock_wait_timeout", "innodb_page_size")
 TEXTS = ("character_set_client", "character_set_database", "innodb_default_row_format")
 TREE_STEP = re.compile(r"-> [A-Za-z -]*(?:scan|lookup) on (\w+)(?: using (\w+))?")
@@ -31,20 +31,20 @@ class MySQLInspector(Inspector):
 
     def server(self) -> dict[str, Any]:
         places = ", ".join(["%s"] * len(VARIABLES))
-        said = dict(self._rows(f"SHOW VARIABLES WHERE Variable_name IN ({places})", VARIABLES))
+        variables = dict(self._rows(f"SHOW VARIABLES WHERE Variable_name IN ({places})", VARIABLES))
         options = self.connection.get_connection_params()
         facts: dict[str, Any] = {
             "mariadb" if self._is_mariadb else "mysql": self.connection.mysql_version,  # type: ignore[attr-defined]
-            "transaction_isolation": said.get("transaction_isolation") or said.get("tx_isolation"),
+            "transaction_isolation": variables.get("transaction_isolation") or variables.get("tx_isolation"),
             "counts_matched_rows": bool(int(options.get("client_flag", 0)) & FOUND_ROWS),
-            "read_only": any(said.get(name, "OFF") not in ("OFF", "0") for name in READ_ONLY),
-            "wsrep_on": said.get("wsrep_on", "OFF") == "ON",
-            **{name: int(said[name]) for name in NUMBERS if name in said},
-            **{name: said[name] for name in TEXTS if name in said},
+            "read_only": any(variables.get(name, "OFF") not in ("OFF", "0") for name in READ_ONLY),
+            "wsrep_on": variables.get("wsrep_on", "OFF") == "ON",
+            **{name: int(variables[name]) for name in NUMBERS if name in variables},
+            **{name: variables[name] for name in TEXTS if name in variables},
         }
-        if said.get("log_bin") == "ON":
-            facts["sync_binlog"] = int(said["sync_binlog"])
-        with contextlib.suppress(DatabaseError):  # this user may not ask
+        if variables.get("log_bin") == "ON":
+            facts["sync_binlog"] = int(variables["sync_binlog"])
+        with contextlib.suppress(DatabaseError):  # this user has no permission
             facts["replicates"] = bool(self._rows(self._replication))
         return facts
 
@@ -52,27 +52,29 @@ class MySQLInspector(Inspector):
         places = ", ".join(["%s"] * len(names))
         where = f"WHERE table_schema = DATABASE() AND table_name IN ({places})"
         engines = self._rows(f"SELECT table_name, engine FROM information_schema.tables {where}", [*names])  # noqa: S608
-        wanted = "table_name, column_name, collation_name, character_set_name"
-        from_columns = f"SELECT {wanted} FROM information_schema.columns {where} AND collation_name IS NOT NULL"  # noqa: S608
+        selected = "table_name, column_name, collation_name, character_set_name"
+        from_columns = (
+            f"SELECT {selected} FROM information_schema.columns {where} AND collation_name IS NOT NULL"  # noqa: S608
+        )
         columns = self._rows(from_columns, [*names])
-        folding: dict[str, dict[str, str]] = defaultdict(dict)
-        narrow: dict[str, dict[str, str]] = defaultdict(dict)
+        non_binary_collations: dict[str, dict[str, str]] = defaultdict(dict)
+        incomplete_charsets: dict[str, dict[str, str]] = defaultdict(dict)
         for table, column, collation, characters in columns:
             if "bin" not in collation:
-                folding[table][column] = collation
+                non_binary_collations[table][column] = collation
             if characters != ALL_CHARACTERS:
-                narrow[table][column] = characters
+                incomplete_charsets[table][column] = characters
         return {
-            name: TableFacts(engine, folding[found], narrow[found])
-            for found, engine in engines
+            name: TableFacts(engine, non_binary_collations[table], incomplete_charsets[table])
+            for table, engine in engines
             for name in names
-            if name.lower() == found.lower()
+            if name.lower() == table.lower()
         }
 
     def explain(self, sql: str, params: Sequence[Any]) -> QueryPlan:
         if not self._is_mariadb and sql.lstrip().startswith("SELECT"):
             return self._explain_by_tree(sql, params)
-        # By default MySQL answers with a tree. What is set for one statement comes first:
+        # TRADITIONAL, because MySQL's default is a tree. SET STATEMENT comes first:
         # SET STATEMENT .. FOR EXPLAIN UPDATE ..
         explain = re.sub(r"^(SET STATEMENT .+? FOR )?", r"\1EXPLAIN FORMAT=TRADITIONAL ", sql, count=1)
         with self.connection.cursor() as cursor:
@@ -84,7 +86,7 @@ class MySQLInspector(Inspector):
         return QueryPlan(tuple(map(_access, read)), sorts=sorts, is_forced=False)
 
     def _explain_by_tree(self, sql: str, params: Sequence[Any]) -> QueryPlan:
-        # The traditional format names a scan of the table where MySQL reads an index for the order of its rows.
+        # The traditional format shows a full scan where MySQL reads an index for the order of its rows.
         with self.connection.cursor() as cursor:
             cursor.execute(f"EXPLAIN FORMAT=TREE {sql}", params)
             tree = str(cursor.fetchone()[0])

@@ -1,4 +1,4 @@
-"""Which session of MariaDB or MySQL has a row locked: the server tells only while another session waits for it."""
+"""Finds the session of MariaDB or MySQL that locks a row; the server shows it only while another session waits."""
 
 import contextlib
 import queue
@@ -14,11 +14,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.dialect.connections import discard, private_connection
 from resourcepool.dialect.inspection.base import Session, rows
 
-# Seconds between two looks. The server makes its answer anew only when nobody has asked for a tenth of a second: two
-# who looked at that pace, each in the pauses of the other, would see the same old one for ever.
+# Seconds between two queries, at random. The server refreshes the answer only after a tenth of a second without
+# queries, so two clients that query in turn at a fixed pace would see the same old answer for ever.
 PAUSES = (0.12, 0.4)
-CONNECTED_WITHIN = 5.0  # seconds
-MOST = 3  # rows whose session is looked for; each takes up to a second
+CONNECT_TIMEOUT = 5.0  # seconds
+MAX_ROWS = 3  # rows to search the session of; each takes up to a second
 
 LOCKED_BY = """
     SELECT first.trx_mysql_thread_id, one.host, one.command, one.time
@@ -40,38 +40,40 @@ LOCKED_BY_ON_MYSQL = """
 def lockers(
     connection: BaseDatabaseWrapper, table: str, pk: str, keys: Collection[Any]
 ) -> dict[Any, Session | None]:
-    """Return {key of a locked row: the session; None: this user may not see it}, on connections of its own."""
+    """Return {key of a locked row: its session; None: this user may not see it}, using private connections."""
     own = private_connection(connection.alias)
-    look = LOCKED_BY if connection.mysql_is_mariadb else LOCKED_BY_ON_MYSQL  # type: ignore[attr-defined]
+    query = LOCKED_BY if connection.mysql_is_mariadb else LOCKED_BY_ON_MYSQL  # type: ignore[attr-defined]
     places = ", ".join(["%s"] * len(keys))
     free = f"SELECT {pk} FROM {table} WHERE {pk} IN ({places}) FOR UPDATE SKIP LOCKED"  # noqa: S608 (quoted names)
-    there = f"SELECT {pk} FROM {table} WHERE {pk} IN ({places})"  # noqa: S608
+    existing = f"SELECT {pk} FROM {table} WHERE {pk} IN ({places})"  # noqa: S608
     try:
         unlocked = {key for (key,) in rows(own, free, [*keys])}
-        locked = [key for (key,) in rows(own, there, [*keys]) if key not in unlocked]
+        locked = [key for (key,) in rows(own, existing, [*keys]) if key not in unlocked]
         lock = f"SELECT 1 FROM {table} WHERE {pk} = %s FOR UPDATE"  # noqa: S608
-        found: dict[Any, Session | None] = dict.fromkeys(locked[MOST:])
-        for key in locked[:MOST]:
-            _ask(own, look, lock, key, found)
-        return found
+        sessions: dict[Any, Session | None] = dict.fromkeys(locked[MAX_ROWS:])
+        for key in locked[:MAX_ROWS]:
+            _find_locker(own, query, lock, key, sessions)
+        return sessions
     finally:
         discard(own)
 
 
-def _ask(own: BaseDatabaseWrapper, look: str, lock: str, key: Any, into: dict[Any, Session | None]) -> None:
-    """Wait for the row in a thread, for a second at most, and ask meanwhile for whom; it may be free by now."""
+def _find_locker(
+    own: BaseDatabaseWrapper, query: str, lock: str, key: Any, into: dict[Any, Session | None]
+) -> None:
+    """Wait for the row in a thread, up to a second, and query meanwhile which session blocks it."""
     numbers: queue.SimpleQueue[int] = queue.SimpleQueue()
     waits = threading.Thread(target=partial(_wait, own.alias, lock, key, numbers), daemon=True)
     waits.start()
-    found: Sequence[Any] = ()
-    with contextlib.suppress(DatabaseError, InterfaceError, queue.Empty):  # this user may not ask, for example
-        number = numbers.get(timeout=CONNECTED_WITHIN)
-        while not found and waits.is_alive():
-            found = rows(own, look, [number])
+    lockers: Sequence[Any] = ()
+    with contextlib.suppress(DatabaseError, InterfaceError, queue.Empty):  # e.g. this user has no permission
+        number = numbers.get(timeout=CONNECT_TIMEOUT)
+        while not lockers and waits.is_alive():
+            lockers = rows(own, query, [number])
             waits.join(random.uniform(*PAUSES))  # noqa: S311 (no secret)
     waits.join()
-    if found:
-        session, client, command, seconds = found[0]
+    if lockers:
+        session, client, command, seconds = lockers[0]
         idle = float(seconds) if command == "Sleep" and seconds is not None else None
         into[key] = Session(int(session), client or "", idle, f"KILL {session}")
     elif numbers.empty():
@@ -80,8 +82,8 @@ def _ask(own: BaseDatabaseWrapper, look: str, lock: str, key: Any, into: dict[An
 
 def _wait(alias: str, lock: str, key: Any, numbers: "queue.SimpleQueue[int]") -> None:
     own = private_connection(alias)
-    with contextlib.suppress(DatabaseError, InterfaceError):  # it waits in vain
+    with contextlib.suppress(DatabaseError, InterfaceError):  # e.g. the lock wait timed out
         numbers.put(rows(own, "SELECT CONNECTION_ID()")[0][0])
         rows(own, lock, [key])
-        numbers.put(0)  # it is not locked any more
+        numbers.put(0)  # the row is no longer locked
     discard(own)

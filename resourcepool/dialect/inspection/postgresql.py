@@ -1,4 +1,4 @@
-"""Asks PostgreSQL."""
+"""Inspects PostgreSQL."""
 
 import json
 from collections.abc import Collection, Iterator, Sequence
@@ -26,7 +26,7 @@ SETTINGS = (
     "server_encoding",
 )
 PROCESS = "SELECT pg_backend_pid()"
-TRIES = 5  # of two sessions after one another
+TRIES = 5  # pairs of sessions compared
 FOLDING = """
     SELECT attname, collname FROM pg_attribute JOIN pg_collation c ON c.oid = attcollation
     WHERE attrelid = to_regclass(%s) AND NOT collisdeterministic
@@ -35,7 +35,7 @@ IS_PRIMARY = """
     SELECT 1 FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
     WHERE indisprimary AND relname = %s AND pg_table_is_visible(indexrelid)
 """
-# A row that a transaction has changed or locked carries its number, and each transaction has a lock on its own.
+# xmax of a changed or locked row is the transaction's number, and each transaction locks its own number.
 LOCKED_BY = """
     SELECT row.{pk}, one.pid, HOST(one.client_addr), one.client_port, one.state,
            EXTRACT(EPOCH FROM CLOCK_TIMESTAMP() - one.state_change)
@@ -54,15 +54,17 @@ class PostgreSQLInspector(Inspector):
         return f"PostgreSQL {version // 10_000}.{version % 10_000}"
 
     def server(self) -> dict[str, Any]:
-        said = dict(self._rows("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(SETTINGS)]))
+        settings = dict(
+            self._rows("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(SETTINGS)])
+        )
         ((in_recovery,),) = self._rows("SELECT pg_is_in_recovery()")
-        limits = [int(said[name]) / 1_000 for name in LIMITS]
+        limits = [int(settings[name]) / 1_000 for name in LIMITS]
         pooler = self.connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS", False)
         return {
-            "transaction_isolation": self._isolation(said["default_transaction_isolation"]),
-            "read_only": in_recovery or said["default_transaction_read_only"] == "on",
-            **{name: said[name] for name in DURABLE},
-            "server_encoding": said["server_encoding"],
+            "transaction_isolation": self._isolation(settings["default_transaction_isolation"]),
+            "read_only": in_recovery or settings["default_transaction_read_only"] == "on",
+            **{name: settings[name] for name in DURABLE},
+            "server_encoding": settings["server_encoding"],
             "lock_timeout": min(filter(None, limits), default=0),
             "DISABLE_SERVER_SIDE_CURSORS": pooler,
             "server_processes_shared": self._shares_its_process(),
@@ -74,13 +76,13 @@ class PostgreSQLInspector(Inspector):
         return {name: TableFacts(None, dict(self._rows(FOLDING, [quoted[name]])), {}) for name in there_are}
 
     def explain(self, sql: str, params: Sequence[Any]) -> QueryPlan:
-        # Small tables are read whole and sorted, rightly. That an index would do shows when both are forbidden.
+        # Small tables are rightly scanned and sorted; with both disabled the plan shows whether an index can be used.
         with transaction.atomic(using=self.connection.alias):
             for node in ("seqscan", "bitmapscan", "sort"):
                 execute(self.connection, f"SET LOCAL enable_{node} = off")
-            ((said,),) = self._rows(f"EXPLAIN (FORMAT JSON) {sql}", params)
+            ((plan,),) = self._rows(f"EXPLAIN (FORMAT JSON) {sql}", params)
             transaction.set_rollback(True, using=self.connection.alias)
-        nodes = list(_nodes((json.loads(said) if isinstance(said, str) else said)[0]["Plan"]))
+        nodes = list(_nodes((json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]))
         read = [node for node in nodes if "Relation Name" in node and node["Node Type"].endswith("Scan")]
         return QueryPlan(
             tuple(self._access(node["Relation Name"], node.get("Index Name")) for node in read),
@@ -94,19 +96,19 @@ class PostgreSQLInspector(Inspector):
         return {key: _session(*rest) for key, *rest in rows}
 
     def _isolation(self, of_the_session: str) -> str:
-        # Django's own choice rules inside transaction.atomic(), the session's outside of it.
+        # Django's setting applies inside transaction.atomic(), the session's default outside.
         chosen = getattr(getattr(self.connection, "isolation_level", None), "name", "READ_COMMITTED")
         in_transactions = chosen.replace("_", " ").lower()
         return of_the_session if in_transactions == "read committed" else in_transactions
 
     def _shares_its_process(self) -> bool:
-        """Whether another session that is open at the same time has the same process of the server.
+        """Whether another open session uses the same server process.
 
-        So a pooler is in between that hands it to one after the other, with all that somebody has set for his session.
-        A busy one may go unnoticed: it has many.
+        Then a pooler in between shares server processes, together with the settings of the sessions. A busy pooler with
+        many processes may go unnoticed.
         """
         own = self._rows(PROCESS)
-        if own == [(backend_pid(self.connection),)]:  # a pooler tells a number of its own
+        if own == [(backend_pid(self.connection),)]:  # a pooler reports a number of its own
             return False
         other = private_connection(self.connection.alias, has_lock_limit=False)
         try:
@@ -119,7 +121,7 @@ class PostgreSQLInspector(Inspector):
 
 
 def backend_pid(connection: Any) -> int:
-    """Return the number of the server's process that it told when the session began."""
+    """Return the server process number reported when the session was opened."""
     return int(connection.connection.info.backend_pid)
 
 

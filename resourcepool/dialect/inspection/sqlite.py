@@ -1,4 +1,4 @@
-"""Asks SQLite."""
+"""Inspects SQLite."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -19,7 +19,8 @@ class SQLiteInspector(Inspector):
         return f"SQLite {dotted(self._version)}"
 
     def server(self) -> dict[str, Any]:
-        busy_timeout = self._pragma("busy_timeout") / 1_000  # asked first: the rest is known once connected
+        # First, because the other values are known once connected.
+        busy_timeout = self._pragma("busy_timeout") / 1_000
         facts = {
             "sqlite": self._version,
             "busy_timeout": busy_timeout,
@@ -41,11 +42,11 @@ class SQLiteInspector(Inspector):
             }
 
     def explain(self, sql: str, params: Sequence[Any]) -> QueryPlan:
-        said = [row[-1] for row in self._rows(f"EXPLAIN QUERY PLAN {sql}", params)]
-        read = [found for found in map(READ.match, said) if found]
+        lines = [row[-1] for row in self._rows(f"EXPLAIN QUERY PLAN {sql}", params)]
+        read = [match for match in map(READ.match, lines) if match]
         return QueryPlan(
-            tuple(_access(found["table"], found["index"] or found["key"]) for found in read),
-            sorts=any("TEMP B-TREE FOR ORDER BY" in line for line in said),
+            tuple(_access(match["table"], match["index"] or match["key"]) for match in read),
+            sorts=any("TEMP B-TREE FOR ORDER BY" in line for line in lines),
             is_forced=False,
         )
 
@@ -66,7 +67,7 @@ def _folding(columns: Any) -> dict[str, str]:
 
 
 def _access(table: str, index: str | None) -> TableAccess:
-    # The index behind a key that is no whole number has this name, and so has one of a unique constraint in
-    # CREATE TABLE; Django writes none of those on leased models but for the key.
+    # The index of a non-integer primary key has this name. So has a unique constraint in CREATE TABLE, but on leased
+    # models Django writes none besides the key.
     by_key = index == "INTEGER PRIMARY KEY" or (index or "").startswith("sqlite_autoindex_")
     return TableAccess(table, index, by_key)

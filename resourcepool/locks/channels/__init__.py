@@ -1,1 +1,1 @@
-"""ChannelRow: each message of a channel reaches all its subscribers, in one order for all (document 004, R4.1)."""
+"""Channels: each message reaches all subscribers, in the same order."""

@@ -1,4 +1,4 @@
-"""A channel: its messages reach all its subscribers, in one order."""
+"""``Channel``: publishes messages to all its subscribers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ TTL = 15.0  # seconds
 
 
 class Channel:
-    """Messages for all subscribers, in one order for all.
+    """A channel; its messages reach all subscribers, in the same order.
 
         Channel("config").publish({"level": 3})
 
@@ -32,12 +32,12 @@ class Channel:
             for message in messages:
                 ...
 
-    Messages become visible in the order of their numbers: 1, 2, 3, .., without gaps. A subscriber gets each message
-    published after it has begun, at least once. One with a name goes on where it was, even after a crash and on
-    another host.
+    Messages become visible in the order of their numbers (1, 2, 3, .., no gaps). A subscriber gets each message
+    published after it began, at least once. A named (durable) subscription continues where it stopped, even after a
+    crash and on another host.
 
-    Not promised: that a message comes only once; an order between channels; that messages wait for a subscriber for
-    longer than the channel keeps them, but it learns which it missed.
+    Not promised: exactly-once delivery; an order between channels; that a message is kept until all subscribers have
+    read it. A subscriber learns which messages it missed.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class Channel:
         kept: object = None,
         kept_count: int | None = None,
     ) -> None:
-        """The first message, or the first subscriber, makes the channel. Raises BadOption.
+        """The first message or subscriber creates the channel. Raises BadOption.
 
         Args:
             name: one line of 1 to 200 characters; case matters.
-            most: ``publish`` refuses while a durable subscription has more messages than that to read; None: never.
+            most: ``publish`` raises ChannelFull while a durable subscription has more unread messages; None: no limit.
             kept: seconds or timedelta for which a new channel keeps messages; None: 7 days.
-            kept_count: how many messages a new channel keeps; None: 100,000. Later operators change both.
+            kept_count: number of messages that a new channel keeps; None: 100,000. Operators can change both later.
         """
         self.name = options.name("name", name, most=MAX_NAME)
         self._most = None if most is None else options.whole("most", most, least=1, most=MAX_KEPT_MESSAGES)
@@ -70,31 +70,31 @@ class Channel:
 
     @property
     def using(self) -> str:
-        """The database of its rows."""
+        """The database alias of its rows."""
         return router.db_for_write(ChannelRow)
 
     def publish(self, payload: Any) -> int:
-        """Publish a message, with the caller's transaction if one is open; return its number.
+        """Publish a message, in the caller's transaction if one is open; return its number.
 
-        Until the commit nobody else can publish in this channel: keep such a transaction short.
+        The channel is locked until the commit, so keep the transaction short.
 
         Args:
-            payload: anything that JSON can say, up to 64 KiB.
+            payload: any JSON value, up to 64 KiB.
 
         Raises:
-            BadOption: the payload is not allowed.
-            ChannelFull: a durable subscription has more than ``most`` messages to read.
-            DatabaseUnavailable: it is unknown whether it was published.
+            BadOption: the payload is invalid.
+            ChannelFull: a durable subscription has more than ``most`` unread messages.
+            DatabaseUnavailable: it is unknown whether the message was published.
         """
         return self._publish([validation.payload(payload)])
 
     apublish = for_asyncio(publish)
 
     def publish_many(self, payloads: Iterable[Any]) -> range:
-        """Publish several messages without others in between, all or none; return their numbers. See ``publish``.
+        """Publish several messages, all or none, with consecutive numbers; return the numbers. See ``publish``.
 
         Args:
-            payloads: up to 1,000, of 4 MiB together, and no more than the ``most`` of the channel.
+            payloads: up to 1,000, 4 MiB in total, at most ``most`` of the channel.
         """
         texts = validation.payloads(payloads, self._most or validation.MAX_MESSAGES_AT_ONCE)
         if not texts:
@@ -116,19 +116,19 @@ class Channel:
         """Return an iterator of the messages.
 
         Args:
-            name: of a durable subscription, which goes on where it was. One process at a time reads under it; others
-                wait until that closes it or dies. None: not durable, for this process alone.
-            from_: where a new subscription begins: "now" (with what is published from now on), "start" (with the
-                oldest message that is kept), a message's number, or a datetime.
-            timeout: seconds or timedelta without a message after which the iteration ends; None or -1: never.
-            stop: asked at least every half second; True ends the iteration.
-            ttl: seconds or timedelta after the death of this process until others may read under the name.
+            name: the name of a durable subscription, which continues where it stopped. One process at a time reads it;
+                others wait until that process closes it or crashes. None: not durable, for this process only.
+            from_: where a new subscription begins: "now" (the next message), "start" (the oldest kept message), a
+                message's number, or a datetime.
+            timeout: seconds or timedelta without a message after which the iteration ends; None or -1: no limit.
+            stop: called at least every half second; True ends the iteration.
+            ttl: seconds or timedelta until others may read the subscription after this process crashed.
 
         Raises:
-            AcquireTimeout: another process read under this name all that time, or until ``stop``.
-            BadOption: a value is not allowed.
+            AcquireTimeout: another process kept reading the subscription until the timeout or ``stop``.
+            BadOption: an argument is invalid.
             ClaimInTransaction: a transaction is open.
-            DatabaseUnavailable: it did not begin.
+            DatabaseUnavailable: it could not begin.
         """
         subscriber = self._subscriber(name, from_, timeout, stop, ttl)
         subscriber.start()
@@ -159,12 +159,12 @@ class Channel:
     def _subscriber(
         self, name: str | None, from_: object, timeout: object, stop: Callable[[], bool], ttl: object
     ) -> Subscriber:
-        called = None if name is None else options.name("name", name, most=MAX_NAME)
+        name = None if name is None else options.name("name", name, most=MAX_NAME)
         wait = wait_seconds("timeout", timeout)
-        options.plain_function("stop", stop, "a plain function, which tells whether to end")
-        lasts = options.seconds("ttl", ttl, least=MIN_TTL)
+        options.plain_function("stop", stop, "a plain function that returns whether to end")
+        ttl_seconds = options.seconds("ttl", ttl, least=MIN_TTL)
         return Subscriber(
-            SubscriptionSource(self.using, self._channel_row, called, validation.start(from_), lasts),
+            SubscriptionSource(self.using, self._channel_row, name, validation.start(from_), ttl_seconds),
             wait,
             stop,
         )

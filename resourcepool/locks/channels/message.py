@@ -1,4 +1,4 @@
-"""A message, as a subscriber gets it."""
+"""A message as a subscriber gets it."""
 
 import weakref
 from collections.abc import Callable
@@ -14,35 +14,35 @@ class Message:
     """One message.
 
     Attributes:
-        number: its place in the channel: 1, 2, 3, ..
-        payload: what was published.
-        published_at: when, by the database's clock.
-        publisher: who, for people to read: host/pid/thread/number.
+        number: its number in the channel: 1, 2, 3, ..
+        payload: the published value.
+        published_at: time of publication, by the database's clock.
+        publisher: host/pid/thread/number, for people.
     """
 
     number: int
     payload: Any
     published_at: Any
     publisher: str
-    # Weak: a message that a traceback still refers to would keep the subscription from others.
+    # Weak: a message in a traceback must not keep the subscription leased.
     _note_done: "weakref.WeakMethod[Callable[[int, int], None]]" = field(repr=False, compare=False)
     _turn: int = field(repr=False, compare=False)  # see ``Position``
 
     def done(self) -> None:
-        """Move the cursor to this message now; a durable one's with the caller's transaction, if one is open.
+        """Move the cursor to this message; of a durable subscription in the caller's transaction, if one is open.
 
-        So what a handler writes to the same database, and the cursor, are committed together or not at all.
+        So the handler's writes to the same database and the cursor are committed together or not at all.
 
         Raises:
-            LeaseLost: another process reads under this name, or has since this message came; the channel was removed;
-                or the subscriber was dropped. Nothing was changed.
-            LeaseReleased: it is done already, by this transaction or an earlier one, whose commit took effect without
-                an answer. Ask for the next message.
-            DatabaseUnavailable: it is unknown whether it was stored.
+            LeaseLost: another process has read the subscription since this message was delivered, the channel was
+                removed, or the subscriber was garbage-collected. Nothing was changed.
+            LeaseReleased: it is done already, by this transaction or by an earlier one whose commit succeeded without
+                a reply. Continue with the next message.
+            DatabaseUnavailable: it is unknown whether the cursor was stored.
         """
         if (note_done := self._note_done()) is None:
             raise LeaseLost(
-                f"message {self.number} is not done: the subscription that it came by was dropped; keep it, by with"
+                f"message {self.number} is not done: its subscriber was garbage-collected; keep a reference, use with"
             )
         note_done(self.number, self._turn)
 

@@ -1,7 +1,7 @@
-"""Polls for new messages, with one statement for all waiting subscribers of this process and database.
+"""Polls for new messages, with one query for all waiting subscribers of this process and database.
 
-A waiting subscriber occupies no connection, and under asyncio no thread. It learns at once of what this process
-publishes, by a hint of what others publish, and without hints after at most half a second.
+A waiting subscriber needs no connection, and under asyncio no thread. It wakes at once for messages of this process, by
+a hint for messages of other processes, and without hints after at most half a second.
 """
 
 import logging
@@ -22,25 +22,25 @@ from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Subscription
 
-PAUSES = (0.01, 0.1, 0.5)  # the shortest, in seconds; the share of the time since the last news; the longest
-OUTAGE = 1.0  # seconds between two polls while the database is away
-IDLE = 10.0  # seconds without a waiting subscriber after which the connection is closed
-BATCH = 500  # in a statement
-MAX_HINTS = 1_000  # processes, of one message
-MAX_CACHED_CHANNELS = 10_000  # channels
-ADDRESSES_CACHED_FOR = 1.0  # seconds for which addresses are not read again
+PAUSES = (0.01, 0.1, 0.5)  # shortest (s); share of the time since the last new message; longest (s)
+OUTAGE = 1.0  # seconds between polls while the database is unavailable
+IDLE = 10.0  # seconds without waiting subscribers until the connection is closed
+BATCH = 500  # channels in one query
+MAX_HINTS = 1_000  # processes per message
+MAX_CACHED_CHANNELS = 10_000
+ADDRESSES_CACHED_FOR = 1.0  # seconds
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, slots=True)
 class WaitingSubscriber:
-    """A waiting subscriber; ``last`` and ``made``, of its channel, are brought up to date before its bell rings."""
+    """A waiting subscriber; ``last`` and ``made`` of its channel are updated before its bell rings."""
 
     channel: str
     last: int
     made: int
-    bell: Any = None
+    wake_event: Any = None
 
 
 class Poller:
@@ -53,57 +53,57 @@ class Poller:
         self._loop = Loop(f"channels-{using}", self._wakeup, self._turn, has_work, idle_timeout=IDLE)
         self._new_at, self._is_away = monotonic(), False
 
-    def add(self, one: WaitingSubscriber) -> None:
-        """Tell it when there is something new. Raises RuntimeError: no thread can be started."""
-        self._waiting[one] = None
+    def add(self, subscriber: WaitingSubscriber) -> None:
+        """Wake it when there is a new message. Raises RuntimeError if no thread can be started."""
+        self._waiting[subscriber] = None
         if hints.is_enabled():
-            hints.listen(self.now)
+            hints.listen(self.poll_now)
         self._loop.start()
         self._wakeup.bring_forward(monotonic() + self._pause())
 
-    def remove(self, one: WaitingSubscriber) -> None:
-        self._waiting.pop(one, None)
+    def remove(self, subscriber: WaitingSubscriber) -> None:
+        self._waiting.pop(subscriber, None)
 
-    def now(self) -> None:
+    def poll_now(self) -> None:
         if self._waiting:
             self._wakeup.wake()
 
     def _turn(self) -> float:
-        for one in list(self._waiting):
-            if one.bell.is_orphaned:
-                self.remove(one)
+        for subscriber in list(self._waiting):
+            if subscriber.wake_event.is_orphaned:
+                self.remove(subscriber)
         try:
-            found = self._read({one.channel for one in list(self._waiting)})
+            news = self._read({subscriber.channel for subscriber in list(self._waiting)})
         except DatabaseUnavailable as error:
             if not self._is_away:
-                logger.warning("%s; %d subscribers wait", error, len(self._waiting))
+                logger.warning("%s; %d subscribers are waiting", error, len(self._waiting))
             self._is_away = True
             return monotonic() + OUTAGE
         self._is_away = False
-        for one in list(self._waiting):
-            last, made = found.get(one.channel, (one.last, one.made))
-            if last > one.last or made != one.made:
-                one.last, one.made, self._new_at = last, made, monotonic()
-                self.remove(one)
-                one.bell.wake()
+        for subscriber in list(self._waiting):
+            last, made = news.get(subscriber.channel, (subscriber.last, subscriber.made))
+            if last > subscriber.last or made != subscriber.made:
+                subscriber.last, subscriber.made, self._new_at = last, made, monotonic()
+                self.remove(subscriber)
+                subscriber.wake_event.wake()
         return monotonic() + self._pause() if self._waiting else float("inf")
 
     def _pause(self) -> float:
-        least, share, most = PAUSES
-        return min(max(least, share * (monotonic() - self._new_at)), most)
+        shortest, share, longest = PAUSES
+        return min(max(shortest, share * (monotonic() - self._new_at)), longest)
 
     def _read(self, names: set[str]) -> dict[str, tuple[int, int]]:
-        found: dict[str, tuple[int, int]] = {}
-        listed = sorted(names)
-        for start in range(0, len(listed), BATCH):
-            rows = ChannelRow.objects.using(self._using).filter(pk__in=listed[start : start + BATCH])
+        news: dict[str, tuple[int, int]] = {}
+        ordered = sorted(names)
+        for start in range(0, len(ordered), BATCH):
+            rows = ChannelRow.objects.using(self._using).filter(pk__in=ordered[start : start + BATCH])
             read = partial(list[Any], rows.values_list("pk", "last", "made"))
-            found |= {name: news for name, *news in retrying(connections[self._using], read)}
-        return found
+            news |= {name: (last, made) for name, last, made in retrying(connections[self._using], read)}
+        return news
 
 
 class Pollers:
-    """The pollers of this process, by database; tells subscribers of what this process publishes."""
+    """The pollers of this process by database; wakes subscribers when this process publishes."""
 
     def __init__(self) -> None:
         self._pollers: dict[str, Poller] = {}
@@ -113,12 +113,12 @@ class Pollers:
         return self._pollers.get(using) or self._pollers.setdefault(using, Poller(using))
 
     def notify_after_commit(self, using: str, channel: str) -> None:
-        """Have all subscribers of this channel poll after the caller's commit."""
+        """Make all subscribers of this channel poll after the caller's commit."""
         hints.after_commit(using, self._notify, using, channel)
 
     def _notify(self, using: str, channel: str) -> None:
         if using in self._pollers:
-            self._pollers[using].now()
+            self._pollers[using].poll_now()
         if not hints.is_enabled():
             return
         read_at, addresses = self._addresses.get((using, channel), (-ADDRESSES_CACHED_FOR, []))
@@ -134,7 +134,7 @@ class Pollers:
 
 
 def _after_fork() -> None:
-    pollers.__init__()  # type: ignore[misc]  # the parent's subscribers and threads are not the child's
+    pollers.__init__()  # type: ignore[misc]  # subscribers and threads belong to the parent
 
 
 pollers = Pollers()

@@ -1,4 +1,4 @@
-"""How far a subscriber is: which messages it has read, which are done, and which are stored as done."""
+"""The reading position of a subscriber: messages that are read, done, and stored as done."""
 
 import json
 import logging
@@ -21,15 +21,15 @@ from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.poller import WaitingSubscriber
 from resourcepool.locks.channels.subscription import SubscriptionLease, SubscriptionSource
 
-BATCH = 100  # messages that are read at once
-STORED_EVERY = 1.0  # seconds after which the cursor is stored, while there are messages without a pause
+BATCH = 100  # messages in one query
+STORED_EVERY = 1.0  # seconds between two stores of the cursor while messages arrive without a pause
 COLUMNS = ("number", "payload", "published_at", "publisher", "channel__made")
 
 logger = logging.getLogger(__name__)
 
 
 class Place(NamedTuple):
-    """The last message that is done, the newest one known, and which channel of this name they are of."""
+    """The last message that is done, the newest known one, and the incarnation of the channel (``made``)."""
 
     cursor: int = 0
     last: int = 0
@@ -37,48 +37,48 @@ class Place(NamedTuple):
 
 
 class Position:
-    """How far a subscriber is. It may read while it has a ``lease``."""
+    """The position of a subscriber, which may read while it has a ``lease``."""
 
     def __init__(self, source: SubscriptionSource) -> None:
         self._source = source
         self.lease: SubscriptionLease | None = None
         self.place, self._is_new = Place(), True
         self._read: deque[tuple[Any, ...]] = deque()
-        self._in_hand = 0  # the number of the message that the caller has
-        self._turn = 0  # goes up when it begins again: others may have read meanwhile, or it is a new channel
+        self._in_hand = 0  # number of the message being handled by the caller
+        self._turn = 0  # grows with each new lease or channel: others may have read in between
         self._stored, self._stored_at, self._missed = 0, 0.0, 0
-        self._missing: tuple[int, int] | None = None  # the first and the last message to report as missed
+        self._missing: tuple[int, int] | None = None  # first and last number to report as missed
         self._is_miss_reported = False
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is something to deliver, and nothing to store before."""
+        """Whether it can deliver without storing the cursor first."""
         has_message = bool(self._read) and monotonic() - self._stored_at < STORED_EVERY
         return has_message or self._missing is not None
 
     def begin_at(self, lease: SubscriptionLease, row: Any) -> None:
-        """Begin, or begin again, where the row says, under this lease."""
+        """Begin (again) at the row's cursor, under this lease."""
         here = Place(row.cursor, row.channel.last, row.channel.made)
-        if not self._is_new and not self._source.is_durable:  # its row means nothing
+        if not self._is_new and not self._source.is_durable:  # the row's cursor is not maintained
             here = here._replace(cursor=self.place.cursor if self.place.made == here.made else 0)
         if self._source.is_durable:
-            self._missing = None  # found under an older lease; if it is still so, it is found again
-        self._read.clear()  # under an older lease, or by a call that was cancelled
+            self._missing = None  # found under an older lease; found again if still true
+        self._read.clear()  # read under an older lease, or by a cancelled call
         self.place, self._stored, self._missed = here, row.cursor, row.missed
         self.lease, self._stored_at, self._is_new = lease, monotonic(), False
         self._turn += self._source.is_durable
 
     def note_loop(self, loop: AbstractEventLoop | None) -> None:
-        """Note the event loop of the task that reads, None: a thread. Once it is closed, the lease is let go."""
+        """Note the event loop of the reading task (None: a thread); once it is closed, the lease is not renewed."""
         if self.lease is not None:
             self.lease.loop = None if loop is None else weakref.ref(loop)
 
     def is_held(self) -> bool:
-        """Whether it still may read. Raises LeaseFromAnotherProcess, after a fork."""
+        """Whether it may still read. Raises LeaseFromAnotherProcess after a fork."""
         if self.lease is not None:
             self.lease.ensure_ours()
         if self.lease is not None and not self.lease.is_held:
-            logger.warning("%s was lost; it is waited for again", self.lease)
+            logger.warning("%s was lost; acquiring it again", self.lease)
             self.drop_lease()
         return self.lease is not None
 
@@ -88,8 +88,8 @@ class Position:
         self.lease = None
 
     def move_on(self) -> None:
-        """Note that the message in hand is done, since the next one is asked for."""
-        if self._in_hand:  # it stays if a signal comes in between
+        """Mark the message in hand as done, when the caller asks for the next one."""
+        if self._in_hand:  # reset last, in case of an interruption
             self.place = self.place._replace(cursor=max(self._in_hand, self.place.cursor))
             while self._read and self._read[0][0] <= self._in_hand:
                 self._read.popleft()
@@ -98,41 +98,41 @@ class Position:
             self._missing, self._is_miss_reported = None, False
 
     def redeliver(self, error: BaseException) -> None:
-        """Deliver again what the caller did not get, because of a signal, for example."""
+        """Deliver again a message that the caller did not get, for example because of a signal."""
         self._in_hand, self._is_miss_reported = 0, isinstance(error, MessagesMissed)
 
     def note_done(self, number: int, turn: int) -> None:
         """See ``Message.done``."""
         if turn != self._turn:
             raise LeaseLost(
-                f"message {number} was read before {self._source.name!r} was lost, or the channel was removed"
+                f"message {number} was read before the lease of {self._source.name!r} was lost or the channel removed"
             )
         is_in_hand, cursor, lease = number > self.place.cursor, max(number, self.place.cursor), self.lease
         if not self._source.is_durable or cursor == self._stored:
             self.place = self.place._replace(cursor=cursor)
             return
         if lease is None:
-            raise LeaseLost(f"subscription {self._source.name!r} is not read by this process any more")
+            raise LeaseLost(f"subscription {self._source.name!r} is no longer read by this process")
         lease.ensure_held()
         connection = connections[self._source.using]
         is_atomic = connection.in_atomic_block or not connection.get_autocommit()
-        # What is written with it is written once, even if the caller repeats a transaction whose commit got no answer.
+        # In a transaction, so that its writes happen once even if the caller repeats it after a lost commit reply.
         is_once = is_atomic and is_in_hand
         with statement_timeout():
             if not (lease.store_once if is_once else lease.store)(cursor, self._missed):
                 if is_once and lease.has_stored(cursor):
                     where = f"subscription {self._source.name!r} of channel {self._source.channel_row.name!r}"
                     raise LeaseReleased(
-                        f"message {number} of {where} is done already: by a transaction before this one, whose commit"
-                        " got no answer, or by done() in this one"
+                        f"message {number} of {where} is done already: by an earlier transaction whose commit reply was"
+                        " lost, or by done() in this one"
                     )
                 self.drop_lease()
-                raise LeaseLost(f"{lease} is lost: somebody else reads under this name")
+                raise LeaseLost(f"{lease} is lost: another process reads this subscription")
         if not is_atomic:  # a rollback would undo it
             self.place, self._stored = self.place._replace(cursor=cursor), cursor
 
     def deliver(self) -> Message:
-        """Return the next message, after ``fill``; raises MessagesMissed."""
+        """Return the next message; call ``fill`` first. Raises MessagesMissed."""
         if self._missing is not None:
             self._is_miss_reported = True
             raise self._messages_missed(*self._missing)
@@ -145,16 +145,16 @@ class Position:
         return message
 
     def fill(self, *, asks_database: bool = False) -> bool:
-        """Read on if need be; return whether there is something to deliver. Raises ClaimInTransaction.
+        """Read messages if needed; return whether there is something to deliver. Raises ClaimInTransaction.
 
         Args:
-            looks: ask the database even if nothing new is known.
+            asks_database: query the channel even if no new message is known.
         """
         if self.is_ready:
             return True
         if callers_blocks(connections[self._source.using]):
             raise ClaimInTransaction(
-                "a transaction is open, which may not see what others publish: read outside of transaction.atomic()"
+                "a transaction is open and may not see new messages: read outside of transaction.atomic()"
             )
         with statement_timeout():
             if not self.store():
@@ -167,7 +167,7 @@ class Position:
         return bool(self._read) or self._missing is not None
 
     def store(self) -> bool:
-        """Store the cursor if it is durable and has moved; False: the lease is lost."""
+        """Store the cursor of a durable subscription if it moved; False: the lease is lost."""
         if self.lease is None:
             return False
         cursor, self._stored_at = self.place.cursor, monotonic()
@@ -177,8 +177,8 @@ class Position:
             self._stored = cursor
         return True
 
-    def waiting_subscriber(self, bell: Any) -> WaitingSubscriber:
-        return WaitingSubscriber(self._source.channel_row.name, self.place.last, self.place.made, bell)
+    def waiting_subscriber(self, wake_event: Any) -> WaitingSubscriber:
+        return WaitingSubscriber(self._source.channel_row.name, self.place.last, self.place.made, wake_event)
 
     def note_news(self, news: WaitingSubscriber) -> None:
         if news.made != self.place.made:
@@ -189,29 +189,30 @@ class Position:
     def _read_channel(self) -> None:
         channels = ChannelRow.objects.using(self._source.using).filter(pk=self._source.channel_row.name)
         read = channels.values_list("last", "made").first
-        if (found := retrying(connections[self._source.using], read)) is not None:
-            last, made = found
+        if (row := retrying(connections[self._source.using], read)) is not None:
+            last, made = row
             self.note_news(WaitingSubscriber(self._source.channel_row.name, last, made))
 
     def _read_on(self, place: Place) -> None:
+        """Read the next messages after the cursor; note those that were removed before they were read."""
         rows = MessageRow.objects.using(self._source.using).order_by("number")
         wanted = rows.filter(channel_id=self._source.channel_row.name, number__gt=place.cursor)
-        found = retrying(connections[self._source.using], lambda: list(wanted.values_list(*COLUMNS)[:BATCH]))
-        if found and found[0][-1] != place.made:
-            self._restart(found[0][-1], found[0][0])
+        batch = retrying(connections[self._source.using], lambda: list(wanted.values_list(*COLUMNS)[:BATCH]))
+        if batch and (made := batch[0][-1]) != place.made:  # another channel of this name
+            self._restart(made, batch[0][0])
             return
-        # Numbers have no gaps, so what is not there was removed.
-        first = found[0][0] if found else place.last + 1
-        self.place = place._replace(last=max(place.last, found[-1][0] if found else 0))
+        # Numbers have no gaps, so missing ones were removed; if there are no rows, all up to ``last``.
+        first = batch[0][0] if batch else place.last + 1
+        self.place = place._replace(last=max(place.last, batch[-1][0] if batch else 0))
         if first > place.cursor + 1:
             self._note_missed(place.cursor + 1, first - 1)
-        for number, row in enumerate(found, first):
-            if row[0] != number:  # the next look finds the others
+        for number, row in enumerate(batch, first):
+            if row[0] != number:  # the next query finds the rest
                 break
             self._read.append(row)
 
     def _note_missed(self, first: int, last: int) -> None:
-        # First: after a signal in between it is reported twice, not never.
+        # First: after an interruption it is reported twice, not never.
         self._missing = first, last
         self.place, self._missed = self.place._replace(cursor=last), self._missed + last - first + 1
         if self.lease is not None and self._source.is_durable:
@@ -222,8 +223,8 @@ class Position:
         return MessagesMissed(self._source.channel_row.name, self._source.display_name, first, last)
 
     def _restart(self, made: int, last: int) -> None:
-        """Begin at the start of a channel that was removed and made again."""
-        logger.warning("channel %r was removed and made again", self._source.channel_row.name)
+        """Begin at the start of a channel that was removed and created again."""
+        logger.warning("channel %r was removed and created again", self._source.channel_row.name)
         if self._source.is_durable:
             self.drop_lease()
         else:

@@ -1,7 +1,7 @@
 """Publishing: two statements in one transaction, the first of which locks the channel until the commit.
 
-So numbers become visible in order and without gaps: a reader that sees number 8 could see 7. Those of an auto-increment
-column, which are taken before the commit, do not.
+So numbers become visible in order and without gaps: a reader that sees number 8 can see number 7. Auto-increment
+numbers are assigned before the commit and become visible in any order.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
 
-BATCH = 100  # messages in a statement, at most
+BATCH = 100  # messages in one statement
 
 
 class _AlreadyPublished(Exception):
-    """An earlier try was committed, but its reply was lost."""
+    """An earlier attempt was committed, but its reply was lost."""
 
 
 class Publication:
@@ -31,8 +31,8 @@ class Publication:
 
     Args:
         channel_row: the row to add if there is no channel of this name.
-        payloads: as JSON, at least one.
-        most: how many messages a durable subscription may have to read; None: any number.
+        payloads: JSON texts, at least one.
+        most: maximum number of unread messages of a durable subscription; None: no limit.
     """
 
     def __init__(self, using: str, channel_row: ChannelRow, payloads: Sequence[str], most: int | None) -> None:
@@ -41,7 +41,7 @@ class Publication:
         self._number: int | None = None
 
     def send(self) -> int:
-        """Publish them, in the caller's transaction if one is open; return the last number. Raises ChannelFull."""
+        """Publish in the caller's transaction if one is open; return the last number. Raises ChannelFull."""
         connection = connections[self._using]
         try:
             with transaction.atomic(using=self._using):
@@ -62,7 +62,7 @@ class Publication:
             ensure_channel(self._using, self._channel_row)
             number = self._take_number(connection)
         if number is None:
-            raise ChannelRow.DoesNotExist(f"channel {self._channel_row.name!r} was deleted just now")
+            raise ChannelRow.DoesNotExist(f"channel {self._channel_row.name!r} was just deleted")
         return number
 
     def _take_number(self, connection: BaseDatabaseWrapper) -> int | None:
@@ -77,41 +77,41 @@ class Publication:
 
     def _was_published(self, number: int) -> bool:
         messages = MessageRow.objects.using(self._using)
-        wanted = {"channel_id": self._channel_row.name, "number": number, "publisher": self._publisher}
-        return bool(messages.filter(**wanted).exists())
+        fields = {"channel_id": self._channel_row.name, "number": number, "publisher": self._publisher}
+        return bool(messages.filter(**fields).exists())
 
     def _insert(self, connection: BaseDatabaseWrapper, number: int) -> None:
         quote, meta = connection.ops.quote_name, MessageRow._meta
         columns = ", ".join(map(quote, ("channel_id", "number", "payload", "publisher", "published_at")))
         row, first = f"(%s, %s, %s, %s, {dialect.of(connection).indexed_now})", number - len(self._payloads) + 1
-        for some in batches(self._payloads, len, BATCH):
-            sql = f"INSERT INTO {quote(meta.db_table)} ({columns}) VALUES {', '.join([row] * len(some))}"  # noqa: S608
-            given: list[object] = []
-            for place, payload in enumerate(some, first):
-                given += [self._channel_row.name, place, payload, self._publisher]
-            dialect.run(connection, sql, given, dialect.row_count)
-            first += len(some)
+        for batch in batches(self._payloads, len, BATCH):
+            sql = f"INSERT INTO {quote(meta.db_table)} ({columns}) VALUES {', '.join([row] * len(batch))}"  # noqa: S608
+            params: list[object] = []
+            for message_number, payload in enumerate(batch, first):
+                params += [self._channel_row.name, message_number, payload, self._publisher]
+            dialect.run(connection, sql, params, dialect.row_count)
+            first += len(batch)
 
     def _refuse_full(self, number: int) -> None:
         if self._most is None:
             return
-        # The channel is locked: no message is added between this look and the commit.
+        # The channel is locked: no message is added between this query and the commit.
         durable = Subscription.objects.using(self._using).durable().filter(channel_id=self._channel_row.name)
         least = durable.aggregate(least=Min("cursor"))["least"]
         if least is None or number - least <= self._most:
             return
         behind = durable.filter(cursor__lt=number - self._most).order_by("cursor", "name")
-        last = behind.values_list("name", "cursor")[:3]
+        furthest = behind.values_list("name", "cursor")[:3]
         count = len(self._payloads)
-        who = ", ".join(f"{name!r} has {number - count - cursor} to read" for name, cursor in last)
-        more = f"; {count} more are too many" if count > 1 else ""
-        raise ChannelFull(f"channel {self._channel_row.name!r} is full: most={self._most}, {who}{more}")
+        unread = ", ".join(f"{name!r} has {number - count - cursor} unread" for name, cursor in furthest)
+        more = f"; cannot add {count}" if count > 1 else ""
+        raise ChannelFull(f"channel {self._channel_row.name!r} is full: most={self._most}, {unread}{more}")
 
 
 def ensure_channel(using: str, channel_row: ChannelRow) -> None:
-    """Add the channel's row if there is none."""
+    """Add the channel's row if it is missing."""
     rows = ChannelRow.objects.using(using)
     if rows.filter(pk=channel_row.name).exists():
         return
-    with contextlib.suppress(IntegrityError), transaction.atomic(using=using):  # added meanwhile
+    with contextlib.suppress(IntegrityError), transaction.atomic(using=using):  # added concurrently
         rows.create(name=channel_row.name, kept=channel_row.kept, kept_count=channel_row.kept_count)

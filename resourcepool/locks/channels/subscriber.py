@@ -1,4 +1,4 @@
-"""Reads a channel, message after message, and waits for the next."""
+"""``Subscriber``: reads the messages of a channel and waits for new ones."""
 
 import contextlib
 import logging
@@ -18,22 +18,22 @@ from resourcepool.locks.channels.subscription import SubscriptionSource
 from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
-NAP = 0.5  # seconds
-SESSION_KEPT = 1.0  # seconds of waiting after which a session that was opened for reading is closed
-OUTAGE = (0.2, 5.0)  # seconds between two tries while the database is away: the first pause, and the longest
+POLL = 0.5  # seconds
+SESSION_KEPT = 1.0  # seconds of waiting after which the database session is closed
+OUTAGE = (0.2, 5.0)  # seconds between attempts while the database is unavailable: first and longest pause
 
 logger = logging.getLogger(__name__)
 
 
 class Subscriber:
-    """Reads a channel: an iterator of its messages, for one thread or task at a time. See ``Channel.subscribe``.
+    """An iterator of the messages of a channel, for one thread or task at a time. See ``Channel.subscribe``.
 
-    A message is done when the next one is asked for, or by ``message.done()``. One that is not done when the process
-    dies comes again to the next reader under the same name: at least once. A durable cursor is stored before waiting,
-    after every 100 messages, every second, and by ``message.done()``: so many messages may come again.
+    A message is done when the next one is requested, or by ``message.done()``. After a crash, the next reader of a
+    durable subscription gets messages that were not done again: at-least-once delivery. A durable cursor is stored
+    before waiting, after every 100 messages, every second, and by ``message.done()``; later messages may come again.
 
-    Not promised: that a process that was stopped for longer than the ttl does nothing with the message in hand while
-    another one reads it; ``message.done()`` in the same transaction excludes that.
+    Not promised: that a process that was paused for longer than the ttl stops handling a message while another process
+    handles it; ``message.done()`` in the handler's transaction prevents that.
     """
 
     def __init__(self, source: SubscriptionSource, timeout: float, stop: Callable[[], bool]) -> None:
@@ -46,7 +46,7 @@ class Subscriber:
         return f"<{type(self).__name__} of {self._source.channel_row.name!r}{name}>"
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"{self!r} belongs to this process: subscribe there")
+        raise TypeError(f"{self!r} cannot be pickled or copied: subscribe in the other process")
 
     def __iter__(self) -> Self:
         return self
@@ -86,17 +86,17 @@ class Subscriber:
         return self._position.place.cursor
 
     def get(self, timeout: object = None) -> Message | None:
-        """Return the next message; None: there was none for ``timeout``, ``stop`` returned True, or it is closed.
+        """Return the next message; None: timeout, ``stop`` returned True, or the subscriber is closed.
 
         Args:
-            timeout: seconds or timedelta; None: that of the subscription; -1: as long as it takes. An outage of the
-                database counts as time without a message.
+            timeout: seconds or timedelta; None: the subscription's timeout; -1: no limit. Database outages count as
+                time without a message.
 
         Raises:
-            MessagesMissed: messages were removed before they were read; the next call goes on after them.
-            LeaseLost: an operator has removed the subscription.
+            MessagesMissed: messages were removed before they were read; the next call continues after them.
+            LeaseLost: an operator removed the subscription.
             ClaimInTransaction: a transaction is open.
-            LeaseFromAnotherProcess: this is a fork of the process that subscribed; subscribe after the fork.
+            LeaseFromAnotherProcess: this is a fork of the subscribing process; subscribe after the fork.
         """
         until = self._next(timeout)
         try:
@@ -110,7 +110,7 @@ class Subscriber:
         return self._position.deliver() if await self._is_ready(ASYNC, self._next(timeout)) else None
 
     def close(self) -> None:
-        """Store the cursor, and let others read under this name. The message in hand is not done by that."""
+        """Store the cursor and release the subscription. The message in hand is not marked as done."""
         self._is_closed = True
         lease = self._position.lease
         if lease is None:
@@ -118,8 +118,8 @@ class Subscriber:
         try:
             lease.ensure_ours()
         except LeaseFromAnotherProcess:
-            return  # a fork ends its copy of a ``with`` block: the subscription is its parent's
-        lease.stop_renewing()  # first: whatever fails then, it is not renewed, and the name comes free
+            return  # in a fork; the subscription belongs to the parent
+        lease.stop_renewing()  # first: if anything fails after this, it expires
         with contextlib.suppress(LeaseLost, DatabaseUnavailable), statement_timeout():
             if lease.is_held:
                 self._position.store()
@@ -130,7 +130,7 @@ class Subscriber:
     aclose = for_asyncio(close)
 
     def start(self) -> None:
-        """Begin; waits while another process reads under this name."""
+        """Begin; waits while another process reads the subscription."""
         run_sync(self._take, monotonic() + self._timeout)
 
     async def astart(self) -> None:
@@ -143,7 +143,7 @@ class Subscriber:
         return monotonic() + wait
 
     async def _is_ready(self, mode: Mode, until: float) -> bool:
-        """Wait until there is something to deliver; False: see ``get``."""
+        """Wait until there is something to deliver; False: ``get`` returns None."""
         is_over = False
         self._position.note_loop(mode.loop)
         while not (is_over or self._is_closed or self._stop()):
@@ -157,7 +157,7 @@ class Subscriber:
                 self._pause = 0.0
                 await self._wait(mode, until)
             except DatabaseUnavailable as error:
-                await self._sleep(mode, mode.bell(), min(until, self._away(error)), is_away=True)
+                await self._sleep(mode, mode.wake_event(), min(until, self._away(error)), is_away=True)
             except AcquireTimeout:
                 return False
         return False
@@ -178,31 +178,31 @@ class Subscriber:
                 await mode.call(lease.release_quietly)
 
     def _away(self, error: Exception) -> float:
-        """Note an outage; return when to try again."""
+        """Log an outage once; return when to try again."""
         first, longest = OUTAGE
         if not self._pause:
-            logger.warning("channel %r: %s; reading goes on later", self._source.channel_row.name, error)
+            logger.warning("channel %r: %s; will retry", self._source.channel_row.name, error)
         self._pause = min(longest, 2 * self._pause) or first
         return monotonic() + self._pause
 
     async def _wait(self, mode: Mode, until: float) -> None:
         if self._has_lost():
             return
-        bell = mode.bell()
-        poller, news = pollers.on(self._source.using), self._position.waiting_subscriber(bell)
+        wake_event = mode.wake_event()
+        poller, news = pollers.on(self._source.using), self._position.waiting_subscriber(wake_event)
         try:
             poller.add(news)
-            await self._sleep(mode, bell, until)
+            await self._sleep(mode, wake_event, until)
         finally:
             poller.remove(news)
             self._position.note_news(news)
 
-    async def _sleep(self, mode: Mode, bell: Any, until: float, *, is_away: bool = False) -> None:
-        """Sleep until the bell rings, the lease is lost, it is to stop, or ``until``."""
+    async def _sleep(self, mode: Mode, wake_event: Any, until: float, *, is_away: bool = False) -> None:
+        """Sleep until woken, the lease is lost, ``stop`` returns True, or ``until``."""
         began = monotonic()
         while not (self._is_closed or self._stop()) and (left := until - monotonic()) > 0:
-            # In naps, because Python may miss a signal that arrives just as the main thread goes to sleep.
-            if await bell.heard(min(left, NAP)) or (self._has_lost() and not is_away):
+            # In short sleeps: Python may miss a signal that arrives just as the main thread goes to sleep.
+            if await wake_event.wait_async(min(left, POLL)) or (self._has_lost() and not is_away):
                 return
             if monotonic() - began > SESSION_KEPT:
                 mode.end_session(self._source.using)

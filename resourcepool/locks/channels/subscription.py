@@ -1,4 +1,4 @@
-"""The lease of a subscription: one process at a time reads under a name, and others wait for it in line."""
+"""The lease of a subscription: one process at a time reads it, others wait for it."""
 
 import contextlib
 import datetime
@@ -27,11 +27,11 @@ from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request, refuse_open_transaction
 
-TRIES = 3  # to add a row while others remove the channel
+TRIES = 3  # attempts to add a row while others remove the channel
 
 
 class SubscriptionLease(AwaitedLease):
-    """The right to read a subscription and to move its cursor. See ``Lease``."""
+    """The right to read a subscription and move its cursor. See ``Lease``."""
 
     def ensure_ours(self) -> None:
         """Raise LeaseFromAnotherProcess in a fork of its process."""
@@ -40,13 +40,13 @@ class SubscriptionLease(AwaitedLease):
     def store(self, cursor: int, missed: int) -> bool:
         """Move the cursor forward, never back; False: the lease is lost.
 
-        The cursor may be further than this process knows: it is stored in transactions, whose commit may get no answer.
+        The stored cursor may be ahead of this process after a commit whose reply was lost.
         """
         forward = Greatest("cursor", Value(cursor))
         return bool(retrying(connections[self.using], lambda: self._live.update(cursor=forward, missed=missed)))
 
     def store_once(self, cursor: int, missed: int) -> bool:
-        """Move the cursor forward; False: it was there already, or the lease is lost."""
+        """Move the cursor forward; False: it was already there, or the lease is lost."""
         behind = self._live.filter(cursor__lt=cursor)
         return bool(retrying(connections[self.using], lambda: behind.update(cursor=cursor, missed=missed)))
 
@@ -55,8 +55,8 @@ class SubscriptionLease(AwaitedLease):
 
     @property
     def _live(self) -> QuerySet[Subscription]:
-        mine = Subscription.objects.using(self.using).filter(pk=self.pk, fence=self.fence)
-        return mine.filter(busy_before__gt=DbNow())
+        granted = Subscription.objects.using(self.using).filter(pk=self.pk, fence=self.fence)
+        return granted.filter(busy_before__gt=DbNow())
 
     def emit_missed(self, channel: str, name: str, first: int, last: int) -> None:
         reason = sentence_for("messages_missed", name=f"{channel}/{name}", first=first, last=last)
@@ -67,8 +67,8 @@ class SubscriptionSource:
     """The ``waiting.request.Source`` of the one row of a subscription.
 
     Attributes:
-        channel_row: the channel's row, as it is added if there is none.
-        name: of the subscription; random if that is not durable.
+        channel_row: the channel's row, added if it is missing.
+        name: the subscription's name; random if it is not durable.
     """
 
     model = Subscription
@@ -85,15 +85,15 @@ class SubscriptionSource:
         return self.name if self.is_durable else ""
 
     def ensure_row(self) -> None:
-        """Add the row if there is none. Raises ClaimInTransaction, LeaseLost, DatabaseUnavailable."""
+        """Add the row if it is missing. Raises ClaimInTransaction, LeaseLost, DatabaseUnavailable."""
         refuse_open_transaction(connections[self.using], self.request(0.0))
         with statement_timeout():
             retrying(connections[self.using], self._ensure_row)
 
     def begin(self, lease: SubscriptionLease) -> Subscription | None:
-        """Store where hints reach this process; return the row, with its channel. Raises LeaseLost.
+        """Store this process's address for hints; return the row with its channel. Raises LeaseLost.
 
-        None: this process stood still for too long and lost it, or it was removed: try again.
+        None: the lease was lost after a long pause, or the row removed; try again.
         """
         connection = connections[self.using]
         rows = Subscription.objects.using(self.using).filter(pk=lease.pk, fence=lease.fence)
@@ -107,7 +107,7 @@ class SubscriptionSource:
         return row
 
     def leave(self, lease: SubscriptionLease) -> None:
-        """Release it; if it is not durable, remove its row."""
+        """Release it; remove its row if it is not durable."""
         lease.release_or_log()
         if not self.is_durable:
             rows = Subscription.objects.using(self.using).filter(pk=lease.pk, is_durable=False)
@@ -115,25 +115,25 @@ class SubscriptionSource:
 
     def _ensure_row(self) -> None:
         rows = Subscription.objects.using(self.using)
-        found = rows.filter(channel_id=self.channel_row.name, name=self.name).values_list("pk", flat=True)
-        pk = found.first()
+        pks = rows.filter(channel_id=self.channel_row.name, name=self.name).values_list("pk", flat=True)
+        pk = pks.first()
         if pk is None and self.is_durable and self._has_begun:
             raise LeaseLost(f"subscription {self.name!r} of channel {self.channel_row.name!r} was removed")
         tries = 0
         while pk is None and tries < TRIES:
-            pk, tries = self._add(rows) or found.first(), tries + 1
+            pk, tries = self._add(rows) or pks.first(), tries + 1
         if pk is None:
             raise LeaseLost(f"channel {self.channel_row.name!r} is being removed")
         self._pk = int(pk)
 
     def _add(self, rows: QuerySet[Subscription]) -> int | None:
-        """Add the row while the channel is locked; None: the channel was removed, or another process was first."""
+        """Add the row with the channel locked; None: the channel was removed, or another process added the row."""
         ensure_channel(self.using, self.channel_row)
         channel = ChannelRow.objects.using(self.using).filter(pk=self.channel_row.name).select_for_update()
         try:
             with transaction.atomic(using=self.using):
                 last = channel.values_list("last", flat=True).first()
-                if last is None:  # or the row would outlive the channel
+                if last is None:  # removed: the row must not outlive the channel
                     return None
                 named = {"channel_id": self.channel_row.name, "name": self.name}
                 row = rows.create(**named, is_durable=self.is_durable, cursor=self._first_cursor(last))
@@ -160,7 +160,7 @@ class SubscriptionSource:
         terms = Terms(self._ttl, default_holder(), holder_is_unique=True)
         return Request(terms, timeout=wait, selector=json.dumps(self._pk))
 
-    # What waiting needs: see ``waiting.request.Source``
+    # ``waiting.request.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self._pk, request.terms)
@@ -172,14 +172,14 @@ class SubscriptionSource:
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
         retrying(connection, self._ensure_row)
 
-    def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        why = f": {trouble}" if trouble else self._reader_text()
-        where = f"subscription {self.name!r} of channel {self.channel_row.name!r}"
-        return AcquireTimeout(f"{where} did not come free{request.within}{why}")
+    def timed_out(self, request: Request, holder: str, error: Exception | None) -> AcquireTimeout:
+        reason = f": {error}" if error else self._reader_text()
+        called = f"subscription {self.name!r} of channel {self.channel_row.name!r}"
+        return AcquireTimeout(f"{called} did not become free{request.within}{reason}")
 
     def _reader_text(self) -> str:
         rows = Subscription.objects.using(self.using).filter(pk=self._pk, busy_before__gt=DbNow())
         with contextlib.suppress(DatabaseUnavailable), statement_timeout(TIMEOUT_GRACE):
             if holder := retrying(connections[self.using], rows.values_list("holder", flat=True).first):
-                return f": {holder} reads it"
+                return f": read by {holder}"
         return ""

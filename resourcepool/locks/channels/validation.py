@@ -1,4 +1,4 @@
-"""Checks arguments: payloads, and where a subscription begins."""
+"""Validates payloads and the start of a subscription."""
 
 import datetime
 import json
@@ -8,15 +8,15 @@ from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
-from django.utils.translation import gettext_noop as _
 
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
+from resourcepool.translation import gettext_noop as _
 
 MAX_JSON = 65_536  # bytes
 MAX_MESSAGES_AT_ONCE = 1_000  # messages
 MAX_JSON_AT_ONCE = 4 * 1024 * 1024  # bytes
-EARLIEST, LATEST = 1900, 9998  # years that every database has, in every time zone
+EARLIEST, LATEST = 1900, 9998  # years that every database supports in every time zone
 MAX_NUMBER = 2**62
 
 From = str | int | datetime.datetime
@@ -28,7 +28,7 @@ def payload(value: Any, option: str = "payload") -> str:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
-        allowed = Sentence(_("what JSON can say (%(error)s)"), error=str(error))
+        allowed = Sentence(_("a JSON value (%(error)s)"), error=str(error))
         raise BadOption(option, value, allowed) from None
     if size > MAX_JSON:
         allowed = Sentence(_("at most %(count)s bytes of JSON"), count=MAX_JSON)
@@ -37,7 +37,7 @@ def payload(value: Any, option: str = "payload") -> str:
 
 
 def payloads(value: object, most: int) -> list[str]:
-    """Return each as JSON, at most ``most`` (1,000) of 4 MiB together; raises BadOption, which says which is wrong."""
+    """Return each as JSON, at most ``most`` (1,000), 4 MiB in total; raises BadOption, which names the wrong one."""
     most = min(most, MAX_MESSAGES_AT_ONCE)
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | bytearray | Mapping):
         raise BadOption("payloads", value, Sentence(_("a list of payloads")))
@@ -45,7 +45,7 @@ def payloads(value: object, most: int) -> list[str]:
     if len(listed) > most:
         count = f"{len(value)} messages" if isinstance(value, Sized) else f"more than {most} messages"
         raise BadOption("payloads", count, Sentence(_("at most %(count)s messages at once"), count=most))
-    texts = [payload(one, f"payloads[{place}]") for place, one in enumerate(listed)]
+    texts = [payload(item, f"payloads[{index}]") for index, item in enumerate(listed)]
     size = sum(len(text.encode()) for text in texts)
     if size > MAX_JSON_AT_ONCE:
         allowed = Sentence(_("at most %(count)s bytes of JSON"), count=MAX_JSON_AT_ONCE)
@@ -54,7 +54,7 @@ def payloads(value: object, most: int) -> list[str]:
 
 
 def start(value: object) -> From:
-    """Return ``value`` if it is "now", "start", a number or a moment; raises BadOption."""
+    """Return ``value`` if it is "now", "start", a number or a datetime; raises BadOption."""
     if isinstance(value, str) and value in ("now", "start"):
         return value
     if isinstance(value, datetime.datetime):
@@ -71,7 +71,7 @@ def _moment(value: datetime.datetime) -> datetime.datetime:
         raise BadOption("from_", value, f"a datetime {which} a time zone, such as django.utils.timezone.now()")
     if not EARLIEST <= value.year <= LATEST:
         allowed = Sentence(
-            _("a moment from the year %(first)s to %(last)s"), first=str(EARLIEST), last=str(LATEST)
+            _("a datetime between the years %(first)s and %(last)s"), first=str(EARLIEST), last=str(LATEST)
         )
         raise BadOption("from_", value, allowed)
     return value

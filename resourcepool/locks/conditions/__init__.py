@@ -1,1 +1,1 @@
-"""Conditions, and barriers, which notify their waiters in the same way."""
+"""Conditions and barriers, which notify waiters in the same way."""

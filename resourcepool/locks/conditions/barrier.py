@@ -1,4 +1,4 @@
-"""A barrier, as kazoo's: all wait until it is removed."""
+"""A barrier, like kazoo's: waiters block until it is removed."""
 
 from functools import partial
 
@@ -16,18 +16,18 @@ from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import NotificationLeases, NotificationSource, consume
-from resourcepool.locks.models import MAX_NAME, Notification
+from resourcepool.locks.models import MAX_NAME
+from resourcepool.locks.models import Barrier as BarrierRow
 from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.lease import release_quietly
 from resourcepool.waiting.request import refuse_open_transaction
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
-PREFIX = "barrier:"  # of the line's name: a condition of the same name has another one
-BARRIER_TTL = 100 * 365 * 86_400.0  # seconds
+BARRIER_TTL = 100 * 365 * 86_400.0  # seconds: it never expires
 
 
 class _BarrierRemoved(Exception):
-    """There is no barrier (any more)."""
+    """There is no barrier."""
 
 
 class Barrier(NotificationSource):
@@ -35,34 +35,32 @@ class Barrier(NotificationSource):
 
         barrier = Barrier("import done")
         barrier.create()            # before the work begins
-        barrier.remove()            # after it: all who wait go on
+        barrier.remove()            # after the work: all waiters continue
 
-        Barrier("import done").wait(timeout=60)     # elsewhere
+        Barrier("import done").wait(timeout=60)     # in other processes
 
-    Not promised: that there is none when ``wait`` returns: another one may have been created.
+    Not promised: that there is no barrier when ``wait`` returns: a new one may have been created.
 
     Args:
-        name: one line of 1 to 192 characters.
+        name: one line of 1 to 200 characters.
     """
 
+    model = BarrierRow
     kind = "barrier"
 
     def __init__(self, name: str) -> None:
-        super().__init__(PREFIX + options.name("name", name, most=MAX_NAME - len(PREFIX)))
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name.removeprefix(PREFIX)!r}>"
+        super().__init__(options.name("name", name, most=MAX_NAME))
 
     def create(self) -> bool:
-        """Create it; False: there is one already. Raises DatabaseUnavailable."""
-        # Not as the holder of a lease of this process, with which it would end.
+        """Create it; False: it exists already. Raises DatabaseUnavailable."""
+        # Without "/", so that ``release_all`` for this process does not match it.
         connection, holder = self._connection, default_holder().replace("/", " ")
 
         def send() -> bool:
-            row = Notification(pk=self._pk, name=self.name, busy_before=DbLater(BARRIER_TTL), holder=holder)
+            row = BarrierRow(pk=self._pk, name=self.name, busy_before=DbLater(BARRIER_TTL), holder=holder)
             try:
                 with transaction.atomic(using=connection.alias):
-                    verbs.rows_of(connection, Notification).bulk_create([row])
+                    verbs.rows_of(connection, BarrierRow).bulk_create([row])
             except IntegrityError:
                 return False
             return True
@@ -76,7 +74,7 @@ class Barrier(NotificationSource):
         return retrying(connection, send, settle=settle)
 
     def remove(self) -> bool:
-        """Remove it, so that all waiters go on; False: there was none. Raises DatabaseUnavailable."""
+        """Remove it, so that all waiters continue; False: there was none. Raises DatabaseUnavailable."""
         return self._remove(self._row(self._connection))
 
     def _remove(self, row: LeaseQuerySet) -> bool:
@@ -85,9 +83,9 @@ class Barrier(NotificationSource):
         def send() -> bool:
             with short_transaction(connection):
                 fence[:] = row.select_for_update().values_list("fence", flat=True)
-                if fence:  # together: if this process dies in between, no waiter is left behind
+                if fence:  # in one transaction: a crash in between leaves no waiter behind
                     row._raw_delete(connection.alias)
-                    notifications.notify(connection, self.name, notifications.ALL_WAITERS)
+                    notifications.notify(connection, BarrierRow, self.name, notifications.ALL_WAITERS)
             return bool(fence)
 
         def settle() -> bool:
@@ -98,11 +96,11 @@ class Barrier(NotificationSource):
         return retrying(connection, send, settle=settle)
 
     def wait(self, timeout: object = None) -> bool:
-        """Return True once it is gone; False: it was still there after ``timeout`` seconds (or a timedelta).
+        """Wait until it is removed and return True; False: it was still there after ``timeout`` (seconds or timedelta).
 
         Raises:
             ClaimInTransaction: a transaction is open.
-            DatabaseUnavailable: there is no place in line. Later outages are waited out.
+            DatabaseUnavailable: the ticket could not be added. Later outages do not end the wait.
         """
         return run_sync(self._run_wait, timeout)
 
@@ -116,31 +114,31 @@ class Barrier(NotificationSource):
     async def _run_wait(self, mode: Mode, timeout: object) -> bool:
         until = monotonic() + self._wait(True, timeout)
         try:
-            now = seen = await mode.call(self._first_fence)
-            while now == seen:
-                place = self._wait_request(max(0.0, until - monotonic()))
-                notified = await mode.acquire(self, place, on_enqueued=partial(self._see, fence=seen))
-                await mode.call(self._use, notified)
-                now = await mode.call(self._fence)  # a waiter may wake up without a notification
+            current = awaited = await mode.call(self._first_fence)
+            while current == awaited:
+                request = self._wait_request(max(0.0, until - monotonic()))
+                notified = await mode.acquire(self, request, on_enqueued=partial(self._recheck, fence=awaited))
+                await mode.call(self._consume, notified)
+                current = await mode.call(self._fence)  # a waiter may wake up without a notification
         except AcquireTimeout:
             return False
         except _BarrierRemoved:
             return True
         return True
 
-    def _use(self, notified: NotificationLeases) -> None:
-        """Use the notification. If it is the barrier's own row, an operator freed that: then all go on."""
+    def _consume(self, notified: NotificationLeases) -> None:
+        """Consume the notification. If it is the barrier's own row, an operator revoked that: remove the barrier."""
         own = [lease for lease in notified if lease.pk == self._pk]
         try:
             for lease in own:
                 self._remove(self._row(self._connection).filter(fence=lease.fence))
                 lease.mark_released()
         except BaseException:
-            release_quietly(own)  # it passes to the next in line, which does the same
+            release_quietly(own)  # it passes to the next waiter, which does the same
             raise
         consume([lease for lease in notified if lease not in own])
 
-    async def _see(self, mode: Mode, fence: int) -> None:
+    async def _recheck(self, mode: Mode, fence: int) -> None:
         if await mode.call(self._fence) != fence:
             raise _BarrierRemoved
 
@@ -150,9 +148,9 @@ class Barrier(NotificationSource):
         return self._fence()
 
     def _fence(self) -> int:
-        """Return what tells this barrier from a later one of its name; raises _Gone.
+        """Return the fence, which differs in a later barrier of this name; raises _BarrierRemoved.
 
-        It locks the row, and so waits for a ``remove`` under way that has not seen the caller's place in line.
+        It locks the row, and so waits for a concurrent ``remove`` that has not seen the caller's ticket.
         """
         connection = self._connection
 
@@ -167,8 +165,8 @@ class Barrier(NotificationSource):
         return fence
 
     def _row(self, connection: BaseDatabaseWrapper) -> LeaseQuerySet:
-        return verbs.rows_of(connection, Notification).filter(pk=self._pk)
+        return verbs.rows_of(connection, BarrierRow).filter(pk=self._pk)
 
     @property
     def _pk(self) -> str:
-        return Notification.key_of(self.name, 0)
+        return BarrierRow.own_key(self.name)

@@ -1,7 +1,6 @@
 """A condition variable for all processes on all hosts, with the methods of ``threading.Condition``.
 
-Document 004 (R4.5) keeps a lock for each waiter, which the signal releases. Here each notified waiter gets a leased
-row: if it dies before it has the lock again, the row passes to the next in line.
+Each notified waiter gets a leased row. If it crashes before it holds the lock again, the row passes to the next waiter.
 """
 
 import contextlib
@@ -14,7 +13,6 @@ from resourcepool import options
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.locks.conditions import notifications
-from resourcepool.locks.conditions.barrier import PREFIX
 from resourcepool.locks.conditions.notifications import (
     ALL_WAITERS,
     NotificationLeases,
@@ -24,6 +22,7 @@ from resourcepool.locks.conditions.notifications import (
 )
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.lock import Lock
+from resourcepool.locks.models import ConditionWaiter
 from resourcepool.waiting.lease import release_quietly
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
@@ -33,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class Condition(NotificationSource):
-    """A condition of a lock; a lock may have several.
+    """A condition variable of a lock; a lock may have several.
 
         not_empty = Condition(Lock("orders"))
         with not_empty:
@@ -43,43 +42,43 @@ class Condition(NotificationSource):
             Order.objects.create(...)
             not_empty.notify()
 
-    Two conditions of one name are the same, so each name goes with one lock.
+    Conditions with the same name are the same condition, so use a name with one lock only.
 
-    Not promised: that a waiter finds what it waited for: another one may have been faster. If a process was stopped or
-    died, or the database was away for longer than tickets last, a waiter may also wake up without a notification, or
-    two waiters for one. So wait in a loop, or with ``wait_for``. No notification is lost.
+    Not promised: that the awaited state still holds when a waiter wakes up; another waiter may have been faster. After
+    a pause or crash of a process, or an outage longer than a ticket's lifetime, a waiter may wake up without a
+    notification, or two waiters by one. So wait in a loop, or with ``wait_for``. No notification is lost.
 
     Args:
-        lock: that protects what the condition is about; None: one with the name of the condition.
-        name: None: the lock's.
+        lock: protects the state that the condition is about; None: a lock with the condition's name.
+        name: None: the lock's name.
     """
 
+    model = ConditionWaiter
     kind = "condition"
 
     def __init__(self, lock: Lock | None = None, name: str | None = None) -> None:
         if lock is None and name is None:
-            raise BadOption("lock", lock, "a Lock, unless there is a name")
+            raise BadOption("lock", lock, "a Lock, or a name instead")
         if lock is not None and not isinstance(lock, Lock):
-            raise BadOption("lock", lock, "a Lock; Condition(name=...) makes one with that name")
+            raise BadOption("lock", lock, "a Lock; Condition(name=...) creates one of that name")
         self.lock = Lock(str(name)) if lock is None else lock
         super().__init__(self.lock.name if name is None else name, ttl=self.lock._ttl)
-        if self.name.startswith(PREFIX):
-            raise BadOption("name", self.name, f"a name that does not begin with {PREFIX!r}")
-        # As in ``threading``: these are the lock's.
+        # The lock's methods, as in ``threading``.
         self.acquire, self.aacquire = self.lock.acquire, self.lock.aacquire
         self.release, self.arelease = self.lock.release, self.lock.arelease
 
     def wait(self, timeout: object = None) -> bool:
-        """Release the lock, wait for a notification, acquire the lock again; False: it was not notified in time.
+        """Release the lock, wait for a notification, acquire the lock again; False: not notified in time.
 
         Args:
-            timeout: seconds or timedelta to wait for a notification; None: as long as it takes. Acquiring the lock
-                again, as often as before, takes as long as it takes.
+            timeout: seconds or timedelta to wait for a notification; None: no limit. The lock is then acquired again
+                without a timeout, with the same count as before.
 
         Raises:
             NotHeld, LeaseLost: the caller does not hold the lock, or has lost it.
             ClaimInTransaction: a transaction is open.
-            DatabaseUnavailable: there is no place in line; the lock is still held. Later outages are waited out.
+            DatabaseUnavailable: the ticket could not be added; the lock is still held. Later outages do not end the
+                wait.
         """
         return run_sync(self._run_wait, self._wait(True, timeout))
 
@@ -88,8 +87,8 @@ class Condition(NotificationSource):
         return await self._run_wait(ASYNC, self._wait(True, timeout))
 
     def wait_for(self, predicate: Callable[[], Result], timeout: object = None) -> Result:
-        """Wait until ``predicate()``, called with the lock held, is true; return its result. Raises as ``wait``."""
-        allowed = "a plain function; await_for takes a coroutine function, too"
+        """Wait until ``predicate()``, called with the lock held, is true; return its result. Raises like ``wait``."""
+        allowed = "a plain function; await_for also accepts a coroutine function"
         options.plain_function("predicate", predicate, allowed)
         until = monotonic() + self._wait(True, timeout)
         while not (result := predicate()) and (left := until - monotonic()) > 0:
@@ -99,7 +98,7 @@ class Condition(NotificationSource):
     async def await_for(
         self, predicate: Callable[[], Result | Awaitable[Result]], timeout: object = None
     ) -> Result:
-        """``wait_for`` for asyncio; ``predicate`` may be a coroutine function, which can ask the database."""
+        """``wait_for`` for asyncio; ``predicate`` may be a coroutine function, which can query the database."""
         if not callable(predicate):
             raise BadOption("predicate", predicate, "a function or a coroutine function")
         until = monotonic() + self._wait(True, timeout)
@@ -108,10 +107,10 @@ class Condition(NotificationSource):
         return result
 
     def notify(self, n: int = 1) -> int:
-        """Wake up to ``n`` current waiters, the first in line first; return how many.
+        """Wake up to ``n`` current waiters, in order of arrival; return how many.
 
-        They go on once they have the lock. In an open transaction this takes effect at the commit. Until then their
-        processes cannot renew their places in line, so keep it short.
+        They continue once they hold the lock. In an open transaction this takes effect at the commit. Until then their
+        tickets are locked and cannot be renewed, so keep the transaction short.
 
         Raises:
             NotHeld, LeaseLost: the caller does not hold the lock, or has lost it.
@@ -148,7 +147,7 @@ class Condition(NotificationSource):
         return await mode.call(self._notify, options.whole("n", n, least=0, most=ALL_WAITERS))
 
     def _notify(self, count: int) -> int:
-        return notifications.notify(self._connection, self.name, count)
+        return notifications.notify(self._connection, ConditionWaiter, self.name, count)
 
     async def _run_wait(self, mode: Mode, seconds: float) -> bool:
         hold, is_away = self.lock.require_hold("wait"), False
@@ -157,7 +156,7 @@ class Condition(NotificationSource):
 
         async def release(mode: Mode) -> None:
             nonlocal is_away
-            is_away = True  # first: whatever interrupts it
+            is_away = True  # first, in case of an interruption
             try:
                 await mode.call(_give_back, hold)
             except LeaseLost:
@@ -169,18 +168,18 @@ class Condition(NotificationSource):
                 notified = await mode.acquire(self, self._wait_request(seconds), on_enqueued=release)
             if is_away:
                 await mode.either(partial(self.lock.acquire_again, hold), again)
-        except BaseException:  # a signal or a cancellation; the next signal ends the second try, too
+        except BaseException:  # a signal or a cancellation; another signal also ends this cleanup
             try:
                 if is_away:
                     await mode.either(partial(self.lock.acquire_again_interrupted, hold), again)
             finally:
                 await mode.call(release_quietly, notified)
             raise
-        # Only now: until it has the lock again, its death passes the notification on. A task does not wait for it:
-        # cancelled just then it would not say that it is notified.
+        # Only now: a crash before it holds the lock again passes the notification on. A task does not await this: if it
+        # were cancelled then, its caller would not learn that it was notified.
         try:
             mode.soon(consume, notified or ())
-        except BaseException:  # the caller does not learn that it was notified
+        except BaseException:  # the caller does not learn that it was notified: notify another waiter
             if notified and (removed := pass_on_unconsumed(notified)):
                 self._notify(removed)
             raise
@@ -193,8 +192,8 @@ async def _answer(predicate: Callable[[], Result | Awaitable[Result]]) -> Result
 
 
 def _give_back(hold: Hold) -> None:
-    """Release the lock; if the database does not answer, it expires. Raises LeaseLost."""
+    """Release the lock; if the database is unavailable, let it expire. Raises LeaseLost."""
     try:
         hold.leases[0].release_or_expire()
     except DatabaseUnavailable as error:
-        logger.warning("a lock is not released before a wait, it expires: %s", error)
+        logger.warning("a lock was not released before a wait and will expire: %s", error)

@@ -1,7 +1,7 @@
 """A read-write lock for all processes on all hosts.
 
-Document 004 (R4.4). A reader holds one permit of the name, a writer all of them; a dead holder's expire. A waiting
-writer comes before readers in line, and keeps the permits that come free, so that new readers find none.
+A reader holds one permit of the name, a writer all of them; after a crash they expire. A waiting writer is served
+before waiting readers and keeps the permits that become free, so that new readers find none.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 
 class RWLock(RWPermits):
-    """A read-write lock known by its name; see ``Named`` for the other options, ``Hold`` for what is not promised.
+    """A read-write lock known by its name; see ``Named`` for the other options and ``Hold`` for its limits.
 
         catalogue = RWLock("catalogue")
         with catalogue.read():
@@ -37,32 +37,32 @@ class RWLock(RWPermits):
             catalogue.downgrade()
             ...
 
-    A thread, or a task of asyncio, that writes may acquire it again to read or write; one that reads, to read. To write
-    it calls ``upgrade``.
+    A writer (thread or asyncio task) may acquire it again to read or write, a reader to read; to write, it calls
+    ``upgrade``.
 
-    Not promised either: an order between readers; a higher fence for a reader.
+    Not promised: an order between readers; a higher fence for a reader.
 
     Args:
-        readers: how many may read at once, 1 to 100; counts only when the name is first used. A writer takes as many
-            rows, so choose few more than are needed.
-        fair: serve writers and readers in the order of arrival, not writers first.
+        readers: maximum number of concurrent readers, 1 to 100; fixed at the first use of the name. A writer acquires
+            as many rows, so choose few more than needed.
+        fair: serve writers and readers in order of arrival, instead of writers first.
     """
 
     def read(self) -> "ReadLock":
-        """Return the lock to read under."""
+        """Return the lock for reading."""
         return ReadLock(self)
 
     def write(self) -> "WriteLock":
-        """Return the lock to write under."""
+        """Return the lock for writing."""
         return WriteLock(self)
 
     def downgrade(self) -> Hold:
-        """Go on as a reader: the writer lets other readers in, and no writer in between. Release it as often as before.
+        """Turn from writer to reader, with no other writer in between. The number of releases stays the same.
 
         Raises:
-            NotHeld: this thread (or task) does not write.
-            LeaseLost: all of it was lost before.
-            DatabaseUnavailable: it reads from now on; permits that were not released come free when they expire.
+            NotHeld: this thread (or task) is not a writer.
+            LeaseLost: it was lost before.
+            DatabaseUnavailable: it is a reader now; permits that were not released will expire.
         """
         return run_sync(self._run_downgrade)
 
@@ -71,15 +71,16 @@ class RWLock(RWPermits):
         return await self._run_downgrade(ASYNC)
 
     def upgrade(self, blocking: bool = True, timeout: object = None) -> Hold | None:
-        """Go on as the writer, before all waiters, as soon as no other reads; None: not in time. Else as ``acquire``.
+        """Turn from reader to writer, before all waiters, once there is no other reader; None: not in time.
 
-        Nobody writes in between. Then call ``downgrade``, or release it as a reader.
+        There is no other writer in between. Afterwards call ``downgrade``, or release it as a reader. Arguments and
+        further errors: see ``acquire``.
 
         Raises:
             NotHeld: this thread (or task) does not hold it.
-            UpgradeConflict: another reader already waits to write, and waits for you: release.
-            LeaseLost: what the reader had is lost.
-            DatabaseUnavailable: it reads on.
+            UpgradeConflict: another reader already waits to upgrade, and waits for this one: release it.
+            LeaseLost: the reader's permit was lost.
+            DatabaseUnavailable: it is still a reader.
         """
         return run_sync(self._run_upgrade, blocking, timeout)
 
@@ -107,17 +108,17 @@ class RWLock(RWPermits):
                 terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True)
                 async with upgrade_intent(mode, self.name, self.using, terms):
                     leases = await self.acquire_all(mode, hold, wait, UPGRADE_PRIORITY)
-            # Held all the time: otherwise another may have written meanwhile. The database says so, for what an
-            # operator takes away goes to the first in line, which is this reader's own ticket.
+            # Renewed to prove that it was held all the time: otherwise there may have been another writer. If an
+            # operator revoked the reader's permit, this reader's own ticket may have got it back.
             await mode.call(hold.leases[0].renew)
             hold.leases = [*hold.leases, *leases]
             hold.is_writing = hold.is_upgraded = True
             delivered(leases)
-            return hold  # noqa: TRY300 (an interruption just here is caught, too)
+            return hold  # noqa: TRY300 (an interruption here must be caught)
         except AcquireTimeout:
             hold.ensure_held()
             return None
-        except BaseException:  # even when all were granted already
+        except BaseException:  # even if all were granted
             hold.undo_upgrade(leases)
             if leases:
                 await mode.call(release_quietly, leases)
@@ -126,7 +127,7 @@ class RWLock(RWPermits):
 
 @contextlib.asynccontextmanager
 async def upgrade_intent(mode: Mode, name: str, using: str, terms: Terms) -> AsyncIterator[None]:
-    """Lease the row that only one reader has, which waits to write. Raises UpgradeConflict if another one has it."""
+    """Hold the upgrade intent, which only one reader can. Raises UpgradeConflict if another reader holds it."""
     lease = await mode.call(_declare, name, using, terms, undo=LockLease.release_quietly)
     try:
         yield
@@ -144,8 +145,8 @@ def _declare(name: str, using: str, terms: Terms) -> LockLease:
             grant = verbs.claim(connection, RWLockPermit, key, terms)
     if grant is None:
         raise UpgradeConflict(
-            f"another reader of {name!r} waits already to write, and each would wait for the other to release: "
-            "release, and take write()"
+            f"another reader of {name!r} already waits to upgrade, and would wait for this one: release it, then"
+            " acquire write()"
         )
     lease = LockLease(RWLockPermit, using, grant, terms)
     lease.is_delivered = True
@@ -153,7 +154,7 @@ def _declare(name: str, using: str, terms: Terms) -> LockLease:
 
 
 def _add(connection: BaseDatabaseWrapper, key: str) -> bool:
-    """Add the row if there is none; returns whether there was none."""
+    """Add the row if it is missing; return whether it was."""
     rows = verbs.rows_of(connection, RWLockPermit)
     if rows.filter(pk=key).exists():
         return False

@@ -1,4 +1,4 @@
-"""The permits of a read-write lock: a reader takes one, a writer all that it does not have."""
+"""The permits of a read-write lock: a reader acquires one, a writer all that it does not hold."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -21,26 +21,25 @@ from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import AbstractPermit, RWLockPermit
 from resourcepool.locks.permits import Permits, warn_once
 from resourcepool.locks.registry import Key
-from resourcepool.waiting.lease import give_back
+from resourcepool.waiting.lease import release_grant
 from resourcepool.waiting.request import Request
 from resourcepool.waiting.sync_async import Mode, never
 
 READERS = 10
-MAX_READERS = 100  # a writer takes, and renews, as many rows
-WRITER_PRIORITY, UPGRADE_PRIORITY = -1, -2  # priorities: of writers, and of readers that wait to write
+MAX_READERS = 100  # a writer acquires and renews as many rows
+WRITER_PRIORITY, UPGRADE_PRIORITY = -1, -2  # ticket priorities of writers and of upgrading readers
 MAX_NAMES_COUNTED = 10_000
 
-_counted: dict[
-    Key, int
-] = {}  # how many permits names had: only so that the first request is for the right number
+# The last known number of permits of a name, a guess for the first request.
+_counted: dict[Key, int] = {}
 
 
 class PermitsRecounted(BadOption):
-    """Not as many rows as were asked for: ask for ``there``, besides those that the caller has."""
+    """The number of rows differs from the request: request ``count`` rows besides those the caller holds."""
 
-    def __init__(self, asked: int, there: int) -> None:
-        super().__init__("count", asked, f"{there}, for so many rows there are")
-        self.there = there
+    def __init__(self, requested: int, count: int) -> None:
+        super().__init__("count", requested, f"{count}, the number of rows")
+        self.count = count
 
 
 class RWPermits(Permits):
@@ -57,42 +56,46 @@ class RWPermits(Permits):
         self.priority = 0 if options.flag("fair", fair) else WRITER_PRIORITY
 
     async def acquire_all(self, mode: Mode, hold: Hold, wait: float, priority: int) -> list[Any]:
-        """Return the leases of all permits that ``hold`` has not. Raises AcquireTimeout, also when ``hold`` is lost."""
+        """Acquire all permits that ``hold`` does not have. Raises AcquireTimeout, also if ``hold`` is lost."""
         until = monotonic() + wait
         stop = partial(_is_lost, hold) if hold.leases else never
-        count = max(1, _counted.get(self.key, self.permits) - len(hold.leases))  # perhaps wrong: see Recounted
+        count = max(
+            1, _counted.get(self.key, self.permits) - len(hold.leases)
+        )  # a guess: see ``PermitsRecounted``
         while True:
             request = self._request(max(0.0, until - monotonic()), hold, count, priority)
             try:
-                return await mode.acquire(AllPermits(self, hold.leases, self._note, wait), request, stop=stop)
+                return await mode.acquire(
+                    AllPermits(self, hold.leases, self._note_count, wait), request, stop=stop
+                )
             except PermitsRecounted as error:
-                if hold.leases and not error.there:
+                if hold.leases and not error.count:
                     return []
-                count = max(1, error.there)
+                count = max(1, error.count)
 
-    def _note(self, there: int) -> None:
-        if not there:
+    def _note_count(self, count: int) -> None:
+        if not count:
             return
-        if there != self.permits:
-            warn_once(f"{self!r} was made for {there} readers, so that holds; not {self.permits}, as here")
+        if count != self.permits:
+            warn_once(f"{self!r} was created for {count} readers; readers={self.permits} is ignored")
         if len(_counted) >= MAX_NAMES_COUNTED:
             _counted.clear()
-        _counted[self.key] = there
+        _counted[self.key] = count
 
     def _insert(self, connection: BaseDatabaseWrapper) -> None:
-        """Add the rows only if there are no others by then, which a writer may have counted."""
+        """Add the rows, but only if there are no others in the end: a writer may have counted those."""
         with transaction.atomic(using=connection.alias):
             super()._insert(connection)
             is_alone = self._rows(connection).count() == self.permits
             transaction.set_rollback(not is_alone, using=connection.alias)
 
     def _holders_text(self) -> str:
-        held = [one.holder for one in self.holders(limit=4)]
-        return f": held by {', '.join(held[:3])}{' and others' * (len(held) > 3)}" if held else ""
+        holders = [request.holder for request in self.holders(limit=4)]
+        return f": held by {', '.join(holders[:3])}{' and others' * (len(holders) > 3)}" if holders else ""
 
 
 def _is_lost(hold: Hold) -> bool:
-    """Tell whether ``hold`` is lost, for good: a renewal that comes late would otherwise undo what ended a wait."""
+    """Whether ``hold`` is lost for good; ``is_held`` may become true again by a late renewal."""
     try:
         hold.ensure_held()
     except LeaseLost:
@@ -101,28 +104,28 @@ def _is_lost(hold: Hold) -> bool:
 
 
 class Row(NamedTuple):
-    """A row as it was read: its fence, and whether it is free."""
+    """The state of a row: its fence, and whether it is free."""
 
     fence: int
     is_free: bool
 
 
 class AllPermits:
-    """The ``Source`` (``waiting.request``) of all rows of a name; one for each request.
+    """The ``Source`` (``waiting.request``) of all rows of a name; one object per request.
 
-    The database says how many there are, never the code. Rows are added only while a name has none, so the number
-    cannot change while one is held.
+    Only the database knows the number of rows. Rows are added only while a name has none, so the number cannot change
+    while one is held.
 
     Args:
-        mine: leases that the caller has.
-        note: called with the number of all rows whenever they were counted.
-        wait: how many seconds the caller waits, however often it asks.
+        held: the caller's leases.
+        on_count: called with the number of rows whenever they were counted.
+        wait: total seconds that the caller waits.
     """
 
     def __init__(
-        self, lock: Permits, mine: Sequence[LockLease], note: Callable[[int], object], wait: float
+        self, lock: Permits, held: Sequence[LockLease], on_count: Callable[[int], object], wait: float
     ) -> None:
-        self.lock, self._mine, self._note = lock, frozenset(lease.pk for lease in mine), note
+        self.lock, self._held, self._on_count = lock, frozenset(lease.pk for lease in held), on_count
         self._wait = wait
         self._is_confirmed = False
 
@@ -141,16 +144,16 @@ class AllPermits:
         grants = verbs.claim_all(connection, self.model, list(others), request.terms) if others else []
         if grants is None:
             return None
-        # A row that was not granted in between was there all the time, so no rows can have been added.
-        if self._mine or any(grant.fence == others[grant.pk].fence + 1 for grant in grants):
+        # A row whose fence did not move in between existed all the time, so no rows were added.
+        if self._held or any(grant.fence == others[grant.pk].fence + 1 for grant in grants):
             self._is_confirmed = True
             return grants
         for grant in grants:
-            give_back(self, connection.alias, grant)
+            release_grant(self, connection.alias, grant)
         return None
 
     def handle(self, using: str, grant: Grant, request: Request) -> LockLease:
-        """Raise Recounted if the granted rows are not all."""
+        """Return the lease; raise PermitsRecounted unless all rows were granted."""
         if not self._is_confirmed:
             self._confirm(using, request)
         return self.lock.handle(using, grant, request)
@@ -160,26 +163,26 @@ class AllPermits:
         if others != request.count:
             raise PermitsRecounted(request.count, others)
 
-    def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        return self.lock.timed_out(dataclasses.replace(request, count=1, timeout=self._wait), holder, trouble)
+    def timed_out(self, request: Request, holder: str, error: Exception | None) -> AcquireTimeout:
+        return self.lock.timed_out(dataclasses.replace(request, count=1, timeout=self._wait), holder, error)
 
     def _confirm(self, using: str, request: Request) -> None:
         try:
             others = len(self._others(connections[using]))
         except DatabaseUnavailable:
-            raise PermitsRecounted(request.count, request.count) from None  # all go back, and it is tried again
+            raise PermitsRecounted(request.count, request.count) from None  # release all and retry
         if others != request.count:
             raise PermitsRecounted(request.count, others)
         self._is_confirmed = True
 
     def _others(self, connection: BaseDatabaseWrapper) -> dict[Any, Row]:
         rows = self.lock._rows(connection).values_list("pk", "fence", MicrosUntil("busy_before"))
-        found = retrying(connection, lambda: list(rows.all()))
-        self._note(len(found))
-        return {pk: Row(fence, micros <= 0) for pk, fence, micros in found if pk not in self._mine}
+        fetched = retrying(connection, lambda: list(rows.all()))
+        self._on_count(len(fetched))
+        return {pk: Row(fence, micros <= 0) for pk, fence, micros in fetched if pk not in self._held}
 
     def _added(self, connection: BaseDatabaseWrapper) -> dict[Any, Row]:
-        if self._mine:
+        if self._held:
             return {}
         self.lock._add_missing(connection)
         return self._others(connection)

@@ -1,4 +1,4 @@
-"""The two sides of a read-write lock, ``read()`` and ``write()``, and what a caller holds of it."""
+"""``read()`` and ``write()`` of a read-write lock, and the hold of a caller."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -13,14 +13,14 @@ from resourcepool.waiting.sync_async import Mode
 
 
 class RWHold(Hold):
-    """One permit, to read, or all of them, to write; see ``Hold``.
+    """One permit of a reader, or all permits of a writer; see ``Hold``.
 
-    The ``fence`` of a writer is higher than those of all readers and writers before.
+    The ``fence`` of a writer is higher than those of all earlier readers and writers.
 
     Attributes:
         is_writing: whether it has all permits.
-        writes: how many of its ``count`` acquires were to write.
-        is_upgraded: it has all permits because of ``upgrade``, whatever was released since.
+        writes: how many of its ``count`` acquires were for writing.
+        is_upgraded: whether it got all permits by ``upgrade``.
     """
 
     leases: Sequence[PermitLease] = ()
@@ -46,29 +46,29 @@ class RWHold(Hold):
         super().ensure_held()
 
     def note_loss(self, lease: LockLease) -> None:
-        """See ``Hold``: all is lost with one row."""
+        """See ``Hold``: the loss of one row loses all."""
         self._broken = self._broken or lease._state.lost
         super().note_loss(lease)
 
     def keep_one_lease(self) -> list[PermitLease]:
-        """Keep the lease with the highest fence, to read; return the others."""
+        """Keep the lease with the highest fence, for reading; return the others."""
         kept = max(self.leases, key=lambda lease: lease.fence)
         others = [lease for lease in self.leases if lease is not kept]
         self.leases, self.is_writing, self.is_upgraded = [kept], False, False
         return others
 
     def undo_upgrade(self, leases: Sequence[PermitLease]) -> None:
-        """Go on as a reader, without these leases, which were to make it the writer."""
+        """Stay a reader, without these leases of a failed upgrade."""
         self.leases = [lease for lease in self.leases if lease not in leases]
         self.is_writing = self.is_upgraded = False
 
     def continue_reading(self, leases: Sequence[PermitLease]) -> None:
-        """Release these, all but one, and have the database confirm the one that is kept. Raises LeaseLost."""
+        """Release all leases but one, and confirm that one by a renewal. Raises LeaseLost."""
         self.release_leases(leases)
         self.leases[0].renew()
 
     def release_leases(self, leases: Sequence[PermitLease]) -> None:
-        """Release these leases. Raises LeaseLost if any of it was lost, now or before."""
+        """Release these leases. Raises LeaseLost if any was lost, now or before."""
         try:
             PermitLease.release_together(leases)
         except LeaseLost as error:
@@ -78,7 +78,7 @@ class RWHold(Hold):
 
 
 class _RWSideLock(Reentrant[RWHold]):
-    """A side of a ``RWLock``. After the last release as a writer, a holder that also reads lets other readers in."""
+    """The base of both. After its last release as writer, a holder that also reads becomes a reader."""
 
     writes: ClassVar[bool]
 
@@ -117,7 +117,7 @@ class _RWSideLock(Reentrant[RWHold]):
         if hold is not None and self.writes and not hold.is_writing:
             hold.ensure_held()
             raise UpgradeConflict(
-                f"{self.lock!r} is read here, so write() would wait for itself: call upgrade()"
+                f"{self.lock!r} is held for reading here, so write() would wait for itself: call upgrade()"
             )
         if (hold := super()._count_again(mine, key)) is not None:
             hold.writes += self.writes
@@ -131,7 +131,7 @@ class _RWSideLock(Reentrant[RWHold]):
         leases: Sequence[PermitLease] = ()
         release_leases = hold.release_leases
         if hold.count == 1:
-            del mine[self.lock.key]  # one step: see ``Lock``
+            del mine[self.lock.key]  # atomic: see ``Lock``
             hold.count = hold.writes = 0
             leases = list(hold.leases)
         else:
@@ -139,18 +139,18 @@ class _RWSideLock(Reentrant[RWHold]):
             hold.writes -= self.writes
             if hold.is_writing and not hold.writes and not hold.is_upgraded:
                 leases, release_leases = hold.keep_one_lease(), hold.continue_reading
-        if leases:  # otherwise nothing has to be sent
+        if leases:
             await mode.call(release_leases, leases)
 
 
 class ReadLock(_RWSideLock):
-    """To read, beside other readers and no writer."""
+    """Acquires for reading, together with other readers."""
 
     writes = False
 
 
 class WriteLock(_RWSideLock):
-    """To write, alone."""
+    """Acquires for writing, exclusively."""
 
     writes = True
 

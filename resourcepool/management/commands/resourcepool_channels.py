@@ -1,4 +1,4 @@
-"""``manage.py resourcepool_channels``: how the channels stand; publishes, listens, and what operators change."""
+"""``manage.py resourcepool_channels``: shows channels, publishes, listens, and operates on them."""
 
 import json
 from collections.abc import Iterator
@@ -8,8 +8,6 @@ from time import sleep
 from typing import Any
 
 from django.db import connections
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
@@ -28,18 +26,20 @@ from resourcepool.management.work_commands import NamedRowsCommand
 from resourcepool.operations import Operation
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
 from resourcepool.status.channels import CHANNELS, MAX_SUBSCRIPTIONS_SHOWN
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy, gettext_noop
 
-PAUSE = 0.5  # seconds between two looks for a channel that is not there yet
+PAUSE = 0.5  # seconds between two checks for a channel that does not exist yet
 ON_CHANNELS = {"prune": PRUNE, "remove": REMOVE_CHANNEL}
 ON_SUBSCRIPTIONS = {"move": MOVE, "forget": REMOVE}
 
 
 class Command(NamedRowsCommand):
     reader = CHANNELS
-    show_help = gettext_lazy("shows all channels, or one with its subscriptions; the default")
+    show_help = gettext_lazy("show all channels, or one with its subscriptions (default)")
     about = gettext_lazy(
-        "Shows each channel: how many messages are kept, who reads, and which durable subscriptions lag behind;"
-        " publishes a message, prints messages as they come, moves cursors, prunes and removes."
+        "Shows each channel: kept messages, readers and lagging durable subscriptions; publishes a message, prints"
+        " messages as they arrive, moves cursors, prunes and removes."
     )
     example = (
         "manage.py resourcepool_channels\n"
@@ -53,19 +53,19 @@ class Command(NamedRowsCommand):
 
     def subcommands(self) -> Iterator[Subcommand]:
         yield from super().subcommands()
-        publishes = _("publishes a message; the first one makes the channel")
+        publishes = _("publish a message; the first one creates the channel")
         yield action("publish", publishes, self.publish, self.name, arg("payload", _("JSON")))
         start = arg("--from", _("now, start or a number"), dest="start", default="now", metavar="WHERE")
-        timeout = arg("--timeout", _("end after so long without a message"), type=float, metavar="SECONDS")
-        listens = _("prints messages, one JSON object a line, until Ctrl-C")
+        timeout = arg("--timeout", _("exit after SECONDS without a message"), type=float, metavar="SECONDS")
+        listens = _("print messages, one JSON object per line, until Ctrl-C")
         yield action("listen", listens, self.listen, self.name, start, timeout)
-        for word, one in ON_CHANNELS.items():
-            yield action(
-                word, one.title, partial(self.do_to_channel, one), self.name, yes(), *field_arguments(one)
-            )
+        for word, operation in ON_CHANNELS.items():
+            run = partial(self.do_to_channel, operation)
+            yield action(word, operation.title, run, self.name, yes(), *field_arguments(operation))
         which = [self.name, arg("subscription", _("its name")), yes()]
-        for word, one in ON_SUBSCRIPTIONS.items():
-            yield action(word, one.title, partial(self.do_to_subscription, one), *which, *field_arguments(one))
+        for word, operation in ON_SUBSCRIPTIONS.items():
+            run = partial(self.do_to_subscription, operation)
+            yield action(word, operation.title, run, *which, *field_arguments(operation))
 
     def publish(self, options: Options) -> None:
         payload = parse_json("payload", options["payload"], "JSON (%s)")
@@ -73,20 +73,20 @@ class Command(NamedRowsCommand):
         is_new = CHANNELS.get(channel.name) is None
         self.stdout.write(_("published as number %d") % channel.publish(payload))
         if is_new:
-            self.note(_("there was no channel %s until now") % one_line(channel.name))
+            self.note(_("channel %s was created") % one_line(channel.name))
 
     def listen(self, options: Options) -> None:
         start, timeout = _start(options["start"]), wait_seconds("--timeout", options["timeout"])
         channel = Channel(options["channel"])
         try:
             if CHANNELS.get(channel.name) is None:
-                told = _("no channel is called %r yet; waiting for its first message; Ctrl-C ends it")
-                self.note(told % one_line(channel.name))
+                text = _("channel %r does not exist yet; waiting for its first message (Ctrl-C stops)")
+                self.note(text % one_line(channel.name))
                 if not _wait_for_channel(channel.name, timeout):
                     return
                 start = "start" if start == "now" else start
             with channel.subscribe(from_=start, timeout=options["timeout"]) as messages:
-                self.note(_("listening; Ctrl-C ends it"))
+                self.note(_("listening (Ctrl-C stops)"))
                 while self._printed(messages):
                     pass
         except KeyboardInterrupt:
@@ -100,9 +100,9 @@ class Command(NamedRowsCommand):
             return True
         if message is None:
             return False
-        told = {"number": message.number, "published_at": aware(message.published_at).isoformat()}
-        told |= {"publisher": message.publisher, "payload": message.payload}
-        self.stdout.write(json.dumps(told))
+        fields = {"number": message.number, "published_at": aware(message.published_at).isoformat()}
+        fields |= {"publisher": message.publisher, "payload": message.payload}
+        self.stdout.write(json.dumps(fields))
         self.stdout.flush()
         return True
 
@@ -124,7 +124,7 @@ class Command(NamedRowsCommand):
 
 
 def _start(text: str) -> From:
-    """Return where to begin; raises BadOption."""
+    """Return where to start; raises BadOption."""
     try:
         return validation.start(int(text[:20]) if text.isdecimal() else text)
     except BadOption:
@@ -133,7 +133,7 @@ def _start(text: str) -> From:
 
 
 def _wait_for_channel(channel: str, timeout: float) -> bool:
-    """Wait for a channel without making it: its name may be a typing error. False: there was none for so long."""
+    """Wait until a channel exists, without creating it, in case of a typo in its name. False: timeout."""
     until = monotonic() + timeout
     while monotonic() < until:
         sleep(min(PAUSE, max(0.0, until - monotonic())))

@@ -1,10 +1,8 @@
-"""``manage.py resourcepool_check``: are the resources still usable?"""
+"""``manage.py resourcepool_check``: checks whether resources are usable."""
 
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.utils.translation import gettext, gettext_lazy
-from django.utils.translation import gettext as _
 
 from resourcepool.conf import setting
 from resourcepool.events import localized
@@ -17,20 +15,22 @@ from resourcepool.management.layout import one_line
 from resourcepool.resources.registry import parse_key, resource_model, select_resources
 from resourcepool.resources.state import Verdict
 from resourcepool.sweeps.health_checks import check_pool
+from resourcepool.translation import gettext, gettext_lazy
+from resourcepool.translation import gettext as _
 
 BROKEN = 2  # exit code
-ELSEWHERE = 3
+BUSY = 3
 
 
 class Command(OperatorCommand):
     about = gettext_lazy(
-        "Checks resources that nobody holds, as RESOURCEPOOL['CHECKS'] says, and prints a line for each. Those found"
-        " bad are put in quarantine, those that an earlier check had put there are returned if they are good. If many"
-        " fail together, the checker is blamed and nothing is changed."
+        "Checks resources that are not leased, by the settings in RESOURCEPOOL['CHECKS'], and prints one"
+        " line for each. Bad ones are quarantined; good ones that an earlier check had quarantined return"
+        " to service. If many fail together, the checker is assumed to be broken and nothing is changed."
     )
     exit_codes = gettext_lazy(
-        "Exit codes: 0 none is bad; 1 at least one is bad, or refused; 2 the checker seems broken, or not understood;"
-        " 3 being done elsewhere; 130 interrupted."
+        "Exit codes: 0 none is bad; 1 at least one is bad, or refused; 2 checker seems broken, or usage"
+        " error; 3 running in another process; 130 interrupted."
     )
     example = (
         "manage.py resourcepool_check\n"
@@ -38,25 +38,25 @@ class Command(OperatorCommand):
         "manage.py resourcepool_check proxy --json"
     )
 
-    interrupted = gettext_lazy("what was checked so far is done; everything else was given back as it was")
-    any_quarantine = False  # return what is good, whoever has put it there
+    interrupted = gettext_lazy("finished checks were saved; the other resources were released unchanged")
+    any_quarantine = False  # end only quarantines set by a check
     bad_is_error = True
 
     def arguments(self) -> list[Argument]:
-        pool = _("only this pool (app.Model, or Model); if not given: all that have a checker")
-        believe = _("act also when so many fail that the checker may be to blame")
+        pool = _("only this pool (app.Model, or Model); default: all pools with a checker")
+        believe = _("apply the results even if most checks fail at once")
         return [
             arg("pool", pool, nargs="?"),
-            arg("id", _("primary keys; if not given: all that nobody holds"), nargs="*"),
-            flag("--dry-run", _("look, but change nothing")),
+            arg("id", _("primary keys; default: all resources that are not leased"), nargs="*"),
+            flag("--dry-run", _("check, but change nothing")),
             flag("--believe", believe),
-            flag("--json", _("print one JSON object a line")),
+            flag("--json", _("print one JSON object per line")),
         ]
 
     def run(self, **options: Any) -> None:
         self.bad = self.broken = 0
-        chosen = {name: options[name] for name in ("dry_run", "believe")}
-        check_options = CheckOptions(any_quarantine=self.any_quarantine, actor=actor(), **chosen)
+        flags = {name: options[name] for name in ("dry_run", "believe")}
+        check_options = CheckOptions(any_quarantine=self.any_quarantine, actor=actor(), **flags)
         for model in _models(options["pool"]):
             try:
                 self._check(model, check_options, options["id"])
@@ -64,8 +64,8 @@ class Command(OperatorCommand):
                 self.broken += 1
                 self.stderr.write(f"{model._meta.label}: {localized(error)}.")
         if self.broken:
-            told = _("the checker or its target seems broken; if it is not: --believe (docs/health-checks.md)")
-            raise CommandError(told, returncode=BROKEN)
+            message = _("the checker or its target seems broken; if not, use --believe (docs/health-checks.md)")
+            raise CommandError(message, returncode=BROKEN)
         if self.bad and self.bad_is_error:
             raise SystemExit(1)
 
@@ -77,26 +77,26 @@ class Command(OperatorCommand):
 
         if ids or check_options.dry_run:
             tally = Tally(on_result)
-            pks = [parse_key(model, one) for one in ids]
-            select_resources(model, ids)  # refuses what is not there
+            pks = [parse_key(model, pk) for pk in ids]
+            select_resources(model, ids)  # raises BadOption for unknown ids
             check(model, pks or None, options=check_options, on_result=tally)
             result: str | None = str(tally)
         else:
             result = check_pool(model, check_options, on_result)
         if result is None:
-            where = _("%s is being checked elsewhere just now") % model._meta.label
-            raise CommandError(where, returncode=ELSEWHERE)
+            message = _("%s is being checked by another process") % model._meta.label
+            raise CommandError(message, returncode=BUSY)
         if not self.as_json:
             self.stdout.write(f"{model._meta.label}: {localized(result)}.")
 
 
 def _models(label: str | None) -> list[Any]:
-    """Return the model of this pool, or all that have a checker; raises BadOption."""
+    """Return the model of this pool, or all models with a checker; raises BadOption."""
     labels = [label] if label else sorted(setting("CHECKS"))
     if not labels:
-        why = _("nothing says how to check them; see docs/health-checks.md")
+        why = _("no checker is configured; see docs/health-checks.md")
         raise BadOption("RESOURCEPOOL['CHECKS']", Hidden(), because=why)
-    return [resource_model(one) for one in labels]
+    return [resource_model(name) for name in labels]
 
 
 def _as_text(checked: CheckResult) -> str:

@@ -1,15 +1,15 @@
-"""``manage.py resourcepool_elections``: who leads, for how long, and how many stand by."""
-
-from django.utils.translation import gettext_lazy
+"""``manage.py resourcepool_elections``: shows leaders and standbys."""
 
 from resourcepool.management.work_commands import NamedRowsCommand
 from resourcepool.status.elections import ELECTIONS
+from resourcepool.translation import gettext_lazy
 
 
 class Command(NamedRowsCommand):
     reader = ELECTIONS
-    show_help = gettext_lazy("shows all elections, or one; the default")
+    show_help = gettext_lazy("show all elections, or one; the default")
     about = gettext_lazy(
-        "Shows each election: who leads, for how long, when the term runs out unless renewed, and how many stand by."
+        "Shows each election: its leader, for how long it has led, when its term expires unless renewed,"
+        " and the number of standbys."
     )
     example = "manage.py resourcepool_elections\nmanage.py resourcepool_elections show reports --watch"

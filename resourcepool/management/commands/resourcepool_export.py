@@ -1,4 +1,4 @@
-"""``manage.py resourcepool_export``: resources, or what happened to them, as CSV or JSON."""
+"""``manage.py resourcepool_export``: exports resources or their events as CSV or JSON."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -6,8 +6,6 @@ from contextlib import nullcontext
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
 from resourcepool.management import record_writers
@@ -27,68 +25,70 @@ from resourcepool.models import Proxy
 from resourcepool.resources.registry import select_resources
 from resourcepool.status.export import records
 from resourcepool.status.export.cells import escape_formulas
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy
 
 logger = logging.getLogger(__name__)
 
-FORMS: dict[str, Callable[..., int]] = {
+WRITERS: dict[str, Callable[..., int]] = {
     "json": record_writers.write_json,
     "lines": record_writers.write_json_lines,
 }
-LONGEST = 3_650 * checked.DAY
+MAX_PERIOD = 3_650 * checked.DAY
 
 
 class Command(OperatorCommand):
     about = gettext_lazy(
-        "Writes the resources of a pool for people and spreadsheets: every field but the passwords, and the state."
-        " With --events, what happened to them instead. With --with-secrets, proxies and their passwords as"
-        " resourcepool_import takes them back, into a new file that you alone can read."
+        "Exports the resources of a pool for people and spreadsheets: every field except passwords, and the"
+        " state. With --events, exports their events instead. With --with-secrets, exports proxies and"
+        " their passwords for resourcepool_import, into a new file that only you can read."
     )
     example = (
         "manage.py resourcepool_export proxy --where country=US > proxies.csv\n"
         "manage.py resourcepool_export proxy --events --since 2h --format lines\n"
         "manage.py resourcepool_export proxy --with-secrets --output backup.csv"
     )
-    interrupted = gettext_lazy("a file that was not finished is removed")
-    encoding = "utf-8"  # as in a file: what cannot be shown must not get lost
+    interrupted = gettext_lazy("unfinished files are removed")
+    encoding = "utf-8"  # as in a file: no character is lost
 
     def arguments(self) -> list[Argument]:
-        last = _("events of the last 90s, 15m, 2h, 7d; default: 24h")
+        last = _("how far back events go, e.g. 90s, 15m, 2h, 7d; default: 24h")
         return [
             arg("pool", _("default: resourcepool.Proxy"), nargs="?", default="resourcepool.Proxy"),
-            arg("--format", _("lines: one JSON object a line"), choices=["csv", *FORMS], default="csv"),
-            arg("--output", _("a new file instead of standard output"), metavar="FILE"),
+            arg("--format", _("lines: one JSON object per line"), choices=["csv", *WRITERS], default="csv"),
+            arg("--output", _("write to this new file instead of standard output"), metavar="FILE"),
             *selection_arguments(),
-            flag("--with-secrets", _("for resourcepool_import; asks first")),
-            flag("--events", _("the history of the pool")),
+            flag("--with-secrets", _("include passwords, for resourcepool_import; asks for confirmation")),
+            flag("--events", _("export the events of the pool")),
             arg("--since", last, type=span, metavar="SPAN"),
             yes(),
         ]
 
     def run(self, **options: Any) -> None:
         (model,), file = pool_models(options["pool"]), options["output"]
-        named = one_line(file, record_writers.MAX_FILE_NAME)
-        _refuse_what_does_not_go_together(model, options)
+        file_name = one_line(file, record_writers.MAX_FILE_NAME)
+        _refuse_wrong_combinations(model, options)
         if options["with_secrets"]:
-            self.confirm(_("Write passwords in plain text to %s?") % named, yes=options["yes"])
-        names, found = _records(model, options)
-        with record_writers.private_file(file) if file else nullcontext(_Plain(self.stdout)) as out:
+            self.confirm(_("Write passwords in plain text to %s?") % file_name, yes=options["yes"])
+        names, rows = _records(model, options)
+        with record_writers.private_file(file) if file else nullcontext(_StandardOutput(self.stdout)) as out:
             if options["format"] == "csv":
-                # What is to be imported again must stay as it is, and no spreadsheet has any business with passwords.
+                # Files for resourcepool_import are not escaped for spreadsheets.
                 count = record_writers.write_csv(
-                    out, names, found, None if options["with_secrets"] else escape_formulas
+                    out, names, rows, None if options["with_secrets"] else escape_formulas
                 )
             else:
-                count = FORMS[options["format"]](out, names, found)
+                count = WRITERS[options["format"]](out, names, rows)
         if options["with_secrets"]:
             logger.warning("%s wrote %d proxies with their passwords to a file", actor(), count)
         if file:
-            self.stdout.write(_("%(count)s written to %(file)s") % {"count": f"{count:,}", "file": named})
+            self.stdout.write(_("%(count)s written to %(file)s") % {"count": f"{count:,}", "file": file_name})
         if not count:
-            raise CommandError(_("there is nothing to export"))
+            raise CommandError(_("nothing to export"))
 
 
-class _Plain:
-    """Standard output as a file: no added new lines; control characters are replaced on a terminal."""
+class _StandardOutput:
+    """Standard output as a file: adds no new lines, replaces control characters on a terminal."""
 
     def __init__(self, out: Any) -> None:
         self._out = out
@@ -102,27 +102,30 @@ class _Plain:
 def _records(model: Any, options: dict[str, Any]) -> tuple[list[str], Iterator[records.Record]]:
     if options["events"]:
         since = checked.DAY if options["since"] is None else options["since"]
-        since = checked.seconds("--since", since, least=1, most=LONGEST)
+        since = checked.seconds("--since", since, least=1, most=MAX_PERIOD)
         return records.event_columns(), records.event_records(model, since)
     rows = select_resources(model, (), criteria(model, options["tag"], options["where"]))
     secret = options["with_secrets"]
-    found = records.import_records(rows) if secret else records.resource_records(rows)
-    return records.resource_columns(model, to_import=secret), found
+    exported = records.import_records(rows) if secret else records.resource_records(rows)
+    return records.resource_columns(model, to_import=secret), exported
 
 
-def _refuse_what_does_not_go_together(model: Any, options: dict[str, Any]) -> None:
+def _refuse_wrong_combinations(model: Any, options: dict[str, Any]) -> None:
     secret, events = options["with_secrets"], options["events"]
     selects = options["tag"] or options["where"]
-    refused = (
-        (options["since"] is not None and not events, _("--since goes together with --events only")),
-        (events and (secret or selects), _("--events goes with none of --with-secrets, --tag and --where")),
+    rules = (
+        (options["since"] is not None and not events, _("--since requires --events")),
+        (
+            events and (secret or selects),
+            _("--events cannot be combined with --with-secrets, --tag or --where"),
+        ),
         (secret and not issubclass(model, Proxy), _("--with-secrets is for resourcepool.Proxy only")),
-        (secret and not options["output"], _("--with-secrets writes to a file only: add --output FILE")),
+        (secret and not options["output"], _("--with-secrets requires --output FILE")),
         (
             secret and options["format"] != "csv",
-            _("--with-secrets writes csv, which resourcepool_import reads"),
+            _("--with-secrets requires --format csv, which resourcepool_import reads"),
         ),
     )
-    for is_wrong, why in refused:
+    for is_wrong, why in rules:
         if is_wrong:
             raise CommandError(why)

@@ -1,20 +1,19 @@
-"""``manage.py resourcepool_fix``: put the bad resources away, and return the good ones (R0.6)."""
-
-from django.utils.translation import gettext_lazy
+"""``manage.py resourcepool_fix``: quarantines bad resources, and returns good ones to service."""
 
 from resourcepool.management.commands import resourcepool_check
+from resourcepool.translation import gettext_lazy
 
 
 class Command(resourcepool_check.Command):
     about = gettext_lazy(
-        "Checks the given resources, or all that nobody holds: the bad ones are put in quarantine, and whatever is in"
-        " quarantine and found good is returned to service, whoever put it there (resourcepool_check returns only what"
-        " a check has put there). What is found bad in a quarantine that no check decided stays there as it is. If"
-        " many fail together, the checker is blamed and nothing is changed."
+        "Checks the given resources, or all that are not leased. Bad ones are quarantined; good ones in any"
+        " quarantine return to service (resourcepool_check ends only quarantines set by a check). A bad"
+        " resource in a quarantine not set by a check stays as it is. If many fail together, the checker is"
+        " assumed to be broken and nothing is changed."
     )
     exit_codes = gettext_lazy(
-        "Exit codes: 0 done; 1 refused; 2 the checker seems broken, or not understood; 3 being done elsewhere;"
-        " 130 interrupted."
+        "Exit codes: 0 done; 1 refused; 2 checker seems broken, or usage error; 3 running in another"
+        " process; 130 interrupted."
     )
     example = (
         "manage.py resourcepool_fix proxy 17\n"

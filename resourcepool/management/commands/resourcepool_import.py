@@ -1,4 +1,4 @@
-"""``manage.py resourcepool_import``: proxies from a file."""
+"""``manage.py resourcepool_import``: imports proxies from a file."""
 
 import json
 import time
@@ -6,8 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 from django.utils.text import format_lazy
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
@@ -17,15 +15,18 @@ from resourcepool.proxies.formats import COLUMNS
 from resourcepool.proxies.import_file import COMMITTING
 from resourcepool.proxies.import_plan import ImportResult
 from resourcepool.proxies.import_proxies import BadLines, format_bad_lines, import_proxies
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy, ngettext
 
 
 class Command(OperatorCommand):
     about = format_lazy(
         gettext_lazy(
-            "Imports proxies from a UTF-8 file: CSV with a header (columns: {columns}; host and port are needed, or a"
-            " column url; separated by , ; or tab), or one address a line (scheme://user:password@host:port, host:port"
-            " or host:port:user:password; lines that begin with # are comments). A proxy is known by scheme, host,"
-            " port and username. All is imported in one transaction, or nothing. Doing it again changes nothing."
+            "Imports proxies from a UTF-8 file: CSV with a header (columns: {columns}; host and port, or"
+            " url, are required; separated by , ; or tab), or one address per line"
+            " (scheme://user:password@host:port, host:port or host:port:user:password; lines that begin"
+            " with # are comments). A proxy is identified by scheme, host, port and username. Everything is"
+            " imported in one transaction, or nothing. Repeating an import changes nothing."
         ),
         columns=", ".join(COLUMNS),
     )
@@ -38,44 +39,45 @@ class Command(OperatorCommand):
 
     def arguments(self) -> list[Argument]:
         update = _(
-            "give proxies that exist the values of the columns the file has; an empty cell empties the field,"
-            " but an empty password leaves the stored one"
+            "update existing proxies from the columns in the file; an empty cell clears the field, but an"
+            " empty password keeps the stored one"
         )
         sync = _(
-            "retire proxies that are not in the file (held ones when their lease ends), return retired ones"
-            " that are in it to service; retires nothing while lines are skipped"
+            "retire proxies that are not in the file (held ones when their lease ends), and return retired"
+            " ones that are in it to service; retires nothing if lines are skipped"
         )
         return [
             arg("file", _("the file; - reads standard input")),
             flag("--update", update),
             flag("--sync", sync),
-            flag("--skip-bad", _("import the good lines in spite of bad ones")),
-            flag("--dry-run", _("only say what would be done")),
+            flag("--skip-bad", _("skip bad lines and import the rest")),
+            flag("--dry-run", _("only show what would be done")),
             flag("--json", _("print the result as one JSON object")),
         ]
 
     def run(self, **options: Any) -> None:
-        chosen = {name: options[name] for name in ("update", "sync", "skip_bad", "dry_run")}
+        flags = {name: options[name] for name in ("update", "sync", "skip_bad", "dry_run")}
         progress = _Progress(self.stderr if options["verbosity"] else None)
         try:
-            done = import_proxies(options["file"], **chosen, actor=actor(), progress=progress)
+            done = import_proxies(options["file"], **flags, actor=actor(), progress=progress)
         except KeyboardInterrupt:
             if progress.is_committing:
-                again = _("all of it was imported, or nothing; import it again: what is there stays as it is")
-                self.interrupted = again
+                self.interrupted = _(
+                    "the import is all-or-nothing; run it again, existing proxies stay unchanged"
+                )
             raise
         except ResourcePoolError as error:
             if options["json"]:
                 self.stdout.write(_as_json(error))
             raise
         if not options["dry_run"]:
-            self.interrupted = _("it was imported")
+            self.interrupted = _("the import is complete")
         self._show(done, **options)
 
     def _show(self, done: ImportResult, *, sync: bool, dry_run: bool, **options: Any) -> None:
         if done.bad:
-            told = _("Skipped bad lines: %s") % f"{done.bad_count:,}"
-            self.stderr.write(f"{told}\n{localized(format_bad_lines(done.bad, done.bad_count))}")
+            message = _("Skipped bad lines: %s") % f"{done.bad_count:,}"
+            self.stderr.write(f"{message}\n{localized(format_bad_lines(done.bad, done.bad_count))}")
         if options["json"]:
             self.stdout.write(json.dumps({"ok": True, "dry_run": dry_run, "total": done.total, **asdict(done)}))
         elif options["verbosity"]:
@@ -101,26 +103,26 @@ class _Progress:
         self._stderr, self._due = stderr, time.monotonic() + self.every
         self.is_committing = False
 
-    def __call__(self, what: str, done: int, total: int | None) -> None:
-        self.is_committing = what == COMMITTING
+    def __call__(self, step: str, done: int, total: int | None) -> None:
+        self.is_committing = step == COMMITTING
         if self._stderr and time.monotonic() >= self._due:
             self._due = time.monotonic() + self.every
-            said = _PROGRESS[what] % {"count": f"{done:,}", "count_all": f"{total or 0:,}"}
-            self._stderr.write(said, style_func=str)
+            text = _PROGRESS[step] % {"count": f"{done:,}", "count_all": f"{total or 0:,}"}
+            self._stderr.write(text, style_func=str)
 
 
 def _sentences(done: ImportResult, *, sync: bool, dry_run: bool) -> list[str]:
-    besides = {
-        _("Back in service: %s of the changed."): done.returned,
-        _("Unchanged though the file says otherwise: %s; --update takes its values."): done.differing,
-        _("Retired and still so: %s; --sync returns them to service."): done.staying_retired,
-        _("Exact copies of lines before: %s."): done.repeated,
+    details = {
+        _("Returned to service: %s of those changed."): done.returned,
+        _("Different in the file, not updated: %s; use --update to take its values."): done.differing,
+        _("Still retired: %s; use --sync to return them to service."): done.staying_retired,
+        _("Exact copies of earlier lines: %s."): done.repeated,
     }
-    said = [_main_sentence(done, dry_run=dry_run)]
-    said += [text % f"{count:,}" for text, count in besides.items() if count]
+    sentences = [_main_sentence(done, dry_run=dry_run)]
+    sentences += [text % f"{count:,}" for text, count in details.items() if count]
     if sync and done.bad:
-        said.append(_("Nothing was retired, because lines were skipped."))
-    return said
+        sentences.append(_("Nothing was retired, because lines were skipped."))
+    return sentences
 
 
 def _main_sentence(done: ImportResult, *, dry_run: bool) -> str:

@@ -1,11 +1,9 @@
-"""``manage.py resourcepool_locks``: who holds which lock, who waits, and which of them wait for each other."""
+"""``manage.py resourcepool_locks``: holders, waiters and wait cycles of locks, and operations on them."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.locks.bulk_release import release_all
 from resourcepool.management import locks_report as report
@@ -30,82 +28,83 @@ from resourcepool.status.locks.cycles import KINDS, cycles
 from resourcepool.status.locks.held_by_process import held_by, processes
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import MAX_NAMES, LockStatus, lock_named, locks
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy, ngettext
 
 
 class Command(CommandGroup):
     about = gettext_lazy(
-        "Shows locks, semaphores, read-write locks, conditions and barriers: who holds them, who waits and for how"
-        " long, and who waits for each other; takes one away from its holders, or everything from one holder; changes"
-        " how many permits a semaphore has; removes a barrier."
+        "Shows locks, semaphores, read-write locks, conditions and barriers with their holders, waiters and wait"
+        " cycles; revokes a lock, or everything that one process holds; resizes a semaphore; removes a barrier."
     )
     example = (
         "manage.py resourcepool_locks\n"
         "manage.py resourcepool_locks list --waited --watch\n"
         "manage.py resourcepool_locks show nightly-report\n"
         "manage.py resourcepool_locks cycles --json\n"
-        "manage.py resourcepool_locks free nightly-report --reason 'web-3 hangs'\n"
+        "manage.py resourcepool_locks revoke nightly-report --reason 'web-3 hangs'\n"
         "manage.py resourcepool_locks revoke-holder web-3/4711 --reason 'web-3 hangs'\n"
         "manage.py resourcepool_locks resize licence 8 --reason 'three more bought'\n"
-        "manage.py resourcepool_locks remove 'import done' --reason 'the import died'"
+        "manage.py resourcepool_locks remove 'import done' --reason 'the import crashed'"
     )
 
     def subcommands(self) -> Iterator[Subcommand]:
         name, kinds = arg("name", _("its name")), [str(kind) for kind in LockKind]
-        kind = arg("--kind", _("only these"), default="", choices=kinds)
+        kind = arg("--kind", _("filter by kind"), default="", choices=kinds)
         which = [
             kind,
-            arg("--prefix", _("only names that begin so"), default="", metavar="TEXT"),
-            flag("--held", _("only those that somebody holds")),
-            flag("--waited", _("only those that somebody waits for")),
+            arg("--prefix", _("only names starting with TEXT"), default="", metavar="TEXT"),
+            flag("--held", _("only names with holders")),
+            flag("--waited", _("only names with waiters")),
         ]
-        yield query("list", _("shows all names; the default"), _list, *which, *page_arguments(MAX_NAMES))
-        yield query("show", _("shows one name: holders, waiters, circles"), self.show_name, name, kind)
-        yield query("cycles", _("shows who waits for each other"), _cycles)
-        tells = [*field_arguments(REVOKE), flag("--dry-run", _("only say what would be done"))]
-        of_several, kinds = _("which one, where several have this name"), [str(kind) for kind in KINDS]
-        one_of_these = arg("--kind", of_several, default="", choices=kinds)
-        yield action(REVOKE.name, REVOKE.title, self.revoke, name, one_of_these, *tells)
-        takes = _("takes everything away that one process holds")
-        holder = arg("holder", _("as lists show it; how it begins will do: web-1/4711"))
-        yield action(REVOKE_HOLDER.name, takes, self.revoke_holder, holder, *tells)
+        yield query("list", _("list all names (default)"), _list, *which, *page_arguments(MAX_NAMES))
+        yield query("show", _("show one name: holders, waiters, wait cycles"), self.show_name, name, kind)
+        yield query("cycles", _("show wait cycles"), _cycles)
+        common = [*field_arguments(REVOKE), flag("--dry-run", _("show what would be done, and change nothing"))]
+        if_several, kinds = _("kind, if several have this name"), [str(kind) for kind in KINDS]
+        held_kind = arg("--kind", if_several, default="", choices=kinds)
+        yield action(REVOKE.name, REVOKE.title, self.revoke, name, held_kind, *common)
+        revokes = _("revoke everything that one process holds")
+        holder = arg("holder", _("holder as shown in lists, or the start of it, e.g. web-1/4711"))
+        yield action(REVOKE_HOLDER.name, revokes, self.revoke_holder, holder, *common)
         yield action(
-            RESIZE.name, RESIZE.title, self.resize, name, arg("permits", RESIZE.fields[0].help), *tells
+            RESIZE.name, RESIZE.title, self.resize, name, arg("permits", RESIZE.fields[0].help), *common
         )
-        removes = _("removes a barrier: all go on who wait before it")
-        yield action(REMOVE_BARRIER.name, removes, self.remove, name, *tells)
+        removes = _("remove a barrier and release its waiters")
+        yield action(REMOVE_BARRIER.name, removes, self.remove, name, *common)
 
     def show_name(self, options: Options) -> Report:
         return report.full_report(_named(options["name"], options["kind"]))
 
     def revoke(self, options: Options) -> None:
-        found = [one for one in _named(options["name"], options["kind"]) if one.kind in KINDS]
-        if len(found) > 1:
-            kinds = ", ".join(one.kind for one in found)
-            raise CommandError(_("there are several of this name: add --kind, one of %s") % kinds)
-        if not found:
+        statuses = [status for status in _named(options["name"], options["kind"]) if status.kind in KINDS]
+        if len(statuses) > 1:
+            kinds = ", ".join(status.kind for status in statuses)
+            raise CommandError(_("several kinds have this name: add --kind, one of %s") % kinds)
+        if not statuses:
             text = _(
-                "conditions and barriers are held by nobody; nothing was changed. A barrier is removed with:"
+                "conditions and barriers have no holders; nothing was changed. To remove a barrier:"
                 " resourcepool_locks remove"
             )
             raise CommandError(text)
-        (one,) = found
-        self._operate(REVOKE, one, options, _("Would free %(name)s."), is_vain=not one.held)
+        (one,) = statuses
+        self._operate(REVOKE, one, options, _("Would revoke %(name)s."), is_noop=not one.held)
 
     def revoke_holder(self, options: Options) -> None:
-        told, found = one_line(options["holder"]), processes(options["holder"])
-        if not found:
-            raise CommandError(_("no process called %s holds anything; nothing was changed") % told)
+        holder, matching = one_line(options["holder"]), processes(options["holder"])
+        if not matching:
+            raise CommandError(_("no process matching %s holds anything; nothing was changed") % holder)
         (reason,) = field_values(REVOKE_HOLDER, options).values()
-        self.show([], [table(held_by(found), report.HELD_BY_PROCESS)])
-        if len(found) > 1:
-            text = _("%(holder)s may be any of %(processes)s: say which; nothing was changed")
-            raise CommandError(text % {"holder": told, "processes": ", ".join(sorted(found))})
+        self.show([], [table(held_by(matching), report.HELD_BY_PROCESS)])
+        if len(matching) > 1:
+            text = _("%(holder)s matches several processes: %(processes)s; name one. Nothing was changed.")
+            raise CommandError(text % {"holder": holder, "processes": ", ".join(sorted(matching))})
         if options["dry_run"]:
-            self.stdout.write(_("Would take all of this away."))
+            self.stdout.write(_("Would revoke all of these."))
             return
-        (process,) = found
-        released = release_all(process, reason=reason, actor=actor())
-        self.stdout.write(ngettext("%d permit was freed.", "%d permits were freed.", released) % released)
+        (process,) = matching
+        revoked = release_all(process, reason=reason, actor=actor())
+        self.stdout.write(ngettext("%d permit was revoked.", "%d permits were revoked.", revoked) % revoked)
 
     def resize(self, options: Options) -> None:
         (one,) = _named(options["name"], LockKind.SEMAPHORE)
@@ -115,46 +114,48 @@ class Command(CommandGroup):
             return
         (now,) = _named(one.name, LockKind.SEMAPHORE)
         if (beyond := now.held - now.permits) > 0:
-            self.stdout.write(_("%d too many are held, until they are released.") % beyond)
+            self.stdout.write(_("%d above the new number are held until released.") % beyond)
 
     def remove(self, options: Options) -> None:
         (one,) = _named(options["name"], LockKind.BARRIER)
-        self._operate(REMOVE_BARRIER, one, options, _("Would remove %(name)s."), is_vain=not one.stands)
+        self._operate(REMOVE_BARRIER, one, options, _("Would remove %(name)s."), is_noop=not one.creator)
 
     def _operate(
-        self, operation: Operation, one: LockStatus, options: Options, would: str, *, is_vain: bool = False
+        self, operation: Operation, one: LockStatus, options: Options, would: str, *, is_noop: bool = False
     ) -> None:
-        """Do it to this name; raises CommandError if it changes nothing, as far as is known already: ``is_vain``."""
+        """Run an operation on this name; ``is_noop``: known to change nothing, so raise CommandError."""
         answered = field_values(operation, options)
-        if is_vain:
+        if is_noop:
             self.report_result(operation, 0, 1)
         if options["dry_run"]:
             after = int(options.get("permits", 0))
-            told = {"name": one_line(one.called, 250), "before": one.permits, "after": after}
-            self.stdout.write(would % told)
+            values = {"name": one_line(one.called, 250), "before": one.permits, "after": after}
+            self.stdout.write(would % values)
             return
-        rows = one.kind.rows().filter(name=one.kind.stored(one.name))
+        rows = one.kind.rows().filter(name=one.name)
         self.report_result(operation, operation.do(rows, actor=actor(), **answered), 1)
 
 
 def _named(name: str, kind: str) -> list[Any]:
-    found = lock_named(name, kind)
-    if not found and kind:
-        told = {"what": one_line(LockKind(kind).called(name), 250)}
-        raise CommandError(_("there is no %(what)s, or nobody has used it for long") % told)
-    if not found:
+    statuses = lock_named(name, kind)
+    if not statuses and kind:
+        values = {"what": one_line(LockKind(kind).called(name), 250)}
+        raise CommandError(_("there is no %(what)s (names unused for a day are removed)") % values)
+    if not statuses:
         text = _(
-            "no lock, semaphore, read-write lock, condition or barrier is called %s, or nobody has used it for long"
+            "no lock, semaphore, read-write lock, condition or barrier is called %s (names unused for a day are"
+            " removed)"
         )
         raise CommandError(text % one_line(name))
-    return found
+    return statuses
 
 
 def _list(options: Options) -> Report:
-    asked = ("kind", "prefix", "held", "waited", "after", "limit")
-    found = locks(**{option: options[option] for option in asked})
-    circles = cycles() if any(one.waiters for one in found.locks) and not options["json"] else []
-    return found, [*report.locks_as_text(found.locks, circles), *next_page_hint("list", found.after)]
+    filters = ("kind", "prefix", "held", "waited", "after", "limit")
+    found = locks(**{option: options[option] for option in filters})
+    has_waiters = any(status.waiters for status in found.locks)
+    wait_cycles = cycles() if has_waiters and not options["json"] else []
+    return found, [*report.locks_as_text(found.locks, wait_cycles), *next_page_hint("list", found.after)]
 
 
 def _cycles(_options: Options) -> Report:

@@ -1,10 +1,8 @@
-"""``manage.py resourcepool_operate``: every operation of the admin, from a shell."""
+"""``manage.py resourcepool_operate``: runs the operations of the admin."""
 
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from resourcepool.management import arguments
 from resourcepool.management.arguments import Argument, arg, flag
@@ -12,23 +10,25 @@ from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import more_rows_note, one_line
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.resources.registry import resource_model, select_resources
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy
 
 
 class Command(OperatorCommand):
-    """Does an operation to resources of one pool: by id, by tag and field, or to all of them."""
+    """Runs an operation on resources of one pool: by id, by tag and field, or on all."""
 
-    about = gettext_lazy("Does to resources what the admin can do to them, under the same names.")
+    about = gettext_lazy("Runs an operation of the admin on resources, under the same name.")
     example = (
         'manage.py resourcepool_operate quarantine proxy 17 18 --reason "banned" --for 2h\n'
         'manage.py resourcepool_operate reserve proxy --tag eu --name Ann --reason "her test" --dry-run'
     )
-    interrupted = gettext_lazy("what was changed stays so")
+    interrupted = gettext_lazy("completed changes were kept")
 
     def arguments(self) -> list[Argument]:
-        titles = "; ".join(f"{name}: {one.title}" for name, one in OPERATIONS.items())
-        which = arg("operation", titles.replace("%", "%%"), choices=OPERATIONS, metavar="operation")
+        titles = "; ".join(f"{name}: {operation.title}" for name, operation in OPERATIONS.items())
+        operation = arg("operation", titles.replace("%", "%%"), choices=OPERATIONS, metavar="operation")
         return [
-            which,
+            operation,
             *self.resources(),
             *arguments.operation_arguments(OPERATIONS.values()),
             *arguments.change_arguments(),
@@ -40,7 +40,7 @@ class Command(OperatorCommand):
             arg("pool", _("the pool (app.Model, or Model)")),
             arg("id", _("primary keys of resources"), nargs="*"),
             *arguments.selection_arguments(),
-            flag("--all", _("the whole pool; asks first")),
+            flag("--all", _("the whole pool; asks for confirmation")),
         ]
 
     def run(self, **options: Any) -> None:
@@ -48,7 +48,7 @@ class Command(OperatorCommand):
         (model,) = arguments.pool_models(options["pool"])
         criteria = arguments.criteria(model, options["tag"], options["where"])
         if bool(options["id"] or criteria) == options["all"]:
-            raise CommandError(_("say which resources: ids, --tag or --where; or --all and none of these"))
+            raise CommandError(_("select resources by ids, --tag or --where; or use --all alone"))
         rows, answered = (
             select_resources(model, options["id"], criteria),
             arguments.field_values(operation, options),
@@ -57,7 +57,7 @@ class Command(OperatorCommand):
         total = targets.count()
         listed = [{"id": row.pk, "name": str(row)} for row in targets.order_by("pk")[: options["limit"]]]
         if not options["json"]:
-            lines = [f"{one_line(one['id'])}  {one_line(one['name'])}" for one in listed]
+            lines = [f"{one_line(row['id'])}  {one_line(row['name'])}" for row in listed]
             self.show(listed, [*lines, *more_rows_note(len(lines), total)])
         if total and options["all"] and not dry_run:
             self.confirm(_("Change all %s?") % f"{total:,}", yes=options["yes"])
@@ -65,48 +65,48 @@ class Command(OperatorCommand):
         changed = operation.do(targets, actor=actor(), **answered) if total and not dry_run else 0
         if total and not options["json"]:
             count = total if dry_run else changed
-            if said := self.said(operation, count, held, dry_run=dry_run):
-                self.stdout.write(said)
+            if summary := self.summary(operation, count, held, dry_run=dry_run):
+                self.stdout.write(summary)
         if 0 < changed < total:
             self.note(operation.skipped_message % {"count": total - changed})
-        found = {"dry_run": dry_run, "found": total, "changed": changed}
-        found |= self.afterwards(model, rows, options)
+        result = {"dry_run": dry_run, "found": total, "changed": changed}
+        result |= self.after_change(model, rows, options)
         if options["json"]:
-            self.show({**found, "resources": listed}, [])
+            self.show({**result, "resources": listed}, [])
         if not total and not rows.exists():
-            raise CommandError(_("nothing to do: there is no such resource"))
-        self.judge(operation, rows, found)
+            raise CommandError(_("nothing to do: no such resource"))
+        self.check_result(operation, rows, result)
 
     def operation(self, options: dict[str, Any]) -> Operation:
-        """Return what is to be done; refuses options that do not go together."""
+        """Return the operation; refuses wrong combinations of options."""
         operation, model = OPERATIONS[options["operation"]], resource_model(options["pool"])
         if not operation.is_for(model):
-            wrong = {"pool": model._meta.label, "operation": operation.name}
-            raise CommandError(_("%(operation)s cannot be done to %(pool)s") % wrong)
+            names = {"pool": model._meta.label, "operation": operation.name}
+            raise CommandError(_("%(pool)s does not support %(operation)s") % names)
         for field in arguments.fields_of(OPERATIONS.values()):
-            if options[field.name] and field.name not in {one.name for one in operation.fields}:
-                does_not_fit = {"option": field.option, "operation": operation.name}
-                raise CommandError(_("%(option)s does not go together with %(operation)s") % does_not_fit)
+            if options[field.name] and field.name not in {own.name for own in operation.fields}:
+                names = {"option": field.option, "operation": operation.name}
+                raise CommandError(_("%(option)s cannot be combined with %(operation)s") % names)
         return operation
 
     def targets(self, operation: Operation, rows: Any, *, by_id: bool) -> Any:
-        """Return those of ``rows`` to which it is done."""
+        """Return the rows to change."""
         return operation.targets(rows, by_id=by_id)
 
-    def said(self, operation: Operation, count: int, held: int, *, dry_run: bool) -> str:
-        """Return what is said of the ``count`` that were changed, of which ``held`` were held."""
+    def summary(self, operation: Operation, count: int, held: int, *, dry_run: bool) -> str:
+        """Return the message about ``count`` changed rows, of which ``held`` were held."""
         if dry_run:
             return _("Would change %s.") % f"{count:,}"
         held = min(held, count)
         parts = [(operation.done_message, count - held), (operation.deferred_message, held)]
         return "\n".join(str(text % {"count": number}) for text, number in parts if number)
 
-    def afterwards(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
-        """Do more after the change; return what to add to the JSON object."""
+    def after_change(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
+        """Hook after the change; return additions to the JSON object."""
         return {}
 
-    def judge(self, operation: Operation, rows: Any, found: dict[str, Any]) -> None:
+    def check_result(self, operation: Operation, rows: Any, result: dict[str, Any]) -> None:
         """Raise CommandError if nothing was changed."""
-        if not found["found"] or not (found["changed"] or found["dry_run"]):
-            left = found["found"] or rows.count()
-            raise CommandError(_("nothing to do: %s") % (operation.skipped_message % {"count": left}))
+        if not result["found"] or not (result["changed"] or result["dry_run"]):
+            skipped = result["found"] or rows.count()
+            raise CommandError(_("nothing to do: %s") % (operation.skipped_message % {"count": skipped}))

@@ -3,27 +3,27 @@
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from resourcepool.encryption.rotation import rotate_secrets
 from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.base import OperatorCommand
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy
 
 
 class Command(OperatorCommand):
     about = gettext_lazy(
-        "Encrypts every stored secret anew with the first key in RESOURCEPOOL['SECRET_KEYS']. May be repeated."
+        "Re-encrypts every stored secret with the first key in RESOURCEPOOL['SECRET_KEYS']. Safe to repeat."
     )
 
     example = "manage.py resourcepool_rotate_secrets"
-    interrupted = gettext_lazy("what was rotated stays rotated; doing it again rotates the rest")
+    interrupted = gettext_lazy("secrets already rotated are kept; run again for the rest")
 
     def run(self, **options: Any) -> None:
         try:
             for label, done in rotate_secrets():
-                self.stdout.write(_("%(pool)s: %(count)s encrypted anew") % {"pool": label, "count": done})
+                self.stdout.write(_("%(pool)s: %(count)s re-encrypted") % {"pool": label, "count": done})
         except ResourcePoolError as error:
-            told = _("%s What was rotated before stays rotated; nothing is lost.")
-            raise CommandError(told % localized(error)) from error
+            text = _("%s. Secrets rotated before are kept; nothing is lost.")
+            raise CommandError(text % localized(error)) from error

@@ -1,4 +1,4 @@
-"""``manage.py resourcepool_streams``: how the streams stand, why nothing runs, and what operators change."""
+"""``manage.py resourcepool_streams``: the status of streams, why nothing runs, and operator actions."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,8 +6,6 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.db import connections
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from resourcepool.database.retry import retrying
 from resourcepool.events import localized
@@ -19,6 +17,8 @@ from resourcepool.operations.taskqueue import DISCARD, RETRY
 from resourcepool.options import duration_text
 from resourcepool.status.work.streams import STREAMS
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy
 
 SETTINGS: dict[str, type] = {
     **dict.fromkeys(("retries", "max_crashes", "lanes"), int),
@@ -57,10 +57,10 @@ class Command(WorkCommand):
         try:
             row.full_clean(validate_unique=False)
         except ValidationError as error:
-            said = "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
-            raise CommandError(said) from error
+            message = "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
+            raise CommandError(message) from error
         if retrying(connections[rows.db], rows.filter(pk=row.pk).exists):
-            raise CommandError(_("there is a stream %s already; nothing was changed") % one_line(row.pk))
+            raise CommandError(_("stream %s already exists; nothing was changed") % one_line(row.pk))
         row.save(using=rows.db, force_insert=True)
         self.stdout.write(_("added %s") % row)
 

@@ -5,21 +5,21 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import BadOption
 from resourcepool.management.arguments import Argument, arg, parse_json
 from resourcepool.management.base import OperatorCommand
 from resourcepool.taskqueue import submit
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy
 
 EXAMPLES = {True: "2026-12-01T02:00:00+00:00", False: "2026-12-01T02:00:00"}
 
 
 class Command(OperatorCommand):
     about = gettext_lazy(
-        "Adds a task to a stream and returns at once. With a key it is safe to repeat: submitted twice, it is still"
-        " one task."
+        "Adds a task to a stream and returns at once. With a key the command is safe to repeat: it adds the task only"
+        " once."
     )
     example = (
         "manage.py resourcepool_submit oracle CreateTableSpace '{\"initSize\": 8000}' --key req-42\n"
@@ -27,18 +27,18 @@ class Command(OperatorCommand):
     )
 
     def arguments(self) -> list[Argument]:
-        about = _("its place in the order: a time such as %s; default: now") % EXAMPLES[settings.USE_TZ]
+        about = _("place in the order: a time such as %s (default: now)") % EXAMPLES[settings.USE_TZ]
         return [
             arg("stream", _("the name of a stream")),
-            arg("type", _("the type of the task; the consumers have a handler for it")),
-            arg("params", _("a JSON object; default: {}"), nargs="?", default="{}"),
-            arg("--key", _("unique in the stream; default: a random one")),
+            arg("type", _("type of the task; consumers need a handler for it")),
+            arg("params", _("a JSON object (default: {})"), nargs="?", default="{}"),
+            arg("--key", _("unique in the stream (default: random)")),
             arg("--lane", _("tasks of one lane run in order"), default=""),
             arg("--task-time", about, metavar="TIME"),
         ]
 
     def run(self, **options: Any) -> None:
-        done = submit(
+        result = submit(
             options["stream"],
             options["type"],
             parse_json("params", options["params"], _("a JSON object (%s)")),
@@ -46,8 +46,10 @@ class Command(OperatorCommand):
             lane=options["lane"],
             task_time=_moment(options["task_time"]),
         )
-        said = _("submitted %(key)s") if done.is_new else _("%(key)s was submitted before; nothing was changed")
-        self.stdout.write(said % {"key": done.key})
+        message = (
+            _("submitted %(key)s") if result.is_new else _("%(key)s was already submitted; nothing was changed")
+        )
+        self.stdout.write(message % {"key": result.key})
 
 
 def _moment(text: str | None) -> Any:

@@ -1,10 +1,8 @@
-"""``manage.py resourcepool_sweep``: what Celery beat starts every minute, for those who have cron or nothing."""
+"""``manage.py resourcepool_sweep``: the periodic jobs, for projects without Celery beat."""
 
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError
-from django.utils.translation import gettext, gettext_lazy
-from django.utils.translation import gettext as _
 
 from resourcepool import options as checked
 from resourcepool.events import localized
@@ -15,24 +13,26 @@ from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import printable
 from resourcepool.sweeps import sweep as sweeps
 from resourcepool.threads.interruptible_sleep import interruptible_sleep
+from resourcepool.translation import gettext, gettext_lazy
+from resourcepool.translation import gettext as _
 
 JOBS = ((SWEEP, sweeps.sweep), (STATISTICS, sweeps.refresh_statistics), (PRUNE, sweeps.prune))
 
 
 class Command(OperatorCommand):
-    # No dry run: it undoes nothing that somebody has decided.
+    # No dry run: it reverses no decision of an operator.
     about = gettext_lazy(
-        "Returns to service what is due, tells of leases that ran out, writes down how the pools stand, and removes old"
-        " history. Nothing depends on it for being correct; the dashboard's charts and alarms do."
+        "Returns due resources to service, reports expired leases, records the state of the pools and prunes history."
+        " Leases are correct without it; the charts and alarms of the dashboard need it."
     )
     example = "manage.py resourcepool_sweep\nmanage.py resourcepool_sweep --every 60"
-    interrupted = gettext_lazy("what is left is done by the next one")
+    interrupted = gettext_lazy("the next sweep does the rest")
 
     def arguments(self) -> list[Argument]:
         return [arg("--every", _("repeat until Ctrl-C or SIGTERM"), type=float, metavar="SECONDS")]
 
     def run(self, **options: Any) -> None:
-        """Sweep once, or again and again; then no failure ends it, for the next one may find the database back."""
+        """Sweep once, or every ``--every`` seconds; then errors are printed, and the next sweep tries again."""
         every = options["every"]
         if every is None:
             self._sweep()
@@ -45,12 +45,12 @@ class Command(OperatorCommand):
                 except (ResourcePoolError, DatabaseError, InterfaceError) as error:
                     self.stderr.write(printable(localized(error)))
                 interruptible_sleep(seconds)
-        except KeyboardInterrupt:  # the way to end it
+        except KeyboardInterrupt:  # the usual way to stop it
             self.stdout.write(_("stopped"))
 
     def _sweep(self) -> None:
         for name, job in JOBS:
             done = job()
-            result = _("being done elsewhere") if done is None else localized(done)
+            result = _("running in another process") if done is None else localized(done)
             self.stdout.write(f"{gettext(name)}: {result}")
         self.stdout.flush()

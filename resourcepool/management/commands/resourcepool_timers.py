@@ -1,39 +1,38 @@
-"""``manage.py resourcepool_timers``: handles timers that are due, beside all other nodes that do so."""
+"""``manage.py resourcepool_timers``: runs a node that handles due timers."""
 
 import importlib
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from resourcepool.management.arguments import Argument, arg, flag, parse_labels
 from resourcepool.management.long_running import LongRunningCommand
 from resourcepool.taskqueue.timers import handlers
 from resourcepool.taskqueue.timers.runner import LATE_RATE, THREADS, TimerRunner
+from resourcepool.translation import gettext as _
+from resourcepool.translation import gettext_lazy
 
 
 class Command(LongRunningCommand):
     about = gettext_lazy(
-        "Handles the timers that are due. Start it on several hosts: each timer is handled by one of them, and by"
-        " another one if that dies. It finds handlers in the modules timer_handlers and task_handlers of each installed"
-        " app, and leaves topics alone that have none here. SIGTERM or Ctrl-C ends it once the running handlers have"
-        " ended."
+        "Handles due timers. Start it on several hosts: each timer is handled by one of them, and by another one if"
+        " that host crashes. Handlers come from the modules timer_handlers and task_handlers of each installed app;"
+        " topics without a handler here are skipped. SIGTERM or Ctrl-C stops it once running handlers have finished."
     )
     example = (
         "manage.py resourcepool_timers\n"
         "manage.py resourcepool_timers --threads 16 --label zone=eu --label canary=yes --node-version 2.10"
     )
     exit_codes: Any = gettext_lazy(
-        "Exit codes: 0 stopped; 1 refused; 2 not understood; 75 a running handler was cut off: start it again."
+        "Exit codes: 0 stopped; 1 refused; 2 invalid arguments; 75 a running handler was cut off: start it again."
     )
 
     def arguments(self) -> list[Argument]:
-        label = _("a label of this node; default: those of RESOURCEPOOL['NODE_LABELS']")
-        version = _("of the code on this node; default: RESOURCEPOOL['NODE_VERSION']")
-        celery = _("hands each timer that is due to a Celery task, in whose worker its handler runs")
-        late = _("how many timers a second it begins that are late by more than a minute; default: %(default)g")
-        threads = _("how many handlers run at a time; default: %(default)d")
+        label = _("label of this node (default: RESOURCEPOOL['NODE_LABELS'])")
+        version = _("version of the code on this node (default: RESOURCEPOOL['NODE_VERSION'])")
+        celery = _("run handlers in Celery workers: hand each due timer to a Celery task")
+        late = _("timers per second to start that are late by more than a minute (default: %(default)g)")
+        threads = _("number of handlers to run at a time (default: %(default)d)")
         return [
             *super().arguments(),
             arg("--threads", threads, type=int, default=THREADS),
@@ -53,7 +52,7 @@ class Command(LongRunningCommand):
             late_rate=options["late_rate"],
             by=_by_celery() if options["celery"] else None,
         )
-        self.serve(runner, _("handling timers; Ctrl-C or SIGTERM ends it"))
+        self.serve(runner, _("handling timers; press Ctrl-C or send SIGTERM to stop"))
 
 
 def _by_celery() -> Any:

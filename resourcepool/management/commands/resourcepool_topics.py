@@ -1,11 +1,10 @@
-"""``manage.py resourcepool_topics``: how the timers stand, why nothing fires, and what operators change."""
-
-from django.utils.translation import gettext_lazy
+"""``manage.py resourcepool_topics``: the status of timers, why nothing fires, and operator actions."""
 
 from resourcepool.management.work_commands import WorkCommand
 from resourcepool.operations.taskqueue import CANCEL, DISCARD, FIRE, RETRY
 from resourcepool.status.work.timers import TOPICS
 from resourcepool.taskqueue.timers.models import Timer
+from resourcepool.translation import gettext_lazy
 
 
 class Command(WorkCommand):
@@ -14,7 +13,7 @@ class Command(WorkCommand):
     show_help = gettext_lazy("shows all topics, or one; the default")
     list_word = ("timers", gettext_lazy("lists the timers of a topic, by name"))
     about = gettext_lazy(
-        "Shows each topic of timers: how many are pending, due and late, which nodes are there, and why nothing fires;"
+        "Shows each topic: how many timers are pending, due and late, which nodes handle them, and why nothing fires;"
         " pauses and resumes topics; fires, cancels, retries and discards timers."
     )
     example = (

@@ -1,1 +1,1 @@
-"""Is a proxy usable? One request through it, which cannot be led into this host's own network."""
+"""The health check of proxies: one request through each, which cannot reach this host's own network."""

@@ -1,4 +1,4 @@
-"""Is a proxy usable? One request through it to a page that you name."""
+"""The health check of proxies: gets a page through each."""
 
 import ssl
 from collections.abc import Collection, Sequence
@@ -20,16 +20,16 @@ from resourcepool.proxies.health_check.deadline import Deadline
 from resourcepool.proxies.health_check.fault import Fault, NotPublic
 from resourcepool.resources.state import Verdict
 
-PIP = "run: pip install 'django-resourcepool[checks]'"
-TARGETS_FAULT = 429  # and whatever is 500 or more
+INSTALL = "run: pip install 'django-resourcepool[checks]'"
+TOO_MANY_REQUESTS = 429
 
 
 class ProxyChecker(Checker):
     """Gets a page through the proxy: ok if it answers with the right status and text in time.
 
-    Options: ``url``; ``status``, one or a list, of which the answer must have one (default: 200 to 299); ``text``,
-    which must be within its first 64 KB; ``allow``, networks and hosts, each perhaps with a port, that may be spoken to
-    though not public; ``ca``, a file with the certificates to trust.
+    Options: ``url``; ``status``, one or a list of allowed ones (default: 200 to 299); ``text``, required within the
+    first 64 KB of the answer; ``allow``, networks and hosts, with or without a port, that may be connected to although
+    they are not public; ``ca``, a file with the certificates to trust.
     """
 
     @sensitive_variables()
@@ -45,48 +45,48 @@ class ProxyChecker(Checker):
     ) -> None:
         super().__init__(**general)
         if find_spec("httpcore") is None:
-            raise BadOption("checker", type(self).__name__, because=f"it needs httpcore; {PIP}")
+            raise BadOption("checker", type(self).__name__, because=f"httpcore is not installed; {INSTALL}")
         self._url, self._host, self._port = _target(url)
         self._status, self._text, self._ca = _statuses(status), _text(text), _file(ca)
-        self._guard = AddressFilter(allow)
+        self._filter = AddressFilter(allow)
         try:
-            self._guard.check(self._host, self._host, self._port)
+            self._filter.check(self._host, self._host, self._port)
         except Fault as fault:
             raise BadOption("url", _without_secrets(url), because=fault.why) from None
         except ValueError:
-            return  # a name: looked up by prepare()
+            return  # a name: resolved by prepare()
 
     def prepare(self) -> None:
-        """Refuse a target inside the host's network, unless it is allowed. Proxies may resolve its name differently."""
+        """Refuse a target in this host's network, unless it is allowed. Proxies may resolve its name differently."""
         try:
-            self._guard.resolve(self._host, self._port)
+            self._filter.resolve(self._host, self._port)
         except NotPublic as fault:
             raise CheckerBroken(sentence_for("target", why=fault.why)) from None
         except Fault:
-            return  # a host that knows no names may have proxies that do
+            return  # this host may not resolve names that the proxies resolve
 
-    @sensitive_variables()  # the page's address may have a key, the proxy has a password
+    @sensitive_variables()  # the URL may contain a key, the proxy has a password
     def check(self, resource: Any) -> Finding:
         began_at = monotonic()
         try:
-            self._ask(resource)
+            self._request(resource)
         except Fault as fault:
             return Finding(fault.verdict, monotonic() - began_at, fault.why)
         except SecretUnreadable:
             return Finding(Verdict.UNKNOWN, why=sentence_for("password_unreadable"))
         return Finding(Verdict.OK, monotonic() - began_at)
 
-    def _ask(self, proxy: Any) -> None:
+    def _request(self, proxy: Any) -> None:
         from resourcepool.proxies.health_check.request import get
         from resourcepool.proxies.health_check.route import Route
 
         with Deadline(self.timeout) as deadline:
-            answer = get(self._url, Route(proxy, self._guard, deadline), deadline, self._tls)
+            answer = get(self._url, Route(proxy, self._filter, deadline), deadline, self._tls)
         if answer.status == 407:
             raise Fault(Verdict.BAD, sentence_for("login_refused_407"))
         if answer.status not in self._status:
-            is_targets_fault = answer.status == TARGETS_FAULT or answer.status >= 500
-            verdict = Verdict.UNKNOWN if is_targets_fault else Verdict.BAD
+            is_target_error = answer.status == TOO_MANY_REQUESTS or answer.status >= 500
+            verdict = Verdict.UNKNOWN if is_target_error else Verdict.BAD
             raise Fault(verdict, sentence_for("wrong_status", count=answer.status))
         if self._text.encode() not in answer.body:
             raise Fault(Verdict.BAD, sentence_for("wrong_text"))
@@ -99,7 +99,7 @@ class ProxyChecker(Checker):
 
 
 def _target(url: object) -> tuple[str, str, int]:
-    """Return the page's address in ASCII, its host and its port; raises BadOption."""
+    """Return the URL in ASCII, its host and its port; raises BadOption."""
     try:
         parts = urlsplit(str(url))
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -113,7 +113,7 @@ def _target(url: object) -> tuple[str, str, int]:
 
 
 def _without_secrets(url: object) -> str:
-    """Return as much of ``url`` as may be shown: a login or a key may stand in what follows."""
+    """Return the scheme of ``url``: the rest may contain a login or a key."""
     scheme, _, rest = str(url).partition("://")
     if rest and scheme.isalnum():
         return f"{scheme}://..."
@@ -122,18 +122,18 @@ def _without_secrets(url: object) -> str:
 
 def _statuses(status: object) -> Collection[int]:
     chosen = [status] if isinstance(status, int) else status
-    if not isinstance(chosen, Collection) or not chosen or not all(one in range(100, 600) for one in chosen):
+    if not isinstance(chosen, Collection) or not chosen or not all(code in range(100, 600) for code in chosen):
         raise BadOption("status", status, "a status such as 200, or a list of them")
     return chosen
 
 
 def _text(text: object) -> str:
     if not isinstance(text, str):
-        raise BadOption("text", text, "some text that the answer has in it")
+        raise BadOption("text", text, "a text")
     return text
 
 
 def _file(path: object) -> str:
     if path and not Path(str(path)).is_file():
-        raise BadOption("ca", path, "the path of a file with certificates")
+        raise BadOption("ca", path, "the path of a certificate file")
     return str(path or "")

@@ -1,4 +1,4 @@
-"""A time limit for a whole request: a socket's timeout begins anew with every byte that arrives."""
+"""A time limit for a whole request; the timeout of a socket restarts with each byte received."""
 
 import contextlib
 import os
@@ -10,30 +10,30 @@ from resourcepool.database.clock import monotonic
 
 
 class Deadline:
-    """Shuts down its connections when the time is over, whatever they are waiting for."""
+    """Shuts down its connections at the deadline."""
 
     def __init__(self, seconds: float) -> None:
-        self.is_over = False
+        self.is_exceeded = False
         self._ends_at = monotonic() + seconds
         self._lock = threading.Lock()
         self._copies: list[socket.socket] = []
-        self._timer = threading.Timer(seconds, self._cut)
+        self._timer = threading.Timer(seconds, self._shutdown)
         self._timer.daemon = True
 
     @property
     def left(self) -> float:
-        """Seconds that are left; never quite 0, which a socket would take for "for ever"."""
+        """The remaining seconds; never 0, which means no timeout to a socket."""
         return max(0.001, self._ends_at - monotonic())
 
     def hold(self, sock: socket.socket) -> None:
-        """Shut down this socket, too: through a copy, because TLS detaches the original."""
+        """Add a socket to shut down: through a copy, because TLS detaches the original."""
         with self._lock:
             self._copies.append(socket.socket(fileno=os.dup(sock.fileno())))
-        if self.is_over:
-            self._cut()
+        if self.is_exceeded:
+            self._shutdown()
 
-    def _cut(self) -> None:
-        self.is_over = True
+    def _shutdown(self) -> None:
+        self.is_exceeded = True
         with self._lock:
             for copy in self._copies:
                 with contextlib.suppress(OSError):

@@ -4,7 +4,7 @@ from resourcepool.resources.state import Verdict
 
 
 class Fault(Exception):
-    """What went wrong and whose fault it was; ``why`` is our own text, as a library's may carry secrets."""
+    """A failed check. ``why`` is our own text, because texts of libraries may contain secrets."""
 
     def __init__(self, verdict: Verdict, why: str) -> None:
         super().__init__(why)
@@ -12,4 +12,4 @@ class Fault(Exception):
 
 
 class NotPublic(Fault):
-    """An address that is only connected to if the settings allow it."""
+    """The address is not public, and the settings do not allow it."""

@@ -1,7 +1,7 @@
-"""Which addresses belong to the public internet, by a list of our own.
+"""Public and non-public IP addresses.
 
-The list of ``ipaddress`` differs from one version of Python to the next. This one is IANA's list of special-purpose
-addresses (2025), and those that clouds and old tunnels use besides.
+Not by ``ipaddress``, whose lists differ between versions of Python. These are IANA's special-purpose addresses (2025),
+and those used by clouds and old tunnels.
 """
 
 import ipaddress
@@ -33,7 +33,7 @@ NOT_PUBLIC_4 = [
         "240.0.0.0/4",
     )
 ]
-GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that IANA has given to the internet so far
+GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that IANA has allocated so far
 NOT_PUBLIC_6 = [
     ipaddress.IPv6Network(network)
     for network in (
@@ -47,44 +47,46 @@ NOT_PUBLIC_6 = [
 ]
 MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-NOWHERE = NOT_PUBLIC_4[0]
+THIS_NETWORK = NOT_PUBLIC_4[0]
 
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
 _LOW_32, _LOW_56 = (1 << 32) - 1, (1 << 56) - 1
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether an address, and every IPv4 address it may stand for, belongs to the public internet."""
+    """Return whether an address, and every IPv4 address that it may embed, is public."""
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in net for net in NOT_PUBLIC_4)
-    if (plain := unwrap_ipv4(address)) != address:
-        return is_public(plain)
-    is_given = address in GLOBAL_UNICAST and not any(address in net for net in NOT_PUBLIC_6)
-    return is_given and all(map(is_public, _perhaps_meant(address)))
+    if (unwrapped := unwrap_ipv4(address)) != address:
+        return is_public(unwrapped)
+    is_allocated = address in GLOBAL_UNICAST and not any(address in net for net in NOT_PUBLIC_6)
+    return is_allocated and all(map(is_public, _embedded_ipv4(address)))
 
 
 def unwrap_ipv4(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 one is another spelling of (mapped, NAT64); else itself."""
+    """Return the IPv4 address in a mapped or NAT64 IPv6 address; otherwise the address itself."""
     if isinstance(address, ipaddress.IPv6Address) and (address in MAPPED or address in NAT64):
         return ipaddress.IPv4Address(int(address) & _LOW_32)
     return address
 
 
-def _perhaps_meant(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
-    """Yield the IPv4 addresses that an IPv6 address may be translated to: by ISATAP, or by a local NAT64."""
+def _embedded_ipv4(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
+    """Yield the IPv4 addresses to which ISATAP or a local NAT64 may translate an IPv6 address."""
     bits = int(address)
     before, last = (bits >> 32) & _LOW_32, bits & _LOW_32
     if before in _ISATAP:
         yield ipaddress.IPv4Address(last)
-    found = {_behind(bits, zeros) for zeros in (56, 48, 40, 32, 24)}  # networks of 32 to 64 bits (RFC 6052)
+    values = {
+        _nat64_value(bits, zeros) for zeros in (56, 48, 40, 32, 24)
+    }  # prefixes of 32 to 64 bits (RFC 6052)
     if before == 0:
-        found.add(last)  # of 96 bits, the last ones zero
-    addresses = (ipaddress.IPv4Address(each) for each in found if each is not None)
-    yield from (one for one in addresses if one not in NOWHERE)  # as in ::1, a number of a host
+        values.add(last)  # a prefix of 96 bits that ends with zeros
+    addresses = (ipaddress.IPv4Address(value) for value in values if value is not None)
+    yield from (address for address in addresses if address not in THIS_NETWORK)  # such as ::1
 
 
-def _behind(bits: int, zeros: int) -> int | None:
-    """Return the 32 bits before so many zeros in the end; the octet from bit 64 on is zero, too, and does not count."""
+def _nat64_value(bits: int, zeros: int) -> int | None:
+    """Return the 32 bits before ``zeros`` trailing zero bits; without the octet at bit 64, which must be zero, too."""
     joined = (bits >> 64 << 56) | (bits & _LOW_56)
-    is_one = (bits >> 56) & 0xFF == 0 and joined & ((1 << zeros) - 1) == 0
-    return (joined >> zeros) & _LOW_32 if is_one else None
+    is_nat64 = (bits >> 56) & 0xFF == 0 and joined & ((1 << zeros) - 1) == 0
+    return (joined >> zeros) & _LOW_32 if is_nat64 else None

@@ -1,4 +1,4 @@
-"""One HTTP request through a proxy: no redirects, no settings from the environment, so much time and so many bytes."""
+"""One HTTP request through a proxy, limited in time and size; no redirects, no settings from the environment."""
 
 import logging
 import ssl
@@ -14,27 +14,27 @@ from resourcepool.proxies.health_check.fault import Fault
 from resourcepool.proxies.health_check.route import Route
 from resourcepool.resources.state import Verdict
 
-TOO_LATE = sentence_for("no_answer_in_time")
-MAX_BODY_BYTES = 64 * 1024  # of the answer that are read
+TIMED_OUT = sentence_for("no_answer_in_time")
+MAX_BODY_BYTES = 64 * 1024  # of the answer; the rest is not read
 HEADERS = [("User-Agent", "resourcepool-check"), ("Accept-Encoding", "identity"), ("Connection", "close")]
 TIMEOUTS = (httpcore.TimeoutException, TimeoutError)
 FAILURES = (*TIMEOUTS, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError, OSError, ValueError)
 
 _is_checking = ContextVar("is_checking", default=False)
-# httpcore's debug log repeats what a proxy sends, which may be our login.
+# httpcore's debug log repeats data from the proxy, which may contain our login.
 for _part in ("connection", "http11", "proxy"):
     logging.getLogger(f"httpcore.{_part}").addFilter(lambda _: not _is_checking.get())
 
 
 class Answer(NamedTuple):
-    """The status, and what was read of the body."""
+    """The status and the body, up to MAX_BODY_BYTES."""
 
     status: int
     body: bytes
 
 
 class _Context(ssl.SSLContext):
-    """Strips the brackets that httpcore needs in a URL with an IPv6 address."""
+    """Removes the brackets of IPv6 addresses, which httpcore needs in URLs."""
 
     def wrap_socket(self, sock: Any, *_: Any, server_hostname: Any = None, **__: Any) -> ssl.SSLSocket:
         return super().wrap_socket(sock, server_hostname=server_hostname.strip("[]"))
@@ -54,19 +54,19 @@ def get(url: str, route: Route, deadline: Deadline, tls: ssl.SSLContext) -> Answ
     """Get ``url`` through the proxy at the end of ``route``.
 
     Raises:
-        Fault: there was no proper answer in time.
+        Fault: no proper answer in time.
     """
-    outside = _is_checking.set(True)
+    token = _is_checking.set(True)
     try:
         answer = _get(url, route, deadline, tls)
     except FAILURES as error:
-        # Not the error's own words: they carry what the proxy sent.
-        is_late = deadline.is_over or isinstance(error, TIMEOUTS)
-        raise Fault(Verdict.BAD, TOO_LATE if is_late else _why(error)) from None
+        # Not the text of the error, which may contain data from the proxy.
+        is_timeout = deadline.is_exceeded or isinstance(error, TIMEOUTS)
+        raise Fault(Verdict.BAD, TIMED_OUT if is_timeout else _why(error)) from None
     finally:
-        _is_checking.reset(outside)
-    if deadline.is_over:  # what was cut off looks like a whole answer
-        raise Fault(Verdict.BAD, TOO_LATE)
+        _is_checking.reset(token)
+    if deadline.is_exceeded:  # a shut-down connection looks like the end of the answer
+        raise Fault(Verdict.BAD, TIMED_OUT)
     return answer
 
 

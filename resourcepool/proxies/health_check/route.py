@@ -1,4 +1,4 @@
-"""The way to a proxy: its name is resolved and checked once, and connections go to these addresses only."""
+"""The connection to a proxy. Its name is resolved and checked once; connections go only to these addresses."""
 
 import base64
 import errno
@@ -16,29 +16,29 @@ from resourcepool.proxies.health_check.deadline import Deadline
 from resourcepool.proxies.health_check.fault import Fault
 from resourcepool.resources.state import Verdict
 
-TOO_LATE = sentence_for("no_connection_in_time")
-MOST_ADDRESSES = 4  # of one host that are tried
-OURS = {
+CONNECT_TIMED_OUT = sentence_for("no_connection_in_time")
+MAX_ADDRESSES = 4  # of one host that are tried
+LOCAL_ERRORS = {
     *(errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE),
     *(errno.ENOBUFS, errno.ENOMEM, errno.EACCES, errno.EPERM),
 }
 
 
 class Route(httpcore.NetworkBackend):
-    """Opens the connections of httpcore: to one proxy, or through it where it speaks SOCKS."""
+    """Opens the connections of httpcore: to an HTTP proxy, or through a SOCKS proxy."""
 
-    def __init__(self, proxy: Any, guard: AddressFilter, deadline: Deadline) -> None:
-        """Look the proxy up; raises Fault."""
+    def __init__(self, proxy: Any, address_filter: AddressFilter, deadline: Deadline) -> None:
+        """Resolve the proxy; raises Fault."""
         self._scheme, self._host, self._port = str(proxy.scheme), str(proxy.host), int(proxy.port)
         self._login = (str(proxy.username).encode(), str(proxy.password).encode())
         self._is_socks = self._scheme.startswith("socks")
-        self._guard, self._deadline = guard, deadline
-        self._addresses = guard.resolve(self._host, self._port)[:MOST_ADDRESSES]
+        self._filter, self._deadline = address_filter, deadline
+        self._addresses = address_filter.resolve(self._host, self._port)[:MAX_ADDRESSES]
 
     @sensitive_variables()
     def pool(self, tls: ssl.SSLContext) -> httpcore.ConnectionPool:
-        """Return the pool that sends requests on this route, to pages and proxies whose certificates ``tls`` trusts."""
-        if self._is_socks:  # not httpcore's: it logs the password, and fails when an answer comes in pieces
+        """Return a connection pool for this route; ``tls`` verifies pages and proxies."""
+        if self._is_socks:  # not httpcore's SOCKS: see ``socks5``
             return httpcore.ConnectionPool(tls, network_backend=self)
         name, password = self._login
         login = b"Basic " + base64.b64encode(name + b":" + password)
@@ -52,9 +52,9 @@ class Route(httpcore.NetworkBackend):
 
     def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.NetworkStream:
         """Return a connection to the proxy, or through SOCKS to ``host``; raises Fault or OSError."""
-        if self._scheme == "socks5":  # not socks5h: the name is to be looked up here
-            host = self._guard.resolve(host, port)[0]
-        stream = self._connected()
+        if self._scheme == "socks5":  # not socks5h: resolve the name here
+            host = self._filter.resolve(host, port)[0]
+        stream = self._connect()
         if self._is_socks:
             sock: socket.socket = stream.get_extra_info("socket")
             sock.settimeout(self._deadline.left)
@@ -65,7 +65,7 @@ class Route(httpcore.NetworkBackend):
                 raise
         return stream
 
-    def _connected(self) -> httpcore.NetworkStream:
+    def _connect(self) -> httpcore.NetworkStream:
         faults: list[Fault] = []
         for address in self._addresses:
             try:
@@ -79,12 +79,12 @@ class Route(httpcore.NetworkBackend):
 
 
 def _fault(error: BaseException | None) -> Fault:
-    """Say in our own words why a connection was not made, and whose fault that is."""
+    """Return why a connection failed, and the verdict about the proxy."""
     number = getattr(error, "errno", None) or 0
     if isinstance(error, TimeoutError):
-        return Fault(Verdict.BAD, TOO_LATE)
+        return Fault(Verdict.BAD, CONNECT_TIMED_OUT)
     if isinstance(error, ConnectionRefusedError):
         return Fault(Verdict.BAD, sentence_for("connection_refused"))
-    if number in OURS:
+    if number in LOCAL_ERRORS:
         return Fault(Verdict.UNKNOWN, sentence_for("host_not_connected", error=errno.errorcode[number]))
     return Fault(Verdict.BAD, sentence_for("no_connection", error=errno.errorcode.get(number, "broken off")))

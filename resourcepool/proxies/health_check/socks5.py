@@ -1,7 +1,7 @@
-"""The client's half of SOCKS 5 (RFC 1928, RFC 1929).
+"""A SOCKS 5 client (RFC 1928, RFC 1929).
 
-Not PySocks, which garbles a login of more than 127 bytes; nor httpcore's own, which logs the login, sets no time limit,
-and fails when an answer comes in pieces.
+Not PySocks, which garbles logins of more than 127 bytes; nor httpcore's own, which logs the login, has no timeout,
+and fails if an answer arrives in pieces.
 """
 
 import ipaddress
@@ -20,19 +20,19 @@ SIZES = {IPV4: 4, IPV6: 16}
 
 @sensitive_variables()
 def connect(sock: socket.socket, host: str, port: int, username: bytes, password: bytes) -> None:
-    """Have the proxy at the other end of ``sock`` connect to ``host``, a name or an IP address.
+    """Make the proxy connected to ``sock`` connect to ``host``, a name or an IP address.
 
     Raises:
-        Fault: it does not speak SOCKS 5, or refused.
-        OSError: the connection broke off, or took too long.
-        ValueError: the login has parts of more than 255 bytes.
+        Fault: the proxy does not speak SOCKS 5, or refused.
+        OSError: the connection broke, or timed out.
+        ValueError: user name or password has more than 255 bytes.
     """
     methods = [NO_LOGIN, LOGIN] if username or password else [NO_LOGIN]
     sock.sendall(bytes([5, len(methods), *methods]))
     version, method = _read(sock, 2)
     if version != 5:
         raise Fault(Verdict.BAD, sentence_for("no_socks"))
-    if method not in methods or (method == LOGIN and not _logs_in(sock, username, password)):
+    if method not in methods or (method == LOGIN and not _log_in(sock, username, password)):
         raise Fault(Verdict.BAD, sentence_for("login_refused"))
     sock.sendall(b"\x05\x01\x00" + _address(host) + port.to_bytes(2, "big"))
     _, reply, _, kind = _read(sock, 4)
@@ -42,8 +42,8 @@ def connect(sock: socket.socket, host: str, port: int, username: bytes, password
 
 
 @sensitive_variables()
-def _logs_in(sock: socket.socket, username: bytes, password: bytes) -> bool:
-    sock.sendall(b"\x01" + _sized(username) + _sized(password))
+def _log_in(sock: socket.socket, username: bytes, password: bytes) -> bool:
+    sock.sendall(b"\x01" + _with_length(username) + _with_length(password))
     return not _read(sock, 2)[1]
 
 
@@ -51,12 +51,12 @@ def _address(host: str) -> bytes:
     try:
         address = ipaddress.ip_address(host.strip("[]"))
     except ValueError:
-        return bytes([NAME]) + _sized(host.encode())
+        return bytes([NAME]) + _with_length(host.encode())
     return bytes([IPV4 if address.version == 4 else IPV6]) + address.packed
 
 
 @sensitive_variables()
-def _sized(text: bytes) -> bytes:
+def _with_length(text: bytes) -> bytes:
     return bytes([len(text)]) + text
 
 

@@ -1,4 +1,4 @@
-"""The servers and queues as the strategies see them, without I/O (R1.2, R1.9)."""
+"""The servers and queues as the strategies see them; no I/O."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ class Member:
     """A server that may get queues.
 
     Attributes:
-        pk: of its row; servers that registered earlier have lower ones.
+        pk: primary key of its row; servers that registered earlier have lower keys.
         weight: its share of the queues relative to the others, from 1.
         labels: the labels it has, e.g. {"zone": "eu"}.
-        limit: the maximum number of its queues; None: no limit but its share.
+        limit: maximum number of its queues; None: unlimited.
     """
 
     pk: int
@@ -30,11 +30,11 @@ class QueueInput:
     """A queue and its present assignment.
 
     Attributes:
-        pk: of its row.
-        server: pk of the server that has asked for it or, if none has, of its owner; None: nobody.
-        owner: pk of the server that has it now; None: nobody.
+        pk: primary key of its row.
+        server: key of the server that has requested it or, without a request, of its owner; None: neither.
+        owner: key of the server that has it; None: unowned.
         labels: a server must have all of these to get it.
-        pin: the name of the server that should have it, whenever there is one; "": any.
+        pin: name of the server that should have it whenever it runs; "": any.
     """
 
     pk: int
@@ -44,16 +44,16 @@ class QueueInput:
     pin: str = ""
 
 
-Kind = tuple[int, ...]  # the positions of the members that may have such a queue, ascending; (): none
-Targets = dict[int, int | None]  # {pk of a queue: pk of the server that should have it; None: no server may}
+Kind = tuple[int, ...]  # positions of the members that may have such a queue, ascending
+Targets = dict[int, int | None]  # {key of a queue: key of the server that should have it; None: no server may}
 Strategy = Callable[[Sequence[QueueInput], Sequence[Member]], Targets]
 
 
 def candidates(queue: QueueInput, members: Sequence[Member]) -> list[Member]:
-    """Return the members with the labels of this queue; if it is pinned, the members of that name, if any."""
-    able = [member for member in members if queue.labels.items() <= member.labels.items()]
-    named = [member for member in able if queue.pin and member.name == queue.pin]
-    return named or able
+    """Return the members with the labels of this queue; if it is pinned, only those of that name, if any."""
+    suitable = [member for member in members if queue.labels.items() <= member.labels.items()]
+    pinned = [member for member in suitable if queue.pin and member.name == queue.pin]
+    return pinned or suitable
 
 
 def capacities(members: Sequence[Member], queues: int) -> list[int]:
@@ -62,13 +62,14 @@ def capacities(members: Sequence[Member], queues: int) -> list[int]:
 
 
 def kinds_of(queues: Sequence[QueueInput], members: Sequence[Member]) -> list[Kind]:
-    """Return the kind of each queue: queues of one kind may go to the same members, so plans count kinds."""
+    """Return the kind of each queue. Queues of one kind may go to the same members, so plans count kinds."""
     position = {member.pk: index for index, member in enumerate(members)}
-    known: dict[tuple[object, str], Kind] = {}
+    kind_by_requirement: dict[tuple[object, str], Kind] = {}
     kinds = []
     for queue in queues:
-        wish = (frozenset(queue.labels.items()), queue.pin)
-        if wish not in known:
-            known[wish] = tuple(position[member.pk] for member in candidates(queue, members))
-        kinds.append(known[wish])
+        requirement = (frozenset(queue.labels.items()), queue.pin)
+        if requirement not in kind_by_requirement:
+            able = candidates(queue, members)
+            kind_by_requirement[requirement] = tuple(position[member.pk] for member in able)
+        kinds.append(kind_by_requirement[requirement])
     return kinds

@@ -10,7 +10,7 @@ from resourcepool.queues.planning.assignment import Kind, Member
 
 
 class Transfer(NamedTuple):
-    """A queue of this kind goes from one member to another (their positions)."""
+    """A queue of this kind moves from one member to another, given by their positions."""
 
     kind: Kind
     giver: int
@@ -21,8 +21,9 @@ class Distribution:
     """The number of queues of each kind that each member has.
 
     Attributes:
-        capacities: the maximum of each member, of all kinds together.
-        totals: the total of each member. ``parts``: the same by kind, without zeros.
+        capacities: maximum number of queues of each member.
+        totals: number of queues of each member; ``parts``: the same by kind, without zeros.
+        open_to: the kinds that each member may have.
     """
 
     def __init__(self, capacities: Sequence[int], kinds: Iterable[Kind]) -> None:
@@ -39,26 +40,26 @@ class Distribution:
         return self.capacities[member] - self.totals[member]
 
     def add(self, kind: Kind, member: int, amount: int = 1) -> None:
-        """Give a member more of a kind, or, with a negative amount, less."""
+        """Change a member's number of queues of a kind by this amount, which may be negative."""
         self.totals[member] += amount
-        left = self.parts[member].get(kind, 0) + amount
-        if left:
-            self.parts[member][kind] = left
+        number = self.parts[member].get(kind, 0) + amount
+        if number:
+            self.parts[member][kind] = number
         else:
             del self.parts[member][kind]
 
     def shift(self, transfers: Iterable[Transfer], amount: int = 1) -> None:
-        """Carry out a chain of transfers: only the totals of its two ends change."""
+        """Carry out a chain of transfers; only the totals of its two ends change."""
         for kind, giver, taker in transfers:
             self.add(kind, giver, -amount)
             self.add(kind, taker, amount)
 
     def reached_from(self, starts: Iterable[int]) -> dict[int, Transfer | None]:
-        """Return the members that a queue of these can reach, nearest first, each with the last transfer to it."""
+        """Return the members that a queue of ``starts`` can reach, nearest first, with the last transfer to each."""
         return self._search(starts, lambda member: self.parts[member], lambda kind: kind, Transfer)
 
     def reaching(self, end: int) -> dict[int, Transfer | None]:
-        """Return the members from which a queue can reach this one, nearest first, each with its first transfer."""
+        """Return the members from which a queue can reach ``end``, nearest first, with the first transfer from each."""
         return self._search(
             [end],
             lambda member: self.open_to[member],
@@ -73,54 +74,55 @@ class Distribution:
         members_of: Callable[[Kind], Iterable[int]],
         transfer: Callable[[Kind, int, int], Transfer],
     ) -> dict[int, Transfer | None]:
-        # Breadth first. A kind leads to the same members from everywhere, so one visit each is enough.
-        found: dict[int, Transfer | None] = dict.fromkeys(starts)
-        frontier, met = list(found), set[Kind]()
+        # Breadth first. A kind leads to the same members from everywhere, so one visit of each kind is enough.
+        reached: dict[int, Transfer | None] = dict.fromkeys(starts)
+        frontier, visited = list(reached), set[Kind]()
         for member in frontier:
-            for kind in [kind for kind in kinds_at(member) if kind not in met]:
-                met.add(kind)
-                fresh = [other for other in members_of(kind) if other not in found]
-                found.update((other, transfer(kind, member, other)) for other in fresh)
+            for kind in [kind for kind in kinds_at(member) if kind not in visited]:
+                visited.add(kind)
+                fresh = [other for other in members_of(kind) if other not in reached]
+                reached.update((other, transfer(kind, member, other)) for other in fresh)
                 frontier += fresh
-        return found
+        return reached
 
 
-def chain(found: dict[int, Transfer | None], far: int) -> list[Transfer]:
-    """Return the transfers between this member and where the search began."""
+def chain(reached: dict[int, Transfer | None], end: int) -> list[Transfer]:
+    """Return the transfers between ``end`` and the start of the search."""
     transfers = []
-    while (transfer := found[far]) is not None:
+    while (transfer := reached[end]) is not None:
         transfers.append(transfer)
-        far = transfer.giver if transfer.taker == far else transfer.taker
+        end = transfer.giver if transfer.taker == end else transfer.taker
     return transfers
 
 
 def fair_shares(amounts: Mapping[Kind, int], members: Sequence[Member]) -> list[Fraction]:
     """Return each member's fair share of these numbers of queues of each kind.
 
-    All members have the same number per weight, as far as possible. Members with a lower limit have their limit;
-    members that must share more queues than that among themselves do so, and the others share the rest. A plan in whole
-    numbers that differs from the shares by less than one always exists.
+    All members have the same number per weight, as far as possible. A member with a lower limit has its limit. Members
+    that must share more queues among themselves have more, and the others share the rest. A plan in whole numbers that
+    differs from the shares by less than one always exists.
 
-    The decomposition algorithm for fair flows (Groenevelt 1991): share evenly; if that overloads some members, solve
-    for these members with the queues that only they may have, and separately for the rest.
+    This is the decomposition algorithm for fair flows (Groenevelt 1991): share evenly; if that overloads some members,
+    solve for these members with the queues that only they may have, and separately for the rest.
     """
     shares = [Fraction(0)] * len(members)
-    questions = [(Counter(amounts), set(range(len(members))))]
-    while questions:
-        asked, group = questions.pop()
-        level = _level(asked.total(), sorted(group), members)
-        overloaded = _overloaded(asked, level, len(members))
+    subproblems = [(Counter(amounts), set(range(len(members))))]
+    while subproblems:
+        amount_by_kind, group = subproblems.pop()
+        level = _level(amount_by_kind.total(), sorted(group), members)
+        overloaded = _overloaded(amount_by_kind, level, len(members))
         if not overloaded or overloaded == group:
             for index, share in level.items():
                 shares[index] = share
         else:
-            inside = {kind: amount for kind, amount in asked.items() if overloaded.issuperset(kind)}
-            questions += [(Counter(inside), overloaded), (_without(asked, overloaded), group - overloaded)]
+            inside = {kind: n for kind, n in amount_by_kind.items() if overloaded.issuperset(kind)}
+            outside = _without(amount_by_kind, overloaded)
+            subproblems += [(Counter(inside), overloaded), (outside, group - overloaded)]
     return shares
 
 
 def _level(amount: int, group: Iterable[int], members: Sequence[Member]) -> dict[int, Fraction]:
-    """Share an amount by weight, within limits; the rest, if all members are at their limit, is dropped."""
+    """Share an amount by weight, within limits; what exceeds the limits of all members is dropped."""
     level: dict[int, Fraction] = {}
     left, free = amount, list(group)
     while free:
@@ -139,25 +141,25 @@ def _overloaded(amounts: Mapping[Kind, int], level: Mapping[int, Fraction], memb
     scale = lcm(*(share.denominator for share in level.values()))
     distribution = Distribution([int(level.get(index, 0) * scale) for index in range(members)], amounts)
     overloaded: set[int] = set()
-    for kind in sorted(amounts, key=lambda kind: (len(kind), kind)):  # those with the fewest members first
+    for kind in sorted(amounts, key=lambda kind: (len(kind), kind)):  # kinds with the fewest members first
         if _distribute(distribution, kind, amounts[kind] * scale):
             overloaded.update(distribution.reached_from(kind))
     return overloaded
 
 
 def _distribute(distribution: Distribution, kind: Kind, amount: int) -> int:
-    """Give this amount of a kind to its members, by chains if they are full; return the rest."""
+    """Give this amount of a kind to its members, through chains if they are full; return the undistributed rest."""
     for member in kind:
         part = min(amount, distribution.room(member))
         if part:
             distribution.add(kind, member, part)
             amount -= part
     while amount:
-        found = distribution.reached_from(kind)
-        end = next((member for member in found if distribution.room(member)), None)
+        reached = distribution.reached_from(kind)
+        end = next((member for member in reached if distribution.room(member)), None)
         if end is None:
             break
-        transfers = chain(found, end)
+        transfers = chain(reached, end)
         movable = (distribution.parts[transfer.giver][transfer.kind] for transfer in transfers)
         part = min(amount, distribution.room(end), *movable)
         distribution.shift(transfers, part)

@@ -1,4 +1,4 @@
-"""The strategies by name, and their use within the limits of the servers (R1.9)."""
+"""The strategies by name, and their use within the limits of the servers."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -13,8 +13,8 @@ def round_robin(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targ
     """Give the queues, in their order, to the members in turn, regardless of their present owners.
 
     A round has as many passes over the members as the greatest weight (after division by the common divisor), and a
-    member takes part in as many of them as its weight: with A of weight 2 and B of weight 1 the turn is A B A, A B A.
-    A member that may not have a queue, or is full, is skipped. A queue that no member can have stays without a server.
+    member takes part in as many of them as its weight: with A of weight 2 and B of weight 1 the order is A B A, A B A.
+    A member that may not have a queue, or is full, is skipped. A queue that no member can have stays unowned.
 
     Not promised: few moves (of 64 queues on 8 servers 53 or 54 move when one leaves, with `sticky` 8), and room for a
     later queue with fewer candidates.
@@ -30,7 +30,7 @@ def round_robin(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targ
 
 
 class _Turn:
-    """The current turn: step s is that of member s % members in pass s // members of the round."""
+    """The weighted turn. Step s belongs to member s % members, in pass s // members of the round."""
 
     def __init__(self, weights: Sequence[int]) -> None:
         common = gcd(*weights) or 1
@@ -53,32 +53,32 @@ class _Turn:
 STRATEGIES: dict[str, Strategy] = {"sticky": sticky, "round_robin": round_robin}
 
 
-def with_room(
+def plan_within_limits(
     strategy: Strategy, queues: Sequence[QueueInput], members: Sequence[Member]
 ) -> tuple[Targets, Collection[int]]:
     """Return the targets of the queues, and the keys of queues whose pinned server has no room.
 
-    A queue that no server can take stays with its owner, if that may have it. Then the rest is planned again, without
-    the pins of queues that overflow, and with less room where queues stay.
+    A queue that no server can take stays with its owner, if the owner may have it. Then the rest is planned again,
+    without the pins of queues that overflow, and with lower limits where queues stay.
     """
-    wishes, overflow, stays = list(queues), set[int](), Targets()
-    known: dict[int | None, Member] = {member.pk: member for member in members}
-    room = _less_room(members, Counter(queue.owner for queue in queues if not _may_stay(queue, known)))
+    inputs, overflow, staying = list(queues), set[int](), Targets()
+    by_pk: dict[int | None, Member] = {member.pk: member for member in members}
+    limited = _lower_limits(members, Counter(queue.owner for queue in queues if not _may_stay(queue, by_pk)))
     while True:
-        targets = strategy(wishes, room)
-        left = [queue for queue in wishes if targets[queue.pk] is None]
-        if full := {queue.pk for queue in left if queue.pin}:
+        targets = strategy(inputs, limited)
+        unplaced = [queue for queue in inputs if targets[queue.pk] is None]
+        if full := {queue.pk for queue in unplaced if queue.pin}:
             overflow |= full
-            wishes = [replace(queue, pin="") if queue.pk in full else queue for queue in wishes]
-        elif kept := {queue.pk: queue.owner for queue in left if queue.owner and _may_stay(queue, known)}:
-            stays |= kept
-            wishes = [queue for queue in wishes if queue.pk not in kept]
-            room = _less_room(room, Counter(kept.values()))
+            inputs = [replace(queue, pin="") if queue.pk in full else queue for queue in inputs]
+        elif kept := {queue.pk: queue.owner for queue in unplaced if queue.owner and _may_stay(queue, by_pk)}:
+            staying |= kept
+            inputs = [queue for queue in inputs if queue.pk not in kept]
+            limited = _lower_limits(limited, Counter(kept.values()))
         else:
-            return targets | stays, overflow
+            return targets | staying, overflow
 
 
-def _less_room(members: Sequence[Member], taken: Counter[int | None]) -> list[Member]:
+def _lower_limits(members: Sequence[Member], taken: Counter[int | None]) -> list[Member]:
     """Return the members with their limits lowered by the queues that stay with them."""
     return [
         member if member.limit is None else replace(member, limit=max(0, member.limit - taken[member.pk]))

@@ -19,29 +19,29 @@ from resourcepool.leases.lease import Lease
 from resourcepool.queues.models import Queue, Server
 from resourcepool.queues.planning.changes import QueueSnapshot
 
-TAKEN = "another server has it by now"
+OWNED_ELSEWHERE = "another server has it now"
 
 
 def refuse_event_loop() -> None:
-    """Raise BadOption in a thread that runs an event loop: it would block, and its tasks would count as one thread."""
+    """Raise BadOption in a thread that runs an event loop, which would block, and whose tasks share one thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return
     name = threading.current_thread().name
-    allowed = "it runs an event loop; run the server and its loop in another one, with asyncio.to_thread(..)"
-    raise BadOption("thread", name, because=allowed)
+    because = "it runs an event loop; run the server and its loop in another thread, with asyncio.to_thread(..)"
+    raise BadOption("thread", name, because=because)
 
 
 class WorkSlot:
-    """Code that works on a queue: one step of a loop over ``queues``, or one ``working`` block."""
+    """One use of a queue: one step of a loop over ``queues``, or one ``working`` block."""
 
     def __init__(self, *, is_loop: bool) -> None:
         self.is_loop, self.thread = is_loop, threading.get_ident()
 
 
 class Owner(Protocol):
-    """The part of ``Membership``, the server that has a queue, that the queue uses."""
+    """The part of ``Membership`` that its queues use."""
 
     using: str
     lease: Lease
@@ -52,21 +52,22 @@ class Owner(Protocol):
     @property
     def in_hand(self) -> Sequence["HeldQueue"]: ...
 
-    def begin(self, queue: "HeldQueue", hand: WorkSlot) -> bool: ...
+    def begin(self, queue: "HeldQueue", slot: WorkSlot) -> bool: ...
 
-    def finish(self, queue: "HeldQueue", hand: WorkSlot) -> None: ...
+    def finish(self, queue: "HeldQueue", slot: WorkSlot) -> None: ...
 
 
 class HeldQueue:
-    """One queue, this server's until it is handed over, taken over, or the server is judged dead.
+    """A queue that this server has until it is handed over or taken over, or the server is presumed dead.
 
-    ``(queue_id, fence)`` identifies one ownership for ever: give ``fence`` to any system that can check it.
+    ``(queue_id, fence)`` identifies one ownership for ever. Give ``fence`` to any system that can check it.
 
-    Not promised: that work which does not check (``ensure_held``, ``guard``) stops in time.
+    Not promised: that work without checks (``ensure_held``, ``guard``) stops in time.
 
     Attributes:
         queue_id, parameter: as the operator entered them.
-        lost: set when this server no longer has it.
+        fence: number of this ownership; goes up whenever the queue changes its server.
+        lost: set when this server no longer has the queue.
     """
 
     def __init__(self, owner: Owner, queue: QueueSnapshot, parameter: str) -> None:
@@ -75,10 +76,10 @@ class HeldQueue:
         self.lost = threading.Event()
         self._owner = owner
         self._ended: LeaseLost | None = None
-        # By this process's clock: when the loop stops skipping it, and when others may take it over (infinity: never).
-        self.skipped_until, self.asked_until = 0.0, math.inf
-        self.is_leaving = False  # it is just being given up
-        self.is_in_doubt = False  # giving it up failed, perhaps after it took effect
+        # By this process's clock: when loops stop skipping it, and when it may be taken over (infinity: not requested).
+        self.skipped_until, self.reliable_until = 0.0, math.inf
+        self.is_leaving = False  # its hand-over is under way
+        self.is_in_doubt = False  # its hand-over failed, perhaps after it took effect
 
     def __str__(self) -> str:
         return f"queue {self.queue_id}, fence {self.fence}"
@@ -89,29 +90,29 @@ class HeldQueue:
 
     @property
     def is_held(self) -> bool:
-        """Whether this process may still rely on having it. No I/O."""
+        """Whether this process may still rely on having the queue. No I/O."""
         return self._why_not() is None
 
     @property
     def is_in_hand(self) -> bool:
-        """Whether it is worked on, and so not handed over."""
+        """Whether work on it is in progress, so that it is not handed over."""
         return self in self._owner.in_hand
 
     @property
     def is_asked_for(self) -> bool:
-        """Whether it is to go to another server as soon as no work on it is in hand."""
-        return not math.isinf(self.asked_until)
+        """Whether it is to be handed over as soon as no work on it is in hand."""
+        return not math.isinf(self.reliable_until)
 
     @property
     def should_stop(self) -> bool:
-        """Whether long work should end soon: asked for, lost, paused, or this server is to stop. No I/O."""
+        """Whether long work should end soon: the queue is requested, lost or paused, or the server stops. No I/O."""
         return self.is_asked_for or self._owner.is_suspended or not self.is_held
 
     def ensure_held(self) -> None:
-        """Return if this process may still rely on having it. No I/O, so call it as often as you like.
+        """Return if this process may still rely on having the queue. No I/O, so call it as often as you like.
 
         Raises:
-            LeaseLost: it was taken over, handed over, or its server's heartbeat was not confirmed in time.
+            LeaseLost: it was taken over or handed over, or its server's heartbeat was not confirmed in time.
         """
         self._owner.lease.ensure_held()
         why_not = self._why_not()
@@ -119,48 +120,53 @@ class HeldQueue:
             raise why_not.again()
 
     def skip_for(self, seconds: float | timedelta) -> None:
-        """Skip it in the loops over ``queues`` for so long, in all threads: it has no work now."""
+        """Skip it in the loops over ``queues`` of all threads, as it has no work now.
+
+        Args:
+            seconds: how long, as a number or timedelta.
+        """
         self.skipped_until = monotonic() + options.seconds("seconds", seconds)
 
     @contextlib.contextmanager
     def working(self) -> Iterator[Self]:
-        """Work on it: it is not handed over before the block ends, unless that takes longer than ``handover_timeout``.
+        """Keep it in hand for a block: it is not handed over before the end, within ``handover_timeout``.
 
         Raises:
-            LeaseLost: it is no longer this server's, or is being given up; or, at the end: it was taken over
+            LeaseLost: this server no longer has it, or is handing it over; or, at the end: it was taken over
                 while the block ran, so another server may have done the same work.
-            QueueBusy: another thread works on it, or no work may begin: paused, or the server is to stop.
+            QueueBusy: another thread works on it, the queue group is paused, or the server is stopping.
             BadOption: this thread runs an event loop (asyncio).
         """
         refuse_event_loop()
         self.ensure_held()
-        hand = WorkSlot(is_loop=False)
+        slot = WorkSlot(is_loop=False)
         try:
-            if not self._owner.begin(self, hand):
+            if not self._owner.begin(self, slot):
                 raise self._why_not_begun()
             yield self
-            self.ensure_held()  # while it is in hand: right afterwards it may be handed over
+            self.ensure_held()  # before `finish`, after which it may be handed over at once
         finally:
-            self._owner.finish(self, hand)
+            self._owner.finish(self, slot)
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[Self]:
         """Let the caller's open transaction commit only while this server has the queue.
 
-        The queue's row is locked until the commit, so nobody can take it over before.
+        The queue's row is locked until the commit, so that no other server can take it over before.
 
         Raises:
-            LeaseLost: it is not this server's; the innermost ``atomic`` block rolls back, also if it is caught inside.
+            LeaseLost: this server does not have it. The innermost ``atomic`` block rolls back, even if the block
+                catches the exception.
             GuardOutsideTransaction: no transaction is open on the database of the queues.
         """
         using, server = self._owner.using, self._owner.lease
         with guard_transaction(using, self.ensure_held, "queue"):
             set_idle_timeout(connections[using], server.terms.ttl)
-            mine = Queue.objects.using(using).filter(pk=self.pk, cur_server=server.pk, fence=self.fence)
-            if mine.update(fence=F("fence")) != 1:
-                self.end(LeaseLost(f"{self} is lost: {TAKEN}"))
+            row = Queue.objects.using(using).filter(pk=self.pk, cur_server=server.pk, fence=self.fence)
+            if row.update(fence=F("fence")) != 1:
+                self.end(LeaseLost(f"{self} is lost: {OWNED_ELSEWHERE}"))
                 self.ensure_held()
-            # A separate look, after the lock: the UPDATE might also lock the server's row, which heartbeats renew.
+            # A separate query after the lock, as the UPDATE might also lock the server's row, which heartbeats renew.
             if not Server.objects.using(using).alive().filter(pk=server.pk, fence=server.fence).exists():
                 raise LeaseLost(f"{self} is not confirmed: the transaction does not see its server alive")
         yield self
@@ -171,17 +177,17 @@ class HeldQueue:
         return self._ended is not None and not self.is_in_hand
 
     def end(self, how: LeaseLost) -> None:
-        """Note that this server no longer has it."""
+        """Mark it as lost, for the reason ``how``; the first reason counts."""
         if self._ended is None:
             self._ended = how
             self.lost.set()
 
     def _why_not_begun(self) -> LeaseLost | QueueBusy:
         if self.is_asked_for:
-            return LeaseReleased(f"{self} has been asked for by another server; no work on it begins any more")
+            return LeaseReleased(f"{self} is requested by another server; no new work on it may begin")
         if self._owner.is_suspended and not self.is_in_hand:
-            return QueueBusy(f"{self}: no work begins while its queue group is paused or this server stops")
-        return QueueBusy(f"{self} is being worked on by another thread of this process")
+            return QueueBusy(f"{self}: no work may begin while its queue group is paused or this server stops")
+        return QueueBusy(f"{self}: another thread of this process works on it")
 
     def _why_not(self) -> LeaseLost | None:
         if self._ended is not None:
@@ -189,9 +195,7 @@ class HeldQueue:
         if self.is_leaving or self.is_in_doubt:
             return LeaseReleased(f"{self} is being handed over")
         if not self._owner.lease.is_held:
-            return LeaseLost(
-                f"{self} is not confirmed: its server was not, or the database did not answer in time"
-            )
-        if monotonic() >= self.asked_until:
-            return LeaseLost(f"{self} should have been handed over by now; another server may have it")
+            return LeaseLost(f"{self} is not confirmed: its server's heartbeat was not confirmed in time")
+        if monotonic() >= self.reliable_until:
+            return LeaseLost(f"{self} was not handed over in time; another server may have it")
         return None

@@ -1,4 +1,4 @@
-"""One run of a server: it registers, looks, hands over, and leaves (R1.1, R1.5)."""
+"""One run of a server: it registers, checks for changes, hands queues over, and leaves."""
 
 import logging
 import random
@@ -19,7 +19,7 @@ from resourcepool.leases.lease import Lease
 from resourcepool.queues import reassignment
 from resourcepool.queues.models import QueueGroup, Server
 from resourcepool.queues.serving.activity import ActivityReporter
-from resourcepool.queues.serving.held_queue import TAKEN, HeldQueue, WorkSlot
+from resourcepool.queues.serving.held_queue import OWNED_ELSEWHERE, HeldQueue, WorkSlot
 from resourcepool.queues.serving.registration import ServerConfig, register
 from resourcepool.queues.serving.snapshot import (
     OutageTracker,
@@ -30,19 +30,19 @@ from resourcepool.queues.serving.snapshot import (
 
 logger = logging.getLogger(__name__)
 
-NO_GENERATION = -1  # a generation that no queue group has
-FAST_POLL = 3  # heartbeats for which a server that has asked for queues looks more often
-SPREAD = 0.2  # seconds over which servers that notice a death spread their plans: one plan is enough
+NO_GENERATION = -1  # no queue group has it
+FAST_POLL = 3  # heartbeats for which a server that has requested queues checks more often
+SPREAD = 0.2  # seconds over which servers that notice a dead server spread their plans, as one plan is enough
 
 
 class Membership:
     """One row of ``Server`` that this process keeps alive, and its queues.
 
-    One thread calls ``turn``, and calls ``leave`` last; any thread may call the rest.
+    One thread calls ``turn``, and finally ``leave``; any thread may call the other methods.
 
     Attributes:
-        is_paused, is_stopping: work should end, and none is begun.
-        news: notified when queues have come or gone, or the last work on one has ended.
+        is_paused, is_stopping: work should end, and no work may begin.
+        changed: notified when queues are added or lost, or the last work on a queue has ended.
     """
 
     def __init__(
@@ -56,24 +56,24 @@ class Membership:
         """Register; raises as ``register``.
 
         Args:
-            due_at: called when a ``turn`` is due sooner.
-            after: the last run, which was lost: its remaining queues are inherited.
+            due_at: called with an earlier time for the next ``turn``.
+            after: the last run, which was lost; its remaining queues are inherited.
         """
         self.using, self.queue_group, self.config = using, queue_group, config
         self.is_paused = self.is_stopping = False
-        # Shared with the last run: nobody else begins what that has in hand before it has ended.
+        # Shared with the last run, so that no other thread begins work on a queue before that run's work has ended.
         self.changed: threading.Condition = threading.Condition() if after is None else after.changed
-        self._hands: dict[WorkSlot, HeldQueue] = {} if after is None else after._hands
+        self._slots: dict[WorkSlot, HeldQueue] = {} if after is None else after._slots
         self._due_at = due_at
         self._held: dict[int, HeldQueue] = {}
-        self._seen: QueueGroupSnapshot | None = None
+        self._snapshot: QueueGroupSnapshot | None = None
         self._generation, self._fast_poll_until = NO_GENERATION, 0.0
         self._is_draining = config.state == Server.State.DRAINING
         last: int | None = None if after is None else after.lease.pk
         self.lease: Lease = register(using, queue_group, config, self._was_lost, last)
         now, ttl = monotonic(), self.lease.terms.ttl
         self._outages: OutageTracker = OutageTracker(now, ttl, None if after is None else after._outages)
-        self._waits = max(1, min(SHORT_LOCK_WAIT, int(ttl / 3)))  # seconds, in which it does not renew itself
+        self._waits = max(1, min(SHORT_LOCK_WAIT, int(ttl / 3)))  # seconds, during which it does not renew
         self.activity: ActivityReporter = ActivityReporter(now, None if after is None else after.activity)
 
     def __str__(self) -> str:
@@ -85,14 +85,14 @@ class Membership:
 
     @property
     def held(self) -> list[HeldQueue]:
-        """The queues of this server, as far as it knows."""
+        """The queues of this server, as last read."""
         with self.changed:
             return list(self._held.values())
 
     @property
     def heartbeat(self) -> float:
-        """Seconds between two looks, by the current settings."""
-        return (self._seen or self.queue_group).heartbeat_every
+        """Seconds between two checks, by the current settings."""
+        return (self._snapshot or self.queue_group).heartbeat_every
 
     @property
     def is_suspended(self) -> bool:
@@ -101,62 +101,68 @@ class Membership:
 
     @property
     def in_hand(self) -> list[HeldQueue]:
-        """The queues with work in hand, including queues that are gone."""
+        """The queues with work in hand, including queues that this server has lost."""
         with self.changed:
-            return list(dict.fromkeys(self._hands.values()))
+            return list(dict.fromkeys(self._slots.values()))
 
-    def begin(self, queue: HeldQueue, hand: WorkSlot) -> bool:
-        """Let ``hand`` take ``queue``; False: it may not. A queue in hand is its thread's alone, and no loop's."""
-        self.activity.touch(monotonic(), is_loop=hand.is_loop)
+    def begin(self, queue: HeldQueue, slot: WorkSlot) -> bool:
+        """Take ``queue`` in hand for ``slot``; return whether that is allowed.
+
+        Only the thread that has a queue in hand may begin more work on it, and not by a loop.
+        """
+        self.activity.touch(monotonic(), is_loop=slot.is_loop)
         with self.changed:
-            others = [(one, old) for one, old in self._hands.items() if old.pk == queue.pk]
+            others = [(other, held) for other, held in self._slots.items() if held.pk == queue.pk]
             if others:
-                is_mine = all(old is queue and one.thread == hand.thread for one, old in others)
-                may = is_mine and not hand.is_loop
+                is_own = all(held is queue and other.thread == slot.thread for other, held in others)
+                may = is_own and not slot.is_loop
             else:
                 may = queue.is_held and not queue.is_asked_for and not self.is_suspended
             if may:
-                self._hands[hand] = queue
+                self._slots[slot] = queue
             return may
 
-    def finish(self, queue: HeldQueue, hand: WorkSlot) -> None:
-        """Let ``hand`` put ``queue`` down, if it has it."""
+    def finish(self, queue: HeldQueue, slot: WorkSlot) -> None:
+        """End the work of ``slot`` on ``queue``, if it has begun."""
         with self.changed:
-            if self._hands.pop(hand, None) is None or queue.is_in_hand:
+            if self._slots.pop(slot, None) is None or queue.is_in_hand:
                 return
             self.changed.notify_all()
-        if self._is_ripe(queue) and self._seen is not None:
-            self._due_at(self._seen.earliest_check(self.lease.terms.ttl))
+        if self._should_release(queue) and self._snapshot is not None:
+            self._due_at(self._snapshot.earliest_check(self.lease.terms.ttl))
 
     def finish_loops(self) -> None:
-        """Put down queues in the loops of this thread, which has left them, even if a reference remains."""
+        """End the work of this thread's loops, which it has left, even if a reference to the generator remains."""
         with self.changed:
-            hands = list(self._hands.items())
-        for hand, queue in hands:
-            if hand.is_loop and hand.thread == threading.get_ident():
-                self.finish(queue, hand)
+            slots = list(self._slots.items())
+        for slot, queue in slots:
+            if slot.is_loop and slot.thread == threading.get_ident():
+                self.finish(queue, slot)
 
     def turn(self) -> float:
-        """Renew and look; plan, hand over and reload if necessary. Return when to do so again, by this process's clock.
+        """Renew and check; plan, hand over and reload if necessary.
+
+        Returns:
+            When the next turn is due, by this process's clock.
 
         Raises:
-            DatabaseUnavailable: or another database error; nothing is given up for that.
+            DatabaseUnavailable: or another database error; no queue is given up for that.
         """
-        # The look comes first: it must not wait for the holder of the queue group's row.
-        if (seen := self._renew_and_look()) is None:
+        # The check comes first, as it must not wait for the holder of the queue group's row.
+        if (snapshot := self._renew_and_check()) is None:
             return monotonic()
         self._outages.note_answer(monotonic())
         try:
             if self.is_stopping and not self._is_draining:
                 self._drain()
-            self.activity.report(self._rows, monotonic(), len(self.in_hand), seen.heartbeat_every)
-            if self._outages.plan_in(seen) <= 0:
+            self.activity.report(self._rows, monotonic(), len(self.in_hand), snapshot.heartbeat_every)
+            if self._outages.plan_in(snapshot) <= 0:
                 self._reassign(if_due=True)
-                seen = self._look()
+                snapshot = self._check()
             if self._release_idle():
                 self._generation = NO_GENERATION
-                seen = self._look()
-            return self._next_look(seen)
+                snapshot = self._check()
+            return self._next_check_at(snapshot)
         finally:
             self._outages.note_contact(monotonic())
 
@@ -169,39 +175,39 @@ class Membership:
         logger.info("server %s has left", self)
 
     def next_config(self) -> ServerConfig:
-        """Return the options to register again; a draining server goes on draining."""
+        """Return the options to register again; a draining server keeps draining."""
         state = Server.State.DRAINING if self._is_draining else Server.State.UP
         return replace(self.config, state=state)
 
     def lose_all(self, how: LeaseLost) -> None:
-        """Note that all queues are gone."""
+        """Mark all queues as lost, for the reason ``how``."""
         with self.changed:
             for queue in self._held.values():
                 self._end(queue, how)
             self.changed.notify_all()
 
     def _drain(self) -> None:
-        """Let others ask for all queues while the last work goes on."""
+        """Let other servers request all queues while the last work continues."""
         in_hand = join_names([queue.queue_id for queue in self.in_hand])
-        logger.info("server %s stops; in hand: %s", self, in_hand or "nothing")
+        logger.info("server %s is stopping; in hand: %s", self, in_hand or "none")
         self._reassign(first=lambda _: self._rows.update(state=Server.State.DRAINING))
         self._is_draining = True
 
     def _reassign(self, **more: Any) -> None:
-        how: dict[str, Any] = {
+        options: dict[str, Any] = {
             "spare_overdue": self._outages.is_sparing(monotonic()),
             "wait": self._waits,
             **more,
         }
-        reassignment.reassign(self.using, self.queue_group.pk, str(self), **how)
+        reassignment.reassign(self.using, self.queue_group.pk, str(self), **options)
 
     def _was_lost(self, lease: Any) -> None:
-        self.lose_all(LeaseLost(f"server {self} was not heard of in time"))
+        self.lose_all(LeaseLost(f"the heartbeat of server {self} was not confirmed in time"))
 
-    def _renew_and_look(self) -> QueueGroupSnapshot | None:
-        """Renew, if that is due, and look; None: the lease is lost."""
-        # Both together confirm the lease, from when the renewal was sent: a request of another server takes effect
-        # after this server's ttl at the earliest, so until then nothing unknown can happen.
+    def _renew_and_check(self) -> QueueGroupSnapshot | None:
+        """Renew, if that is due, and check; None: the lease is lost."""
+        # Only both together confirm the lease, from when the renewal was sent: a request that this server has not seen
+        # takes effect after its ttl at the earliest.
         lease, sent_at, renewed = self.lease, monotonic(), None
         if lease.trust.due_at <= sent_at:
             held = [(lease.pk, lease.fence)]
@@ -209,53 +215,54 @@ class Membership:
             if renewed == 0:
                 lease.lose(verbs.TAKEN)
                 return None
-        seen = self._look()
+        snapshot = self._check()
         if renewed:
             lease.trust.confirm(sent_at)
-        return seen
+        return snapshot
 
-    def _look(self) -> QueueGroupSnapshot:
-        seen = read_snapshot(self.using, self.queue_group.pk)
-        self.is_paused, self._seen = seen.is_paused, seen  # before loops are told of new queues
-        if seen.generation != self._generation:
-            self._reload(seen)
-        return seen
+    def _check(self) -> QueueGroupSnapshot:
+        snapshot = read_snapshot(self.using, self.queue_group.pk)
+        self.is_paused, self._snapshot = snapshot.is_paused, snapshot  # before loops are notified of new queues
+        if snapshot.generation != self._generation:
+            self._reload(snapshot)
+        return snapshot
 
-    def _reload(self, seen: QueueGroupSnapshot) -> None:
-        found = read_own_queues(self.using, self.queue_group.pk, self.lease.pk)
+    def _reload(self, snapshot: QueueGroupSnapshot) -> None:
+        rows = read_own_queues(self.using, self.queue_group.pk, self.lease.pk)
         state = retrying(connections[self.using], self._rows.values_list("state", flat=True).first)
-        if state is not None:  # else judged dead, and as it was
+        if state is not None:  # otherwise presumed dead: the last state remains
             self._is_draining = state == Server.State.DRAINING
-        mine = {one.pk: (one, parameter) for one, parameter in found if one.cur == self.lease.pk}
-        had = len(self._held)
+        owned = {row.pk: (row, parameter) for row, parameter in rows if row.cur == self.lease.pk}
+        count_before = len(self._held)
         with self.changed:
             for pk, queue in list(self._held.items()):
-                if pk not in mine or mine[pk][0].fence != queue.fence:
+                if pk not in owned or owned[pk][0].fence != queue.fence:
                     del self._held[pk]
-                    self._end(queue, LeaseLost(f"{queue} is lost: {TAKEN}"))
+                    self._end(queue, LeaseLost(f"{queue} is lost: {OWNED_ELSEWHERE}"))
                 elif queue.is_over:  # it was marked as lost by mistake
                     del self._held[pk]
-            for pk, (one, parameter) in mine.items():
-                queue = self._held.setdefault(pk, HeldQueue(self, one, parameter))
+            for pk, (row, parameter) in owned.items():
+                queue = self._held.setdefault(pk, HeldQueue(self, row, parameter))
                 queue.parameter = parameter
-                queue.asked_until = seen.reliable_until(one, self.lease.terms.ttl)
+                queue.reliable_until = snapshot.reliable_until(row, self.lease.terms.ttl)
                 queue.is_leaving = False
             self.changed.notify_all()
-        if len(mine) != had:
-            logger.info("server %s has %d queues, had %d", self, len(mine), had)
-        is_awaiting = any(one.req == self.lease.pk for one, _ in found)
-        self._fast_poll_until = seen.sent_at + FAST_POLL * seen.heartbeat_every if is_awaiting else 0.0
-        self._generation = seen.generation
+        if len(owned) != count_before:
+            logger.info("server %s has %d queues (before: %d)", self, len(owned), count_before)
+        has_requests = any(row.req == self.lease.pk for row, _ in rows)
+        fast_poll = FAST_POLL * snapshot.heartbeat_every
+        self._fast_poll_until = snapshot.sent_at + fast_poll if has_requests else 0.0
+        self._generation = snapshot.generation
 
     def _end(self, queue: HeldQueue, how: LeaseLost) -> None:
         if queue.is_in_hand and not queue.lost.is_set():
-            logger.warning("server %s: %s, while work on it goes on", self, how)
+            logger.warning("server %s: %s, while work on it continues", self, how)
         queue.end(how)
 
     def _release_idle(self) -> bool:
-        """Give up queues that were asked for and are not worked on; returns whether there were any."""
+        """Give up requested queues without work in hand; return whether there were any."""
         with self.changed:
-            idle = [queue for queue in self._held.values() if self._is_ripe(queue)]
+            idle = [queue for queue in self._held.values() if self._should_release(queue)]
             for queue in idle:
                 queue.is_leaving = True
         if not idle:
@@ -272,27 +279,27 @@ class Membership:
             raise
         except BaseException:
             for queue in idle:
-                queue.is_in_doubt = True  # for ever: the statement may take effect late
+                queue.is_in_doubt = True  # for good, as the statement may take effect late
             raise
-        gone = {change.queue.pk for change in outcome.changes if change.leaves_owner}
+        released = {change.queue.pk for change in outcome.changes if change.removes_from_owner}
         with self.changed:
-            # The others count as leaving until they are reloaded: after a lost reply they may be gone, too.
+            # The others stay `is_leaving` until they are reloaded, as after a lost reply they may be released, too.
             for queue in idle:
-                if queue.pk in gone:
+                if queue.pk in released:
                     self._held.pop(queue.pk, None)
                     queue.end(LeaseReleased(f"{queue} was handed over"))
-        if gone:
-            logger.info("server %s has given up %d queues, has %d", self, len(gone), len(self.held))
+        if released:
+            logger.info("server %s has handed over %d queues and has %d", self, len(released), len(self.held))
         return True
 
-    def _is_ripe(self, queue: HeldQueue) -> bool:
+    def _should_release(self, queue: HeldQueue) -> bool:
         return (queue.is_asked_for or queue.is_in_doubt) and not queue.is_in_hand
 
-    def _next_look(self, seen: QueueGroupSnapshot) -> float:
-        """Return when to look again: in time for its own renewal, whatever the present settings."""
-        ttl, plan_in = self.lease.terms.ttl, self._outages.plan_in(seen)
-        wait = min(seen.heartbeat_every, ttl / 3, self.lease.trust.due_at - seen.sent_at)
+    def _next_check_at(self, snapshot: QueueGroupSnapshot) -> float:
+        """Return when to check again: in time for the renewal of this run, even if the settings have changed."""
+        ttl, plan_in = self.lease.terms.ttl, self._outages.plan_in(snapshot)
+        wait = min(snapshot.heartbeat_every, ttl / 3, self.lease.trust.due_at - snapshot.sent_at)
         wait = min(wait, plan_in + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)
-        if seen.sent_at < self._fast_poll_until:
+        if snapshot.sent_at < self._fast_poll_until:
             wait = 0.0
-        return max(seen.sent_at + wait, seen.earliest_check(ttl))
+        return max(snapshot.sent_at + wait, snapshot.earliest_check(ttl))

@@ -1,7 +1,7 @@
-"""Registers a process as a server: one row, leased from the start (R1.1).
+"""Registers a process as a server: one row, leased from the start.
 
-A process that comes back gets another row, so the fence of its lease is always the first. It inherits the queues of its
-last run, so no queue moves because the database was away.
+A process that registers again gets another row, so its lease always has the first fence. It inherits the queues of its
+last run, so that no queue moves because the database was unavailable.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,6 @@ from typing import Any
 
 from django.db import connections
 from django.db.models import F
-from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled
@@ -23,6 +22,7 @@ from resourcepool.queues import reassignment
 from resourcepool.queues.models import Queue, QueueGroup, Server
 from resourcepool.queues.planning.changes import Action, Change
 from resourcepool.queues.queries import of_server, read_queues
+from resourcepool.translation import gettext_noop as _
 
 FIRST_FENCE = 1
 REGISTER_TIMEOUT = 30.0  # seconds
@@ -49,9 +49,9 @@ def register(
     """Add a server to ``queue_group``, and plan; return the lease of its row.
 
     Args:
-        on_lost: see ``Terms``. The keeper only watches the lease: the server renews it with its looks.
-        after: the primary key of the last run of this process: its remaining queues are inherited, and no other server
-            is judged dead, as it may have been away, too. None: this is the first run.
+        on_lost: see ``Terms``. The keeper only watches the lease; the server renews it with its checks.
+        after: primary key of the last run of this process. Its remaining queues are inherited, and no other server is
+            presumed dead, as it may have lost the database, too. None: this is the first run.
 
     Raises:
         BadOption: the queue group has no queues.
@@ -59,21 +59,18 @@ def register(
         DatabaseUnavailable, QueueGroup.DoesNotExist: it is not registered, or no other server will ever see it.
     """
     if connections[using].in_atomic_block:
-        raise ClaimInTransaction("a server registers outside of transactions: inside, nobody would see it")
+        raise ClaimInTransaction("start a server outside of transactions, or no other server would see its row")
     holder, grant, ttl = default_holder(), Grant(0, FIRST_FENCE, "", 0.0), 0.0
 
     def insert(locked: QueueGroup) -> None:
         nonlocal grant, ttl
         if not Queue.objects.using(using).filter(queue_group=locked).exists():
             add = f"`manage.py resourcepool_queues add {locked.name} <queue> ..`"
-            raise BadOption(
-                "queue_group",
-                locked.name,
-                because=Sentence(_("it has no queues; add some: %(command)s"), command=add),
-            )
+            because = Sentence(_("it has no queues; add some: %(command)s"), command=add)
+            raise BadOption("queue_group", locked.name, because=because)
         sent_at, ttl = monotonic(), locked.judge_dead_after
         row = Server(
-            queue_group_id=locked.pk,  # not the object: a router may send leased rows to another database
+            queue_group_id=locked.pk,  # not the object, as a router may send leased rows to another database
             **asdict(config),
             ttl=ttl,
             holder=holder,
@@ -92,39 +89,39 @@ def register(
         return reassignment.Outcome([])
 
     def work() -> None:
-        about: dict[str, Any] = {} if after is None else {"leaving": [after], "spare_overdue": True}
-        reassignment.reassign(using, queue_group.pk, config.name, first=insert, settle=settle, **about)
+        options: dict[str, Any] = {} if after is None else {"leaving": [after], "spare_overdue": True}
+        reassignment.reassign(using, queue_group.pk, config.name, first=insert, settle=settle, **options)
 
-    _in_turn(work)
+    _retry_while_locked(work)
     every = queue_group.heartbeat_every
     terms = Terms(ttl=ttl, holder=holder, renew_every=every, renew_while=lambda: False, on_lost=on_lost)
     return Lease(Server, using, grant, terms)
 
 
-def _in_turn(work: Callable[[], None]) -> None:
-    """Repeat ``work`` while others plan: of servers that start together, each waits for the earlier ones."""
-    gives_up_at = monotonic() + REGISTER_TIMEOUT
+def _retry_while_locked(work: Callable[[], None]) -> None:
+    """Repeat ``work`` while other servers plan; of servers that start together, each waits for the earlier ones."""
+    deadline = monotonic() + REGISTER_TIMEOUT
     while True:
         try:
             return work()
         except RowLocked:
-            if monotonic() > gives_up_at:
+            if monotonic() > deadline:
                 raise
 
 
 def _inherit(using: str, queue_group: QueueGroup, old: int, new: Server) -> None:
-    """Give ``new`` the requests, rank, and unlocked queues (under new fences) of ``old``, if its row still exists."""
+    """Give ``new`` the requests, rank and unlocked queues (with new fences) of ``old``, if its row still exists."""
     last = Server.objects.using(using).filter(pk=old, queue_group=queue_group).first()
     if last is None:
         return
     Server.objects.using(using).filter(pk=new.pk).update(registered_at=last.registered_at)
     reason = sentence_for("came_back", server=str(last), taker=str(new))
-    theirs = [queue for queue in read_queues(queue_group, using, of_server(old)) if not queue.is_retiring]
+    inherited = [queue for queue in read_queues(queue_group, using, of_server(old)) if not queue.is_retiring]
     changes = [
         Change(queue, Action.ASSIGNED if queue.cur == old else Action.REQUESTED, new.pk, reason)
-        for queue in theirs
+        for queue in inherited
     ]
     reassignment.apply(using, queue_group, changes, {old: str(last), new.pk: str(new)})
-    # The following plan is a change of its own.
+    # The following plan is a separate change.
     QueueGroup.objects.using(using).filter(pk=queue_group.pk).update(generation=F("generation") + 1)
     queue_group.generation += 1

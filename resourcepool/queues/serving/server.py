@@ -1,4 +1,4 @@
-"""A process that works on queues, from registering to leaving (document 001)."""
+"""A process that works on queues, from registering to leaving."""
 
 import logging
 import os
@@ -36,12 +36,12 @@ logger = logging.getLogger(__name__)
 
 PAUSE_AFTER_FAILURE = 0.5  # seconds
 LEAVE_TIMEOUT = 10.0  # seconds for which `close` waits for the server to sign off
-STOP_POLL = 0.2  # seconds within which a waiting loop notices ``stop``
+STOP_POLL = 0.2  # seconds after which a waiting loop notices ``stop``
 MAX_LIMIT = 1_000_000
 
 
 class QueueServer:
-    """This process as a server of a queue group, which gets its share of the queues.
+    """This process as a queue server: it gets its share of the queues of a queue group.
 
     Example::
 
@@ -52,11 +52,11 @@ class QueueServer:
                     if not process(queue.queue_id, queue.parameter):  # nothing to do
                         queue.skip_for(1)
 
-    A background thread looks for changes with every heartbeat, plans when a server joined, left or died, and hands over
-    queues that others have asked for, unless work on them is in hand. A server that was judged dead (its process was
-    stopped, or cut off from the database) registers again by itself.
+    A background thread checks for changes with every heartbeat, plans when a server has joined, left or crashed, and
+    hands over queues that other servers have requested, unless work on them is in hand. A server that was presumed dead
+    (its process was stopped, or had lost the database) registers again automatically.
 
-    Not promised: that work which does not check stops when its queue was taken over; see ``HeldQueue``.
+    Not promised: that work without checks stops when its queue was taken over; see ``HeldQueue``.
     """
 
     def __init__(
@@ -71,13 +71,14 @@ class QueueServer:
         """Describe the server; ``start`` registers it.
 
         Args:
-            name: for people and pins; the host's name if not given. Several may share it.
-            weight: its share of the queues relative to the others, 1 to 1000.
+            queue_group: the name of the queue group whose queues it works on.
+            name: for people and pins; None: the host's name. Several servers may share a name.
+            weight: its share of the queues relative to the other servers, 1 to 1000.
             labels: e.g. {"zone": "eu"}; queues may require them.
-            limit: the maximum number of its queues; None: no limit but its share.
+            limit: maximum number of its queues; None: unlimited.
 
         Raises:
-            BadOption: one of them is not allowed.
+            BadOption: an argument is not allowed.
         """
         self.queue_group = options.text("queue_group", queue_group, most=MAX_NAME)
         self._config = ServerConfig(
@@ -95,52 +96,52 @@ class QueueServer:
 
     @property
     def name(self) -> str:
-        """Its name for people; the number tells servers of one name apart, and changes when it registers again."""
+        """Its name and, once registered, its number, which changes when it registers again: "web-3 #17"."""
         return self._config.name if self._membership is None else str(self._membership)
 
     @property
     def stopping(self) -> bool:
-        """Whether no more work should begin, because ``stop`` was called."""
+        """Whether ``stop`` was called, so that no more work should begin."""
         return self._is_stopping
 
     @property
     def is_registered(self) -> bool:
-        """Whether it is registered, as far as this process can tell without I/O."""
+        """Whether it is registered, as far as this process knows. No I/O."""
         return self._membership is not None and self._membership.lease.is_held
 
     @property
     def held(self) -> list[HeldQueue]:
-        """The queues it has now. No I/O; loops use ``queues``."""
+        """The queues that it has now. No I/O. Use ``queues`` for loops."""
         return [queue for queue in self._known.held if queue.is_held]
 
     def start(self) -> Self:
-        """Register, and keep it alive in the background from now on.
+        """Register, and keep the server alive in the background.
 
         Raises:
-            BadOption: there is no such queue group (names the existing ones), or it has no queues, or this server has
-                been closed, or this thread runs an event loop (asyncio).
+            BadOption: the queue group does not exist (the error lists the existing ones) or has no queues, this server
+                has been closed, or this thread runs an event loop (asyncio).
             ClaimInTransaction, DatabaseUnavailable, NotMigrated: it is not registered.
         """
         refuse_event_loop()
         if self._is_over:
-            raise BadOption("server", self.name, "a new QueueServer: this one has been closed")
+            raise BadOption("server", self.name, "a new QueueServer, as this server has been closed")
         if self._membership is None:
             self._register(self._config)
             try:
                 self._thread.ensure_started()
             except BaseException as error:
-                # After an interruption there may be a thread, which then ends.
+                # After an interruption the thread may be running: this ends it.
                 self._is_over = not isinstance(error, RuntimeError)
                 self._leave()
                 raise
         return self
 
     def queues(self) -> Iterator[HeldQueue]:
-        """Yield its queues one by one, each in hand, and so not handed over, until the next step of the loop.
+        """Yield its queues one after the other; each is in hand, and so not handed over, until the next step.
 
-        It begins after the queue that was yielded last, in any thread. It skips queues that were asked for, are paused,
-        in hand elsewhere in this process, or to be skipped (``HeldQueue.skip_for``). With nothing to yield it waits for
-        a change, a heartbeat at most.
+        It begins after the queue that was yielded last, in any thread. It skips queues that are requested, paused,
+        in hand elsewhere in this process, or to be skipped (``HeldQueue.skip_for``). With no queue to yield it waits
+        for a change, at most one heartbeat.
 
         Raises:
             BadOption: this thread runs an event loop (asyncio).
@@ -151,43 +152,47 @@ class QueueServer:
             return
         membership = self._known
         membership.activity.touch(monotonic(), is_loop=True)
-        has_begun, waits = False, membership.heartbeat
+        has_yielded, timeout = False, membership.heartbeat
         for queue in sorted(membership.held, key=lambda queue: (queue.pk <= self._latest, queue.pk)):
             if membership.is_suspended:
                 break
             if (skipped_for := queue.skipped_until - monotonic()) > 0:
-                waits = min(waits, skipped_for)
+                timeout = min(timeout, skipped_for)
                 continue
-            hand = WorkSlot(is_loop=True)
+            slot = WorkSlot(is_loop=True)
             try:
-                if membership.begin(queue, hand):
-                    self._latest, has_begun = queue.pk, True
+                if membership.begin(queue, slot):
+                    self._latest, has_yielded = queue.pk, True
                     yield queue
             finally:
-                membership.finish(queue, hand)
-        if not has_begun:
-            self.wait(waits)
+                membership.finish(queue, slot)
+        if not has_yielded:
+            self.wait(timeout)
 
     def wait(self, timeout: float) -> None:
-        """Wait until queues come or go, or the server is to stop; ``timeout`` seconds at most."""
+        """Wait until queues are added or lost, or the server is to stop; at most ``timeout`` seconds."""
         refuse_event_loop()
         if self._is_over:  # closed by another thread
             return
-        changed, until = self._known.changed, monotonic() + timeout
+        changed, deadline = self._known.changed, monotonic() + timeout
         with changed:
-            while not self.stopping and (left := until - monotonic()) > 0:
+            while not self.stopping and (left := deadline - monotonic()) > 0:
                 if changed.wait(min(left, STOP_POLL)):
                     return
 
     def stop(self) -> None:
-        """Make ``stopping`` true, so that loops end; from any thread, or from a signal handler."""
-        # No Event: a signal handler may interrupt the thread that holds its lock.
+        """Make ``stopping`` true, so that loops end. Call it from any thread, or from a signal handler."""
+        # No Event, as a signal handler may interrupt the thread that holds its lock.
         self._is_stopping = True
         if (membership := self._membership) is not None:
             membership.is_stopping = True
 
     def stop_on_signals(self, *numbers: int) -> None:
-        """Make these signals (SIGTERM and SIGINT if none are given) call ``stop``; in the main thread."""
+        """Make signals call ``stop``; in the main thread.
+
+        Args:
+            numbers: the signals; default: SIGTERM and SIGINT.
+        """
         if (thread := threading.current_thread()) is not threading.main_thread():
             raise BadOption("thread", thread.name, because="call stop_on_signals() in the main thread")
         for number in numbers or (signal.SIGTERM, signal.SIGINT):
@@ -197,8 +202,8 @@ class QueueServer:
         """Wait for the work in hand, hand all queues over, and leave.
 
         Args:
-            timeout: seconds to wait for work in hand; None: ``handover_timeout`` of the queue group. Work that goes on after
-                that loses its queue.
+            timeout: seconds to wait for the work in hand; None: the queue group's ``handover_timeout``. Work that
+                continues longer loses its queue.
         """
         membership = self._membership
         if membership is None or self._pid != os.getpid():
@@ -214,7 +219,7 @@ class QueueServer:
             self._thread.join(LEAVE_TIMEOUT)
             if (left := self._membership) is not None:
                 left.lease.stop_renewing()
-                logger.warning("server %s has not signed off; the others will judge it dead", left)
+                logger.warning("server %s did not sign off; the other servers will presume it dead", left)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -229,37 +234,38 @@ class QueueServer:
     def _known(self) -> Membership:
         if self._pid != os.getpid():
             raise LeaseFromAnotherProcess(
-                f"{self!r} belongs to process {self._pid}; this is process {os.getpid()}. Start a server after the fork"
+                f"{self!r} belongs to process {self._pid}; this is process {os.getpid()}. Start the server"
+                " after the fork"
             )
         if self._membership is None:
-            allowed = "start() it first, or write: with QueueServer(..) as server: ..."
+            allowed = "a started server: call start(), or write: with QueueServer(..) as server: ..."
             raise BadOption("server", self.name, because=allowed)
         return self._membership
 
     def _register(self, config: ServerConfig, after: Membership | None = None) -> Membership:
-        # The session may have been lost since it was last used, and a plain read would leave it so for ever.
+        # The database session may have been lost since its last use; only `retrying` replaces it.
         read = partial(find_queue_group, self.queue_group, self._using)
         with statement_timeout():
             queue_group = retrying(connections[self._using], read)
-        found = Membership(self._using, queue_group, config, self._wakeup.bring_forward, after)
-        self._membership = found
-        found.is_stopping = self.stopping  # read last: ``stop`` may have been called meanwhile
-        logger.info("server %s is registered for %s", found, self.queue_group)
-        return found
+        membership = Membership(self._using, queue_group, config, self._wakeup.bring_forward, after)
+        self._membership = membership
+        membership.is_stopping = self.stopping  # read last, as ``stop`` may have been called meanwhile
+        logger.info("server %s is registered for %s", membership, self.queue_group)
+        return membership
 
     def _watch(self) -> None:
-        is_in_trouble = False
+        has_failed = False
         with own_connections() as own:
             while not self._is_over:
                 self._wakeup.reset()
                 try:
                     with own.turn:
                         wake_at = self._turn()
-                    is_in_trouble = False
+                    has_failed = False
                 except Exception as error:  # noqa: BLE001 (the thread must survive any error)
-                    level = logging.DEBUG if is_in_trouble else logging.WARNING
-                    logger.log(level, "server %s: %s: %s; trying again", self.name, type(error).__name__, error)
-                    is_in_trouble = True
+                    level = logging.DEBUG if has_failed else logging.WARNING
+                    logger.log(level, "server %s: %s: %s; retrying", self.name, type(error).__name__, error)
+                    has_failed = True
                     wake_at = monotonic() + PAUSE_AFTER_FAILURE
                 if not self._is_over:
                     self._wakeup.sleep_until(wake_at)
@@ -277,17 +283,17 @@ class QueueServer:
         except LeaseLost:
             if self.stopping:  # nothing is left to hand over
                 return monotonic() + membership.heartbeat
-            # Not while its old row counts as alive: the others would share with one server too many.
+            # Not while its old row counts as alive, or the others would share with one server too many.
             if seconds := seconds_until_dead(self._using, membership.lease.pk):
                 return monotonic() + seconds
             lost, membership = membership, self._register(membership.next_config(), membership)
-            logger.warning("server %s was judged dead, or may have been; it goes on as %s", lost, membership)
+            logger.warning("server %s was or may have been presumed dead; it continues as %s", lost, membership)
         return membership.turn()
 
     def _await_work(self, membership: Membership, timeout: float | None) -> None:
         within = membership.queue_group.handover_timeout if timeout is None else timeout
         in_hand = join_names([queue.queue_id for queue in membership.in_hand])
-        logger.info("server %s waits %g s at most for the work in hand: %s", membership, within, in_hand)
+        logger.info("server %s waits up to %g s for the work in hand: %s", membership, within, in_hand)
         self._wakeup.wake()  # queues that are not in hand are handed over at once
         with membership.changed:
             if not membership.changed.wait_for(lambda: not membership.in_hand, within):
@@ -298,6 +304,8 @@ class QueueServer:
         if membership is None or membership.lease.is_released:
             return
         try:
-            membership.leave()  # also when it counts as lost here: if its row is there, nobody may be left to judge it
+            membership.leave()  # also if the lease is lost, as no other server may be left to remove its row
         except (DatabaseUnavailable, QueueGroup.DoesNotExist) as error:
-            logger.warning("server %s could not sign off; the others will judge it dead: %s", membership, error)
+            logger.warning(
+                "server %s could not sign off; the other servers will presume it dead: %s", membership, error
+            )

@@ -1,66 +1,66 @@
-// Asks for the changing part of the dashboard every few seconds, and says so when it is not answered.
+// Fetches the live part of the dashboard every few seconds, and shows when it gets no answer.
 "use strict";
 (() => {
   const live = document.getElementById("rp-live");
   const state = document.getElementById("rp-state");
   const every = Number(live.dataset.every) * 1000;
-  const patience = 10000; // milliseconds until an answer counts as missing
+  const timeout = 10000; // milliseconds
   let timer = null;
-  let asking = false;
+  let isFetching = false;
   let lastAnswer = new Date();
 
-  function say(kind, text) {
+  function setState(kind, text) {
     state.className = "rp-state rp-is-" + kind;
     live.classList.toggle("rp-is-old", kind === "lost");
-    if (state.textContent !== text) state.textContent = text; // or a screen reader would repeat it
+    if (state.textContent !== text) state.textContent = text; // avoids repeated announcements by screen readers
   }
 
   function show(html) {
     const focused = document.activeElement && live.contains(document.activeElement) && document.activeElement.id;
     live.innerHTML = html;
-    const again = focused && document.getElementById(focused);
-    if (again) again.focus({ preventScroll: true });
+    const element = focused && document.getElementById(focused);
+    if (element) element.focus({ preventScroll: true });
   }
 
-  async function ask() {
+  async function refresh() {
     clearTimeout(timer);
-    if (asking || document.hidden) return;
-    asking = true;
-    const began = performance.now();
+    if (isFetching || document.hidden) return;
+    isFetching = true;
+    const startedAt = performance.now();
     const control = new AbortController();
-    const limit = setTimeout(() => control.abort(), patience);
+    const limit = setTimeout(() => control.abort(), timeout);
     let pause = every;
     try {
       const answer = await fetch(live.dataset.url, { signal: control.signal, redirect: "error" });
       const text = await answer.text();
       if (answer.status === 403) {
-        say("lost", state.dataset.out);
+        setState("lost", state.dataset.out);
       } else if (!answer.ok) {
-        say("lost", `${state.dataset.lost} ${lastAnswer.toLocaleTimeString()}. ${answer.status === 503 ? text : ""}`);
+        setState("lost", `${state.dataset.lost} ${lastAnswer.toLocaleTimeString()}. ${answer.status === 503 ? text : ""}`);
       } else {
         show(text);
         lastAnswer = new Date();
-        say("live", state.dataset.live);
-        // A database that is busy is asked less often.
-        pause = Math.max(every, 10 * (performance.now() - began));
+        setState("live", state.dataset.live);
+        // Slow answers make the page refresh less often.
+        pause = Math.max(every, 10 * (performance.now() - startedAt));
       }
     } catch {
-      say("lost", `${state.dataset.lost} ${lastAnswer.toLocaleTimeString()}.`);
+      setState("lost", `${state.dataset.lost} ${lastAnswer.toLocaleTimeString()}.`);
     } finally {
       clearTimeout(limit);
-      asking = false;
-      if (!document.hidden) timer = setTimeout(ask, pause);
+      isFetching = false;
+      if (!document.hidden) timer = setTimeout(refresh, pause);
     }
   }
 
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) {
       clearTimeout(timer);
-      say("paused", state.dataset.paused);
+      setState("paused", state.dataset.paused);
     } else {
-      ask();
+      refresh();
     }
   });
-  say("live", state.dataset.live);
-  timer = setTimeout(ask, every);
+  setState("live", state.dataset.live);
+  timer = setTimeout(refresh, every);
 })();

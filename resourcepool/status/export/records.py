@@ -1,4 +1,4 @@
-"""Resources and events as flat records for spreadsheets, scripts and a later import, read in chunks."""
+"""Resources and events as flat records for spreadsheets, scripts and imports, read in chunks."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,11 +24,11 @@ Record = dict[str, Any]
 
 
 def resource_records(rows: Any) -> Iterator[Record]:
-    """Yield the ``columns`` of each resource, without secrets, ordered by primary key.
+    """Yield the ``resource_columns`` of each resource, without secrets, ordered by primary key.
 
-    Ended states are left out: a quarantine that has ended gives no reason.
+    Status, reason and end are the current ones: a quarantine that has ended is left out.
 
-    Not promised: a consistent snapshot. Each thousand is read separately.
+    Not promised: a consistent snapshot. Each thousand rows are read separately.
     """
     stored = [name for name in resource_columns(rows.model, to_import=False) if name != STATE]
     for row in _in_chunks(rows.annotate(db_now=DbNow())):
@@ -42,7 +42,7 @@ def import_records(rows: Any) -> Iterator[Record]:
     """Yield each proxy in the form that ``resourcepool_import`` reads, including the password.
 
     Raises:
-        SecretUnreadable: no key decrypts a password; names the row.
+        SecretUnreadable: no key decrypts a password; the message names the row.
     """
     for row in _in_chunks(rows):
         try:
@@ -54,13 +54,13 @@ def import_records(rows: Any) -> Iterator[Record]:
 
 
 def event_records(model: Any, seconds: float) -> Iterator[Record]:
-    """Yield the events of this pool in the last so many seconds, in the order in which they were written."""
+    """Yield the events of this pool in the last ``seconds``, in the order in which they were written."""
     connection = connections[router.db_for_read(Event)]
     events = Event.objects.using(connection.alias).filter(pool=model._meta.label_lower).since(seconds)
     ends = retrying(connection, lambda: events.aggregate(first=Min("pk"), last=Max("pk")))
     if ends["first"] is None:
         return
-    # With a range of keys no chunk searches for its start, and later events are left out.
+    # A range of keys: fast to read in chunks, and without later events.
     events = events.filter(pk__gte=ends["first"], pk__lte=ends["last"])
     names = event_columns()
     for event in _in_chunks(events):
@@ -68,7 +68,7 @@ def event_records(model: Any, seconds: float) -> Iterator[Record]:
 
 
 def _in_chunks(rows: Any) -> Iterator[Any]:
-    """Yield ``rows`` by primary key, at most ``CHUNK`` in memory, without an open cursor."""
+    """Yield ``rows`` by primary key, at most ``CHUNK`` in memory and without an open cursor."""
     rows, connection = rows.order_by("pk"), connections[rows.db]
     chunk = _read(connection, rows)
     while chunk:
@@ -81,11 +81,11 @@ def _read(connection: Any, rows: Any) -> list[Any]:
 
 
 def resource_columns(model: Any, *, to_import: bool) -> list[str]:
-    """Return the names of the columns that ``resource_records``, or ``import_records``, yields."""
+    """Return the names of the columns that ``resource_records`` or ``import_records`` yields."""
     if to_import:
         return list(COLUMNS)
     fields = [field for field in model._meta.concrete_fields if not isinstance(field, EncryptedTextField)]
-    # Columns that identify a row come first.
+    # The model's own columns identify a row: they come before the shared ones.
     fields.sort(key=lambda field: not field.primary_key and field.name in SHARED)
     return [*(field.attname for field in fields), STATE]
 

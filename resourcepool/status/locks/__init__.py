@@ -1,1 +1,1 @@
-"""The state of locks, semaphores, read-write locks and conditions by name, and who waits for whom."""
+"""The status of locks, semaphores, read-write locks, conditions and barriers by name, and wait cycles."""

@@ -1,26 +1,30 @@
-"""Circles of waiters: each holds what another one of them waits for."""
+"""Wait cycles: each waiter holds something that another waiter of the cycle waits for."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from django.db.models import Case, CharField, Count, F, Value, When
-from django.utils.translation import gettext as _
 
 from resourcepool.locks.registry import parse_holder
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, waiting
 from resourcepool.status.locks.lock_status import HELD
 from resourcepool.status.locks.wait_graph import Claim, Name, Owner, WaitCycle, wait_cycles
 from resourcepool.status.snapshots import Since, fetch_all
+from resourcepool.translation import gettext as _
 
-MAX_WAITERS_READ = 10_000  # that are looked at
-MAX_HOLDERS_READ = 10_000  # of the names of one kind
+MAX_WAITERS_READ = 10_000
+MAX_HOLDERS_READ = 10_000  # per kind
 MAX_CYCLES = 20
-KINDS = (LockKind.LOCK, LockKind.SEMAPHORE, LockKind.RWLOCK)  # a condition is not held: anybody may notify
+KINDS = (
+    LockKind.LOCK,
+    LockKind.SEMAPHORE,
+    LockKind.RWLOCK,
+)  # conditions have no holders: any process may notify
 
 
 class Wait(NamedTuple):
-    """A place in line; ``waited``: seconds."""
+    """A waiting request; ``waited``: seconds."""
 
     holder: str
     claim: Claim
@@ -29,12 +33,12 @@ class Wait(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One of a circle.
+    """A waiter of a cycle.
 
     Attributes:
-        who: host, process and thread; ``holder``: as its ticket says.
-        kind, waits_for: what it waits for, and the next one holds; ``waited``: for how many seconds.
-        held_kind, holds: what it holds, and the one before it waits for.
+        who: host, process and thread; ``holder``: the holder of its ticket.
+        kind, waits_for: the name it waits for, held by the next waiter; ``waited``: seconds.
+        held_kind, holds: the name it holds, awaited by the previous waiter.
     """
 
     who: str
@@ -47,21 +51,20 @@ class Link:
 
     def __str__(self) -> str:
         held, wanted = self.held_kind.called(self.holds), self.kind.called(self.waits_for)
-        told = {"who": self.who, "held": held, "wanted": wanted}
-        return _("%(who)s holds %(held)s and waits for %(wanted)s") % told
+        values = {"who": self.who, "held": held, "wanted": wanted}
+        return _("%(who)s holds %(held)s and waits for %(wanted)s") % values
 
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """A circle of waiters.
+    """A wait cycle.
 
     Attributes:
-        is_certain: none of them goes on unless its wait times out, it dies, or an operator frees something: even if all
-            others gave back all that they hold, there would not be enough permits. False: it may end by itself,
-            because somebody outside of it holds a permit, too.
+        is_certain: a deadlock: no waiter can continue unless a wait times out, a process ends, or an operator revokes
+            something; even if all other processes released everything, there would not be enough permits. False: it
+            may resolve, because a holder outside of the cycle may release a permit.
 
-    Not promised: that a certain one lasts where a program releases a semaphore's permit in another thread than the one
-    that took it.
+    Not promised: that a deadlock persists, if a program releases permits of a semaphore in another thread.
     """
 
     links: tuple[Link, ...]
@@ -71,30 +74,31 @@ class Cycle:
 
     @property
     def lasts(self) -> float:
-        """For how many seconds all of them have waited."""
+        """Seconds for which all of its waiters have waited."""
         return min(link.waited for link in self.links)
 
     @property
     def said(self) -> str:
-        """Who holds what and waits for what, in a sentence."""
+        """The whole cycle in one sentence."""
         return "; ".join(map(str, self.links))
 
     def is_about(self, kind: LockKind, name: str) -> bool:
-        """Tell whether one of them waits for this name."""
+        """Whether one of its waiters waits for this name."""
         return any((link.kind, link.waits_for) == (kind, name) for link in self.links)
 
 
 def cycles() -> list[Cycle]:
-    """Return the circles at this moment, the certain ones first, up to ``MAX_CYCLES``: four statements at most.
+    """Return the current wait cycles, deadlocks first, at most ``MAX_CYCLES``; four queries at most.
 
-    An owner is a thread, or a task of asyncio; it is named in one circle at most. A circle that ends while it is read
-    may be told of nevertheless; it has not lasted long.
+    A thread or asyncio task is in one returned cycle at most. A cycle that ends while it is read may still be returned;
+    it has not lasted long then.
 
     Raises:
         DatabaseUnavailable: they cannot be read.
     """
     waits = list(_waits())
-    collecting = {wait.holder for wait in waits}  # what a ticket has got so far may be given to one before it
+    # A waiting request for several permits may hold some, which can still pass to a waiter before it.
+    collecting = {wait.holder for wait in waits}
     held, free = list[Claim](), dict[Name, float]()
     for kind in KINDS:
         names = {wait.claim.name[1] for wait in waits if wait.claim.name[0] == kind}
@@ -112,7 +116,7 @@ def cycles() -> list[Cycle]:
 
 
 def short_holder(holder: str) -> str:
-    """Return a holder for people: host, process and thread, without the numbers that make it unique."""
+    """Return host, process and thread of a holder, without its unique number."""
     return holder.rpartition("/")[0] or holder
 
 
@@ -124,16 +128,16 @@ def _waits() -> Iterator[Wait]:
 
 
 def _held(kind: LockKind, names: Collection[str]) -> Iterator[tuple[Name, int, str]]:
-    """Yield (name, permits, holder or "" where they are free) of those in service; not of names that are cut off."""
+    """Yield (name, permits, holder or "" if free) of permits in service, except of a name cut off by the limit."""
     rows = kind.rows().filter(name__in=names)
     if kind.has_permits:
         rows = rows.filter(in_service=True)
     by = Case(When(HELD, then=F("holder")), default=Value(""), output_field=CharField())
     counted = rows.annotate(by=by).values_list("name", "by").order_by("name", "by").annotate(count=Count("pk"))
-    found = fetch_all(counted[: MAX_HOLDERS_READ + 1]) if names else []
-    cut = found[-1][0] if len(found) > MAX_HOLDERS_READ else None
-    for name, holder, count in found:
-        if name != cut:
+    fetch_rows = fetch_all(counted[: MAX_HOLDERS_READ + 1]) if names else []
+    cut_off = fetch_rows[-1][0] if len(fetch_rows) > MAX_HOLDERS_READ else None
+    for name, holder, count in fetch_rows:
+        if name != cut_off:
             yield (kind, name), count, holder
 
 
@@ -142,18 +146,19 @@ def _owner(holder: str) -> Owner:
     return (incarnation, number) if number else ("", holder)
 
 
-def _cycle(wait_cycle: WaitCycle, places: Mapping[tuple[Owner, Name], Wait]) -> Cycle:
+def _cycle(wait_cycle: WaitCycle, waits: Mapping[tuple[Owner, Name], Wait]) -> Cycle:
     links = []
-    for number, (owner, (kind, waits_for)) in enumerate(zip(wait_cycle.owners, wait_cycle.names, strict=True)):
-        wait, (held_kind, holds) = places[owner, (kind, waits_for)], wait_cycle.names[number - 1]
-        told = (
-            short_holder(wait.holder),
-            wait.holder,
-            LockKind(kind),
-            waits_for,
-            wait.waited,
-            LockKind(held_kind),
-            holds,
+    for number, (owner, name) in enumerate(zip(wait_cycle.owners, wait_cycle.names, strict=True)):
+        wait, (kind, waits_for), (held_kind, holds) = waits[owner, name], name, wait_cycle.names[number - 1]
+        links.append(
+            Link(
+                who=short_holder(wait.holder),
+                holder=wait.holder,
+                kind=LockKind(kind),
+                waits_for=waits_for,
+                waited=wait.waited,
+                held_kind=LockKind(held_kind),
+                holds=holds,
+            )
         )
-        links.append(Link(*told))
     return Cycle(tuple(links), wait_cycle.is_certain)

@@ -1,4 +1,4 @@
-"""What one process holds of locks, semaphores and read-write locks."""
+"""The locks, semaphores and read-write locks that a process holds."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,12 +13,12 @@ from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import HELD
 from resourcepool.status.snapshots import fetch_all
 
-MAX_NAMES_PER_KIND = 1_000  # of each kind
+MAX_NAMES_PER_KIND = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class HeldName:
-    """A name of which a process holds something; ``process``: what tells it from all others; ``who``: for people."""
+    """A name that a process holds. ``process``: its unique 8 digits; ``who``: host, process and thread."""
 
     kind: LockKind
     name: str
@@ -33,28 +33,28 @@ class HeldName:
 
 
 def processes(holder: str) -> set[str]:
-    """Return the 8 hexadecimal digits of each process that may be meant; of those that hold something.
+    """Return the unique 8 hexadecimal digits of each process that matches ``holder`` and holds something.
 
     Args:
-        holder: as lists show it; or these digits; or how it begins, up to a slash: ``host/pid``, or ``host``.
+        holder: a holder as shown in lists, its 8 digits, or its first parts: ``host/pid`` or ``host``.
 
     Raises:
         DatabaseUnavailable: they cannot be read.
     """
     holder = holder.strip().rstrip("/")
-    known = parse_holder(holder)[0] if "/" in holder else holder
-    if INCARNATION.fullmatch(known):
-        return {one.process for one in held_by([known])}
-    found = {one.process for one in _held(Q(holder__startswith=f"{holder}/"))} if holder else set()
-    return {process for process in found if INCARNATION.fullmatch(process)}
+    digits = parse_holder(holder)[0] if "/" in holder else holder
+    if INCARNATION.fullmatch(digits):
+        return {held.process for held in held_by([digits])}
+    matching = {held.process for held in _held(Q(holder__startswith=f"{holder}/"))} if holder else set()
+    return {process for process in matching if INCARNATION.fullmatch(process)}
 
 
 def held_by(processes: Iterable[str]) -> list[HeldName]:
-    """Return what these hold, by process and name: three statements; raises DatabaseUnavailable."""
-    wanted, theirs = set(processes), Q(pk__in=[])
+    """Return the names that these processes hold; three queries. Raises DatabaseUnavailable."""
+    wanted, matches = set(processes), Q(pk__in=[])
     for process in wanted:
-        theirs |= Q(holder__contains=f"/{process}.")
-    return [one for one in _held(theirs) if one.process in wanted] if wanted else []
+        matches |= Q(holder__contains=f"/{process}.")
+    return [held for held in _held(matches) if held.process in wanted] if wanted else []
 
 
 def _held(which: Q) -> list[HeldName]:

@@ -1,4 +1,4 @@
-"""The state of locks, semaphores, read-write locks, conditions and barriers, by name, a page at a time."""
+"""The status of locks, semaphores, read-write locks, conditions and barriers, by name and page by page."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,27 +13,29 @@ from django.db.models.functions import RowNumber
 from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
-from resourcepool.locks.models import MAX_NAME, NUMBER_MARK, AbstractPermit, Notification
+from resourcepool.locks.models import MAX_NAME, NUMBER_MARK
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, kind_of, using
 from resourcepool.status.snapshots import Since, Until, fetch_all
 from resourcepool.waiting.models import Ticket
 
 MAX_NAMES = 200  # on a page
-HOLDERS_ON_PAGE = 10  # of a name on a page
-MAX_HOLDERS = 100  # of a name that is shown in full
+HOLDERS_ON_PAGE = 10  # of each name on a page
+MAX_HOLDERS = 100  # of a name shown in full
 MAX_WAITERS = 100
 HELD = Q(busy_before__gt=DbNow()) & ~Q(holder="")
-BARRIER_ROW = Q(key__endswith=f"{NUMBER_MARK}0")  # the row of a barrier itself; others are of notified waiters
+BARRIER_ROW = Q(key__endswith=f"{NUMBER_MARK}0")  # the barrier itself; other rows are its notified waiters
+
+KindAndName = tuple[LockKind, str]
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveLease:
-    """What one request holds of a name.
+    """The rows of a name that one request holds.
 
     Attributes:
-        fence: of its first row.
-        expires_in: seconds until it expires unless it is renewed.
-        is_waiting: it is still in line for more permits.
+        fence: the fence of its first row.
+        expires_in: seconds until it expires unless renewed.
+        is_waiting: whether it still waits for more permits.
     """
 
     holder: str
@@ -45,10 +47,10 @@ class ActiveLease:
 
 @dataclass(frozen=True, slots=True)
 class Waiter:
-    """A place in the line for a name.
+    """A request that waits for a name.
 
     Attributes:
-        permits: how many it wants.
+        permits: requested number of permits.
         waited: seconds.
     """
 
@@ -60,17 +62,17 @@ class Waiter:
 
 @dataclass(frozen=True, slots=True)
 class LockStatus:
-    """The state of one name at one moment of the database's clock; times in seconds.
+    """The status of one name at one moment of the database's clock; times in seconds.
 
     Attributes:
-        permits: in service; of a lock 1, of a condition or a barrier 0.
-        held: how many are held, those no longer in service, too; of a condition or a barrier, how many waiters were
-            notified and have not come back yet.
-        holders: the first of them.
-        stands: of a barrier, who created it; "": there is none.
-        fence: the highest of its rows; 0: it has none.
-        waiters: how many wait for it; ``longest_wait``: for how long the first of them has; None: nobody waits.
-        line: those who wait, the first to be served first; only of a name that is shown in full.
+        permits: permits in service; 1 for a lock, 0 for a condition or barrier.
+        held: permits held, including those out of service; for a condition or barrier, notified waiters that have not
+            continued yet.
+        holders: the first holders.
+        creator: the creator of a barrier; "": the barrier does not exist.
+        fence: the highest fence of its rows; 0 without rows.
+        waiters: number of waiters; ``longest_wait``: of the first waiter, None without waiters.
+        line: the waiters in order; only of a name shown in full.
     """
 
     kind: LockKind
@@ -82,7 +84,7 @@ class LockStatus:
     waiters: int = 0
     longest_wait: float | None = None
     line: tuple[Waiter, ...] = ()
-    stands: str = ""
+    creator: str = ""
 
     @property
     def called(self) -> str:
@@ -91,13 +93,13 @@ class LockStatus:
 
     @property
     def in_use(self) -> tuple[ActiveLease, ...]:
-        """``holders`` without those that still wait for more permits."""
-        return tuple(one for one in self.holders if not one.is_waiting)
+        """``holders`` without requests that still wait for more permits."""
+        return tuple(holder for holder in self.holders if not holder.is_waiting)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some names in order; ``after``: the last of them if there are more, else ""."""
+    """Some names in order; ``after``: the last of them if there are more, otherwise ""."""
 
     locks: list[LockStatus]
     after: str
@@ -112,16 +114,16 @@ def locks(
     after: str = "",
     limit: int = MAX_NAMES,
 ) -> Page:
-    """Return how the names stand that come after ``after``: nine statements at most, however many there are.
+    """Return the status of the names after ``after``; at most 13 queries, independent of their number.
 
     Args:
-        kind: a ``LockKind``, or some; "": all of them.
-        prefix: how the names begin.
-        held, waited: only those that somebody holds; only those that somebody waits for.
+        kind: one or several ``LockKind``; "": all.
+        prefix: the start of the names.
+        held, waited: only names with holders; only names with waiters.
         limit: 1 to ``MAX_NAMES``; all kinds of the last name are on the same page.
 
     Raises:
-        BadOption: a value is not allowed.
+        BadOption: an argument is invalid.
         DatabaseUnavailable: they cannot be read.
     """
     kinds = ([kind_of(kind)] if isinstance(kind, str) else kind) if kind else LockKind
@@ -130,61 +132,55 @@ def locks(
         if text:
             options.text(option, text, most=MAX_NAME)
     connection = connections[using()]
-    chosen = [(one, names) for one in kinds for names in _chosen(one, prefix, after, held=held, waited=waited)]
-    found, has_more = retrying(connection, partial(_names, connection, chosen, limit))
-    return Page(_statuses(found), found[-1][1] if has_more else "")
+    sources = [(of, rows) for of in kinds for rows in _sources(of, prefix, after, held=held, waited=waited)]
+    names, has_more = retrying(connection, partial(_names, connection, sources, limit))
+    return Page(_statuses(names), names[-1][1] if has_more else "")
 
 
-def statuses_of(
-    kind: LockKind, names: Iterable[str], *, holders: int = HOLDERS_ON_PAGE
-) -> dict[str, LockStatus]:
-    """Return the state of these names of one kind, also of names without a row; raises DatabaseUnavailable."""
-    return {one.name: one for one in _statuses([(kind, name) for name in names], holders)}
+def status_of(kind: LockKind, names: Iterable[str], *, holders: int = HOLDERS_ON_PAGE) -> dict[str, LockStatus]:
+    """Return the status of these names of one kind, also of names without rows; raises DatabaseUnavailable."""
+    return {status.name: status for status in _statuses([(kind, name) for name in names], holders)}
 
 
 def lock_named(name: str, kind: str = "") -> list[LockStatus]:
-    """Return the state of this name, once for each kind that has it, in full: with its line, and more holders.
+    """Return the full status of this name for each kind that has it, with its waiters and more holders.
 
     Raises:
-        BadOption: there is no such kind.
+        BadOption: unknown kind.
         DatabaseUnavailable: it cannot be read.
     """
-    if (
-        not name.isprintable() or len(name) > MAX_NAME
-    ):  # nothing has such a name, and it may be no text for databases
+    if not name.isprintable() or len(name) > MAX_NAME:  # invalid, and some databases reject such text
         return []
     kinds = [kind_of(kind)] if kind else [*LockKind]
-    # No condition is called "barrier:..": its line would be that of a barrier.
-    chosen = [(one, name) for one in kinds if kind_and_name(one.ticket_pool(name)) == (one, name)]
-    found = _statuses(chosen, MAX_HOLDERS)
-    return [replace(one, line=_line(one)) for one in found if one.fence or one.waiters]
+    statuses = _statuses([(of, name) for of in kinds], MAX_HOLDERS)
+    return [replace(status, line=_waiters(status)) for status in statuses if status.fence or status.waiters]
 
 
-def _chosen(kind: LockKind, prefix: str, after: str, *, held: bool, waited: bool) -> list[Any]:
-    """Return the rows, or tickets, whose names are asked for; of a condition or a barrier those of two tables."""
+def _sources(kind: LockKind, prefix: str, after: str, *, held: bool, waited: bool) -> list[Any]:
+    """Return the querysets (rows, tickets) whose names are wanted; for conditions and barriers both."""
     rows, tickets = kind.rows(), kind.tickets()
     if prefix:
         rows, tickets = (
-            rows.filter(name__begins=kind.stored(prefix)),
+            rows.filter(name__begins=prefix),
             tickets.filter(pool__begins=kind.ticket_pool(prefix)),
         )
-    found: list[QuerySet[Any]]
+    sources: list[QuerySet[Any]]
     if not kind.is_held:
-        found = [] if held else [tickets] if waited else [tickets, rows.filter(HELD)]
+        sources = [] if held else [tickets] if waited else [tickets, rows.filter(HELD)]
     elif waited:
-        holds = Exists(rows.filter(HELD, name=OuterRef("called")))
-        found = [tickets.filter(holds) if held else tickets]
+        is_held = Exists(rows.filter(HELD, name=OuterRef("called")))
+        sources = [tickets.filter(is_held) if held else tickets]
     else:
-        found = [rows.filter(HELD) if held else rows]
-    return [some.filter(called__gt=after) if after else some for some in found]
+        sources = [rows.filter(HELD) if held else rows]
+    return [source.filter(called__gt=after) if after else source for source in sources]
 
 
 def _names(
-    connection: BaseDatabaseWrapper, chosen: Sequence[tuple[LockKind, Any]], limit: int
+    connection: BaseDatabaseWrapper, sources: Sequence[tuple[LockKind, Any]], limit: int
 ) -> tuple[list[tuple[LockKind, str]], bool]:
-    """Return the first (kind, name) by name, at least ``limit`` if there are, and whether there are more."""
+    """Return the first ``limit`` (kind, name) pairs, plus other kinds of the last name, and whether there are more."""
     parts, params = list[str](), list[Any]()
-    for kind, rows in chosen:
+    for kind, rows in sources:
         names = rows.order_by("called").values_list("called", flat=True).distinct()[: limit + 1]
         sql, values = names.query.get_compiler(connection=connection).as_sql()
         parts.append(f"SELECT '{kind.value}' AS kind, called FROM ({sql}) of_{len(parts)}")  # noqa: S608 (values apart)
@@ -194,36 +190,34 @@ def _names(
     most = limit + len(LockKind)
     with connection.cursor() as cursor:
         cursor.execute(f"{' UNION '.join(parts)} ORDER BY 2, 1 LIMIT {most}", params)
-        found = [(LockKind(kind), name) for kind, name in cursor.fetchall()]
-    here = [one for number, one in enumerate(found) if number < limit or one[1] == found[limit - 1][1]]
-    return here, len(here) < len(found)
+        pairs = [(LockKind(kind), name) for kind, name in cursor.fetchall()]
+    on_page = [pair for number, pair in enumerate(pairs) if number < limit or pair[1] == pairs[limit - 1][1]]
+    return on_page, len(on_page) < len(pairs)
 
 
-def _statuses(chosen: Sequence[tuple[LockKind, str]], holders: int = HOLDERS_ON_PAGE) -> list[LockStatus]:
-    """Return the state of each: two statements for each table, one for waiters, one for what waiters have so far."""
+def _statuses(chosen: Sequence[KindAndName], holders: int = HOLDERS_ON_PAGE) -> list[LockStatus]:
+    """Return the status of each: two queries per kind, one for waiters, one for partly served waiters."""
     if not chosen:
         return []
-    totals: dict[Any, Mapping[str, Any]] = {}
-    first: dict[Any, list[ActiveLease]] = {}
-    for model in dict.fromkeys(kind.model for kind, _name in chosen):
-        names = [kind.stored(name) for kind, name in chosen if kind.model is model]
-        rows = model.objects.using(using()).filter(name__in=names)
-        for total in fetch_all(_totals(rows)):
+    totals: dict[KindAndName, Mapping[str, Any]] = {}
+    held_of: dict[KindAndName, list[ActiveLease]] = {key: [] for key in chosen}
+    for kind in dict.fromkeys(kind for kind, _name in chosen):
+        rows = kind.rows().filter(name__in=[name for of, name in chosen if of is kind])
+        for total in fetch_all(_totals(kind, rows)):
             name, fence = total.pop("name"), total.pop("last")
-            totals[model, name] = {**total, "fence": fence}
-        for name, *held in fetch_all(_holders(rows, holders)):
-            first.setdefault((model, name), []).append(ActiveLease(*held))
-    lines = [kind.ticket_pool(name) for kind, name in chosen]
-    tickets = Ticket.objects.using(using()).waiting().filter(pool__in=lines).values("pool").order_by()
-    asked = tickets.annotate(waiters=Count("pk"), longest_wait=Since(Min("asked_at")))
-    waits = {kind_and_name(one.pop("pool")): one for one in fetch_all(asked)}
-    held_of = {(kind, name): first.get((kind.model, kind.stored(name)), []) for kind, name in chosen}
+            totals[kind, name] = {**total, "fence": fence}
+        for name, *held in fetch_all(_holders(kind, rows, holders)):
+            held_of[kind, name].append(ActiveLease(*held))
+    pools = [kind.ticket_pool(name) for kind, name in chosen]
+    tickets = Ticket.objects.using(using()).waiting().filter(pool__in=pools).values("pool").order_by()
+    counted = tickets.annotate(waiters=Count("pk"), longest_wait=Since(Min("asked_at")))
+    waits = {kind_and_name(fields.pop("pool")): fields for fields in fetch_all(counted)}
     _note_waiting(held_of, waits)
     return [
         LockStatus(
             kind,
             name,
-            **totals.get((kind.model, kind.stored(name)), {}),
+            **totals.get((kind, name), {}),
             **waits.get((kind, name), {}),
             holders=tuple(held_of[kind, name]),
         )
@@ -231,51 +225,51 @@ def _statuses(chosen: Sequence[tuple[LockKind, str]], holders: int = HOLDERS_ON_
     ]
 
 
-def _note_waiting(held: dict[tuple[LockKind, str], list[ActiveLease]], waits: Collection[Any]) -> None:
-    """Mark what a request for several permits holds while it is still in line."""
-    wanted = [one for one in waits if one[0].has_permits and held.get(one)]
-    if not wanted:
+def _note_waiting(held: dict[KindAndName, list[ActiveLease]], waits: Collection[Any]) -> None:
+    """Mark holdings of requests that still wait for more permits."""
+    keys = [key for key in waits if key[0].has_permits and held.get(key)]
+    if not keys:
         return
-    lines = {kind.ticket_pool(name): (kind, name) for kind, name in wanted}
-    holders = {one.holder for about in wanted for one in held[about]}
-    tickets = Ticket.objects.using(using()).waiting().filter(pool__in=lines, holder__in=holders).order_by()
-    collecting = {(lines[pool], holder) for pool, holder in fetch_all(tickets.values_list("pool", "holder"))}
-    for about in wanted:
-        held[about] = [replace(one, is_waiting=(about, one.holder) in collecting) for one in held[about]]
+    pools = {kind.ticket_pool(name): (kind, name) for kind, name in keys}
+    holders = {holding.holder for key in keys for holding in held[key]}
+    tickets = Ticket.objects.using(using()).waiting().filter(pool__in=pools, holder__in=holders).order_by()
+    waiting = {(pools[pool], holder) for pool, holder in fetch_all(tickets.values_list("pool", "holder"))}
+    for key in keys:
+        held[key] = [replace(one, is_waiting=(key, one.holder) in waiting) for one in held[key]]
 
 
-def _totals(rows: QuerySet[Any]) -> Any:
+def _totals(kind: LockKind, rows: QuerySet[Any]) -> Any:
     """Return fields of ``LockStatus`` for each name."""
-    by_name, model = rows.values("name").order_by(), rows.model
-    by_name = by_name.annotate(held=_number(_held(model)), last=Max("fence"))
-    if model is Notification:
-        return by_name.annotate(stands=Max(Case(When(HELD & BARRIER_ROW, then=F("holder")), default=Value(""))))
-    return by_name.annotate(
-        permits=_number(Q(in_service=True)) if issubclass(model, AbstractPermit) else Count("pk")
-    )
+    by_name = rows.values("name").order_by().annotate(held=_number(_held(kind)), last=Max("fence"))
+    if kind is LockKind.BARRIER:
+        creator = Case(When(HELD & BARRIER_ROW, then=F("holder")), default=Value(""))
+        return by_name.annotate(creator=Max(creator))
+    if not kind.is_held:
+        return by_name
+    return by_name.annotate(permits=_number(Q(in_service=True)) if kind.has_permits else Count("pk"))
 
 
 def _number(which: Q) -> Sum:
     return Sum(Case(When(which, then=1), default=0))
 
 
-def _held(model: Any) -> Q:
-    return HELD & ~BARRIER_ROW if model is Notification else HELD
+def _held(kind: LockKind) -> Q:
+    return HELD & ~BARRIER_ROW if kind is LockKind.BARRIER else HELD
 
 
-def _holders(rows: QuerySet[Any], most: int) -> QuerySet[Any]:
-    """Return name and fields of ``ActiveLease``, one row for each request; the first ``most`` of each name."""
-    requests = rows.filter(_held(rows.model)).values("name", "holder").order_by()
+def _holders(kind: LockKind, rows: QuerySet[Any], most: int) -> QuerySet[Any]:
+    """Return name and fields of ``ActiveLease``, one row per request, at most ``most`` per name."""
+    requests = rows.filter(_held(kind)).values("name", "holder").order_by()
     left = Until(Min("busy_before"))
     summed = requests.annotate(permits=Count("pk"), first=Min("fence"), left=left)
     rank = Window(RowNumber(), partition_by=F("name"), order_by="holder")
-    found: QuerySet[Any] = summed.annotate(rank=rank).filter(rank__lte=most).order_by("name", "holder")
-    return found.values_list("name", "holder", "permits", "first", "left")
+    first_rows: QuerySet[Any] = summed.annotate(rank=rank).filter(rank__lte=most).order_by("name", "holder")
+    return first_rows.values_list("name", "holder", "permits", "first", "left")
 
 
-def _line(one: LockStatus) -> tuple[Waiter, ...]:
-    if not one.waiters:
+def _waiters(status: LockStatus) -> tuple[Waiter, ...]:
+    if not status.waiters:
         return ()
-    tickets = Ticket.objects.using(using()).waiting().filter(pool=one.kind.ticket_pool(one.name))
+    tickets = Ticket.objects.using(using()).waiting().filter(pool=status.kind.ticket_pool(status.name))
     rows = tickets.order_by("priority", "pk").values_list("holder", "count", "priority", Since("asked_at"))
     return tuple(Waiter(*row) for row in fetch_all(rows[:MAX_WAITERS]))

@@ -1,8 +1,7 @@
-"""Who waits for whom, and who can never go on: pure functions on what was read.
+"""Finds wait cycles and deadlocks: pure functions.
 
-Where there are several permits, a waiter does not need all of their holders to go on: one may be enough. So a circle of
-waiters is certain to last only if none of them could go on even if all others released all that they hold (Holt 1972: a
-graph that cannot be reduced).
+With several permits a waiter may need only one of the holders to release. So a wait cycle is a deadlock only if none of
+its waiters could continue even if all other owners released everything (Holt 1972: an irreducible graph).
 """
 
 from collections import defaultdict, deque
@@ -11,12 +10,12 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
-Owner = tuple[str, str]  # incarnation of a process, number of a thread or task in it; see ``locks.registry``
+Owner = tuple[str, str]  # process incarnation, number of the thread or task; see ``locks.registry``
 Name = tuple[str, str]  # kind, name
 
 
 class Claim(NamedTuple):
-    """So many permits of a name that an owner holds, or waits for."""
+    """The permits of a name that an owner holds or waits for."""
 
     owner: Owner
     name: Name
@@ -25,11 +24,11 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WaitCycle:
-    """A circle: each owner waits for a name of which the next one holds a permit; the last one's next is the first.
+    """A cycle in which each owner waits for a name of which the next owner, or for the last the first, holds a permit.
 
     Attributes:
-        names: what each of ``owners`` waits for.
-        is_certain: none of them can go on unless one gives up, loses what it holds, or dies.
+        names: the names that the ``owners`` wait for.
+        is_certain: whether it is a deadlock.
     """
 
     owners: tuple[Owner, ...]
@@ -38,10 +37,10 @@ class WaitCycle:
 
 
 def deadlocked(wants: Collection[Claim], held: Iterable[Claim], free: Mapping[Name, float]) -> set[Owner]:
-    """Return the owners that cannot go on, even if all others go on and then release everything.
+    """Return the owners that cannot continue even if all others continue and then release everything.
 
     Args:
-        free: how many permits of each name are free; of a name that is not in it, as many as anybody wants.
+        free: number of free permits by name; a missing name has an unlimited number.
     """
     available: dict[Name, float] = dict(free)
     holds, waits, waiters = defaultdict(list), defaultdict(list), defaultdict(set)
@@ -50,43 +49,43 @@ def deadlocked(wants: Collection[Claim], held: Iterable[Claim], free: Mapping[Na
     for claim in wants:
         waits[claim.owner].append(claim)
         waiters[claim.name].add(claim.owner)
-    left = set(waits)
-    goes_on = deque(owner for owner in holds if owner not in waits)
-    asked = deque(left)
-    while goes_on or asked:
-        if goes_on:
-            for _owner, name, permits in holds[goes_on.popleft()]:
+    blocked = set(waits)
+    releasing = deque(owner for owner in holds if owner not in waits)
+    to_check = deque(blocked)
+    while releasing or to_check:
+        if releasing:
+            for _owner, name, permits in holds[releasing.popleft()]:
                 if name in available:
                     available[name] += permits
-                asked.extend(waiters[name] & left)
+                to_check.extend(waiters[name] & blocked)
             continue
-        owner = asked.popleft()
-        if owner in left and any(has_enough(available, claim) for claim in waits[owner]):
-            left.remove(owner)
-            goes_on.append(owner)
-    return left
+        owner = to_check.popleft()
+        if owner in blocked and any(has_enough(available, claim) for claim in waits[owner]):
+            blocked.remove(owner)
+            releasing.append(owner)
+    return blocked
 
 
 def has_enough(free: Mapping[Name, float], wanted: Claim) -> bool:
-    """Tell whether there are as many free permits as it wants."""
+    """Whether enough permits are free for this request."""
     return wanted.name not in free or wanted.permits <= free[wanted.name]
 
 
 def wait_cycles(
     wants: Collection[Claim], held: Collection[Claim], free: Mapping[Name, float]
 ) -> list[WaitCycle]:
-    """Return circles of waiters, the certain ones first; each owner is in one of them at most. ``free``: see ``deadlocked``.
+    """Return wait cycles, deadlocks first; each owner is in at most one. ``free``: see ``deadlocked``.
 
-    An owner that cannot go on is in a certain circle, waits, directly or through others, for an owner that is, or wants
-    more than there is.
+    A deadlocked owner is in a certain cycle, waits directly or indirectly for an owner in one, or asks for more permits
+    than exist.
     """
-    lasting, waits_for = deadlocked(wants, held, free), _edges(wants, held, free)
-    found = [WaitCycle(*circle, is_certain=True) for circle in _cycles(_within(waits_for, lasting))]
-    others = _within(waits_for, waits_for.keys() - lasting)
-    return [*found, *(WaitCycle(*circle, is_certain=False) for circle in _cycles(others))]
+    blocked, waits_for = deadlocked(wants, held, free), _edges(wants, held, free)
+    certain = [WaitCycle(*cycle, is_certain=True) for cycle in _cycles(_within(waits_for, blocked))]
+    others = _within(waits_for, waits_for.keys() - blocked)
+    return [*certain, *(WaitCycle(*cycle, is_certain=False) for cycle in _cycles(others))]
 
 
-Edges = Mapping[Owner, Mapping[Owner, Name]]  # {who waits: {who holds: what}}
+Edges = Mapping[Owner, Mapping[Owner, Name]]  # {waiter: {holder: name}}
 
 
 def _edges(wants: Iterable[Claim], held: Iterable[Claim], free: Mapping[Name, float]) -> Edges:
@@ -95,13 +94,13 @@ def _edges(wants: Iterable[Claim], held: Iterable[Claim], free: Mapping[Name, fl
     for owner, name, _permits in held:
         if owner in waiting:
             holders[name].add(owner)
-    holding = {owner for some in holders.values() for owner in some}
-    found: dict[Owner, dict[Owner, Name]] = {owner: {} for owner in sorted(holding)}
+    holding = {owner for owners in holders.values() for owner in owners}
+    edges: dict[Owner, dict[Owner, Name]] = {owner: {} for owner in sorted(holding)}
     for claim in sorted(wants):
         if claim.owner in holding and not has_enough(free, claim):
             for other in sorted(holders[claim.name]):
-                found[claim.owner].setdefault(other, claim.name)
-    return found
+                edges[claim.owner].setdefault(other, claim.name)
+    return edges
 
 
 def _within(edges: Edges, owners: Set[Owner]) -> dict[Owner, dict[Owner, Name]]:
@@ -113,19 +112,19 @@ def _within(edges: Edges, owners: Set[Owner]) -> dict[Owner, dict[Owner, Name]]:
 
 
 def _cycles(edges: dict[Owner, dict[Owner, Name]]) -> Iterable[tuple[tuple[Owner, ...], tuple[Name, ...]]]:
-    """Yield circles that share no owner, until none is left."""
-    while circle := _find_cycle(edges):
-        nexts = [*circle[1:], circle[0]]
-        yield tuple(circle), tuple(edges[owner][other] for owner, other in zip(circle, nexts, strict=True))
-        edges = _within(edges, edges.keys() - set(circle))
+    """Yield disjoint cycles until none is left."""
+    while cycle := _find_cycle(edges):
+        successors = [*cycle[1:], cycle[0]]
+        yield tuple(cycle), tuple(edges[owner][other] for owner, other in zip(cycle, successors, strict=True))
+        edges = _within(edges, edges.keys() - set(cycle))
 
 
 def _find_cycle(edges: Edges) -> list[Owner]:
-    """Return a circle, beginning with the least of its owners; []: there is none."""
+    """Return a cycle, starting with its smallest owner; [] if there is none."""
     try:
         TopologicalSorter(edges).prepare()
     except CycleError as error:
-        circle: list[Owner] = error.args[1][:0:-1]  # it names who is waited for first, and the first one twice
-        first = circle.index(min(circle))
-        return [*circle[first:], *circle[:first]]
+        cycle: list[Owner] = error.args[1][:0:-1]  # graphlib lists it backwards, with the first owner twice
+        first = cycle.index(min(cycle))
+        return [*cycle[first:], *cycle[:first]]
     return []

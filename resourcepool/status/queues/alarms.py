@@ -1,10 +1,7 @@
-"""Alarms about queues and their servers, in words: computed from the state of a queue group (R1.7, R1.8)."""
+"""Alarms about queues and their servers, computed from the status of a queue group."""
 
 import shlex
 from collections.abc import Iterable, Iterator
-
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from resourcepool.labels import printable
 from resourcepool.queues.models import QueueGroup
@@ -13,169 +10,178 @@ from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, AlarmKind
 from resourcepool.status.queues.problems import NORMAL_CHANGES
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
 from resourcepool.status.snapshots import duration
+from resourcepool.translation import gettext as _
+from resourcepool.translation import ngettext
 
-IDLE_HEARTBEATS = 10  # a server may be without a queue, or ask for no work, for so long
+IDLE_HEARTBEATS = 10  # a server may have no queue, or ask for no work, for this long
 LATE_HEARTBEATS = 2  # other servers act on overdue changes within this time
 
 
 def queue_alarms(queue_groups: Iterable[QueueGroupStatus]) -> Iterator[Alarm]:
     """Yield the alarms of these queue groups."""
-    for one in queue_groups:
-        yield from _of_unowned(one)
-        yield from _of_stalled(one)
-        yield from _of_drains(one)
-        yield from stuck_drains(one)
-        yield from _of_restless(one)
-        yield from _of_idle(one)
-        yield from _of_too_many(one)
+    for status in queue_groups:
+        yield from _unowned(status)
+        yield from _stalled(status)
+        yield from _overdue_drains(status)
+        yield from stuck_drains(status)
+        yield from _flapping(status)
+        yield from _idle_servers(status)
+        yield from _too_many_servers(status)
 
 
-def _of_unowned(one: QueueGroupStatus) -> Iterator[Alarm]:
-    limit = one.judge_dead_after + LATE_HEARTBEATS * one.heartbeat_every
-    if not one.unowned or one.unowned_for is None or one.unowned_for <= limit:
+def _unowned(status: QueueGroupStatus) -> Iterator[Alarm]:
+    limit = status.judge_dead_after + LATE_HEARTBEATS * status.heartbeat_every
+    if not status.unowned or status.unowned_for is None or status.unowned_for <= limit:
         return
-    if one.alive:
+    if status.alive:
         text = ngettext(
-            "%(count)d queue has had no living server for %(ago)s, though there are servers. Queue %(example)s:"
-            " %(why)s. See %(command)s.",
-            "%(count)d queues have had no living server for up to %(ago)s, though there are servers. Such as queue"
+            "servers are running, but %(count)d queue has been unowned for %(ago)s. Queue %(example)s: %(why)s. See"
+            " %(command)s.",
+            "servers are running, but %(count)d queues have been unowned for up to %(ago)s. For example, queue"
             " %(example)s: %(why)s. See %(command)s.",
-            one.unowned,
+            status.unowned,
         )
     else:
         text = ngettext(
-            "nobody works on its %(count)d queue: no server is up (without an owner for up to %(ago)s); start one.",
-            "nobody works on its %(count)d queues: no server is up (without an owner for up to %(ago)s); start one.",
-            one.unowned,
+            "no server is running; %(count)d queue has been unowned for %(ago)s. Start a server.",
+            "no server is running; %(count)d queues have been unowned for up to %(ago)s. Start a server.",
+            status.unowned,
         )
-    said = {"example": printable(one.unowned_one or "?"), "why": one.unowned_why or "?"}
-    yield _alarm(AlarmKind.UNOWNED, one, text, count=one.unowned, ago=duration(one.unowned_for), **said)
+    values = {"example": printable(status.unowned_one or "?"), "why": status.unowned_why or "?"}
+    yield _alarm(
+        AlarmKind.UNOWNED, status, text, count=status.unowned, ago=duration(status.unowned_for), **values
+    )
 
 
-def _of_stalled(one: QueueGroupStatus) -> Iterator[Alarm]:
-    late = [
-        server for server in one.alive if is_stalled(one, server.queues, server.last_activity, server.in_hand)
+def _stalled(status: QueueGroupStatus) -> Iterator[Alarm]:
+    stalled = [
+        server
+        for server in status.alive
+        if is_stalled(status, server.queues, server.last_activity, server.in_hand)
     ]
-    worst = max(late, key=lambda server: server.last_activity or 0.0, default=None)
+    worst = max(stalled, key=lambda server: server.last_activity or 0.0, default=None)
     if worst is None:
         return
     if worst.in_hand:
         text = ngettext(
-            "server %(server)s has begun no work for %(ago)s, and has %(count)d queue in hand (allowed: %(within)s):"
-            " its work hangs, or takes too long at a time. Its heartbeat goes on, so nobody takes over; restart it.",
-            "server %(server)s has begun no work for %(ago)s, and has %(count)d queues in hand (allowed: %(within)s):"
-            " its work hangs, or takes too long at a time. Its heartbeat goes on, so nobody takes over; restart it.",
+            "server %(server)s has started no work for %(ago)s (allowed: %(within)s) and has %(count)d queue in hand:"
+            " its work hangs or takes too long. Its heartbeat continues, so no other server takes over; restart it.",
+            "server %(server)s has started no work for %(ago)s (allowed: %(within)s) and has %(count)d queues in hand:"
+            " its work hangs or takes too long. Its heartbeat continues, so no other server takes over; restart it.",
             worst.in_hand,
         )
     else:
         text = ngettext(
-            "server %(server)s has %(count)d queue, but nothing in it has asked for work for %(ago)s: what works on it"
-            " has ended, or hangs. Its heartbeat goes on, so nobody takes over; restart it.",
-            "server %(server)s has %(count)d queues, but nothing in it has asked for work for %(ago)s: what works on"
-            " them has ended, or hangs. Its heartbeat goes on, so nobody takes over; restart it.",
+            "server %(server)s has %(count)d queue, but its code has not asked for work for %(ago)s: the code has ended"
+            " or hangs. Its heartbeat continues, so no other server takes over; restart it.",
+            "server %(server)s has %(count)d queues, but its code has not asked for work for %(ago)s: the code has"
+            " ended or hangs. Its heartbeat continues, so no other server takes over; restart it.",
             worst.queues,
         )
-    said = {"ago": duration(worst.last_activity or 0.0), "within": duration(_stalls_after(one, worst.in_hand))}
+    limit = duration(_stalled_after(status, worst.in_hand))
+    values = {"ago": duration(worst.last_activity or 0.0), "within": limit}
     count = worst.in_hand or worst.queues
-    yield _alarm(AlarmKind.STALLED, one, text, server=printable(worst), count=count, **said)
+    yield _alarm(AlarmKind.STALLED, status, text, server=printable(worst), count=count, **values)
 
 
 def is_stalled(
     queue_group: QueueGroupStatus | QueueGroup, queues: int, last_activity: float | None, in_hand: int
 ) -> bool:
-    """Tell whether the work of a living server hangs; for the arguments see ``ServerStatus``."""
+    """Return whether the work of a living server hangs; for the arguments see ``ServerStatus``."""
     if queue_group.is_paused or not queues or last_activity is None:
         return False
-    return last_activity > _stalls_after(queue_group, in_hand)
+    return last_activity > _stalled_after(queue_group, in_hand)
 
 
-def _stalls_after(queue_group: QueueGroupStatus | QueueGroup, in_hand: int) -> float:
-    """Return for how long a server may begin no work; with work in hand, as long as a hand-over may take."""
-    asks = IDLE_HEARTBEATS * queue_group.heartbeat_every
-    return max(asks, queue_group.handover_timeout) if in_hand else asks
+def _stalled_after(queue_group: QueueGroupStatus | QueueGroup, in_hand: int) -> float:
+    """Return how long a server may begin no work; with work in hand, at least the hand-over timeout."""
+    idle = IDLE_HEARTBEATS * queue_group.heartbeat_every
+    return max(idle, queue_group.handover_timeout) if in_hand else idle
 
 
-def _of_drains(one: QueueGroupStatus) -> Iterator[Alarm]:
-    worst = max(one.alive, key=lambda server: _late_by(server, one), default=None)
-    if worst is None or _late_by(worst, one) <= LATE_HEARTBEATS * one.heartbeat_every:
+def _overdue_drains(status: QueueGroupStatus) -> Iterator[Alarm]:
+    worst = max(status.alive, key=lambda server: _late_by(server, status), default=None)
+    if worst is None or _late_by(worst, status) <= LATE_HEARTBEATS * status.heartbeat_every:
         return
     text = ngettext(
-        "server %(server)s was to give up %(count)d queue, asked for %(ago)s ago (allowed: %(within)s): its work"
-        " hangs, or a transaction keeps the row locked. If it does not end, stop that process.",
-        "server %(server)s was to give up %(count)d queues, asked for up to %(ago)s ago (allowed: %(within)s): its"
-        " work hangs, or a transaction keeps the rows locked. If it does not end, stop that process.",
+        "server %(server)s must hand over %(count)d queue, requested %(ago)s ago (allowed: %(within)s): its work hangs,"
+        " or a transaction keeps the row locked. If that does not end, stop the process.",
+        "server %(server)s must hand over %(count)d queues, requested up to %(ago)s ago (allowed: %(within)s): its work"
+        " hangs, or a transaction keeps the rows locked. If that does not end, stop the process.",
         worst.asked_for,
     )
-    spans = {"ago": worst.longest_asked or 0.0, "within": takeover_after(one.handover_timeout, worst.ttl)}
-    said = {name: duration(span) for name, span in spans.items()}
-    yield _alarm(AlarmKind.DRAIN_OVERDUE, one, text, server=printable(worst), count=worst.asked_for, **said)
+    limit = takeover_after(status.handover_timeout, worst.ttl)
+    values = {"ago": duration(worst.longest_asked or 0.0), "within": duration(limit)}
+    yield _alarm(
+        AlarmKind.DRAIN_OVERDUE, status, text, server=printable(worst), count=worst.asked_for, **values
+    )
 
 
-def stuck_drains(one: QueueGroupStatus) -> Iterator[Alarm]:
-    """Yield the alarm that queues stay with draining servers; an operator who drains is told the same at once."""
-    if one.stuck is None:
+def stuck_drains(status: QueueGroupStatus) -> Iterator[Alarm]:
+    """Yield the alarm that queues stay with draining servers; operators also see it as the answer to a drain."""
+    if (stuck := status.stuck) is None:
         return
     text = ngettext(
-        "%(count)d queue stays with a server that is draining: queue %(queue)s with %(server)s: %(why)s. Start a server"
-        " that may have it, or end the drain.",
-        "%(count)d queues stay with servers that are draining, such as queue %(queue)s with %(server)s: %(why)s. Start"
-        " a server that may have them, or end the drain.",
-        one.stuck.count,
+        "%(count)d queue stays on a draining server: queue %(queue)s on %(server)s: %(why)s. Start a server that may"
+        " have it, or end the drain.",
+        "%(count)d queues stay on draining servers, for example queue %(queue)s on %(server)s: %(why)s. Start a server"
+        " that may have them, or end the drain.",
+        stuck.count,
     )
-    said = {"queue": printable(one.stuck.queue), "server": printable(one.stuck.server), "why": one.stuck.why}
-    yield _alarm(AlarmKind.DRAIN_STUCK, one, text, count=one.stuck.count, **said)
+    values = {"queue": printable(stuck.queue), "server": printable(stuck.server), "why": stuck.why}
+    yield _alarm(AlarmKind.DRAIN_STUCK, status, text, count=stuck.count, **values)
 
 
-def _late_by(server: ServerStatus, one: QueueGroupStatus) -> float:
-    return (server.longest_asked or 0.0) - takeover_after(one.handover_timeout, server.ttl)
+def _late_by(server: ServerStatus, status: QueueGroupStatus) -> float:
+    return (server.longest_asked or 0.0) - takeover_after(status.handover_timeout, server.ttl)
 
 
-def _of_restless(one: QueueGroupStatus) -> Iterator[Alarm]:
-    if one.flapping is None:
+def _flapping(status: QueueGroupStatus) -> Iterator[Alarm]:
+    if (flapping := status.flapping) is None:
         return
     text = ngettext(
-        "%(count)d queue changed its server more than %(rests)d times within 10 minutes: queue %(worst)s (%(changes)d"
-        " times). Servers die, restart, or are drained again and again; %(command)s says why each move was made.",
-        "%(count)d queues changed their server more than %(rests)d times within 10 minutes, most often queue %(worst)s"
-        " (%(changes)d times). Servers die, restart, or are drained again and again; %(command)s says why each move was"
-        " made.",
-        one.flapping.queues,
+        "%(count)d queue changed its server more than %(normal)d times within 10 minutes: queue %(worst)s (%(changes)d"
+        " times). Servers crash, restart or are drained repeatedly; %(command)s shows the reason for each move.",
+        "%(count)d queues changed their server more than %(normal)d times within 10 minutes, most often queue %(worst)s"
+        " (%(changes)d times). Servers crash, restart or are drained repeatedly; %(command)s shows the reason for each"
+        " move.",
+        flapping.queues,
     )
-    said = {"worst": printable(one.flapping.worst), "changes": one.flapping.changes}
-    yield _alarm(AlarmKind.FLAPPING, one, text, count=one.flapping.queues, rests=NORMAL_CHANGES, **said)
+    values = {"worst": printable(flapping.worst), "changes": flapping.changes, "normal": NORMAL_CHANGES}
+    yield _alarm(AlarmKind.FLAPPING, status, text, count=flapping.queues, **values)
 
 
-def _of_idle(one: QueueGroupStatus) -> Iterator[Alarm]:
-    limit = IDLE_HEARTBEATS * one.heartbeat_every
-    idle = [server for server in _working(one) if server.idle is not None and server.idle > limit]
+def _idle_servers(status: QueueGroupStatus) -> Iterator[Alarm]:
+    limit = IDLE_HEARTBEATS * status.heartbeat_every
+    idle = [server for server in _sharing(status) if server.idle is not None and server.idle > limit]
     if not idle:
         return
     worst = max(idle, key=lambda server: server.idle or 0.0)
     text = ngettext(
         "%(count)d server has had no queue for more than 10 heartbeats: %(server)s, for %(ago)s. There are too few"
-        " queues, or others do not give theirs up; see %(command)s.",
-        "%(count)d servers have had no queue for more than 10 heartbeats, such as %(server)s, for %(ago)s. There are"
-        " too few queues, or others do not give theirs up; see %(command)s.",
+        " queues, or other servers do not hand theirs over; see %(command)s.",
+        "%(count)d servers have had no queue for more than 10 heartbeats, for example %(server)s, for %(ago)s. There"
+        " are too few queues, or other servers do not hand theirs over; see %(command)s.",
         len(idle),
     )
-    said = {"server": printable(worst), "ago": duration(worst.idle or 0.0)}
-    yield _alarm(AlarmKind.IDLE_SERVER, one, text, count=len(idle), **said)
+    values = {"server": printable(worst), "ago": duration(worst.idle or 0.0)}
+    yield _alarm(AlarmKind.IDLE_SERVER, status, text, count=len(idle), **values)
 
 
-def _of_too_many(one: QueueGroupStatus) -> Iterator[Alarm]:
-    servers, queues = len(_working(one)), one.queues - one.retiring
+def _too_many_servers(status: QueueGroupStatus) -> Iterator[Alarm]:
+    servers, queues = len(_sharing(status)), status.queues - status.retiring
     if servers > queues:
         text = _(
-            "%(servers)d servers for %(queues)d queues: some stay without one. Add queues, or stop servers."
+            "%(servers)d servers for %(queues)d queues: some servers have none. Add queues, or stop servers."
         )
-        yield _alarm(AlarmKind.TOO_MANY_SERVERS, one, text, servers=servers, queues=queues)
+        yield _alarm(AlarmKind.TOO_MANY_SERVERS, status, text, servers=servers, queues=queues)
 
 
-def _working(one: QueueGroupStatus) -> list[ServerStatus]:
-    return [server for server in one.alive if not server.is_draining]
+def _sharing(status: QueueGroupStatus) -> list[ServerStatus]:
+    return [server for server in status.alive if not server.is_draining]
 
 
-def _alarm(kind: AlarmKind, one: QueueGroupStatus, text: str, **said: object) -> Alarm:
-    name = printable(one.name)
+def _alarm(kind: AlarmKind, status: QueueGroupStatus, text: str, **values: object) -> Alarm:
+    name = printable(status.name)
     command = f"`manage.py resourcepool_queues show {shlex.quote(name)}`"
-    return Alarm(kind, ABOUT_QUEUES % name, text % {"command": command, **said})
+    return Alarm(kind, ABOUT_QUEUES % name, text % {"command": command, **values})

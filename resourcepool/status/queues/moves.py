@@ -1,4 +1,4 @@
-"""The latest moves of queues: one by one, or those of one plan together."""
+"""The latest moves of queues: single moves, or grouped by plan."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from resourcepool.queues.models import Move
 from resourcepool.queues.queries import using_of_queues
 from resourcepool.status.snapshots import Since, fetch_all
 
-NEWEST = 10_000  # moves that are read: a plan for the largest possible queue group
+NEWEST = 10_000  # moves that are read, as many as a plan for the largest queue group has
 MAX_GROUPS = 1_000
 COLUMNS = ("queue_group", "generation", "queue_id", "what", "from_server", "to_server", "fence", "reason")
-ALIKE = ("queue_group", "generation", "what", "from_server", "to_server", "reason")
+GROUP_BY = ("queue_group", "generation", "what", "from_server", "to_server", "reason")
 
 
 @dataclass(frozen=True, slots=True)
 class MoveRecord:
-    """One move of one queue, ``ago`` seconds ago; "" is nobody."""
+    """One move of one queue, ``ago`` seconds ago; server "": none."""
 
     queue_group: str
     generation: int
@@ -32,7 +32,7 @@ class MoveRecord:
 
 @dataclass(frozen=True, slots=True)
 class MoveGroup:
-    """The moves of ``count`` queues in one plan for one reason, ``ago`` seconds ago; ``queue_id``: one of them."""
+    """The moves of ``count`` queues in one plan for one reason, ``ago`` seconds ago; ``queue_id``: an example."""
 
     what: str
     giver: str
@@ -46,7 +46,12 @@ class MoveGroup:
 def moves(
     queue_group: str | None = None, *, of: Collection[int] | None = None, limit: int = 20
 ) -> list[MoveRecord]:
-    """Return the latest moves, the last one first: of one queue group, of these queues of it (keys), or of all."""
+    """Return the latest moves, newest first.
+
+    Args:
+        queue_group: the name of a queue group; None: all.
+        of: only queues with these keys.
+    """
     rows = Move.objects.using(using_of_queues())
     if queue_group is None:
         rows = rows.order_by("-pk")
@@ -54,19 +59,19 @@ def moves(
         rows = rows.filter(queue_group=queue_group).order_by("-generation", "-queue_pk")
     if of is not None:
         rows = rows.filter(queue_pk__in=of)
-    found = fetch_all(rows.values(*COLUMNS, ago=Since("at"))[:limit])
-    return [MoveRecord(**{**row, "what": Move.Action(row["what"])}) for row in found]
+    fetched_rows = fetch_all(rows.values(*COLUMNS, ago=Since("at"))[:limit])
+    return [MoveRecord(**{**row, "what": Move.Action(row["what"])}) for row in fetched_rows]
 
 
 def latest_moves() -> dict[str, list[MoveGroup]]:
-    """Return {name of a queue group: its latest moves in groups, the latest first}, from ``NEWEST`` moves; one query."""
+    """Return {name of a queue group: its latest moves in groups, newest first}, from ``NEWEST`` moves; one query."""
     rows = Move.objects.using(using_of_queues())
-    # Not Max(), for which Django would group; not the first by key, for which MariaDB would read the whole table.
+    # Not Max(), which makes Django group; not the first by key, for which MariaDB would read the whole table.
     first = rows.order_by().values(first=Func("pk", function="MAX", output_field=BigIntegerField()) - NEWEST)
-    groups = rows.filter(pk__gt=Subquery(first)).order_by().values(*ALIKE)
-    counted = groups.annotate(last=Max("pk"), count=Count("pk"), one=Min("queue_id"), ago=Since(Max("at")))
-    columns = ("queue_group", "what", "from_server", "to_server", "reason", "count", "one", "ago")
-    found: dict[str, list[MoveGroup]] = {}
+    alike = rows.filter(pk__gt=Subquery(first)).order_by().values(*GROUP_BY)
+    counted = alike.annotate(last=Max("pk"), count=Count("pk"), example=Min("queue_id"), ago=Since(Max("at")))
+    columns = ("queue_group", "what", "from_server", "to_server", "reason", "count", "example", "ago")
+    groups: dict[str, list[MoveGroup]] = {}
     for name, *group in fetch_all(counted.order_by("-last").values_list(*columns)[:MAX_GROUPS]):
-        found.setdefault(name, []).append(MoveGroup(*group))
-    return found
+        groups.setdefault(name, []).append(MoveGroup(*group))
+    return groups

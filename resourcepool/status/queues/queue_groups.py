@@ -1,7 +1,7 @@
-"""The state of each queue group: its settings, its servers with their queues, and queues without an owner.
+"""The status of each queue group: its settings, its servers with their queues, and unowned queues.
 
-Five statements for all queue groups together; one more if there are servers and some queues have no owner, and two if
-a draining server keeps some.
+Five statements for all queue groups together; one more if there are servers and unowned queues, and two more if queues
+stay on a draining server.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from django.db.models import Count, Exists, F, Min, OuterRef, Q
-from django.utils.translation import gettext_noop as _
 
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
@@ -24,14 +23,15 @@ from resourcepool.status.queues.problems import (
     why_no_owner,
 )
 from resourcepool.status.snapshots import Since, Until, fetch_all
+from resourcepool.translation import gettext_noop as _
 
 MAX_QUEUE_GROUPS = 200
 MAX_SERVERS = 5_000  # of all queue groups together
 
-OF_SERVER = ("pk", "name", "holder", "state", "weight", "labels", "limit", "ttl", "in_hand")
+SERVER_COLUMNS = ("pk", "name", "holder", "state", "weight", "labels", "limit", "ttl", "in_hand")
 INTERVALS = ("heartbeat_every", "judge_dead_after", "reload_every", "handover_timeout")
-OF_QUEUE_GROUP = ("pk", "name", "strategy", *INTERVALS, "is_paused", "generation", "assigned_by")
-OF_A_SERVERS_QUEUES = ("queues", "asked_for", "longest_asked")
+QUEUE_GROUP_COLUMNS = ("pk", "name", "strategy", *INTERVALS, "is_paused", "generation", "assigned_by")
+QUEUE_COUNTS = ("queues", "asked_for", "longest_asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,14 @@ class ServerStatus:
     """One server; durations in seconds, by the database's clock.
 
     Attributes:
-        expires_in: until it is judged dead, unless its heartbeat comes; negative: it is overdue.
+        expires_in: until it is presumed dead, unless its heartbeat comes; negative: since then.
         registered: how long ago it registered.
-        idle: for how long it has had no queue; None: it has one.
-        stirred: for how long no code in it has begun work, or asked for some; None: unknown, or not required.
-        in_hand: how many queues are worked on.
-        queues: how many it has; ``asked_for``: of these, how many should go to other servers, and ``longest_asked``:
-            for how long the first of them has been asked for; None: none is.
-        awaits: how many it has asked for.
+        idle: how long it has had no queue; None: it has one.
+        last_activity: how long ago its code last began work or asked for it; None: unknown, or not expected.
+        in_hand: how many queues it is working on.
+        queues: how many it has; ``asked_for``: of these, how many are requested, and ``longest_asked``: how long the
+            first of them has been requested; None: none is.
+        awaits: how many it has requested.
     """
 
     pk: int
@@ -74,24 +74,24 @@ class ServerStatus:
 
     @property
     def is_alive(self) -> bool:
-        """Whether its heartbeat came in time."""
+        """Whether it is not presumed dead."""
         return self.expires_in > 0
 
     @property
     def is_draining(self) -> bool:
-        """Whether it should give up all its queues."""
+        """Whether it should hand over all its queues."""
         return self.state == Server.State.DRAINING
 
     @property
-    def stays(self) -> int:
-        """How many queues it should give up that nobody has asked for."""
+    def undrained(self) -> int:
+        """How many queues it should hand over that no server has requested."""
         return self.queues - self.asked_for if self.is_draining else 0
 
     @property
     def as_possible_owner(self) -> PossibleOwner:
         """The properties that decide which queues it may have, for ``why_no_owner``."""
-        coming = self.queues - self.asked_for + self.awaits
-        is_full = self.limit is not None and coming >= self.limit
+        count = self.queues - self.asked_for + self.awaits
+        is_full = self.limit is not None and count >= self.limit
         return PossibleOwner(self.labels, self.is_draining, is_full, self.name)
 
     @property
@@ -105,15 +105,15 @@ class QueueGroupStatus:
     """One queue group at one moment of the database's clock; durations in seconds.
 
     Attributes:
-        assigned: how long ago queues or servers changed last; None: never. ``assigned_by``: through whom.
-        queues: how many there are; ``retiring``: of these, how many are being removed.
-        unowned: how many have no living server; ``unowned_for``: for how long the first of them has had none, counted
-            from when it was added or freed, or from its server's last heartbeat; None: all have one.
-        unowned_one: the first of these, and ``unowned_why``: why nobody gets it; "": not looked for.
-        asked_for: how many should go to another server, or be removed.
+        assigned: how long ago queues or servers changed last; None: never. ``assigned_by``: the server or operator.
+        queues: how many it has; ``retiring``: of these, how many are being removed.
+        unowned: how many have no living server; ``unowned_for``: how long the first of them has had none, counted from
+            when it was added or unassigned, or from its server's last heartbeat; None: all have one.
+        unowned_one: the first of these; ``unowned_why``: why no server gets it; "": not determined.
+        asked_for: how many are requested by another server, or are to be removed.
         was_served: whether any of the queues ever had a server.
-        stuck: the queues that stay with draining servers; None: there are none.
-        restless: None: no queue changes its server all the time.
+        stuck: the queues that stay on draining servers; None: there are none.
+        flapping: the queues that change their server too often; None: there are none.
     """
 
     pk: int
@@ -141,42 +141,43 @@ class QueueGroupStatus:
 
     @property
     def alive(self) -> list[ServerStatus]:
-        """The servers that are not judged dead."""
+        """The servers that are not presumed dead."""
         return [server for server in self.servers if server.is_alive]
 
 
 def queue_groups(names: Iterable[str] | None = None) -> list[QueueGroupStatus]:
-    """Return the state of the queue groups, by name: those of these ``names``, or the first 200.
+    """Return the status of the queue groups with these ``names``, or of the first 200 by name.
 
     Raises:
-        DatabaseUnavailable, NotMigrated: nothing is known.
+        DatabaseUnavailable, NotMigrated: the status cannot be read.
     """
     using = using_of_queues()
     rows = QueueGroup.objects.using(using).order_by("name")
     if names is not None:
         rows = rows.filter(name__in=list(names))
     was_served = Exists(Move.objects.using(using).filter(queue_group=OuterRef("name")))
-    columns = rows.values(*OF_QUEUE_GROUP, assigned=Since("assigned_at"), was_served=was_served)
-    found = fetch_all(columns[:MAX_QUEUE_GROUPS])
-    if not found:
+    columns = rows.values(*QUEUE_GROUP_COLUMNS, assigned=Since("assigned_at"), was_served=was_served)
+    fetched_rows = fetch_all(columns[:MAX_QUEUE_GROUPS])
+    if not fetched_rows:
         return []
-    pks = [row["pk"] for row in found]
+    pks = [row["pk"] for row in fetched_rows]
     groups, awaits, servers = _groups(using, pks), _awaits(using, pks), _servers(using, pks)
     flapping = flapping_of(using)
-    stand = [
+    statuses = [
         _status(row, groups.get(row["pk"], []), servers.get(row["pk"], []), awaits, flapping.get(row["name"]))
-        for row in found
+        for row in fetched_rows
     ]
-    stuck, unowned = stuck_of(using, {one.pk: one.alive for one in stand}), _first_unowned(using, stand, groups)
-    return [replace(one, stuck=stuck.get(one.pk), **unowned.get(one.pk, {})) for one in stand]
+    stuck = stuck_of(using, {status.pk: status.alive for status in statuses})
+    unowned = _first_unowned(using, statuses, groups)
+    return [replace(status, stuck=stuck.get(status.pk), **unowned.get(status.pk, {})) for status in statuses]
 
 
 def queue_group(name: str) -> QueueGroupStatus:
-    """Return the state of one queue group; raises BadOption, which names the existing ones."""
-    found = queue_groups([find_queue_group(name, using_of_queues()).name])
-    if not found:  # it was deleted in between
-        raise BadOption("queue_group", name, because=Sentence(_("it was there a moment ago")))
-    return found[0]
+    """Return the status of one queue group; raises BadOption, which lists the existing ones."""
+    statuses = queue_groups([find_queue_group(name, using_of_queues()).name])
+    if not statuses:  # deleted since `find_queue_group`
+        raise BadOption("queue_group", name, because=Sentence(_("it has just been deleted")))
+    return statuses[0]
 
 
 def _status(
@@ -186,16 +187,16 @@ def _status(
     awaits: Mapping[int, int],
     flapping: Flapping | None,
 ) -> QueueGroupStatus:
-    has = {group["server"]: {name: group[name] for name in OF_A_SERVERS_QUEUES} for group in groups}
-    known = {
-        one["pk"]: ServerStatus(**one, **has.get(one["pk"], {}), awaits=awaits.get(one["pk"], 0))
-        for one in servers
+    counts = {group["server"]: {name: group[name] for name in QUEUE_COUNTS} for group in groups}
+    by_pk = {
+        server["pk"]: ServerStatus(**server, **counts.get(server["pk"], {}), awaits=awaits.get(server["pk"], 0))
+        for server in servers
     }
-    orphaned = [group for group in groups if not ((owner := known.get(group["server"])) and owner.is_alive)]
-    row["was_served"] |= any(owner is not None for owner in has)
-    # Since the last heartbeat of the server that died, or since they lost their server.
+    orphaned = [group for group in groups if not ((owner := by_pk.get(group["server"])) and owner.is_alive)]
+    row["was_served"] |= any(owner is not None for owner in counts)
+    # Since the last heartbeat of the dead server, or since they were unassigned.
     spans = [
-        owner.heartbeat if (owner := known.get(group["server"])) else group["had_for"] for group in orphaned
+        owner.heartbeat if (owner := by_pk.get(group["server"])) else group["had_for"] for group in orphaned
     ]
     return QueueGroupStatus(
         **row,
@@ -205,15 +206,19 @@ def _status(
         unowned_for=max((span for span in spans if span is not None), default=None),
         asked_for=sum(group["asked_for"] for group in groups),
         flapping=flapping,
-        servers=list(known.values()),
+        servers=list(by_pk.values()),
     )
 
 
 def _first_unowned(
-    using: str, stand: Sequence[QueueGroupStatus], groups: Mapping[int, Sequence[dict[str, Any]]]
+    using: str, statuses: Sequence[QueueGroupStatus], groups: Mapping[int, Sequence[dict[str, Any]]]
 ) -> dict[int, dict[str, Any]]:
-    """Return, of each queue group with servers and unowned queues, the first of these and why nobody has it."""
-    alive = {one.pk: {server.pk: server for server in one.alive} for one in stand if one.unowned and one.alive}
+    """Return, for each queue group with servers and unowned queues, its first unowned queue and the reason."""
+    alive = {
+        status.pk: {server.pk: server for server in status.alive}
+        for status in statuses
+        if status.unowned and status.alive
+    }
     firsts = [
         min(group["first"] for group in groups[pk] if group["server"] not in servers)
         for pk, servers in alive.items()
@@ -233,7 +238,7 @@ def _first_unowned(
 
 
 def _groups(using: str, pks: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-    """Count the queues of each server (None: nobody) by queue group; ``first``: the key of the oldest."""
+    """Count the queues of each server (None: unassigned) by queue group; ``first``: the key of the oldest queue."""
     rows = Queue.objects.using(using).filter(queue_group__in=pks).order_by()
     counted = rows.values("queue_group", server=F("cur_server")).annotate(
         queues=Count("pk"),
@@ -256,7 +261,7 @@ def _servers(using: str, pks: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     rows = Server.objects.using(using).filter(queue_group__in=pks).order_by("pk")
     columns = rows.values(
         "queue_group",
-        *OF_SERVER,
+        *SERVER_COLUMNS,
         expires_in=Until("busy_before"),
         registered=Since("registered_at"),
         idle=Since("idle_since"),
@@ -266,7 +271,7 @@ def _servers(using: str, pks: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
 
 
 def _by_queue_group(rows: Any) -> dict[int, list[dict[str, Any]]]:
-    found: dict[int, list[dict[str, Any]]] = {}
+    grouped: dict[int, list[dict[str, Any]]] = {}
     for row in fetch_all(rows):
-        found.setdefault(row.pop("queue_group"), []).append(row)
-    return found
+        grouped.setdefault(row.pop("queue_group"), []).append(row)
+    return grouped

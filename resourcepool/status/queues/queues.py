@@ -1,19 +1,19 @@
-"""The queues of a queue group: in detail, or all at once as cells of a map."""
+"""The status of the queues of a queue group: in detail, or as cells of a map."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import F
-from django.utils.translation import gettext as _
 
 from resourcepool.labels import join_names, printable
-from resourcepool.queues.ids import MAX_QUEUES_AT_ONCE, known
+from resourcepool.queues.ids import MAX_QUEUES_AT_ONCE, keys_of
 from resourcepool.queues.models import Queue
 from resourcepool.queues.queries import using_of_queues
 from resourcepool.status.queues.problems import PossibleOwner, why_no_owner
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group
 from resourcepool.status.snapshots import Since, fetch_all
+from resourcepool.translation import gettext as _
 
 COLUMNS = ("pk", "queue_id", "parameter", "fence", "pin", "labels", "is_retiring")
 
@@ -23,11 +23,11 @@ class QueueStatus:
     """One queue; durations in seconds.
 
     Attributes:
-        owner: the server that has it, such as "web-3 #17"; "" nobody. ``is_owned``: whether that server lives.
-        requester: the server that has asked for it; "" nobody.
-        asked_for: for how long its server has been asked to give it up; None: it is not.
-        since: for how long it has had this owner, or none; None: unknown.
-        why_unowned: why nobody has it; "" if a living server does.
+        owner: the server that has it, such as "web-3 #17"; "": none. ``is_owned``: whether that server is alive.
+        requester: the server that has requested it; "": none.
+        asked_for: how long it has been requested; None: it is not.
+        since: how long it has had this owner, or none; None: unknown.
+        why_unowned: why no living server has it; "": one has.
     """
 
     pk: int
@@ -49,21 +49,21 @@ class QueueStatus:
 
 @dataclass(frozen=True, slots=True)
 class QueueCell:
-    """The place of one queue; durations in seconds, by the database's clock.
+    """One queue on the map; durations in seconds, by the database's clock.
 
     Attributes:
-        owner: the key of the server that has it; None: nobody.
-        asker: the key of the server that is to get it; None: nobody, or it is being removed.
-        had: for how long it has had this owner, or none; None: unknown.
-        asked: for how long its owner has been asked to give it up; None: it is not.
+        owner: key of the server that has it; None: none.
+        requester: key of the server that has requested it; None: none, or it is being removed.
+        owned_for: how long it has had this owner, or none; None: unknown.
+        requested_for: how long it has been requested; None: it is not.
     """
 
     pk: int
     queue_id: str
     owner: int | None
-    asker: int | None
-    had: float | None
-    asked: float | None
+    requester: int | None
+    owned_for: float | None
+    requested_for: float | None
     pin: str
     is_retiring: bool
 
@@ -71,7 +71,7 @@ class QueueCell:
 def queues_of(
     queue_group: QueueGroupStatus, *, only: Collection[str] | None = None, limit: int = 500
 ) -> list[QueueStatus]:
-    """Return the first queues, in the order in which they were added; ``only``: with these ids. One statement."""
+    """Return the first queues in the order in which they were added, in one statement; ``only``: with these ids."""
     rows = Queue.objects.using(using_of_queues()).filter(queue_group=queue_group.pk).order_by("pk")
     if only is not None:
         rows = rows.filter(queue_id__in=only)
@@ -79,45 +79,45 @@ def queues_of(
     spans = {"asked_for": Since("requested_at"), "had_for": Since("since")}
     names = {one.pk: str(one) for one in queue_group.servers}
     alive = {one.pk: one.as_possible_owner for one in queue_group.alive}
-    found = fetch_all(rows.values(*COLUMNS, **servers, **spans)[:limit])
-    return [_status(names, alive, since=row.pop("had_for"), **row) for row in found]
+    fetched_rows = fetch_all(rows.values(*COLUMNS, **servers, **spans)[:limit])
+    return [_status(names, alive, since=row.pop("had_for"), **row) for row in fetched_rows]
 
 
 def queues_named(queue_group: QueueGroupStatus, queue_ids: Sequence[str]) -> list[QueueStatus]:
-    """Return these queues; raises BadOption, which names missing ones."""
-    found = queues_of(queue_group, only=queue_ids, limit=MAX_QUEUES_AT_ONCE)
-    known(queue_group.name, queue_ids, {queue.queue_id: queue.pk for queue in found})
-    return found
+    """Return these queues; raises BadOption, which lists missing ids."""
+    queues = queues_of(queue_group, only=queue_ids, limit=MAX_QUEUES_AT_ONCE)
+    keys_of(queue_group.name, queue_ids, {queue.queue_id: queue.pk for queue in queues})
+    return queues
 
 
-def cells(queue_groups: Collection[int]) -> dict[int, list[QueueCell]]:
-    """Return {key of the queue group: its queues in the order in which they were added}, in one query.
+def queue_cells(queue_groups: Collection[int]) -> dict[int, list[QueueCell]]:
+    """Return {key of the queue group: its queues in the order in which they were added}; one query.
 
-    It reads every row: use it only for small queue groups.
+    It reads every row, so use it only for small queue groups.
     """
-    found: dict[int, list[QueueCell]] = {pk: [] for pk in queue_groups}
-    if not found:
-        return found
-    rows = Queue.objects.using(using_of_queues()).filter(queue_group__in=found).order_by("pk")
+    cells: dict[int, list[QueueCell]] = {pk: [] for pk in queue_groups}
+    if not cells:
+        return cells
+    rows = Queue.objects.using(using_of_queues()).filter(queue_group__in=cells).order_by("pk")
     columns = ("queue_group", "pk", "queue_id", "cur_server", "req_server")
     moments = (Since("since"), Since("requested_at"))
-    for of, *cell in fetch_all(rows.values_list(*columns, *moments, "pin", "is_retiring")):
-        found[of].append(QueueCell(*cell))
-    return found
+    for pk, *cell in fetch_all(rows.values_list(*columns, *moments, "pin", "is_retiring")):
+        cells[pk].append(QueueCell(*cell))
+    return cells
 
 
 def missing_server_hint(name: str, server: str) -> str:
-    """Return a hint that there is no server of that name now; "": there is one. A pin may be for a future server.
+    """Return a hint that no server of that name is running, as a pin may be for a future server; "": one is.
 
     Args:
         name: of the queue group.
-        server: the name its queues are pinned to; "": none.
+        server: the name that queues are pinned to; "": no pin.
     """
-    there = sorted({one.name for one in queue_group(name).alive})
-    if not server or server in there:
+    running = sorted({one.name for one in queue_group(name).alive})
+    if not server or server in running:
         return ""
-    text = _("No server is called %(server)s now (there are: %(there)s).")
-    return text % {"server": printable(server), "there": join_names(there) or _("none")}
+    text = _("No server named %(server)s is running (running: %(running)s).")
+    return text % {"server": printable(server), "running": join_names(running) or _("none")}
 
 
 def _status(names: Mapping[int, str], alive: Mapping[int, PossibleOwner], **row: Any) -> QueueStatus:

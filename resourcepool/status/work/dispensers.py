@@ -7,8 +7,6 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, When
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from resourcepool.database.group_counts import count_and_min, count_groups
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
@@ -17,8 +15,10 @@ from resourcepool.status.snapshots import Since, ago, duration
 from resourcepool.status.work.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
+from resourcepool.translation import gettext as _
+from resourcepool.translation import ngettext
 
-MAX_COUNTED = 10_000  # tasks, or buckets; counting more would take too long
+MAX_COUNTED = 10_000  # tasks, or buckets; to count more would take too long
 State = DispenserTask.State
 
 
@@ -27,13 +27,13 @@ class DispenserStatus(ReasonsMixin):
     """The state of one dispenser; times in seconds; counts go up to ``MAX_COUNTED``.
 
     Attributes:
-        depth: tasks that are ready to be handed out. ``oldest``: the age of the oldest of the next ones; None: none.
-        quiet: since a task was last handed out or done, as far as its tasks tell; None: unknown.
-        live: buckets that workers have. ``expired``: buckets whose tasks return when the next worker asks.
+        depth: ready tasks. ``oldest``: the age of the oldest of the next ones; None: none.
+        quiet: time since a task was last handed out or done, as far as the existing tasks show; None: unknown.
+        live: live buckets. ``expired``: buckets whose tasks return when the next worker asks for tasks.
         assigned: tasks in buckets.
         failed: tasks that wait for an operator.
-        done: how many were finished within the last minute.
-        rebuilt: since the last rebuild; None: there was none.
+        done: tasks finished within the last minute.
+        rebuilt: time since the last rebuild; None: there was none.
     """
 
     name: str
@@ -57,32 +57,34 @@ class DispenserStatus(ReasonsMixin):
                 yield _("no worker has a bucket")
             return
         if self.assigned and self.expired:
-            yield _("all tasks are assigned; those in expired buckets return when the next worker asks")
+            yield _(
+                "all tasks are assigned; tasks in expired buckets return when the next worker asks for tasks"
+            )
         elif self.assigned:
             yield _("all tasks are assigned")
         elif not self.failed:
             yield _("it has no unfinished tasks")
         if self.failed:
             text = ngettext(
-                "%(count)d task has failed, and is to be retried or discarded",
-                "%(count)d tasks have failed, and are to be retried or discarded",
+                "%(count)d failed task waits to be retried or discarded",
+                "%(count)d failed tasks wait to be retried or discarded",
                 self.failed,
             )
             yield text % {"count": self.failed}
 
     def redacted(self) -> "DispenserStatus":
-        """Return it: it names no task."""
+        """Return this status unchanged: it names no task."""
         return self
 
 
-def dispenser_alarms(found: Sequence[DispenserStatus], oldest: float) -> Iterator[Alarm]:
+def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iterator[Alarm]:
     """Yield the alarms of these dispensers.
 
     Args:
-        oldest: for how many seconds a task may be ready while nothing is handed out. If other tasks are handed out
-            before it, there is no alarm: its score says that it can wait.
+        oldest: how many seconds a task may be ready while nothing is handed out. There is no alarm while other tasks
+            are handed out: the score of this one allows it to wait.
     """
-    for one in found:
+    for one in statuses:
         about = ABOUT_DISPENSERS % one.name
         if one.failed:
             text = ngettext(
@@ -94,26 +96,26 @@ def dispenser_alarms(found: Sequence[DispenserStatus], oldest: float) -> Iterato
         if one.is_paused:
             continue
         if one.oldest is None:
-            # With a live bucket there is a worker that takes the others back when it asks for more.
+            # The worker of a live bucket reclaims expired ones when it asks for more tasks.
             quiet = one.quiet or 0.0
             if one.assigned and one.expired and not one.live and quiet > oldest:
-                text = _("nothing has been handed out for %(age)s (%(because)s).")
+                text = _("no task has been handed out for %(age)s (%(reason)s).")
                 yield Alarm(
-                    AlarmKind.LATE_TASKS, about, text % {"age": duration(quiet), "because": one.explanation}
+                    AlarmKind.LATE_TASKS, about, text % {"age": duration(quiet), "reason": one.explanation}
                 )
             continue
         idle = one.oldest if one.quiet is None else min(one.oldest, one.quiet)
         if idle > oldest:
-            text = _("nothing has been handed out for %(age)s; ready: %(count)d.")
+            text = _("no task has been handed out for %(age)s; ready: %(count)d.")
             if one.explanation:
-                text = _("nothing has been handed out for %(age)s (%(because)s); ready: %(count)d.")
-            told = {"age": duration(idle), "count": one.depth, "because": one.explanation}
-            yield Alarm(AlarmKind.LATE_TASKS, about, text % told)
+                text = _("no task has been handed out for %(age)s (%(reason)s); ready: %(count)d.")
+            values = {"age": duration(idle), "count": one.depth, "reason": one.explanation}
+            yield Alarm(AlarmKind.LATE_TASKS, about, text % values)
 
 
 def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[DispenserStatus]:
-    def of_each(found: Any, column: str, most: int = MAX_COUNTED) -> list[Any]:
-        return [found.filter(dispenser_id=row.pk).values_list(column)[:most] for row in rows]
+    def of_each(tasks: Any, column: str, most: int = MAX_COUNTED) -> list[Any]:
+        return [tasks.filter(dispenser_id=row.pk).values_list(column)[:most] for row in rows]
 
     tasks, buckets = DispenserTask.objects.using(connection.alias), Bucket.objects.using(connection.alias)
     ready = tasks.filter(state=State.READY).in_order().annotate(micros=MicrosUntil("added_at"))
@@ -128,7 +130,7 @@ def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[DispenserSta
     since = count_and_min(connection, [*of_each(assigned, "micros"), *of_each(last, "micros", 1)], "micros")
     ended = count_groups(connection, [*of_each(failed, "state"), *of_each(recent, "state")], "state")
     by_row = zip(rows, waiting, held, since[:n], since[n:], ended[:n], ended[n:], strict=True)
-    return [_status(*one) for one in by_row]
+    return [_status(*columns) for columns in by_row]
 
 
 def _status(
@@ -140,13 +142,13 @@ def _status(
     failed: Counter[Any],
     done: Counter[Any],
 ) -> DispenserStatus:
-    signs = [-since for _count, since in (assigned, last) if since is not None]
+    last_acts = [-since for _count, since in (assigned, last) if since is not None]
     return DispenserStatus(
         name=row.name,
         is_paused=row.is_paused,
         depth=ready[0],
         oldest=ago(ready[1]),
-        quiet=ago(max(signs, default=None)),
+        quiet=ago(max(last_acts, default=None)),
         live=buckets[1,],
         expired=buckets[0,],
         assigned=assigned[0],

@@ -1,4 +1,4 @@
-"""The tasks of a stream or a dispenser, and the timers of a topic, page by page: without parameters and payloads."""
+"""Pages of the tasks of a stream or dispenser, or of the timers of a topic, without parameters and payloads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -26,10 +26,9 @@ class TaskStatus:
     """A task of a stream; times in seconds.
 
     Attributes:
-        age: since it was submitted.
-        waits: until it may be tried; negative: for so long it could have been, since it was submitted or was to be
-            tried again; None: it is not ready.
-        holder: who runs it, or has run it last.
+        age: time since it was submitted.
+        waits: time until it may be tried; negative: how long it has been ready to be tried; None: it is not ready.
+        holder: the process that runs it, or ran it last.
     """
 
     key: str
@@ -48,8 +47,8 @@ class DispensedStatus:
     """A task of a dispenser; times in seconds.
 
     Attributes:
-        worker: whose bucket it is in; None: in none.
-        age: since it was added.
+        worker: the worker whose bucket it is in; None: in no bucket.
+        age: time since it was added.
     """
 
     key: str
@@ -66,8 +65,8 @@ class TimerStatus:
     """A timer; times in seconds.
 
     Attributes:
-        due_in: until it may begin; negative: for so long it could have begun; None: it is not pending.
-        schedule: of one that fires again and again, as JSON; "": it fires once.
+        due_in: time until it may begin; negative: how long it has been due; None: it is not pending.
+        schedule: of a recurring timer, as JSON; "": it fires once.
     """
 
     name: str
@@ -85,7 +84,7 @@ def _until_in(state: str, moment: Any) -> Case:
 
 FIRST_TRY = Greatest("busy_before", "submitted_at")  # a new row has not been busy since 2000
 
-# What is told of each kind of work, and what of it is no column of its own.
+# The status class of each kind of work, and its fields that are not columns.
 KINDS: dict[Any, tuple[type, Mapping[str, Any]]] = {
     Task: (TaskStatus, {"age": Since("submitted_at"), "waits": _until_in(Task.State.READY, FIRST_TRY)}),
     DispenserTask: (DispensedStatus, {"age": Since("added_at"), "worker": F("bucket__name")}),
@@ -94,7 +93,7 @@ KINDS: dict[Any, tuple[type, Mapping[str, Any]]] = {
 
 
 class WorkPage(NamedTuple):
-    """Some of the work of one place, by key or name; ``after``: what to ask for the next page with, "" at the end."""
+    """A page of tasks or timers, by key or name; ``after``: the argument for the next page, "" at the end."""
 
     work: list[Any]
     after: str
@@ -103,40 +102,41 @@ class WorkPage(NamedTuple):
 def page_of_work(
     model: Any, place: str, *, state: str = "", after: str = "", limit: int = MAX_LISTED
 ) -> WorkPage:
-    """Return the work of this stream, dispenser or topic, by key or name: one statement.
+    """Return the tasks or timers of this stream, dispenser or topic, by key or name, in one statement.
 
     Args:
         model: one of ``KINDS``.
-        state: only those in this state; "": all of them.
-        after: only those whose key or name comes after this one.
+        place: the name of the stream, dispenser or topic.
+        state: only work in this state; "": all.
+        after: only work whose key or name comes after this one.
         limit: 1 to ``MAX_LISTED``.
 
     Raises:
-        BadOption: there is no such place, or a value is not allowed.
-        DatabaseUnavailable: they cannot be read.
+        BadOption: there is no such stream, dispenser or topic, or a value is not allowed.
+        DatabaseUnavailable: the database cannot be read.
     """
     limit = options.whole("limit", limit, least=1, most=MAX_LISTED)
     connection = connections[router.db_for_write(model)]  # a replica may not have it yet
     using = connection.alias
-    if not place.isprintable():  # no place has such a name, and no database can be asked for each
+    if not place.isprintable():  # not a valid name; some databases refuse such text
         raise _unknown(model, place, using)
-    column, called = model.named_by
-    rows = model.objects.using(using).filter(**{column: place}).order_by(called)
+    place_column, name_column = model.key_columns
+    rows = model.objects.using(using).filter(**{place_column: place}).order_by(name_column)
     if state:
         rows = rows.filter(state=options.one_of("state", state, model.State.values))
     if after:
-        rows = rows.filter(**{f"{called}__gt": options.text("after", after, most=MAX_KEY)})
+        rows = rows.filter(**{f"{name_column}__gt": options.text("after", after, most=MAX_KEY)})
     status, others = KINDS[model]
     chosen = rows.annotate(**others).values(*(field.name for field in fields(status)))[: limit + 1]
-    read: list[dict[str, Any]] = retrying(connection, partial(list, chosen))
-    if not read and not retrying(connection, _place(model).objects.using(using).filter(pk=place).exists):
+    fetch_rows: list[dict[str, Any]] = retrying(connection, partial(list, chosen))
+    if not fetch_rows and not retrying(connection, _place(model).objects.using(using).filter(pk=place).exists):
         raise _unknown(model, place, using)
-    found = [status(**row) for row in read[:limit]]
-    return WorkPage(found, getattr(found[-1], called) if len(read) > limit else "")
+    work = [status(**row) for row in fetch_rows[:limit]]
+    return WorkPage(work, getattr(work[-1], name_column) if len(fetch_rows) > limit else "")
 
 
 def _place(model: Any) -> Any:
-    return model._meta.get_field(model.named_by[0].removesuffix("_id")).related_model
+    return model._meta.get_field(model.key_columns[0].removesuffix("_id")).related_model
 
 
 def _unknown(model: Any, name: str, using: str) -> BadOption:

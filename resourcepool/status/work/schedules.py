@@ -1,13 +1,12 @@
-"""How the schedule of a recurring timer reads."""
-
-from django.utils.translation import gettext as _
+"""The schedules of recurring timers as text."""
 
 from resourcepool.status.snapshots import exact_duration
 from resourcepool.taskqueue.timers.occurrences import Cron, Every, read
+from resourcepool.translation import gettext as _
 
 
 def recurrence(text: str) -> str:
-    """Return a schedule for people: "every 5 min", "30 7 * * 1-5 (Europe/Berlin)"; "": it fires once."""
+    """Return a schedule as text: "every 5 min", "30 7 * * 1-5 (Europe/Berlin)"; "": it fires once."""
     try:
         schedule = read(text)
     except (ValueError, LookupError, TypeError):  # written past validation

@@ -1,4 +1,4 @@
-"""How streams, dispensers, topics and channels are found by name: some, one, or a page. Each says how it is read."""
+"""Reading the status of streams, dispensers, topics and channels by name: some, one, or a page."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NamedTuple
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, When
-from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
@@ -16,13 +15,14 @@ from resourcepool.events import Sentence, joined, localized
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue.abstract import existing_names
 from resourcepool.taskqueue.models import MAX_KEY
+from resourcepool.translation import gettext_noop as _
 
-MAX_ROWS = 200  # on a page, and of all
+MAX_ROWS = 200  # on a page
 RECENT = 60.0  # seconds
 
 
 class ReasonsMixin:
-    """A reading that tells why nothing happens."""
+    """A status that explains why nothing happens."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class ReasonsMixin:
 
     @property
     def explanation(self) -> str:
-        """Why nothing happens, all reasons in one sentence; "": something does, or there is nothing to do."""
+        """Why nothing happens: all reasons in one sentence; "" while work is done or there is none."""
         return localized(joined([*self.reasons()]))
 
     def reasons(self) -> Iterator[str]:
@@ -39,7 +39,7 @@ class ReasonsMixin:
 
 
 class Page(NamedTuple):
-    """Some of them, by name; ``after``: what to ask for the next page with, "" at the end."""
+    """Statuses by name; ``after``: the argument for the next page, "" at the end."""
 
     statuses: list[Any]
     after: str
@@ -47,15 +47,15 @@ class Page(NamedTuple):
 
 @dataclass(eq=False)
 class StatusReader:
-    """How the rows of ``model`` stand, in a few statements, however many there are.
+    """Reads the status of the rows of ``model``, in a fixed number of statements.
 
-    All methods raise DatabaseUnavailable when they cannot be read.
+    All methods raise DatabaseUnavailable if the database cannot be read.
 
     Attributes:
-        annotated: adds to a queryset what ``read`` needs.
-        read: returns how these rows stand, given the connection and the rows.
-        standings: how they may stand: what is asked for, and the filter.
-        word: what users call one of them; "": as the model is called.
+        annotate: adds the annotations that ``read`` needs to a queryset.
+        read: returns the statuses of rows, given the connection and the rows.
+        filters: the filters by status, by name.
+        word: the users' word for such a row; "": the name of the model.
     """
 
     model: Any
@@ -68,10 +68,10 @@ class StatusReader:
         self.word = self.word or str(self.model._meta.model_name)
 
     def named(self, *names: str) -> list[Any]:
-        """Return how each of these stands, by name, no more than ``MAX_ROWS``; without names, the first ``MAX_ROWS`` of all.
+        """Return the status of each of these, by name, ``MAX_ROWS`` at most; without names, of the first ``MAX_ROWS``.
 
         Raises:
-            BadOption: there is none of such a name.
+            BadOption: a name does not exist.
         """
         statuses = self._read(lambda rows: rows.filter(pk__in=names) if names else rows, MAX_ROWS).statuses
         if missing := sorted(set(names) - {one.name for one in statuses}):
@@ -80,20 +80,20 @@ class StatusReader:
         return statuses
 
     def get(self, name: str) -> Any:
-        """Return how the one of this name stands; None: there is none."""
-        if not name.isprintable():  # none has such a name, and no database can be asked for each
+        """Return the status of the row of this name; None: it does not exist."""
+        if not name.isprintable():  # not a valid name; some databases refuse such text
             return None
         return next(iter(self._read(lambda rows: rows.filter(pk=name), 1).statuses), None)
 
     def page(
         self, after: str = "", *, limit: int | None = None, status: str = "", containing: str = ""
     ) -> Page:
-        """Return how those stand whose names come after ``after``.
+        """Return the statuses of rows whose names come after ``after``.
 
         Args:
             limit: 1 to ``MAX_ROWS``; None: ``MAX_ROWS``.
-            standing: one of ``filters``; "": all of them.
-            containing: a part of their names.
+            status: one of ``filters``; "": all of them.
+            containing: a part of the name.
 
         Raises:
             BadOption: a value is not allowed.
@@ -101,13 +101,13 @@ class StatusReader:
         most = options.whole("limit", MAX_ROWS if limit is None else limit, least=1, most=MAX_ROWS)
         if status and status not in self.filters:
             raise BadOption("status", status, Sentence(_("one of %(names)s"), names=", ".join(self.filters)))
-        wanted = {
+        lookups = {
             lookup: options.text(option, text, most=MAX_KEY)
             for option, text, lookup in (("after", after, "pk__gt"), ("containing", containing, "pk__contains"))
             if text
         }
-        standing_so = self.filters[status] if status else lambda rows: rows
-        return self._read(lambda rows: standing_so(rows).filter(**wanted), most)
+        by_status = self.filters[status] if status else lambda rows: rows
+        return self._read(lambda rows: by_status(rows).filter(**lookups), most)
 
     def _connection(self) -> BaseDatabaseWrapper:
         return connections[router.db_for_write(self.model)]  # a replica may not have it yet
@@ -125,7 +125,7 @@ class StatusReader:
 
 
 def finished_states(work: Any) -> Any:
-    """Return (state, whether it was within the last minute: 0 or 1) of what is over, the last first."""
+    """Return (state, whether it finished within the last minute: 0 or 1) of finished work, newest first."""
     recent = Case(When(finished_at__gt=DbLater(-RECENT), then=1), default=0)
     over = work.exclude(finished_at=None).order_by("-finished_at")
     return over.annotate(is_recent=recent).values_list("state", "is_recent")

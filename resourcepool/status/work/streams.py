@@ -7,8 +7,6 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, OuterRef, Subquery
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from resourcepool.database.group_counts import count_groups
 from resourcepool.elections.models import selector
@@ -17,9 +15,11 @@ from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind
 from resourcepool.status.snapshots import Since, Until, duration
 from resourcepool.status.work.status_reader import ReasonsMixin, StatusReader, finished_states
 from resourcepool.taskqueue.models import Stream, StreamQuerySet, Task
+from resourcepool.translation import gettext as _
+from resourcepool.translation import ngettext
 from resourcepool.waiting.models import Ticket
 
-MAX_COUNTED = 10_000  # tasks; more would keep the database busy for too long
+MAX_COUNTED = 10_000  # tasks; to count more would take too long
 State = Task.State
 
 
@@ -28,9 +28,9 @@ class FirstTask:
     """The task that is first in a stream; times in seconds.
 
     Attributes:
-        key, type, outcome: "" for users who may not see tasks.
-        waits: until it may be tried again; 0: it may now.
-        runs: for how long it has been running; None: it is not running.
+        key, type, outcome: "" for users without the permission to view tasks.
+        waits: time until it may be tried again; 0: now.
+        runs: how long it has been running; None: it is not running.
     """
 
     key: str
@@ -47,12 +47,12 @@ class StreamStatus(ReasonsMixin):
     """The state of one stream; times in seconds; counts go up to ``MAX_COUNTED``.
 
     Attributes:
-        leader: who runs its tasks; "": nobody. ``since``: for how long; None: nobody, or the term is new.
-        standbys: how many wait to lead.
+        leader: the process that runs its tasks; "": none. ``since``: for how long; None: no leader, or a new term.
+        standbys: number of processes that wait to lead.
         depth: unfinished tasks. ``first``: the first of them; None: there is none.
-        blocked, dead: how many unfinished, and how many of the last finished, tasks wait for an operator.
+        blocked, dead: unfinished tasks, and recently finished tasks, that wait for an operator.
         wrong: the settings with invalid values.
-        done, failed: how many finished within the last minute.
+        done, failed: tasks that finished within the last minute.
     """
 
     name: str
@@ -74,41 +74,41 @@ class StreamStatus(ReasonsMixin):
         """See ``ReasonsMixin``."""
         first = self.first
         if self.wrong:
-            yield _("its settings are wrong: %s") % self.wrong
+            yield _("invalid settings: %s") % self.wrong
         if first is None:
             return
         if not self.leader:
-            yield _("no consumer leads it; start one: `manage.py resourcepool_consume %s`") % self.name
+            yield _("no consumer is leading; start one: `manage.py resourcepool_consume %s`") % self.name
         if self.is_paused:
             yield _("it is paused")
-        told = {"key": first.key, "outcome": localized(first.outcome), "time": duration(first.waits)}
+        values = {"key": first.key, "outcome": localized(first.outcome), "time": duration(first.waits)}
         if self.is_blocked:
-            text = _("task %(key)s blocks it: %(outcome)s. Retry or discard it")
-            yield (text if first.key else _("blocked by a task")) % told
+            text = _("blocked by task %(key)s: %(outcome)s. Retry or discard the task")
+            yield (text if first.key else _("blocked by a task")) % values
         if (
             first.state == State.READY
             and not first.waits
             and getattr(first.outcome, "code", "") == "no_handler"
         ):
-            yield _("task %(key)s waits for a consumer that has a handler for it: %(outcome)s") % told
+            yield _("task %(key)s waits for a consumer with a handler for its type: %(outcome)s") % values
         if first.waits:
             text = _("task %(key)s will be retried in %(time)s; last error: %(outcome)s")
-            yield (text if first.key else _("a task will be retried in %(time)s")) % told
+            yield (text if first.key else _("a task will be retried in %(time)s")) % values
 
     @property
     def is_blocked(self) -> bool:
-        """Whether its first task prevents all others from running."""
+        """Whether the first task prevents all others from running."""
         return self.first is not None and self.first.state == State.BLOCKED and self.lanes == 1
 
     def redacted(self) -> "StreamStatus":
-        """Return it without key, type and error of the task, for users who may not see tasks."""
+        """Return this status without key, type and error of the first task, for users who may not view tasks."""
         first = self.first and replace(self.first, key="", type="", outcome="")
         return replace(self, first=first)
 
 
-def stream_alarms(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
+def stream_alarms(statuses: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
     """Yield the alarms of these streams; ``oldest``: the age in seconds from which the first task is late."""
-    for one in found:
+    for one in statuses:
         about = ABOUT_STREAMS % one.name
         if one.dead:
             text = ngettext(
@@ -131,11 +131,11 @@ def stream_alarms(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alar
                 AlarmKind.BLOCKED if one.leader else AlarmKind.NO_CONSUMER, about, _("%s.") % one.explanation
             )
         elif one.first.age > oldest:
-            told = {"key": one.first.key, "age": duration(one.first.age), "count": one.depth}
-            text = _("its first task, %(key)s, is %(age)s old; unfinished: %(count)d.")
+            values = {"key": one.first.key, "age": duration(one.first.age), "count": one.depth}
+            text = _("the first task, %(key)s, is %(age)s old; unfinished: %(count)d.")
             if not one.first.key:
-                text = _("its first task is %(age)s old; unfinished: %(count)d.")
-            yield Alarm(AlarmKind.LATE_TASKS, about, f"{text % told} {one.explanation}".rstrip())
+                text = _("the first task is %(age)s old; unfinished: %(count)d.")
+            yield Alarm(AlarmKind.LATE_TASKS, about, f"{text % values} {one.explanation}".rstrip())
 
 
 def _annotated(rows: Any) -> Any:
@@ -146,8 +146,8 @@ def _annotated(rows: Any) -> Any:
 def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[StreamStatus]:
     tasks = Task.objects.using(connection.alias)
     firsts = _firsts(tasks.unfinished().filter(pk__in=[row.first for row in rows if row.first is not None]))
-    line = Ticket.objects.using(connection.alias).for_rows_of(Stream).waiting()
-    waiting = dict(line.order_by().values_list("selector").annotate(Count("pk")))
+    waiters = Ticket.objects.using(connection.alias).for_rows_of(Stream).waiting()
+    waiting = dict(waiters.order_by().values_list("selector").annotate(Count("pk")))
     of_each = [tasks.filter(stream_id=row.pk) for row in rows]
     states = [some.unfinished_in_order().values_list("state")[:MAX_COUNTED] for some in of_each]
     unfinished = count_groups(connection, states, "state")

@@ -1,4 +1,4 @@
-"""The state of the timers by topic: what is due or late, the live nodes, and why nothing fires."""
+"""The state of the timers by topic: due and late timers, live nodes, and why nothing fires."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,8 +7,6 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, OuterRef, Q, Subquery, When
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from resourcepool.database.group_counts import count_groups, count_groups_since
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
@@ -20,10 +18,12 @@ from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.timers.claims import RESEND_AFTER
 from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
 from resourcepool.taskqueue.timers.rules import CANARY, version_key
+from resourcepool.translation import gettext as _
+from resourcepool.translation import ngettext
 
-MOST_NODES = 1_000
-MAX_COUNTED = 10_000  # timers; counting more would take too long
-MAX_NAMES = 5  # nodes in a reason
+MAX_NODES = 1_000
+MAX_COUNTED = 10_000  # timers; to count more would take too long
+MAX_NAMES = 5  # in a reason
 BY_INDEX = (NullInOrder("finished_at"), "busy_before")
 COLUMNS = ("state", "is_due", "has_fired", "is_handed")
 State = Timer.State
@@ -31,12 +31,12 @@ State = Timer.State
 
 @dataclass(frozen=True, slots=True)
 class FirstTimer:
-    """The timer of a topic that is to fire next.
+    """The timer of a topic that fires next.
 
     Attributes:
-        name, outcome: "" for users who may not see timers.
-        due_in: seconds until it may begin; negative: it has been due for so long.
-        is_handed: whether it was handed over to another process, which has not taken it yet.
+        name, outcome: "" for users without the permission to view timers.
+        due_in: seconds until it may begin; negative: since when it has been due.
+        is_handed: whether it was handed over to another process, which has not claimed it yet.
     """
 
     name: str
@@ -51,15 +51,15 @@ class TopicStatus(ReasonsMixin):
     """The state of one topic; times in seconds; counts go up to ``MAX_COUNTED``.
 
     Attributes:
-        pending: unfinished timers that nobody handles. ``due``: how many of them may begin now.
-        first: the one that fires next; None: there is none.
-        running: how many are being handled.
-        dead: how many of the last ended ones wait for an operator.
-        done, failed: how many ended within the last minute; a recurring one that has fired counts as done.
+        pending: unfinished timers that are not running. ``due``: how many of them may begin now.
+        first: the timer that fires next; None: there is none.
+        running: timers whose handlers are running.
+        dead: recently finished timers that wait for an operator.
+        done, failed: timers that finished within the last minute; a recurring timer that has fired counts as done.
         nodes: the live nodes that may handle its timers.
-        refused: if no live node may, some nodes, each with the reason.
-        handed: how many pending ones were handed over (to Celery) and not taken yet.
-        untaken: for how long the first of these has waited; 0: there is none.
+        refused: if no live node may handle them, some nodes, each with the reason.
+        handed: pending timers that were handed over (to Celery) and are not yet claimed.
+        unclaimed: how long the first of these has waited; 0: there is none.
     """
 
     name: str
@@ -80,12 +80,12 @@ class TopicStatus(ReasonsMixin):
 
     @property
     def late(self) -> float:
-        """For how long the first one has been due; 0: none is due."""
+        """How long the first timer has been due; 0: none is due."""
         return max(0.0, -self.first.due_in) if self.first else 0.0
 
     @property
     def next_in(self) -> float | None:
-        """The time until the next one is due; None: one is due or handed over, or there is none."""
+        """The time until the next timer is due; None: it is due or handed over, or there is none."""
         return self.first.due_in if self.first and self.first.due_in > 0 and not self.first.is_handed else None
 
     def reasons(self) -> Iterator[str]:
@@ -107,18 +107,18 @@ class TopicStatus(ReasonsMixin):
 
     @property
     def unclaimed_text(self) -> str:
-        """The sentence for timers that are handed over and not taken."""
-        told = {"count": self.handed, "time": duration(self.unclaimed)}
-        return _("no Celery worker takes what is handed over (%(count)d, the first for %(time)s)") % told
+        """The sentence about timers that were handed over but not claimed."""
+        values = {"count": self.handed, "time": duration(self.unclaimed)}
+        return _("no Celery worker claims the timers handed over (%(count)d, the first for %(time)s)") % values
 
     def redacted(self) -> "TopicStatus":
-        """Return it without name and error of the timer, for users who may not see timers."""
+        """Return this status without name and error of the first timer, for users who may not view timers."""
         return replace(self, first=self.first and replace(self.first, name="", outcome=""))
 
 
-def timer_alarms(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
-    """Yield the alarms of these topics; ``late``: for how many seconds a timer may be due."""
-    for one in found:
+def timer_alarms(statuses: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
+    """Yield the alarms of these topics; ``late``: how many seconds a timer may be due."""
+    for one in statuses:
         about = ABOUT_TIMERS % one.name
         if one.dead:
             text = ngettext(
@@ -136,11 +136,11 @@ def timer_alarms(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
         if not one.nodes:
             yield Alarm(AlarmKind.NO_NODE, about, _("%s.") % one.explanation)
         elif one.late > late:
-            told = {"name": one.first.name, "late": duration(one.late), "count": one.due}
+            values = {"name": one.first.name, "late": duration(one.late), "count": one.due}
             text = _("timer %(name)s is %(late)s late; due: %(count)d.")
             if not one.first.name:
                 text = _("the first timer is %(late)s late; due: %(count)d.")
-            yield Alarm(AlarmKind.LATE_TIMERS, about, text % told)
+            yield Alarm(AlarmKind.LATE_TIMERS, about, text % values)
 
 
 def _annotated(rows: Any) -> Any:
@@ -160,7 +160,7 @@ def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[TopicStatus]
         connection, [finished_states(some)[:MAX_COUNTED] for some in of_each], "state", "is_recent"
     )
     live = TimerNode.objects.using(connection.alias).filter(busy_before__gt=DbNow())
-    nodes = list(live.order_by("pk")[:MOST_NODES])
+    nodes = list(live.order_by("pk")[:MAX_NODES])
     return [
         _status(row, firsts.get(row.pk), nodes, left, over)
         for row, left, over in zip(rows, unfinished, finished, strict=True)
@@ -169,13 +169,13 @@ def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[TopicStatus]
 
 def _unfinished(timers: Any) -> Any:
     waits = Q(state=State.PENDING, holder="", failures=0)
-    noted = timers.unfinished().annotate(
+    annotated = timers.unfinished().annotate(
         is_due=_as_number(Q(busy_before__lte=DbNow())),
         has_fired=_as_number(waits & ~Q(schedule="") & Q(started_at__gt=DbLater(-RECENT))),
         is_handed=_as_number(Q(state=State.PENDING) & ~Q(holder="")),
         since=MicrosUntil("started_at"),
     )
-    return noted.order_by(*BY_INDEX).values_list(*COLUMNS, "since")[:MAX_COUNTED]
+    return annotated.order_by(*BY_INDEX).values_list(*COLUMNS, "since")[:MAX_COUNTED]
 
 
 def _as_number(condition: Q) -> Case:
@@ -228,16 +228,16 @@ def _status(
 
 
 def refusal_reason(topic: Any, node: Any) -> str:
-    """Return why this node may not handle timers of this topic, in words; "": it may."""
+    """Return why this node may not handle timers of this topic; "": it may."""
     if CANARY in node.labels and not topic.on_canary:
-        return _("a canary node, which this topic does not allow")
-    if lacking := {key: value for key, value in topic.requires.items() if node.labels.get(key) != value}:
-        return _("lacks %s") % format_labels(lacking)
+        return _("a canary node, not allowed by this topic")
+    if missing := {key: value for key, value in topic.requires.items() if node.labels.get(key) != value}:
+        return _("lacks %s") % format_labels(missing)
     if topic.least_version and not (
         node.version and version_key(node.version) >= version_key(topic.least_version)
     ):
-        told = {"version": node.version or "-", "least": topic.least_version}
-        return _("its version is %(version)s, and the topic needs %(least)s") % told
+        values = {"version": node.version or "-", "least": topic.least_version}
+        return _("its version is %(version)s, the topic requires %(least)s") % values
     return ""
 
 

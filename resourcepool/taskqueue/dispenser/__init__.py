@@ -1,1 +1,1 @@
-"""The task dispenser: tasks without end, handed in small buckets to workers that come and go (document 003)."""
+"""The task dispenser: it hands out an endless supply of tasks in small buckets, to workers that come and go."""

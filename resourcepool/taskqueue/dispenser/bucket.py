@@ -1,4 +1,4 @@
-"""A bucket by itself: tasks that one worker has for a while; and which worker has which (document 003, R3.3-R3.4)."""
+"""Buckets without a dispenser: the tasks of one worker for a limited time, and the list of all live buckets."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from django.db import connections
-from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
@@ -17,18 +16,19 @@ from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.rebuild import chunks, put, read_known
+from resourcepool.translation import gettext_noop as _
 
 Rows = list[statements.Row]
 
 
 class TaskBucket:
-    """Tasks that one worker has until the bucket expires; then they are in the pool again.
+    """The tasks of one worker until the bucket expires; then they return to the pool.
 
         bucket = TaskBucket("alice", 600, pool="reviews")
         bucket.add(TaskPool("reviews").assign_scored(20))
 
-    A ``TaskDispenser`` moves tasks from the pool to the bucket in one step. Here a process that dies between the two
-    has lost what it took.
+    A ``TaskDispenser`` moves tasks from the pool to the bucket in one step. Here a process that crashes between the two
+    steps loses the tasks that it took.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class TaskBucket:
         factory: Callable[[str], Any] = str,
         holder: str = "",
     ) -> None:
-        """Name the bucket, which is made when tasks are added; raises BadOption.
+        """Name the bucket, which is created when tasks are added; raises BadOption.
 
         Args:
-            exp: how long it lasts after each ``add`` and ``pop``: seconds or a timedelta, up to a day.
-            factory: makes of the text of a key what callers get, such as int.
-            holder: its worker, for people to read; the name, if not validation.
+            exp: seconds or timedelta, up to a day, until the bucket expires after each ``add`` and ``pop``.
+            factory: converts the text of a key for callers, such as int.
+            holder: the worker's name, for display; default: ``name``.
         """
         self.name, self._pool = validators.name("name", name), validators.name("pool", pool)
         self._ttl = options.seconds("exp", exp, least=0.1)
@@ -53,48 +53,52 @@ class TaskBucket:
         self._using: str = bucket_lifecycle.database()
 
     def add(self, tasks: Iterable[Any]) -> list[validation.Assigned]:
-        """Put these keys into the bucket, whether in the pool or new; return them, except what other workers have.
+        """Put these keys, from the pool or new, into the bucket; return them, except keys that other workers have.
 
-        Keys that ``factory`` refuses are failed, as by ``TaskDispenser.assign_tasks``.
+        Tasks whose keys ``factory`` refuses are failed, as by ``TaskDispenser.assign_tasks``.
 
         Args:
-            tasks: keys, assigned tasks, or {key: score}. A key that is in the pool keeps its score there; a new one
-                has the score that is given, or else 0, and comes after those of its score that came before it.
+            tasks: keys, assigned tasks, or {key: score}. A key in the pool keeps its score; a new key gets the given
+                score, or 0, and follows earlier keys of the same score.
 
         Raises:
             BadOption: a key is not allowed.
             ClaimInTransaction: a transaction is open, whose rollback would undo it.
         """
-        wanted, connection = validation.keys_and_scores(tasks), connections[self._using]
-        bucket_lifecycle.refuse_open_transaction(connection)
-        got: Rows = []
-        for chunk in chunks(wanted):
-            got += self._add(chunk)
-        in_order = sorted(got, key=lambda row: (row.score, row.pk))
-        told, refused = validation.assigned_tasks(in_order, self._factory)
+        requested, connection = validation.keys_and_scores(tasks), connections[self._using]
+        bucket_lifecycle.refuse_assignment_in_transaction(connection)
+        rows: Rows = []
+        for chunk in chunks(requested):
+            rows += self._add(chunk)
+        in_order = sorted(rows, key=lambda row: (row.score, row.pk))
+        added, refused = validation.assigned_tasks(in_order, self._factory)
         bucket_lifecycle.fail_unreadable(self._using, refused)
-        return told
+        return added
 
-    def _add(self, wanted: dict[str, float]) -> Rows:
+    def _add(self, requested: dict[str, float]) -> Rows:
         connection = connections[self._using]
 
         def put_and_take(bucket: int) -> Rows | None:
             if not statements.touch(connection, bucket, self._ttl):
                 return None
-            there = read_known(connection, self._pool, wanted)
-            gone = {key: wanted[key] for key in wanted if key not in there or there[key].finished_at}
-            if gone:
-                put(connection, self._pool, gone, there=there)
+            existing = read_known(connection, self._pool, requested)
+            missing = {
+                key: score
+                for key, score in requested.items()
+                if key not in existing or existing[key].finished_at
+            }
+            if missing:
+                put(connection, self._pool, missing, existing=existing)
             rows = DispenserTask.objects.using(self._using).filter(
-                dispenser_id=self._pool, state="ready", key__in=list(wanted)
+                dispenser_id=self._pool, state="ready", key__in=list(requested)
             )
-            # By their keys: for an order MariaDB 11 may read the whole table in that order, and lock what it reads.
+            # By primary keys: MariaDB 11 may read, and lock, the whole table to get the order.
             pks = list(rows.values_list("pk", flat=True))
             locked = rows.filter(pk__in=pks).select_for_update().order_by("pk")
-            found = locked.values_list("pk", "key", "fence", "score")
-            if ready := [statements.Row(*row) for row in found]:
+            columns = locked.values_list("pk", "key", "fence", "score")
+            if ready := [statements.Row(*row) for row in columns]:
                 statements.take(connection, bucket, ready)
-            return [row for row in statements.tasks_in_bucket(connection, bucket) if row.key in wanted]
+            return [row for row in statements.tasks_in_bucket(connection, bucket) if row.key in requested]
 
         def send(_: statements.DispenserSnapshot, bucket: int) -> Rows | None:
             return bucket_lifecycle.in_transaction(self._using, partial(put_and_take, bucket))
@@ -104,7 +108,7 @@ class TaskBucket:
         )[1]
 
     def expire(self, t: float | timedelta) -> bool:
-        """Have it expire in ``t`` (seconds or a timedelta, up to a day); False: it has expired, or there is none."""
+        """Let it expire in ``t`` (seconds or timedelta, up to a day); False: it does not exist, or has expired."""
         seconds, bucket = options.seconds("t", t), self._live()
         if bucket is None:
             return False
@@ -112,15 +116,15 @@ class TaskBucket:
         return retrying(connections[self._using], touch)
 
     def clear(self) -> int:
-        """Return its tasks to the pool; returns how many it had. (The document's loses them.)"""
+        """Return its tasks to the pool; returns their number."""
         bucket = self._live()
         return 0 if bucket is None else bucket_lifecycle.empty_bucket(self._using, bucket)
 
     def pop(self, *, reverse: bool = False) -> Any:
-        """Take its first task (``reverse``: its last one) out for good, and extend it; None: it is empty, or expired.
+        """Remove and return its first task (``reverse``: its last), and extend the bucket; None: empty or expired.
 
-        At most once: what a process that dies had taken is lost, unless it took it in a transaction of its own. Tasks
-        whose keys ``factory`` refuses are failed; after any other error of it none is taken.
+        At most once: a task is lost if its process crashes, unless it was taken in an open transaction. Tasks whose
+        keys ``factory`` refuses are failed; any other error of ``factory`` takes no task.
         """
         bucket, connection = self._live(), connections[self._using]
         if bucket is None:
@@ -133,7 +137,7 @@ class TaskBucket:
             for row in reversed(rows) if reverse else rows:
                 made, refused = validation.apply_factory([row], self._factory)
                 bucket_lifecycle.fail_unreadable(self._using, refused)
-                # By its fence: tasks_done locks only the task.
+                # Matches the fence, because tasks_done locks the task but not the bucket.
                 if made and statements.retire(connection, {row.pk: row.fence}, "assigned"):
                     return made[0][1]
             return None
@@ -141,12 +145,12 @@ class TaskBucket:
         return bucket_lifecycle.in_transaction(self._using, send)
 
     def peek_all(self) -> list[Any]:
-        """Return its keys in order, except what ``factory`` refuses; [] if it has expired or does not exist."""
+        """Return its keys in order, except those that ``factory`` refuses; [] if it is expired or does not exist."""
         bucket, connection = self._live(), connections[self._using]
         if bucket is None:
             return []
         rows = retrying(connection, partial(statements.tasks_in_bucket, connection, bucket))
-        return [one for _, one in validation.apply_factory(rows, self._factory)[0]]
+        return [key for _, key in validation.apply_factory(rows, self._factory)[0]]
 
     def _live(self) -> int | None:
         return bucket_lifecycle.find_bucket(self._using, self._pool, self.name, is_live=True)
@@ -158,15 +162,15 @@ class TaskRouter:
         router = TaskRouter("reviews", prefix="reviews-{}")
         TaskBucket(router.add("alice"), pool="reviews").add(tasks)
 
-    A bucket that expires leaves the router by itself.
+    An expired bucket is no longer listed.
     """
 
     def __init__(self, key: str, prefix: str = "{}", exp: float | timedelta = 600.0) -> None:
         """Name the pool; raises BadOption.
 
         Args:
-            prefix: makes a bucket's name of a worker's, where it has ``{}``.
-            exp: how long a bucket lasts without an ``add``: seconds or a timedelta, up to a day.
+            prefix: the pattern of bucket names, with ``{}`` for the worker's name.
+            exp: seconds or timedelta, up to a day, until a bucket expires without an ``add``.
         """
         self._key, self._prefix = validators.name("key", key), prefix
         self._ttl, self._using = options.seconds("exp", exp, least=0.1), bucket_lifecycle.database()
@@ -183,7 +187,7 @@ class TaskRouter:
         return validators.name("prefix", name)
 
     def add(self, name: str, task_name: str | None = None) -> str:
-        """Make a bucket for this worker, unless it has one; returns the bucket's name.
+        """Create a bucket for this worker, unless it has one; return the bucket's name.
 
         Raises:
             BadOption: a name is not allowed.
@@ -191,24 +195,24 @@ class TaskRouter:
         """
         worker = validators.name("name", name)
         bucket = self.make_task_name(worker) if task_name is None else validators.name("task_name", task_name)
-        bucket_lifecycle.refuse_open_transaction(connections[self._using])
-        known = self.get(worker)
-        if known is not None:
-            return known
+        bucket_lifecycle.refuse_assignment_in_transaction(connections[self._using])
+        existing = self.get(worker)
+        if existing is not None:
+            return existing
         seen = bucket_lifecycle.open_bucket(self._using, self._key, bucket, worker, self._ttl)
         rows = Bucket.objects.using(self._using).filter(pk=seen.bucket).values_list("holder", flat=True)
         if retrying(connections[self._using], rows.first) not in (None, worker):
-            allowed = _("a name that the bucket of no other worker has")
+            allowed = _("a name that no other worker's bucket has")
             raise BadOption("prefix" if task_name is None else "task_name", bucket, Sentence(allowed))
         return bucket
 
     def get(self, name: str) -> str | None:
-        """Return the name of this worker's bucket; None: it has no live one."""
+        """Return the name of this worker's live bucket; None: it has none."""
         worker = validators.name("name", name)
         rows = self._live().filter(holder=worker).order_by("pk").values_list("name", "holder")
-        found = retrying(connections[self._using], lambda: list(rows.all()))
-        # In the eyes of MySQL "Ann" and "ann" are one.
-        return next((bucket for bucket, holder in found if holder == worker), None)
+        candidates = retrying(connections[self._using], lambda: list(rows.all()))
+        # MySQL takes "Ann" and "ann" for equal.
+        return next((bucket for bucket, holder in candidates if holder == worker), None)
 
     def buckets(self) -> list[str]:
         """Return the names of all live bucket_lifecycle."""
@@ -216,7 +220,7 @@ class TaskRouter:
         return retrying(connections[self._using], lambda: list(rows.all()))
 
     def clear(self) -> int:
-        """Remove all buckets, and return their tasks to the pool; returns how many tasks they had."""
+        """Remove all buckets and return their tasks to the pool; returns the number of these tasks."""
         rows = Bucket.objects.using(self._using).filter(dispenser_id=self._key).values_list("pk", flat=True)
         connection, returned = connections[self._using], 0
         for pk in retrying(connection, lambda: list(rows)):
@@ -224,9 +228,7 @@ class TaskRouter:
         return returned
 
     def _bad_prefix(self) -> BadOption:
-        return BadOption(
-            "prefix", self._prefix, Sentence(_("a text with {} in the place of the worker's name"))
-        )
+        return BadOption("prefix", self._prefix, Sentence(_("a text with {} in place of the worker's name")))
 
     def _live(self) -> Any:
         rows = Bucket.objects.using(self._using)

@@ -1,4 +1,4 @@
-"""The life of a bucket: made when its worker first asks, filled, and taken back when it has expired (R3.5)."""
+"""The life of a bucket: created when its worker first asks for tasks, filled, and reclaimed when it has expired."""
 
 import random
 import time
@@ -25,11 +25,11 @@ from resourcepool.taskqueue.dispenser import statements, validation
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.dispenser.statements import DispenserSnapshot, Row
 
-TRIES = 8  # if the bucket expires while it is being filled
-WAIT = 10  # whole seconds that a statement waits for a locked row: longer than a suspended process keeps it
-WHOLE_REBUILD = 60  # the same, where a rebuild may have the pool locked
-SHORT_REBUILD = 1  # the same, by a worker that has got some tasks
-AT_ONCE = 3  # of the TRIES: the dispenser may have to be made, and then the bucket; pauses follow
+MAX_TRIES = 8  # the bucket may expire while it is filled
+TRIES_WITHOUT_PAUSE = 3  # the dispenser may have to be created, and then the bucket
+WAIT = 10  # seconds, integer, to wait for a locked row: longer than a suspended process can keep it locked
+WHOLE_REBUILD = 60  # the same, if a rebuild may have locked the pool
+SHORT_REBUILD = 1  # the same, for a worker that has got some tasks already
 RECLAIM_BATCH = 100  # expired buckets in one transaction: after an outage all of them have expired
 State = DispenserTask.State
 Send = Callable[[DispenserSnapshot, int], list[Row] | None]
@@ -40,10 +40,10 @@ def database() -> str:
     return str(router.db_for_write(DispenserTask))
 
 
-def refuse_open_transaction(connection: BaseDatabaseWrapper) -> None:
-    """Raise ClaimInTransaction if the caller has a transaction open: what is handed out could be undone."""
+def refuse_assignment_in_transaction(connection: BaseDatabaseWrapper) -> None:
+    """Raise ClaimInTransaction if the caller has an open transaction, whose rollback would undo the assignment."""
     blocks = callers_blocks(connection)
-    is_open = connection.connection is not None
+    is_open = connection.connection is not None  # otherwise Django does not know about autocommit yet
     autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
     if blocks or not (autocommit or connection.atomic_blocks):
         raise ClaimInTransaction(
@@ -54,33 +54,33 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper) -> None:
 
 
 def assignment_transaction(using: str, *, wait: int = WAIT) -> AbstractContextManager[None]:
-    """Open a transaction that the server ends after 5 s of silence, so that a dead process blocks no one."""
+    """Open a transaction that the database server ends after 5 s of idleness, so that a crashed process blocks none."""
     return short_transaction(connections[using], wait=wait)
 
 
 def in_transaction(using: str, send: Callable[[], Answer]) -> Answer:
-    """Run ``send`` in such a transaction, which is committed once."""
+    """Run ``send`` in such a transaction, and commit exactly once."""
     return commit_once(connections[using], send, wait=WAIT)
 
 
 def make_dispenser(using: str, name: str) -> None:
-    """Make the row of a dispenser, unless there is one."""
+    """Create the row of a dispenser if it does not exist."""
     rows, connection = Dispenser.objects.using(using), connections[using]
-    # Looked for first: an insertion would wait for a rebuild, which has the row locked, and keep the next one waiting.
+    # An insertion would wait for a rebuild, which locks the row, and would delay the next rebuild.
     if not retrying(connection, rows.filter(pk=name).exists):
         retrying(connection, partial(rows.bulk_create, [Dispenser(name=name)], ignore_conflicts=True))
 
 
 def open_bucket(using: str, dispenser: str, name: str, holder: str, ttl: float) -> DispenserSnapshot:
-    """Take back the dispenser's expired buckets, and make a live one of this name if there is none.
+    """Reclaim the dispenser's expired buckets, and create a bucket of this name unless a live one exists.
 
     Raises:
-        RowLocked: a suspended process keeps the old one locked.
+        RowLocked: a suspended process keeps the old bucket locked.
     """
     connection = connections[using]
-    for turn in range(TRIES):
-        if turn >= AT_ONCE:  # others of this name are just taking it back
-            time.sleep(random.uniform(0, 0.02 * 2**turn))  # noqa: S311 (jitter, not a secret)
+    for attempt in range(MAX_TRIES):
+        if attempt >= TRIES_WITHOUT_PAUSE:  # other processes are reclaiming a bucket of this name
+            time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 (jitter, not a secret)
         seen = retrying(connection, partial(statements.read_snapshot, connection, dispenser, name))
         if seen is None:
             make_dispenser(using, dispenser)
@@ -88,45 +88,45 @@ def open_bucket(using: str, dispenser: str, name: str, holder: str, ttl: float) 
         for start in range(0, len(seen.expired), RECLAIM_BATCH):
             reclaim_expired(using, seen.expired[start : start + RECLAIM_BATCH], seen.most_expirations)
         if seen.bucket is not None:
-            # What was taken back may be before what was the first.
+            # A reclaimed task may come before the former first one.
             return seen._replace(head=None) if seen.expired else seen
-        made = Bucket(dispenser_id=dispenser, name=name, holder=holder, busy_before=DbLater(ttl))
-        retrying(connection, partial(Bucket.objects.using(using).bulk_create, [made], ignore_conflicts=True))
+        row = Bucket(dispenser_id=dispenser, name=name, holder=holder, busy_before=DbLater(ttl))
+        retrying(connection, partial(Bucket.objects.using(using).bulk_create, [row], ignore_conflicts=True))
     raise locked_row_error(using)
 
 
 def reclaim_expired(using: str, buckets: list[int], most_expirations: int) -> int:
-    """Return the tasks of expired buckets to the pool, or fail those that expired too often; return how many.
+    """Return the tasks of expired buckets to the pool, or fail tasks that expired too often; return how many.
 
-    A bucket that was touched since, or that another process is taking back, is left alone. A bucket with locked tasks
-    stays, expired.
+    Skips buckets that were touched since, or that another process is reclaiming. A bucket with locked tasks stays
+    expired.
     """
     connection, rows = connections[using], Bucket.objects.using(using)
     skips = connection.features.has_select_for_update_skip_locked
 
     def send() -> int:
         expired = rows.filter(pk__in=buckets, busy_before__lte=DbNow())
-        if skips:  # a worker may be suspended in the middle of an assignment: do not wait for it
+        if skips:  # do not wait for a worker that is suspended during an assignment
             expired = rows.filter(pk__in=_keys(expired.select_for_update(skip_locked=True)))
         if not expired.update(fence=F("fence") + 1):
             return 0
         pks = _keys(expired)
         tasks = DispenserTask.objects.using(using).filter(bucket_id__in=pks, state=State.ASSIGNED)
-        # Do not wait for tasks that a worker is finishing in a transaction of its own.
-        free = tasks.select_for_update(skip_locked=True) if skips else tasks
-        # By primary key, in the order in which everybody locks them.
-        had = list(free.order_by("pk").values_list("pk", "expirations"))
+        # Do not wait for tasks that a worker is finishing in its own transaction.
+        unlocked = tasks.select_for_update(skip_locked=True) if skips else tasks
+        # All processes lock tasks in the order of their primary keys.
+        had = list(unlocked.order_by("pk").values_list("pk", "expirations"))
         for start in range(0, len(had), BATCH):
             _return_expired(tasks, dict(had[start : start + BATCH]), most_expirations)
         left = set(tasks.values_list("bucket_id", flat=True))
         rows.filter(pk__in=set(pks) - left)._raw_delete(using)
         return len(had)
 
-    def taken() -> int:
+    def send_in_transaction() -> int:
         with assignment_transaction(using):
             return send()
 
-    return retrying(connection, taken)
+    return retrying(connection, send_in_transaction)
 
 
 def _keys(rows: Any) -> list[int]:
@@ -134,35 +134,35 @@ def _keys(rows: Any) -> list[int]:
 
 
 def _return_expired(tasks: Any, had: dict[int, int], most_expirations: int) -> None:
-    """Return these tasks, {primary key: expirations so far}, which are locked."""
+    """Return these locked tasks, {primary key: expirations so far}, to the pool, or fail them."""
     mine = tasks.filter(pk__in=list(had))
     back = {"bucket": None, "fence": F("fence") + 1, "expirations": F("expirations") + 1}
     if max(had.values()) >= most_expirations - 1:
         poison = mine.filter(expirations__gte=most_expirations - 1)
-        said = sentence_for("bucket_expired", count=most_expirations)
-        over = {"state": State.FAILED, "finished_at": DbNow(), "outcome": said}
-        update_and_record(poison, EventKind.FAILED, "", said, **over, **back)
+        outcome = sentence_for("bucket_expired", count=most_expirations)
+        failed = {"state": State.FAILED, "finished_at": DbNow(), "outcome": outcome}
+        update_and_record(poison, EventKind.FAILED, "", outcome, **failed, **back)
     mine.update(state=State.READY, **back)
 
 
 def fail_unreadable(using: str, refused: validation.RefusedKeys) -> None:
-    """Fail tasks whose keys a factory has refused, unless another worker has them by now."""
+    """Fail tasks whose keys a factory has refused, unless they were assigned again meanwhile."""
     for row, error in refused:
-        it = DispenserTask.objects.using(using).filter(pk=row.pk, fence=row.fence)
-        said = sentence_for("key_unreadable", error=f"{type(error).__name__}: {error}"[:200])
-        retrying(connections[using], partial(it.fail, said))
+        task = DispenserTask.objects.using(using).filter(pk=row.pk, fence=row.fence)
+        outcome = sentence_for("key_unreadable", error=f"{type(error).__name__}: {error}"[:200])
+        retrying(connections[using], partial(task.fail, outcome))
 
 
 def find_bucket(using: str, dispenser: str, name: str, *, is_live: bool = False) -> int | None:
-    """Return the bucket of this name; ``is_live``: unless it has expired."""
+    """Return the primary key of the bucket of this name; ``is_live``: only if it has not expired."""
     rows = Bucket.objects.using(using).filter(dispenser_id=dispenser, name=name)
     rows = rows.filter(busy_before__gt=DbNow()) if is_live else rows
-    found = retrying(connections[using], lambda: rows.values_list("pk", flat=True).first())
-    return None if found is None else int(found)
+    pk = retrying(connections[using], lambda: rows.values_list("pk", flat=True).first())
+    return None if pk is None else int(pk)
 
 
 def empty_bucket(using: str, bucket: int, *, is_removed: bool = False) -> int:
-    """Return all tasks of a bucket to the pool, and remove it if wanted; return how many tasks it had."""
+    """Return all tasks of a bucket to the pool, and remove the bucket if ``is_removed``; return the task count."""
     connection = connections[using]
     row = Bucket.objects.using(using).filter(pk=bucket)
 
@@ -178,19 +178,19 @@ def empty_bucket(using: str, bucket: int, *, is_removed: bool = False) -> int:
 
 
 def fill(using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: float) -> list[Row]:
-    """Have a bucket hold exactly ``limit`` tasks, if there are; return them in order.
+    """Fill a bucket to ``limit`` tasks, as far as the pool has them; return its tasks in order.
 
-    It keeps what it has, gets the first of the pool, and gives its last ones back if it has more.
+    The bucket keeps its tasks and gets the first ones of the pool. If it has more than ``limit``, the last ones return.
 
     Raises:
-        ClaimInTransaction: the caller has a transaction open.
-        DatabaseUnavailable: it may have been filled; call it again.
+        ClaimInTransaction: the caller has an open transaction.
+        DatabaseUnavailable: the bucket may have been filled; call it again.
     """
-    refuse_open_transaction(connections[using])
+    refuse_assignment_in_transaction(connections[using])
     rows, is_paused = _fill(using, dispenser, bucket, holder, limit, ttl, [], after_rebuild=False)
     can_wait = not rows or ttl > 2 * SHORT_REBUILD
     if len(rows) < limit and not is_paused and can_wait and _are_there_more(using, dispenser):
-        # A rebuild may have them locked, which changes their scores and is not to empty the pool for others.
+        # A rebuild may have locked the remaining tasks: wait for it instead of returning too few.
         rows, _ = _fill(using, dispenser, bucket, holder, limit, ttl, rows, after_rebuild=True)
     return rows
 
@@ -206,12 +206,12 @@ def _fill(
     *,
     after_rebuild: bool,
 ) -> tuple[list[Row], bool]:
-    """Fill it once. With tasks ``had`` in hand nobody waits for a long rebuild: they would expire meanwhile."""
+    """Fill a bucket once. A worker that ``had`` tasks waits only shortly for a rebuild: they could expire meanwhile."""
     wait = (SHORT_REBUILD if had else WHOLE_REBUILD) if after_rebuild else WAIT
     busy = (lambda: had) if had else None
 
     def send(seen: DispenserSnapshot, pk: int) -> list[Row] | None:
-        # Sent again, it tells what the bucket has.
+        # Safe to send again: a full bucket is only read.
         sends = partial(_send, using, dispenser, limit, ttl, wait, after_rebuild, seen, pk)
         return retrying(connections[using], sends, busy=busy)
 
@@ -222,8 +222,8 @@ def _fill(
 def write_to_bucket(
     using: str, dispenser: str, name: str, holder: str, ttl: float, send: Send
 ) -> tuple[DispenserSnapshot, list[Row]]:
-    """Have ``send`` write to the live bucket of this name; made anew when ``send`` finds it expired (None)."""
-    for _ in range(TRIES):
+    """Let ``send`` write to the live bucket of this name; create it again if ``send`` returns None (expired)."""
+    for _ in range(MAX_TRIES):
         seen = open_bucket(using, dispenser, name, holder, ttl)
         assert seen.bucket is not None  # noqa: S101 (for the type checker)
         rows = send(seen, seen.bucket)
@@ -259,11 +259,11 @@ def _send(
         if not more:
             return rows
         taken = statements.take(connection, bucket, more)
-        # Another process of this name may have given something back, or ended it, since the look at what it had.
+        # Another process of this name may have returned or finished tasks since they were read.
         return statements.tasks_in_bucket(connection, bucket) if rows else taken
 
 
 def _are_there_more(using: str, dispenser: str) -> bool:
     rows = DispenserTask.objects.using(using).filter(dispenser_id=dispenser, state="ready")
-    # In order, or PostgreSQL may look for them among all that are finished.
+    # Without an order PostgreSQL may search all finished tasks.
     return bool(retrying(connections[using], lambda: list(rows.in_order().values_list("pk")[:1])))

@@ -1,4 +1,4 @@
-"""Hands tasks out in buckets: no task to two workers, none lost with one (document 003, R3.5)."""
+"""The dispenser: it assigns tasks in buckets, each to one worker, and loses none when a worker crashes."""
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping
@@ -21,47 +21,47 @@ from resourcepool.taskqueue.dispenser.pool import MAX_BUCKET_TASKS, TaskPool
 from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, chunks, clock, rebuild
 from resourcepool.taskqueue.dispenser.validation import Assigned
 
-SHORTEST = 0.1  # seconds that a bucket lasts
+MIN_TTL = 0.1  # seconds
 
 
 class Done(StrEnum):
-    """What ``tasks_done`` says about a task."""
+    """The result of ``tasks_done`` for a task."""
 
     DONE = "done"
-    STALE = "stale"  # assigned again since, back in the pool, or finished otherwise
-    UNKNOWN = "unknown"  # there is no such task (any more)
+    STALE = "stale"  # assigned again meanwhile, returned to the pool, or finished by another call
+    UNKNOWN = "unknown"  # there is no such task
 
 
 class TaskDispenser:
-    """Tasks without end, handed in small buckets to workers that come and go.
+    """Hands out an endless supply of tasks in small buckets, to workers that come and go.
 
         d = TaskDispenser("reviews", bucket_ttl=timedelta(minutes=10))
         d.add_many({101: 5.0, 102: 1.0})
         tasks = d.assign_tasks(20, worker="alice")
         d.tasks_done("alice", tasks)
 
-    A worker is a name, not a connection. Its bucket expires as a whole ``bucket_ttl`` after its last ``assign_tasks``
-    or ``touch``; then its tasks are in the pool again. So a task may be begun twice, by a worker that was too slow and
-    by the next one; only one of them is told that it is done.
+    A worker is a name, not a connection. Its whole bucket expires ``bucket_ttl`` after its last ``assign_tasks`` or
+    ``touch``; then its tasks return to the pool. So a task may be started twice, by a slow worker and by the next one;
+    ``tasks_done`` returns DONE to only one of them.
     """
 
     def __init__(
         self, name: str, *, bucket_ttl: float | timedelta = 600.0, factory: Callable[[str], Any] = str
     ) -> None:
-        """Name the dispenser, which is made when it is first used; raises BadOption.
+        """Name the dispenser, which is created on first use; raises BadOption.
 
         Args:
-            bucket_ttl: seconds or a timedelta, from 0.1 s to a day.
-            factory: makes of the text of a key what callers get, which is a key itself, such as int.
+            bucket_ttl: seconds or timedelta, from 0.1 s to a day.
+            factory: converts the text of a key for callers to another form of the same key, such as int.
         """
         self.name = validators.name("name", name)
         self.pool = TaskPool(name, factory=factory)
-        self._ttl = options.seconds("bucket_ttl", bucket_ttl, least=SHORTEST)
+        self._ttl = options.seconds("bucket_ttl", bucket_ttl, least=MIN_TTL)
         self._using = self.pool.using
 
     @staticmethod
     def now() -> datetime.datetime:
-        """Return the database's clock, for ``as_of`` of ``recreate_task_pool``; without USE_TZ as one of TIME_ZONE."""
+        """Return the database clock, for ``as_of`` of ``recreate_task_pool``; without USE_TZ it is in TIME_ZONE."""
         return for_project(clock(connections[bucket_lifecycle.database()]))
 
     def add(self, task: str | int, priority: float) -> bool:
@@ -73,94 +73,96 @@ class TaskDispenser:
         return self.pool.add_many(mapping)
 
     def clear(self) -> int:
-        """Remove all tasks that wait; returns how many. What workers have, they keep."""
+        """Remove all ready tasks; returns their number. Workers keep their tasks."""
         return self.pool.clear()
 
     def size(self) -> int:
-        """Return how many tasks wait."""
+        """Return the number of ready tasks."""
         return self.pool.size()
 
     def recreate_task_pool(
         self, mapping: Mapping[Any, float], *, as_of: datetime.datetime | None = None
     ) -> Rebuilt:
-        """Make the pool what ``mapping`` says, {key: score}: a diff in one transaction; returns what it did.
+        """Make the pool equal to ``mapping``, {key: score}, by a diff in one transaction; returns the counts.
 
             started = d.now()
             d.recreate_task_pool(computed(), as_of=started)
 
-        What workers have is left with them, what has failed stays failed. The pool is never empty meanwhile.
+        Workers keep their tasks, and failed tasks stay failed. The pool is never empty meanwhile.
 
         Args:
-            as_of: when computing the mapping began, by the database's clock. A key that finished since is ignored, one
-                that finished before is new work, and a mapping older than the last one changes nothing. Without it
-                every key is ignored that is remembered as finished (``done_kept`` of the dispenser). A transaction of
-                yours that calls ``tasks_done`` and commits after ``as_of`` counts from that call.
+            as_of: when the computation of the mapping began, by the database clock. A key that finished later is
+                ignored, a key that finished before is new work, and a mapping older than the last one changes nothing.
+                None: all keys kept as finished (``done_kept`` of the dispenser) are ignored. In a transaction of yours
+                a task counts as finished from the call of ``tasks_done`` on.
 
         Raises:
             BadOption: a value is not allowed; nothing was changed.
-            DatabaseUnavailable: it was done, or nothing was; call it again.
+            DatabaseUnavailable: all or nothing was done; call it again.
         """
         return rebuild(self._using, self.name, validation.scores(mapping), as_of)
 
     def assign_tasks(self, limit: int, worker: str) -> list[Assigned]:
-        """Have this worker hold exactly ``limit`` tasks, if there are; return them, lowest score first.
+        """Fill the worker's bucket to ``limit`` tasks, as far as the pool has them; return them, lowest score first.
 
-        It keeps the tasks that it has and gets the first of the pool; if it has more, the last ones go back at once.
-        While the dispenser is paused it gets none. Its bucket expires ``bucket_ttl`` from now. A task whose key
-        ``factory`` refuses with a ValueError, a TypeError, a LookupError or an ArithmeticError, or turns into another
-        key (7 of "007"), is failed, and no worker is held up by it.
+        The worker keeps its tasks and gets the first ones of the pool. If it has more than ``limit``, the last ones
+        return at once. A paused dispenser assigns none. The bucket expires ``bucket_ttl`` from now. A task fails if
+        ``factory`` refuses its key with a ValueError, TypeError, LookupError or ArithmeticError, or converts it to
+        another key, such as 7 for "007"; the worker gets other tasks.
 
         Args:
             limit: 0 to 10,000.
-            worker: its name, a line of text; processes that use the same name share a bucket.
+            worker: the worker's name, a line of text; processes with the same name share a bucket.
 
         Raises:
             BadOption: a value is not allowed.
-            ClaimInTransaction: a transaction is open, whose rollback would undo it.
-            DatabaseUnavailable: it may have been done; call it again.
+            ClaimInTransaction: a transaction is open, whose rollback would undo the assignment.
+            DatabaseUnavailable: the tasks may have been assigned; call it again.
         """
         most = options.whole("limit", limit, least=0, most=MAX_BUCKET_TASKS)
         name = validators.name("worker", worker)
         while True:
             rows = bucket_lifecycle.fill(self._using, self.name, name, name, most, self._ttl)
-            told, refused = validation.assigned_tasks(rows, self.pool.factory)
+            tasks, refused = validation.assigned_tasks(rows, self.pool.factory)
             if not refused:
-                return told
+                return tasks
             bucket_lifecycle.fail_unreadable(self._using, refused)
 
     def check_tasks(self, worker: str, tasks: Iterable[Any]) -> bool:
-        """Whether the worker's bucket is live and holds exactly these keys; of assigned tasks, under their fences."""
+        """Whether the worker's bucket is live and holds exactly these keys; assigned tasks must match their fences."""
         fences, name = validation.keys(tasks, self.pool.factory), validators.name("worker", worker)
         rows = Bucket.objects.using(self._using).filter(
             dispenser_id=self.name, name=name, busy_before__gt=DbNow()
         )
-        found = retrying(connections[self._using], lambda: dict(rows.values_list("tasks__key", "tasks__fence")))
-        has = {key: fence for key, fence in found.items() if key is not None}
-        is_same = all(fence in (None, has.get(key)) for key, fence in fences.items())
-        return bool(found) and has.keys() == fences.keys() and is_same
+        joined = retrying(
+            connections[self._using], lambda: dict(rows.values_list("tasks__key", "tasks__fence"))
+        )
+        held = {key: fence for key, fence in joined.items() if key is not None}  # None: an empty bucket
+        is_same = all(fence in (None, held.get(key)) for key, fence in fences.items())
+        return bool(joined) and held.keys() == fences.keys() and is_same
 
     def tasks_done(self, worker: str, tasks: Iterable[Any]) -> dict[Any, Done]:
-        """Finish tasks of this worker; returns {key: what became of it}. In the caller's transaction, if one is open.
+        """Finish tasks of this worker; returns {key: result}. Uses the caller's transaction if one is open.
 
-        The keys are as ``factory`` makes them, handed in as these or as text; one that it refuses is text.
+        Keys may be given as text or as converted by ``factory``. They are returned converted; refused keys as text.
 
-        A task counts if it still has the fence under which it was assigned, also when the bucket has expired and nobody
-        has taken it back. Repeating the call says the same; to another worker the task is stale.
+        A task can be finished while it has the fence of its assignment, also after the bucket has expired, until the
+        bucket is reclaimed. A repeated call returns the same result; for another worker the task is stale.
 
         Args:
-            tasks: what ``assign_tasks`` returned, or (key, fence) pairs.
+            tasks: tasks returned by ``assign_tasks``, or (key, fence) pairs.
 
         Raises:
             BadOption: a value is not allowed, such as keys without fences.
-            DatabaseUnavailable: some may be done; call it again.
+            DatabaseUnavailable: some tasks may be finished; call it again.
         """
         fences, name = validation.fences(tasks, self.pool.factory), validators.name("worker", worker)
-        named = {key: self._named(key) for key in fences}  # an error of the factory comes before any end
+        named = {key: self._named(key) for key in fences}  # an error of the factory must come first
         set_idle_timeout(connections[self._using], self._ttl)
-        told: dict[Any, Done] = {}
-        for part in chunks(fences):
-            told.update(retrying(connections[self._using], partial(self._finish, name, part)))
-        return {named[key]: one for key, one in told.items()}
+        results: dict[Any, Done] = {}
+        for chunk in chunks(fences):
+            results.update(retrying(connections[self._using], partial(self._finish, name, chunk)))
+        return {named[key]: result for key, result in results.items()}
 
     def _named(self, key: str) -> Any:
         try:
@@ -171,18 +173,18 @@ class TaskDispenser:
     def _finish(self, worker: str, fences: dict[str, int]) -> dict[str, Done]:
         if statements.done(connections[self._using], self.name, worker, fences) == len(fences):
             return dict.fromkeys(fences, Done.DONE)
-        # Done under the next fence, by this worker: by this call, or by an earlier one like it.
+        # Done by this worker under the next fence: by this call, or by an earlier one.
         rows = DispenserTask.objects.using(self._using).filter(dispenser_id=self.name, key__in=list(fences))
-        there = {key: about for key, *about in rows.values_list("key", "state", "fence", "outcome")}
-        told = {key: Done.STALE if key in there else Done.UNKNOWN for key in fences}
-        said = statements.done_by(worker)
-        finished = [key for key, fence in fences.items() if there.get(key) == ["done", fence + 1, said]]
-        return {**told, **dict.fromkeys(finished, Done.DONE)}
+        existing = {key: columns for key, *columns in rows.values_list("key", "state", "fence", "outcome")}
+        results = {key: Done.STALE if key in existing else Done.UNKNOWN for key in fences}
+        outcome = statements.done_by(worker)
+        finished = [key for key, fence in fences.items() if existing.get(key) == ["done", fence + 1, outcome]]
+        return {**results, **dict.fromkeys(finished, Done.DONE)}
 
     def give_back(self, worker: str, tasks: Iterable[Any] | None = None) -> int:
-        """Return tasks of this worker to the pool at once (None: all that it has); returns how many it had.
+        """Return tasks of this worker to the pool at once (None: all its tasks); returns their number.
 
-        Also those of a bucket that has expired, as long as nobody has taken it back.
+        That includes tasks in an expired bucket that is not reclaimed yet.
 
         Args:
             tasks: as for ``tasks_done``.
@@ -196,7 +198,7 @@ class TaskDispenser:
         return sum(bucket_lifecycle.in_transaction(self._using, partial(give, part)) for part in parts)
 
     def touch(self, worker: str) -> bool:
-        """Have the worker's bucket expire ``bucket_ttl`` from now; False: it has expired, or there is none."""
+        """Let the worker's bucket expire ``bucket_ttl`` from now; False: it has expired, or does not exist."""
         return self._bucket(worker).expire(self._ttl)
 
     def _bucket(self, worker: str) -> TaskBucket:

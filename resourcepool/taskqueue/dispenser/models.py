@@ -1,12 +1,10 @@
-"""A dispenser, its tasks, and the buckets in which workers have them (document 003: R3.1-R3.6)."""
+"""Dispensers, their tasks, and the buckets of workers."""
 
 from typing import Any, ClassVar, Self
 
 from django.core.validators import MinLengthValidator
 from django.db import models
 from django.db.models import F
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import check_finite, seconds, whole
 from resourcepool.database.retry import Unsettled
@@ -23,21 +21,23 @@ from resourcepool.taskqueue.abstract import (
     update_and_record,
 )
 from resourcepool.text import CharField
+from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext_noop
 
 MAX_KEY = 200
 
 
 class Dispenser(models.Model):
-    """A pool of tasks, lowest score first. Made when it is first used."""
+    """A pool of tasks, lowest score first. Created on first use."""
 
     records_operations: ClassVar[bool] = True
-    none_yet = gettext_noop("an existing dispenser; it is made when it is first used")
+    none_yet = gettext_noop("an existing dispenser; dispensers are created on first use")
 
     name = KeyField(_("name"), max_length=MAX_KEY, primary_key=True, validators=[MinLengthValidator(1)])
     most_expirations = whole(
         _("expirations until failed"),
         5,
-        _("A task whose bucket has expired this many times leaves the pool, for an operator to look at."),
+        _("A task fails once its bucket has expired this many times; an operator then retries or discards it."),
         1,
         1_000,
     )
@@ -45,16 +45,16 @@ class Dispenser(models.Model):
         _("finished tasks kept (s)"),
         DAY,
         _(
-            "How long finished keys are remembered, so that a rebuild does not bring them back; failed ones stay."
+            "How long finished tasks are kept, so that a rebuild does not add their keys again; failed tasks stay."
         ),
         most=3_650 * DAY,
     )
-    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No more tasks are handed out."))
+    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No tasks are handed out."))
     as_of = models.DateTimeField(
-        _("as of"),
+        _("data as of"),
         null=True,
         editable=False,
-        help_text=_("When the last rebuild's mapping began to be computed."),
+        help_text=_("When the computation of the last rebuild's mapping began."),
     )
     rebuilt_at = models.DateTimeField(_("rebuilt at"), null=True, editable=False)
 
@@ -71,48 +71,48 @@ class Dispenser(models.Model):
 
 class BucketQuerySet(LeaseQuerySet):
     def revoke(self, actor: str = "") -> int:
-        """Return their tasks to the pool under new fences, and end them; returns how many buckets there were.
+        """Revoke these buckets: return their tasks to the pool under new fences, and delete them; return how many.
 
-        A worker that goes on with its tasks is told that they are stale; it gets a new bucket when it asks for more.
+        A worker that continues with its tasks gets STALE for them, and a new bucket when it asks for tasks.
 
         Raises:
-            RowLocked: a transaction has a bucket, or a task in it, locked; the buckets before it are free.
+            RowLocked: a transaction has locked a bucket or a task in it; the buckets before it are revoked.
         """
-        self._for_write = True  # what decides is not asked of a replica
-        # One transaction each: it may wait for a worker that is getting tasks, with no other bucket locked.
-        found = self.order_by("pk").values_list("pk", "dispenser_id", "name")
-        return sum(_freed(self.db, pk, dispenser, worker, actor) for pk, dispenser, worker in found)
+        self._for_write = True  # not a replica
+        # One transaction each, so that no other bucket is locked while it waits for a worker that is getting tasks.
+        rows = self.order_by("pk").values_list("pk", "dispenser_id", "name")
+        return sum(_revoke(self.db, pk, dispenser, worker, actor) for pk, dispenser, worker in rows)
 
 
-def _freed(using: str, pk: Any, dispenser: str, worker: str, actor: str) -> int:
+def _revoke(using: str, pk: Any, dispenser: str, worker: str, actor: str) -> int:
     bucket = Bucket.objects.using(using).filter(pk=pk)
 
-    def freed() -> int:
+    def record() -> int:
         emit(RowEvent(EventKind.REVOKED, Dispenser, using, dispenser, holder=worker, actor=actor))
         return 1
 
     def settle() -> int:
         if bucket.exists():
             raise Unsettled
-        return freed()
+        return record()
 
     def once() -> int:
-        if not bucket.update(fence=F("fence") + 1):  # locks it, so that nothing is put into it
+        if not bucket.update(fence=F("fence") + 1):  # locks it against assignments
             return 0
         tasks = DispenserTask.objects.using(using).filter(bucket_id=pk, state=DispenserTask.State.ASSIGNED)
-        # By primary key, in the order in which everybody locks them.
+        # All processes lock tasks in the order of their primary keys.
         mine = tasks.filter(pk__in=list(tasks.order_by("pk").values_list("pk", flat=True)))
         mine.update(state=DispenserTask.State.READY, bucket=None, fence=F("fence") + 1)
         bucket._raw_delete(using)
-        return freed()
+        return record()
 
     return run_short_transaction(using, once, settle=settle, rows=(Bucket, [pk]))
 
 
 class Bucket(AbstractLease):
-    """The lease of one worker on all the tasks that it has of one dispenser; ``holder`` is the worker.
+    """The lease of one worker on all its tasks of one dispenser; ``holder`` is the worker.
 
-    It is deleted when it has expired and its tasks are back in the pool.
+    It is deleted once it has expired and its tasks have returned to the pool.
     """
 
     emits_events: ClassVar[bool] = False
@@ -140,7 +140,7 @@ class DispenserTaskQuerySet(WorkQuerySet):
         return self.order_by("score", "pk")
 
     def fail(self, outcome: str) -> int:
-        """Take tasks out of buckets and pool, for an operator to look at; return how many."""
+        """Fail these tasks, which removes them from buckets and the pool; return how many."""
         failed = {"state": DispenserTask.State.FAILED, "bucket": None, "finished_at": DbNow()}
         return update_and_record(
             self, EventKind.FAILED, "", outcome, fence=F("fence") + 1, outcome=outcome, **failed
@@ -148,7 +148,7 @@ class DispenserTaskQuerySet(WorkQuerySet):
 
 
 class DispenserTask(AbstractWork):
-    """A task of a dispenser: a key and a score. Every time it is handed out it has a fence of its own."""
+    """A task of a dispenser: a key and a score. Every assignment has its own fence."""
 
     class State(models.TextChoices):
         READY = "ready", _("ready")
@@ -157,7 +157,7 @@ class DispenserTask(AbstractWork):
         FAILED = "failed", _("failed")
         DISCARDED = "discarded", _("discarded")
 
-    named_by = ("dispenser_id", "key")
+    key_columns = ("dispenser_id", "key")
     ready_state = State.READY
     failed_states = (State.FAILED, State.DISCARDED)
     discardable_states = (State.READY, State.FAILED)

@@ -1,4 +1,4 @@
-"""A pool of tasks, lowest score first (document 003, R3.2)."""
+"""A pool of tasks, lowest score first."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,23 +14,23 @@ from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, valid
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.dispenser.rebuild import chunks, put
 
-MAX_BUCKET_TASKS = 10_000  # tasks in a bucket
+MAX_BUCKET_TASKS = 10_000
 
 
 class TaskPool:
-    """Tasks that wait for a worker: each a key, unique in the pool, and a score.
+    """Ready tasks: each a key, unique in the pool, and a score.
 
         pool = TaskPool("reviews")
         pool.add("film-101", 5.0)
 
-    A ``TaskDispenser`` of the same name hands them out without losing any; ``assign`` here does not promise that.
+    A ``TaskDispenser`` of the same name hands them out without loss; ``assign`` here may lose tasks.
     """
 
     def __init__(self, key: str, *, factory: Callable[[str], Any] = str) -> None:
         """Name the pool, which need not exist; raises BadOption.
 
         Args:
-            factory: makes of the text of a key what callers get, such as int.
+            factory: converts the text of a key for callers, such as int.
         """
         self.key = validators.name("key", key)
         self.using = bucket_lifecycle.database()
@@ -41,14 +41,13 @@ class TaskPool:
         return bool(self._add({validation.key(task, "task"): validation.score(priority)}))
 
     def add_many(self, mapping: Mapping[Any, float]) -> int:
-        """Add these, {key: score}, 1,000 in a transaction, or all in the caller's; returns how many are new.
+        """Add {key: score}, in transactions of 1,000, or all in the caller's transaction; returns how many are new.
 
-        A key that is waiting gets the new score; one that a worker has, or that has failed, is left as it is; one that
-        is finished is new work.
+        A ready key gets the new score; an assigned or failed key is not changed; a finished key is new work.
 
         Raises:
             BadOption: a key or a score is not allowed; nothing was added.
-            DatabaseUnavailable: some may have been added; it can be repeated.
+            DatabaseUnavailable: some keys may have been added; the call can be repeated.
         """
         return self._add(validation.scores(mapping))
 
@@ -61,52 +60,51 @@ class TaskPool:
         )
 
     def clear(self) -> int:
-        """Remove all tasks that wait; returns how many. What workers have, they keep."""
+        """Remove all ready tasks; returns their number. Workers keep their tasks."""
         connection, removed = connections[self.using], 0
         after: tuple[float, int] | None = None
         while True:
-            look = partial(statements.first_ready, connection, self.key, BATCH, after)
-            if not (found := retrying(connection, look)):
+            read = partial(statements.first_ready, connection, self.key, BATCH, after)
+            if not (rows := retrying(connection, read)):
                 return removed
-            fences = {row.pk: row.fence for row in found}
+            fences = {row.pk: row.fence for row in rows}
             removed += bucket_lifecycle.in_transaction(
                 self.using, partial(statements.retire, connection, fences)
             )
-            # A transaction may see for ever what others have taken since it began.
-            after = (found[-1].score, found[-1].pk + 1)
+            # The snapshot of a transaction may still show tasks that were taken meanwhile.
+            after = (rows[-1].score, rows[-1].pk + 1)
 
     def assign(self, size: int = 20) -> list[Any]:
-        """Take the first tasks out of the pool for good; returns up to ``size`` keys.
+        """Remove the first tasks from the pool; returns up to ``size`` keys.
 
-        At most once: what a process that dies had taken is lost, unless it took it in a transaction of its own, which
-        then puts it back. ``TaskDispenser.assign_tasks`` loses nothing. A task whose key ``factory`` refuses with a
-        ValueError, a TypeError, a LookupError or an ArithmeticError is failed; after any other error of it none is
-        taken.
+        At most once: tasks are lost if the process crashes, unless they were taken in an open transaction, which is
+        rolled back then. ``TaskDispenser.assign_tasks`` loses no task. A task fails if ``factory`` refuses its key with
+        a ValueError, TypeError, LookupError or ArithmeticError; any other error of ``factory`` takes no task.
 
         Raises:
             BadOption: ``size`` is not from 0 to 10,000.
-            DatabaseUnavailable: some may have been taken.
+            DatabaseUnavailable: some tasks may have been taken.
         """
         connection, most = connections[self.using], options.whole("size", size, least=0, most=MAX_BUCKET_TASKS)
 
         def send() -> list[Any]:
-            got: list[Any] = []
-            while rows := statements.lock_first_ready(connection, self.key, most - len(got)):
+            keys: list[Any] = []
+            while rows := statements.lock_first_ready(connection, self.key, most - len(keys)):
                 made, refused = validation.apply_factory(rows, self.factory)
                 if made:
                     statements.remove(connection, [row for row, _ in made])
-                    got += [one for _, one in made]
+                    keys += [key for _, key in made]
                 bucket_lifecycle.fail_unreadable(self.using, refused)
                 if not refused:
                     break
-            return got
+            return keys
 
         return bucket_lifecycle.in_transaction(self.using, send) if most else []
 
     def assign_scored(self, size: int = 20) -> dict[str, float]:
-        """Take the first tasks out, as ``assign``; returns {key: score} for ``TaskBucket.add`` or ``add_many``.
+        """Remove the first tasks, as ``assign``; returns {key: score} for ``TaskBucket.add`` or ``add_many``.
 
-        The keys are text: ``factory`` is not asked.
+        The keys are text, not converted by ``factory``.
         """
         connection, most = connections[self.using], options.whole("size", size, least=0, most=MAX_BUCKET_TASKS)
 
@@ -118,6 +116,6 @@ class TaskPool:
         return bucket_lifecycle.in_transaction(self.using, send) if most else {}
 
     def size(self) -> int:
-        """Return how many tasks wait."""
+        """Return the number of ready tasks."""
         rows = DispenserTask.objects.using(self.using).filter(dispenser_id=self.key, state="ready")
         return int(retrying(connections[self.using], rows.count))

@@ -1,7 +1,7 @@
-"""Puts keys into a pool, or makes the pool what a mapping says (document 003, R3.5; its left-over problem, R3.6).
+"""Adds keys to a pool, or makes the pool equal to a mapping.
 
-That is a diff in one transaction. The document clears the pool and fills it again: meanwhile it is empty, and a task
-that was assigned or done since the mapping was computed comes back.
+A rebuild is a diff in one transaction. To clear the pool and fill it again would leave it empty meanwhile, and would
+bring back tasks that were assigned or done since the mapping was computed.
 """
 
 import datetime
@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeVar
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
-from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.receipts import commit_once
@@ -33,19 +32,18 @@ from resourcepool.taskqueue.bulk_insert import BATCH, insert
 from resourcepool.taskqueue.dispenser import statements
 from resourcepool.taskqueue.dispenser.bucket_lifecycle import make_dispenser
 from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
+from resourcepool.translation import gettext_noop as _
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 State = DispenserTask.State
-AT_ONCE = 500  # rows in a statement
-IDLE_TIMEOUT = (
-    60  # whole seconds between two statements until the server ends it; comparing a million keys takes some
-)
+CHUNK = 500  # rows in a statement
+IDLE_TIMEOUT = 60  # seconds, integer, between two statements: comparing a million keys takes some
 COLUMNS = ("key", "pk", "state", "fence", "score", "finished_at")
 
 
 class Known(NamedTuple):
-    """What there is of a key already."""
+    """The existing task of a key."""
 
     pk: int
     state: str
@@ -55,7 +53,7 @@ class Known(NamedTuple):
 
 
 class Put(NamedTuple):
-    """How many keys of each kind there were; ``ignored``: finished or failed."""
+    """Counts of keys; ``ignored``: finished or failed."""
 
     added: int = 0
     changed: int = 0
@@ -68,7 +66,7 @@ class Put(NamedTuple):
 
 
 def chunks(values: Mapping[Key, Value], size: int = BATCH) -> Iterator[dict[Key, Value]]:
-    """Cut them into pieces, each of which is written at once."""
+    """Split a mapping into chunks, each of which is written at once."""
     items = iter(values.items())
     while part := dict(islice(items, size)):
         yield part
@@ -77,7 +75,7 @@ def chunks(values: Mapping[Key, Value], size: int = BATCH) -> Iterator[dict[Key,
 def read_known(
     connection: BaseDatabaseWrapper, dispenser: str, scores: Mapping[str, float]
 ) -> dict[str, Known]:
-    """Return what there is of these keys, without locking it."""
+    """Return the existing tasks of these keys, without locking them."""
     rows = DispenserTask.objects.using(connection.alias).filter(dispenser_id=dispenser, key__in=list(scores))
     return {key: Known(*rest) for key, *rest in rows.values_list(*COLUMNS)}
 
@@ -87,35 +85,35 @@ def put(
     dispenser: str,
     scores: Mapping[str, float],
     is_new_work: Callable[[datetime.datetime], bool] = lambda _: True,
-    there: Mapping[str, Known] | None = None,
+    existing: Mapping[str, Known] | None = None,
 ) -> Put:
     """Put a chunk of keys into the pool, inside a transaction.
 
     Args:
         is_new_work: whether a key that finished at this moment is new work.
-        there: what ``read_known`` has said of these keys in the same transaction.
+        existing: the result of ``read_known`` for these keys in the same transaction.
     """
-    if there is None:
-        there = read_known(connection, dispenser, scores)
+    if existing is None:
+        existing = read_known(connection, dispenser, scores)
     again, rescored, new = {}, {}, []
     kept = assigned = ignored = 0
     for key, score in scores.items():
-        one = there.get(key)
-        if one is None:
+        task = existing.get(key)
+        if task is None:
             new.append((key, score))
-        elif one.state == State.READY:
-            if one.score == score:
+        elif task.state == State.READY:
+            if task.score == score:
                 kept += 1
             else:
-                rescored[one.pk] = score
-        elif one.state == State.ASSIGNED:
+                rescored[task.pk] = score
+        elif task.state == State.ASSIGNED:
             assigned += 1
-        elif one.state != State.FAILED and is_new_work(one.finished_at):
-            again[one.pk] = one.fence
+        elif task.state != State.FAILED and is_new_work(task.finished_at):
+            again[task.pk] = task.fence
             new.append((key, score))
         else:
             ignored += 1
-    # A new row in place of the finished one: it has arrived now, and its fence is above all former ones.
+    # A new row replaces the finished one: it is added now, and its fence is above all former ones.
     for state in (State.DONE, State.DISCARDED) if again else ():
         statements.retire(connection, again, state)
     blank = DispenserTask(dispenser_id=dispenser)
@@ -126,11 +124,14 @@ def put(
 
 
 class Rebuilt(NamedTuple):
-    """What a rebuild did, in numbers of keys.
+    """The result of a rebuild, in numbers of keys.
 
-    ``added``, ``changed`` (their scores) and ``kept`` wait now; ``assigned`` ones are with workers; ``ignored`` ones
-    finished after the mapping was computed, or have failed; ``retired`` ones waited and are not in the mapping.
-    ``is_outdated``: nothing was done, because a mapping was applied already that was computed later.
+    Attributes:
+        added, changed, kept: ready now: new ones, those with a new score, and unchanged ones.
+        assigned: in the buckets of workers.
+        ignored: finished after the mapping was computed, or failed.
+        retired: removed from the pool, because the mapping does not contain them.
+        is_outdated: nothing was done, because a mapping computed later was applied already.
     """
 
     added: int = 0
@@ -145,7 +146,7 @@ class Rebuilt(NamedTuple):
 def rebuild(
     using: str, dispenser: str, scores: Mapping[str, float], as_of: datetime.datetime | None
 ) -> Rebuilt:
-    """Make the pool what ``scores`` says, but for what workers have, and what has finished since ``as_of``."""
+    """Make the pool equal to ``scores``, except for assigned tasks and tasks finished since ``as_of``."""
     began = None if as_of is None else aware(validators.moment("as_of", as_of))
     make_dispenser(using, dispenser)
     if began is not None:
@@ -164,10 +165,10 @@ def _check(using: str, dispenser: str, as_of: datetime.datetime) -> None:
     rows = Dispenser.objects.using(using).filter(pk=dispenser).values_list("done_kept", flat=True)
     kept = retrying(connection, rows.get)
     if as_of > now:
-        allowed = _("a moment that is not in the future, by the database's clock (TaskDispenser.now())")
+        allowed = _("a time that is not in the future by the database clock (TaskDispenser.now())")
         raise BadOption("as_of", as_of, Sentence(allowed))
     if (now - as_of).total_seconds() > kept:
-        allowed = _("a moment within the last %(span)s: finished tasks are not remembered for longer")
+        allowed = _("a time within the last %(span)s: finished tasks are kept no longer")
         raise BadOption("as_of", as_of, Sentence(allowed, span=options.duration_text(kept)))
 
 
@@ -181,7 +182,7 @@ def _diff(
         return bool(as_of and from_columns(finished_at, connection) < as_of)
 
     row = Dispenser.objects.using(connection.alias).filter(pk=dispenser)
-    # Locks it: rebuilds run one after the other, and an older mapping is refused.
+    # The update locks the row: rebuilds run one after another, and an older mapping is refused.
     moment = in_columns(for_project(as_of), connection) if as_of else None
     latest = row.filter(Q(as_of=None) | Q(as_of__lte=moment)) if as_of else row
     if not latest.update(rebuilt_at=DbNow(), **({"as_of": moment} if as_of else {})):
@@ -195,10 +196,10 @@ def _diff(
             kept += 1
         else:
             rescored[task.pk] = score
-    changed = sum(statements.rescore(connection, part) for part in chunks(rescored, AT_ONCE))
-    # By the fence that was seen: one that was assigned and given back meanwhile is left to the next rebuild.
-    retired = sum(statements.retire(connection, part) for part in chunks(missing, AT_ONCE))
-    told = Put(0, changed, kept, len(rescored) - changed)
+    changed = sum(statements.rescore(connection, part) for part in chunks(rescored, CHUNK))
+    # Matches the fence: a task that was assigned and returned meanwhile is left to the next rebuild.
+    retired = sum(statements.retire(connection, part) for part in chunks(missing, CHUNK))
+    counts = Put(0, changed, kept, len(rescored) - changed)
     for chunk in chunks(rest):
-        told += put(connection, dispenser, chunk, is_new_work)
-    return Rebuilt(*told, retired)
+        counts += put(connection, dispenser, chunk, is_new_work)
+    return Rebuilt(*counts, retired)

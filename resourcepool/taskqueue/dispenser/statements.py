@@ -1,6 +1,6 @@
-"""The statements of every assignment and every end, composed once for each database.
+"""The SQL statements that assign, finish and return tasks, composed once for each database.
 
-SQL of our own: Django takes as long to compose them as a server to execute them.
+Django would take as long to compose them as a database server takes to execute them.
 """
 
 # ruff: noqa: S608 (quoted names)
@@ -19,10 +19,12 @@ ORDER = "resourcepool_dispensed_order"
 
 
 class DispenserSnapshot(NamedTuple):
-    """A dispenser at a glance.
+    """The state of a dispenser.
 
-    ``bucket``: the live one of the name that was asked for, if there is one; ``head``: score and primary key of the
-    first task in the pool, if there is one; ``expired``: buckets to be taken back.
+    Attributes:
+        bucket: the live bucket of the requested name, if there is one.
+        head: score and primary key of the first task in the pool, if there is one.
+        expired: buckets to reclaim.
     """
 
     most_expirations: int
@@ -97,31 +99,28 @@ def texts(connection: BaseDatabaseWrapper) -> Texts:
 
 
 def read_snapshot(connection: BaseDatabaseWrapper, dispenser: str, bucket: str) -> DispenserSnapshot | None:
-    """Look at a dispenser and at the bucket of this name; None: there is no such dispenser."""
+    """Read a dispenser, with the bucket of this name; None: the dispenser does not exist."""
     params = (dispenser, dispenser, bucket, dispenser, dispenser)
-    found = dialect.run(connection, texts(connection).look, params, dialect.all_rows)
-    own = next(((most, bool(is_paused)) for kind, most, is_paused in found if kind == "d"), None)
-    mine = next((pk for kind, pk, _ in found if kind == "m"), None)
-    head = next(((float(score), int(pk)) for kind, pk, score in found if kind == "h"), None)
-    return (
-        None
-        if own is None
-        else DispenserSnapshot(*own, mine, head, [pk for kind, pk, _ in found if kind == "x"])
-    )
+    rows = dialect.run(connection, texts(connection).look, params, dialect.all_rows)
+    settings = next(((most, bool(is_paused)) for kind, most, is_paused in rows if kind == "d"), None)
+    live_bucket = next((pk for kind, pk, _ in rows if kind == "m"), None)
+    head = next(((float(score), int(pk)) for kind, pk, score in rows if kind == "h"), None)
+    expired = [pk for kind, pk, _ in rows if kind == "x"]
+    return None if settings is None else DispenserSnapshot(*settings, live_bucket, head, expired)
 
 
 def touch(connection: BaseDatabaseWrapper, bucket: int, ttl: float) -> bool:
-    """Let a live bucket expire in ``ttl`` seconds; False when it has expired. Locks it until the commit."""
+    """Let a live bucket expire in ``ttl`` seconds; False: it has expired. Locks it until the commit."""
     return bool(_count(connection, texts(connection).touch, (micros(ttl), bucket)))
 
 
 def tasks_in_bucket(connection: BaseDatabaseWrapper, bucket: int) -> list[Row]:
-    """Return what is in a bucket, in order."""
+    """Return the tasks in a bucket, in order."""
     return _rows(connection, texts(connection).held, (bucket,))
 
 
 def ready(connection: BaseDatabaseWrapper, dispenser: str) -> list[Row]:
-    """Return all that is in the pool, in no order."""
+    """Return all tasks in the pool, in no order."""
     return _rows(connection, texts(connection).ready, (dispenser,))
 
 
@@ -131,40 +130,43 @@ def lock_first_ready(
     """Lock and return the first tasks in the pool that are not locked.
 
     Args:
-        head: where a look has just found the first one; tasks that came before it meanwhile are left to the next call.
-            InnoDB keeps index entries of recently assigned tasks for a second or so. A look passes over them; here
-            each would be locked, which took longer than all the rest.
+        head: the first task of a recent snapshot; earlier tasks are left to the next call. InnoDB keeps index entries
+            of recently assigned tasks for about a second. A plain read skips them, but this statement would lock each,
+            which would take most of its time.
     """
-    return _in_order(connection, texts(connection).first, dispenser, most, head)
+    return _select_ready(connection, texts(connection).first, dispenser, most, head)
 
 
 def first_ready(
     connection: BaseDatabaseWrapper, dispenser: str, most: int, start: tuple[float, int] | None = None
 ) -> list[Row]:
-    """Return the first tasks in the pool, without locking them; ``start``: the first that are not before this."""
-    return _in_order(connection, texts(connection).waiting, dispenser, most, start)
+    """Return the first tasks in the pool from ``start`` on, without locking them."""
+    return _select_ready(connection, texts(connection).waiting, dispenser, most, start)
 
 
-def _in_order(
+def _select_ready(
     connection: BaseDatabaseWrapper, sql: str, dispenser: str, most: int, start: tuple[float, int] | None
 ) -> list[Row]:
+    """Run ``sql`` for up to ``most`` tasks, from the score and primary key ``start`` on, if given."""
     and_not_before = ""
     if start:
-        # With an exponent it is a double for MySQL, and not a decimal number.
-        one = f"{start[0]!r}{'' if 'e' in repr(start[0]) else 'e0'}"
-        after = dialect.of(connection).not_before.format(first="score", second="id", one=one, other=start[1])
+        # MySQL reads a number with an exponent as a double, not as a decimal.
+        score = f"{start[0]!r}{'' if 'e' in repr(start[0]) else 'e0'}"
+        after = dialect.of(connection).not_before.format(
+            first="score", second="id", first_value=score, second_value=start[1]
+        )
         and_not_before = f" AND {after}"
     return _rows(connection, sql.format(and_not_before=and_not_before), (dispenser, most))
 
 
 def take(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row]) -> list[Row]:
-    """Put tasks that were locked while they were ready into a bucket; return them under their new fences."""
+    """Put locked ready tasks into a bucket; return them with their new fences."""
     _count(connection, texts(connection).take.format(ids=_ids(row.pk for row in rows)), (bucket,))
     return [row._replace(fence=row.fence + 1) for row in rows]
 
 
 def give_back(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row]) -> int:
-    """Return these to the pool, if the bucket still has them; returns how many it had."""
+    """Return these tasks to the pool if the bucket still has them; return their number."""
     sql = texts(connection).give_back.format(ids=_ids(row.pk for row in rows))
     return _count(connection, sql, (bucket,))
 
@@ -174,33 +176,33 @@ def remove(connection: BaseDatabaseWrapper, rows: Sequence[Row]) -> None:
 
 
 def retire(connection: BaseDatabaseWrapper, fences: Mapping[int, int], state: str = "ready") -> int:
-    """Delete the tasks, {primary key: fence}, that still have this state and fence; return how many."""
+    """Delete the tasks, {primary key: fence}, that still have this state and fence; return their number."""
     cases = " ".join(f"WHEN {pk:d} THEN {fence:d}" for pk, fence in fences.items())
     return _count(connection, texts(connection).retire.format(ids=_ids(fences), fences=cases), (state,))
 
 
 def rescore(connection: BaseDatabaseWrapper, scores: Mapping[int, float]) -> int:
-    """Give the tasks that are still ready these scores, {primary key: score}; return how many."""
+    """Set the scores, {primary key: score}, of tasks that are still ready; return their number."""
     cases = " ".join(f"WHEN {pk:d} THEN %s" for pk in scores)
     sql = texts(connection).rescore.format(ids=_ids(scores), scores=cases)
     return _count(connection, sql, tuple(scores.values()))
 
 
 def done(connection: BaseDatabaseWrapper, dispenser: str, bucket: str, fences: Mapping[str, int]) -> int:
-    """Finish these tasks of a bucket; returns how many still had this fence."""
+    """Finish these tasks of a bucket; return how many still had their fence."""
     outcome = DispenserTask._meta.get_field("outcome").get_prep_value(done_by(bucket))
     return _by_key(connection, texts(connection).done, dispenser, bucket, fences, outcome)
 
 
 def done_by(worker: str) -> str:
-    """Return the outcome of a task that this worker has done."""
+    """Return the outcome text of a task done by this worker."""
     return sentence_for("done_by", name=worker)
 
 
 def give_back_by_key(
     connection: BaseDatabaseWrapper, dispenser: str, bucket: str, fences: Mapping[str, int]
 ) -> int:
-    """Return these tasks of a bucket to the pool; returns how many still had this fence."""
+    """Return these tasks of a bucket to the pool; return how many still had their fence."""
     return _by_key(connection, texts(connection).give_back_by_key, dispenser, bucket, fences)
 
 
@@ -226,5 +228,5 @@ def _count(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> 
 
 
 def _ids(pks: Any) -> str:
-    # Written out, because drivers take their time for every placeholder.
+    # No placeholders, because drivers are slow with many of them.
     return ", ".join(f"{pk:d}" for pk in pks)

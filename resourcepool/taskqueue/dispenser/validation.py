@@ -1,25 +1,22 @@
-"""Checks what callers hand in: keys, scores, and tasks as they were assigned."""
+"""Validation of arguments: keys, scores and assigned tasks; and conversion of keys by the caller's factory."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.utils.translation import gettext_noop as _
-
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.dispenser.models import MAX_KEY
 from resourcepool.taskqueue.dispenser.statements import Row
+from resourcepool.translation import gettext_noop as _
 
-PAIRS = _(
-    "the tasks that assign_tasks returned, or (key, fence) pairs: a key alone does not say which assignment"
-)
+PAIRS = _("tasks returned by assign_tasks, or (key, fence) pairs: a key alone does not identify the assignment")
 
 
 class Assigned(NamedTuple):
-    """A task in a worker's bucket. ``fence`` belongs to this assignment alone; a later one has another."""
+    """A task in a worker's bucket. ``fence`` identifies this assignment."""
 
     key: Any
     fence: int
@@ -28,11 +25,11 @@ class Assigned(NamedTuple):
 
 Factory = Callable[[str], Any]
 RefusedKeys = list[tuple[Row, Exception]]
-REFUSALS = (ValueError, TypeError, LookupError, ArithmeticError)  # a factory refuses a key by one of these
+REFUSALS = (ValueError, TypeError, LookupError, ArithmeticError)  # by which a factory refuses a key
 
 
 def apply_factory(rows: Iterable[Row], factory: Factory) -> tuple[list[tuple[Row, Any]], RefusedKeys]:
-    """Return tasks with what ``factory`` makes of their keys, and the tasks that it refuses, with its errors."""
+    """Return tasks with their converted keys, and the tasks whose keys ``factory`` refuses, with the errors."""
     made: list[tuple[Row, Any]] = []
     refused: RefusedKeys = []
     for row in rows:
@@ -44,46 +41,46 @@ def apply_factory(rows: Iterable[Row], factory: Factory) -> tuple[list[tuple[Row
 
 
 def assigned_tasks(rows: Iterable[Row], factory: Factory) -> tuple[list[Assigned], RefusedKeys]:
-    """Return tasks as callers get them, and the tasks whose keys ``factory`` refuses or changes, with the errors."""
+    """Return tasks for callers, and the tasks whose keys ``factory`` refuses or changes, with the errors."""
     made, refused = apply_factory(rows, partial(same_key, factory))
-    return [Assigned(one, row.fence, row.score) for row, one in made], refused
+    return [Assigned(key, row.fence, row.score) for row, key in made], refused
 
 
 def same_key(factory: Factory, text: str) -> Any:
-    """Return what ``factory`` makes of a key; raises ValueError if that is another key: 7 of "007"."""
+    """Return the converted key; raises ValueError if it is another key, such as 7 for "007"."""
     made = factory(text)
     if isinstance(made, int | str) and not isinstance(made, bool) and key(made) != text:
-        raise ValueError(f"it makes {made!r} of {text!r}, which is another key")
+        raise ValueError(f"it converts {text!r} to {made!r}, which is another key")
     return made
 
 
 def key(value: object, option: str = "key") -> str:
-    """Return a key as it is stored; raises BadOption if it is neither a whole number nor a line of text."""
+    """Return a key as stored; raises BadOption if it is neither an integer nor a line of text."""
     if isinstance(value, int) and not isinstance(value, bool):
-        # Python itself refuses to write out a number of thousands of digits.
+        # Python refuses to convert integers of thousands of digits.
         value = str(int(value)) if abs(value) < 10 ** (MAX_KEY - 1) else value
     return validators.name(option, value, most=MAX_KEY)
 
 
 def text_of(value: object, factory: Factory) -> object:
-    """Return the text of which ``factory`` makes this key, where that is its ``str``; else the value as it is."""
+    """Return ``str(value)`` if ``factory`` converts that to ``value``; else the value itself."""
     if isinstance(value, int | str):
         return value
     try:
         return text if factory(text := str(value)) == value else value
-    except Exception:  # noqa: BLE001 (it is no key, and is refused as such)
+    except Exception:  # noqa: BLE001 (not a key; refused later)
         return value
 
 
 def keys(values: object, factory: Factory = str, option: str = "tasks") -> dict[str, int | None]:
-    """Return {key: fence} of assigned tasks, or of keys, which say None; raises BadOption."""
+    """Return {key: fence} of assigned tasks or keys; the fence of a key alone is None. Raises BadOption."""
     if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
         raise BadOption(option, values, Sentence(_("a list of keys")))
-    found: dict[str, int | None] = {}
-    for one in values:
-        named, fence = (one.key, one.fence) if isinstance(one, Assigned) else (one, None)
-        found[key(text_of(named, factory), option)] = fence
-    return found
+    fences_by_key: dict[str, int | None] = {}
+    for value in values:
+        own_key, fence = (value.key, value.fence) if isinstance(value, Assigned) else (value, None)
+        fences_by_key[key(text_of(own_key, factory), option)] = fence
+    return fences_by_key
 
 
 def keys_and_scores(values: object) -> dict[str, float]:
@@ -92,28 +89,28 @@ def keys_and_scores(values: object) -> dict[str, float]:
         return scores(values, "tasks")
     if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
         raise BadOption("tasks", values, Sentence(_("a list of keys")))
-    of_each = [(one.key, one.score) if isinstance(one, Assigned) else (one, 0.0) for one in values]
-    return {key(one, "tasks"): score(number) for one, number in of_each}
+    pairs = [(value.key, value.score) if isinstance(value, Assigned) else (value, 0.0) for value in values]
+    return {key(own_key, "tasks"): score(number) for own_key, number in pairs}
 
 
 def scores(mapping: object, option: str = "mapping") -> dict[str, float]:
-    """Return {key: score} as it is stored; raises BadOption, naming the first key that is not allowed."""
+    """Return {key: score} as stored; raises BadOption, which names the first key that is not allowed."""
     if not isinstance(mapping, Mapping):
         raise BadOption(option, mapping, Sentence(_("a mapping of keys to scores")))
-    checked = {key(one, option): score(number, option, {one: number}) for one, number in mapping.items()}
+    checked = {key(value, option): score(number, option, {value: number}) for value, number in mapping.items()}
     if len(checked) < len(mapping):  # 1 and "1"
         raise BadOption(
-            option, f"{len(mapping)} keys", because=Sentence(_("each key once, as a number or as text"))
+            option, f"{len(mapping)} keys", because=Sentence(_("the same key is given as a number and as text"))
         )
     return checked
 
 
 def score(value: object, option: str = "priority", shown: object = None) -> float:
-    """Return a score as it is stored; raises BadOption, which shows ``shown`` in place of the value if it is given."""
+    """Return a score as stored; raises BadOption, which shows ``shown`` instead of the value if given."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
             return float(value)
-    except OverflowError:  # a whole number that is too large
+    except OverflowError:  # an integer too large for a float
         pass
     if shown is not None:
         raise BadOption(option, shown, Sentence(_("a finite number for each key")))
@@ -122,22 +119,22 @@ def score(value: object, option: str = "priority", shown: object = None) -> floa
 
 def factory(value: Factory) -> Factory:
     if not callable(value):
-        raise BadOption("factory", value, Sentence(_("a function of the text of a key")))
+        raise BadOption("factory", value, Sentence(_("a function that takes the text of a key")))
     return value
 
 
 def fences(tasks: object, factory: Factory = str, option: str = "tasks") -> dict[str, int]:
-    """Return {key: fence} of tasks as they were assigned, or of (key, fence) pairs; raises BadOption."""
+    """Return {key: fence} of assigned tasks or (key, fence) pairs; raises BadOption."""
     if isinstance(tasks, str | Mapping) or not isinstance(tasks, Iterable):
         raise BadOption(option, tasks, Sentence(PAIRS))
-    found: dict[str, int] = {}
+    fences_by_key: dict[str, int] = {}
     for task in tasks:
         is_pair = isinstance(task, tuple | list) and len(task) in (2, 3)
         if not is_pair or not isinstance(task[1], int) or isinstance(task[1], bool):
             raise BadOption(option, task, Sentence(PAIRS))
-        if not 0 <= task[1] < 2**63:  # Python itself refuses to write out a number of thousands of digits
-            raise BadOption(option, f"a fence for {task[0]!r}", Sentence(PAIRS))
-        fence = int(task[1])  # an enum that is one, too, is written out as a number
-        if found.setdefault(key(text_of(task[0], factory), option), fence) != fence:
-            raise BadOption(option, task, because=Sentence(_("each task under one fence")))
-    return found
+        if not 0 <= task[1] < 2**63:  # Python refuses to convert integers of thousands of digits
+            raise BadOption(option, f"the fence of {task[0]!r}", Sentence(PAIRS))
+        fence = int(task[1])  # also if it is an IntEnum
+        if fences_by_key.setdefault(key(text_of(task[0], factory), option), fence) != fence:
+            raise BadOption(option, task, because=Sentence(_("one fence per task")))
+    return fences_by_key

@@ -1,4 +1,4 @@
-"""Timers: events that must happen at a moment, whoever is alive then (document 004).
+"""Timers: scheduled work that runs at its time on any live node.
 
 from resourcepool.taskqueue import timers
 

@@ -1,4 +1,4 @@
-"""The statements of a node: look for due timers, claim them, write their ends. Each batch is one transaction."""
+"""The statements of a node: read due timers, claim them, store their results. Each batch is one transaction."""
 
 import datetime
 import logging
@@ -23,15 +23,15 @@ from resourcepool.text import ascii_escaped
 logger = logging.getLogger(__name__)
 
 State, End = Timer.State, Timer.End
-RESEND_AFTER = 60.0  # seconds after which a timer that nobody has taken is handed over again
-TOPICS_AT_ONCE = 200  # SQLite unites 500 queries at most; there are two for each topic
-ANY = "\0"  # stands for a topic; no topic has such a name
+RESEND_AFTER = 60.0  # seconds until an unclaimed timer is handed over again
+TOPICS_AT_ONCE = 200  # SQLite allows 500 queries in a UNION; each topic has two
+ANY_TOPIC = "\0"  # a placeholder, which is not a valid name
 READ = ("pk", "name", "topic_id", "payload", "due_at", "schedule", "catch_up", "state", "holder")
 COUNTS = ("fence", "attempts", "failures", "crashes", "previous_end")
 
 
 class DueTimer(NamedTuple):
-    """A timer as it was seen; ``due_in``: microseconds until it may be claimed."""
+    """A timer that is due or next; ``due_in``: microseconds until it may be claimed."""
 
     pk: int
     topic: str
@@ -44,7 +44,7 @@ class DueTimer(NamedTuple):
 
 
 class ClaimedTimer(NamedTuple):
-    """A timer that this node holds for one attempt, under ``fence``."""
+    """A timer that this node has claimed for one attempt, under ``fence``."""
 
     pk: int
     fence: int
@@ -54,7 +54,7 @@ class ClaimedTimer(NamedTuple):
     name: str
     payload: str
     due_at: datetime.datetime
-    now: datetime.datetime  # of the database, at the claim
+    now: datetime.datetime  # the database clock at the claim
     schedule: str
     fires: bool  # see Occurrence
     missed: int
@@ -66,10 +66,13 @@ class ClaimedTimer(NamedTuple):
 
 
 class AttemptEnd(NamedTuple):
-    """How an attempt ended; ``error`` None: it was handled, unless ``is_given_back``.
+    """How an attempt ended. ``error`` is None if the timer was handled or ``is_given_back``.
 
-    ``delay``: seconds until a timer that was given back may begin again; ``is_disconnected``: see
-    ``Result``; ``is_lost``: it failed after its lease ended.
+    Attributes:
+        delay, is_disconnected: see ``Result``.
+        is_lost: it failed after its lease had ended.
+        has_begun: the handler was called.
+        is_cut_off: the process exits without waiting for the handler.
     """
 
     claimed: ClaimedTimer
@@ -89,7 +92,7 @@ class AttemptEnd(NamedTuple):
     @property
     def how(self) -> str:
         if self.is_given_back:
-            return "given back"
+            return "released"
         if self.error is None:
             return "handled"
         return "lost its lease" if self.is_lost else "failed"
@@ -99,7 +102,7 @@ Answer = tuple[list[ClaimedTimer], set[int]]
 
 
 def read_rules(using: str, topics: Collection[str]) -> dict[str, Rule]:
-    """Return the rules of these topics, as far as they exist."""
+    """Return the rules of these topics, if they exist."""
     rows = Topic.objects.using(using).filter(pk__in=topics).values_list(*Rule._fields)
     return {row[0]: Rule(*row) for row in rows}
 
@@ -107,25 +110,29 @@ def read_rules(using: str, topics: Collection[str]) -> dict[str, Rule]:
 def read_due(
     using: str, topics: Sequence[str], most: int, late: int, without: Collection[int] = ()
 ) -> list[DueTimer]:
-    """Return up to ``most`` timers of each topic that are due or next, and up to ``late`` late ones, by due moment.
+    """Return up to ``most`` timers of each topic that are due or next, and up to ``late`` late ones, by due time.
 
     Args:
-        without: primary keys of timers to pass over.
+        without: primary keys of timers to skip.
     """
     groups = [topics[first : first + TOPICS_AT_ONCE] for first in range(0, len(topics), TOPICS_AT_ONCE)]
-    found = [due for group in groups for due in _look(using, group, most, late, without)]
-    return sorted(found, key=lambda due: due.due_in)
+    timers = [timer for group in groups for timer in _read_due(using, group, most, late, without)]
+    return sorted(timers, key=lambda timer: timer.due_in)
 
 
-def _look(using: str, topics: Iterable[str], most: int, late: int, without: Collection[int]) -> list[DueTimer]:
-    # Compiled once and not for each topic: that takes longer than the query.
-    made = [rows.query.get_compiler(using).as_sql() for rows in _heads(using, ANY, most, late, without)]
-    each = [(text, topic, params) for topic in topics for text, params in made]
-    # In queries of their own: SQLite takes no LIMIT within a UNION.
+def _read_due(
+    using: str, topics: Iterable[str], most: int, late: int, without: Collection[int]
+) -> list[DueTimer]:
+    # Compiled once, not for each topic, which would take longer than the query.
+    compiled = [
+        rows.query.get_compiler(using).as_sql() for rows in _heads(using, ANY_TOPIC, most, late, without)
+    ]
+    each = [(text, topic, params) for topic in topics for text, params in compiled]
+    # Subqueries, because SQLite allows no LIMIT within a UNION.
     sql = " UNION ALL ".join(f"SELECT * FROM ({text}) t{number}" for number, (text, _, _) in enumerate(each))  # noqa: S608
-    params = [topic if param == ANY else param for _, topic, those in each for param in those]
-    found = dialect.run(connections[using], sql, params, dialect.all_rows)
-    return [DueTimer(*row) for row in found]
+    params = [topic if param == ANY_TOPIC else param for _, topic, own_params in each for param in own_params]
+    rows = dialect.run(connections[using], sql, params, dialect.all_rows)
+    return [DueTimer(*row) for row in rows]
 
 
 def _heads(using: str, topic: str, most: int, late: int, without: Collection[int]) -> Iterable[Any]:
@@ -142,20 +149,20 @@ def _heads(using: str, topic: str, most: int, late: int, without: Collection[int
 def finish_and_claim(
     using: str, ends: Collection[AttemptEnd], due: Collection[DueTimer], rules: Mapping[str, Rule], holder: str
 ) -> Answer:
-    """Write ends down and claim due timers, in one transaction that may be sent again.
+    """Store results and claim due timers, in one transaction that may be sent again.
 
     Args:
-        holder: a name that no other call uses; it identifies a claim whose answer was lost.
+        holder: a name that no other call uses; it identifies a claim whose reply was lost.
 
     Returns:
-        The claimed timers, and the primary keys of the ends that could not be written because their rows are locked.
+        The claimed timers, and the primary keys of timers whose results were not stored because their rows are locked.
     """
     try:
         return _finish_and_claim(using, ends, due, rules, holder)
     except Exception as error:
         if not ends or not dialect.refuses_text(connections[using], error):
             raise
-        logger.warning("a result or an error cannot be written as it is: %s", error)
+        logger.warning("the database refuses the text of a result or an error: %s", error)
         return _finish_and_claim(using, [end.ascii_escaped() for end in ends], due, rules, holder)
 
 
@@ -163,15 +170,15 @@ def _finish_and_claim(
     using: str, ends: Collection[AttemptEnd], due: Collection[DueTimer], rules: Mapping[str, Rule], holder: str
 ) -> Answer:
     with short_transaction(connections[using]):
-        locked = _write(using, ends)
+        locked = _store(using, ends)
         return _claim(using, _due(using, due, holder), rules, holder) if due else [], locked
 
 
 def hand_over(using: str, due: Collection[DueTimer], rules: Mapping[str, Rule], holder: str) -> Answer:
-    """Set due timers aside for processes that ``take`` them by the fences that this returns; see ``finish_and_claim``.
+    """Reserve due timers for other processes, which claim them by the returned fences.
 
     A timer stays pending, so that it can be cancelled, and is due again after ``RESEND_AFTER``. Its ``started_at`` is
-    the moment at which it was first handed over.
+    the time at which it was first handed over. See ``finish_and_claim``.
     """
     with short_transaction(connections[using]):
         return _claim(using, _due(using, due, holder), rules, holder, is_handed=True), set()
@@ -180,76 +187,76 @@ def hand_over(using: str, due: Collection[DueTimer], rules: Mapping[str, Rule], 
 def claim_handed_over(using: str, pk: int, fence: int, rule: Rule, holder: str) -> ClaimedTimer | None:
     """Claim a timer that was handed over under this fence; None: the fence is outdated. See ``finish_and_claim``."""
     rows = Timer.objects.using(using).filter(pk=pk, topic_id=rule.name).unfinished()
-    wanted = rows.filter(Q(fence=fence, state=State.PENDING) | Q(holder=holder))
+    matching = rows.filter(Q(fence=fence, state=State.PENDING) | Q(holder=holder))
     with short_transaction(connections[using]):
-        claimed = _claim(using, wanted, {rule.name: rule}, holder)
+        claimed = _claim(using, matching, {rule.name: rule}, holder)
     return claimed[0] if claimed else None
 
 
 def _due(using: str, due: Collection[DueTimer], holder: str) -> Any:
-    rows = Timer.objects.using(using).filter(pk__in=[one.pk for one in due]).unfinished()
+    rows = Timer.objects.using(using).filter(pk__in=[timer.pk for timer in due]).unfinished()
     return rows.filter(Q(busy_before__lte=DbNow()) | Q(holder=holder))
 
 
 def _claim(
-    using: str, wanted: Any, rules: Mapping[str, Rule], holder: str, *, is_handed: bool = False
+    using: str, timers: Any, rules: Mapping[str, Rule], holder: str, *, is_handed: bool = False
 ) -> list[ClaimedTimer]:
-    found = _unlocked(using, wanted).values(*READ, *COUNTS, now=DbNow())
-    sent_at, claimed, not_taken = monotonic(), list[ClaimedTimer](), 0
+    rows = _unlocked(using, timers).values(*READ, *COUNTS, now=DbNow())
+    sent_at, claimed, unclaimed = monotonic(), list[ClaimedTimer](), 0
     groups: dict[tuple[float, bool, bool, str], list[int]] = defaultdict(list)
-    for row in found:
+    for row in rows:
         if why := occurrences.unreadable(row["schedule"]):
             log_unreadable(row["topic_id"], row["pk"], why)
             continue
         rule, is_new = rules[row["topic_id"]], row["holder"] != holder
         row |= {key: from_columns(row[key], connections[using]) for key in ("due_at", "now")}
         is_running, has_holder = row["state"] == State.RUNNING, row["holder"] != ""
-        has_died = is_new and is_running and has_holder
-        is_untaken = is_new and is_handed and row["state"] == State.PENDING and has_holder
-        not_taken += is_untaken
-        row["crashes"] += has_died
-        if is_new and is_running:  # without a holder it was given back by a process at its end
-            row["previous_end"] = (End.EXPIRED if has_died else End.RELEASED).value
-        one = _claimed(row, rule, holder, sent_at, is_new=is_new)
-        if not is_new:  # by a try whose answer was lost
+        has_crashed = is_new and is_running and has_holder
+        is_unclaimed = is_new and is_handed and row["state"] == State.PENDING and has_holder
+        unclaimed += is_unclaimed
+        row["crashes"] += has_crashed
+        if is_new and is_running:  # without a holder: its process released it when it exited
+            row["previous_end"] = (End.EXPIRED if has_crashed else End.RELEASED).value
+        timer = _claimed(row, rule, holder, sent_at, is_new=is_new)
+        if not is_new:  # claimed by an earlier try whose reply was lost
             until = DbLater(RESEND_AFTER if is_handed else rule.ttl)
-            Timer.objects.using(using).filter(pk=one.pk).update(busy_before=until)
-            claimed.append(one)
-        elif has_died and row["crashes"] >= rule.max_crashes:
-            said = sentence_for("timer_process_crashed", count=row["crashes"])
-            _finish(using, [one], State.DEAD, said, crashes=row["crashes"])
-        elif not one.fires:
-            _again(using, one)
+            Timer.objects.using(using).filter(pk=timer.pk).update(busy_before=until)
+            claimed.append(timer)
+        elif has_crashed and row["crashes"] >= rule.max_crashes:
+            outcome = sentence_for("timer_process_crashed", count=row["crashes"])
+            _finish(using, [timer], State.DEAD, outcome, crashes=row["crashes"])
+        elif not timer.fires:
+            _schedule_next(using, timer)
         else:
-            groups[rule.ttl, has_died, is_untaken, row["previous_end"]].append(one.pk)
-            claimed.append(one)
-    if not_taken:
-        logger.warning("%d timers were handed over, and nobody took them within %g s", not_taken, RESEND_AFTER)
-    for (ttl, has_died, is_untaken, previous_end), pks in groups.items():
+            groups[rule.ttl, has_crashed, is_unclaimed, row["previous_end"]].append(timer.pk)
+            claimed.append(timer)
+    if unclaimed:
+        logger.warning("%d timers were handed over but not claimed within %g s", unclaimed, RESEND_AFTER)
+    for (ttl, has_crashed, is_unclaimed, previous_end), pks in groups.items():
         attempt = {"state": State.RUNNING, "busy_before": DbLater(ttl), "attempts": F("attempts") + 1}
         if is_handed:
             attempt = {"state": State.PENDING, "busy_before": DbLater(RESEND_AFTER)}
-        started_at = F("started_at") if is_untaken else DbNow()  # since when it waits to be taken
-        crashes = F("crashes") + int(has_died)
-        told = {"previous_end": previous_end, "started_at": started_at, "crashes": crashes}
-        _change(using, pks, holder=holder, **attempt, **told)
+        started_at = F("started_at") if is_unclaimed else DbNow()  # the start of its wait
+        crashes = F("crashes") + int(has_crashed)
+        columns = {"previous_end": previous_end, "started_at": started_at, "crashes": crashes}
+        _change(using, pks, holder=holder, **attempt, **columns)
     return claimed
 
 
 def log_unreadable(topic: str, pk: int, why: str) -> None:
-    """Say that a timer is left to nodes that can read its schedule."""
-    logger.warning("timer number %d of topic %s is left to other nodes: its schedule: %s", pk, topic, why)
+    """Log that a timer is left to nodes that can read its schedule."""
+    logger.warning(
+        "timer number %d of topic %s is left to other nodes: cannot read its schedule: %s", pk, topic, why
+    )
 
 
 def _claimed(row: Mapping[str, Any], rule: Rule, holder: str, sent_at: float, *, is_new: bool) -> ClaimedTimer:
     schedule, is_retry = occurrences.read(row["schedule"]), row["attempts"] > 0
-    seen = occurrences.occurrence(schedule, row["catch_up"], row["due_at"], row["now"], is_retry=is_retry)
-    told = {
-        key: row[key] for key in ("pk", "name", "payload", "due_at", "now", "schedule", "failures", "crashes")
-    }
+    occurrence = occurrences.occurrence(schedule, row["catch_up"], row["due_at"], row["now"], is_retry=is_retry)
+    columns = ("pk", "name", "payload", "due_at", "now", "schedule", "failures", "crashes")
     return ClaimedTimer(
-        **told,
-        **seen._asdict(),
+        **{column: row[column] for column in columns},
+        **occurrence._asdict(),
         fence=row["fence"] + is_new,
         attempt=row["attempts"] + is_new,
         previous_end=row["previous_end"],
@@ -259,79 +266,79 @@ def _claimed(row: Mapping[str, Any], rule: Rule, holder: str, sent_at: float, *,
     )
 
 
-def _write(using: str, ends: Collection[AttemptEnd]) -> set[int]:
-    """Write the ends of current attempts down; return the keys of rows that are locked."""
+def _store(using: str, ends: Collection[AttemptEnd]) -> set[int]:
+    """Store the results of attempts that are still current; return the keys of locked rows."""
     if not ends:
         return set()
     rows = Timer.objects.using(using).filter(pk__in=[end.claimed.pk for end in ends]).unfinished()
-    found = {pk: rest for pk, *rest in _unlocked(using, rows).values_list("pk", "fence", "schedule")}
-    mine = [end for end in ends if found.get(end.claimed.pk, (0,))[0] == end.claimed.fence]
+    current = {pk: columns for pk, *columns in _unlocked(using, rows).values_list("pk", "fence", "schedule")}
+    matching = [end for end in ends if current.get(end.claimed.pk, (0,))[0] == end.claimed.fence]
     done: dict[tuple[float, str], list[ClaimedTimer]] = defaultdict(list)
-    for end in mine:
+    for end in matching:
         claimed = end.claimed
-        if found[claimed.pk][1] != claimed.schedule:
+        if current[claimed.pk][1] != claimed.schedule:
             claimed = claimed._replace(next_at=None)  # cancelled meanwhile
         if end.is_lost:
-            continue  # the next claim counts a death
+            continue  # the next claim counts a crash
         if end.error is None and not end.is_given_back:
             done[claimed.rule.done_kept, end.outcome].append(claimed)
         elif end.is_disconnected and claimed.crashes + 1 < claimed.rule.max_crashes:
-            _after_cut(using, claimed, end)
+            _retry_after_disconnection(using, claimed, end)
         elif end.is_given_back or claimed.failures + 1 <= claimed.rule.retries:
-            _try_again(using, claimed, end)
+            _retry(using, claimed, end)
         else:
             _finish(using, [claimed], State.DEAD, end.error or "", failures=claimed.failures + 1)
     for (kept, outcome), group in done.items():
         _finish(using, group, State.DONE, outcome, kept=kept)
-    missing = {(end.claimed.pk, end.claimed.fence) for end in ends if end.claimed.pk not in found}
+    missing = {(end.claimed.pk, end.claimed.fence) for end in ends if end.claimed.pk not in current}
     if not missing or not connections[using].features.has_select_for_update_skip_locked:
         return set()
-    left = Timer.objects.using(using).filter(pk__in=[pk for pk, _fence in missing]).unfinished()
-    return {pk for pk, _fence in missing.intersection(left.values_list("pk", "fence"))}
+    locked = Timer.objects.using(using).filter(pk__in=[pk for pk, _fence in missing]).unfinished()
+    return {pk for pk, _fence in missing.intersection(locked.values_list("pk", "fence"))}
 
 
 def _finish(
     using: str, group: list[ClaimedTimer], state: Timer.State, outcome: str, *, kept: float = 1.0, **counts: Any
 ) -> None:
-    """Finish these timers; recurring ones wait for their next occurrence."""
-    for one in group:
+    """Finish these timers; recurring timers wait for their next occurrence."""
+    for timer in group:
         if state == State.DEAD:
-            what = EventKind.DEAD if one.next_at is None else EventKind.FAILED
-            why = event_reason(f"{one.rule.name}/{one.name}", outcome)
-            emit(RowEvent(what, Timer, using, one.pk, one.fence, one.holder, why))
-        if one.next_at is not None:
-            _again(using, one, outcome)
-    over = [one.pk for one in group if one.next_at is None]
-    if over and not kept:
-        Timer.objects.using(using).filter(pk__in=over).delete()
-    elif over:
-        ended = {"state": state, "outcome": outcome, "finished_at": DbNow()}
-        _change(using, over, **ended, **Timer.unassigned_values(), **counts)
+            what = EventKind.DEAD if timer.next_at is None else EventKind.FAILED
+            reason = event_reason(f"{timer.rule.name}/{timer.name}", outcome)
+            emit(RowEvent(what, Timer, using, timer.pk, timer.fence, timer.holder, reason))
+        if timer.next_at is not None:
+            _schedule_next(using, timer, outcome)
+    finished = [timer.pk for timer in group if timer.next_at is None]
+    if finished and not kept:
+        Timer.objects.using(using).filter(pk__in=finished).delete()
+    elif finished:
+        columns = {"state": state, "outcome": outcome, "finished_at": DbNow()}
+        _change(using, finished, **columns, **Timer.unassigned_values(), **counts)
 
 
-def _again(using: str, one: ClaimedTimer, outcome: str = "") -> None:
-    assert one.next_at is not None  # noqa: S101 (for the type checker)
-    _change(using, [one.pk], **{**Timer.restart_values(using, one.next_at), "outcome": outcome})
+def _schedule_next(using: str, timer: ClaimedTimer, outcome: str = "") -> None:
+    assert timer.next_at is not None  # noqa: S101 (for the type checker)
+    _change(using, [timer.pk], **{**Timer.restart_values(using, timer.next_at), "outcome": outcome})
 
 
-def _try_again(using: str, one: ClaimedTimer, end: AttemptEnd) -> None:
+def _retry(using: str, timer: ClaimedTimer, end: AttemptEnd) -> None:
     changes: dict[str, Any] = {"outcome": end.outcome, "busy_before": DbLater(end.delay)}
     if not end.is_given_back:
-        delay = DbLater(retry_delay(one.rule.retry_delay, one.failures + 1))
-        changes = {"outcome": end.error, "busy_before": delay, "failures": one.failures + 1}
+        delay = DbLater(retry_delay(timer.rule.retry_delay, timer.failures + 1))
+        changes = {"outcome": end.error, "busy_before": delay, "failures": timer.failures + 1}
     if not end.has_begun:
         changes["attempts"] = F("attempts") - 1
     else:
         is_clean = not end.is_given_back and not end.is_cut_off
         changes["previous_end"] = End.CLEAN if is_clean else End.RELEASED
-    _change(using, [one.pk], state=State.PENDING, holder="", **changes)
+    _change(using, [timer.pk], state=State.PENDING, holder="", **changes)
 
 
-def _after_cut(using: str, one: ClaimedTimer, end: AttemptEnd) -> None:
-    """Have a timer whose handler lost its connection begin again, as after a death, when what it needs may be back."""
-    told = {"outcome": end.error, "crashes": one.crashes + 1, "previous_end": End.EXPIRED}
-    again = {"state": State.PENDING, "holder": "", "busy_before": DbLater(one.rule.retry_delay)}
-    _change(using, [one.pk], **again, **told)
+def _retry_after_disconnection(using: str, timer: ClaimedTimer, end: AttemptEnd) -> None:
+    """Retry a timer that lost its database connection, after a delay; that counts as a crash."""
+    counts = {"outcome": end.error, "crashes": timer.crashes + 1, "previous_end": End.EXPIRED}
+    pending = {"state": State.PENDING, "holder": "", "busy_before": DbLater(timer.rule.retry_delay)}
+    _change(using, [timer.pk], **pending, **counts)
 
 
 def _change(using: str, pks: Collection[int], **changes: Any) -> None:

@@ -19,7 +19,7 @@ def on(topic: str, *, max_runtime: object = None) -> Callable[[Run], Run]:
         @timers.on("order.timeout")
         def expire(timer): ...
 
-    It is called with a ``RunningTimer``. A node without a handler for a topic leaves its timers alone.
+    It is called with a ``RunningTimer``. A node without a handler for a topic skips its timers.
 
     Raises:
         BadOption: the topic has another handler already, or a value is not allowed.
@@ -29,11 +29,11 @@ def on(topic: str, *, max_runtime: object = None) -> Callable[[Run], Run]:
 
 def discover() -> None:
     """Import the handlers of all installed apps."""
-    with contextlib.suppress(ImportError):  # without Celery nobody sets such timers
+    with contextlib.suppress(ImportError):  # Celery is not installed, so there are no timers for it
         importlib.import_module("resourcepool.celery_timers")
     autodiscover_modules("task_handlers", "timer_handlers")
 
 
 def topics() -> list[str]:
-    """Return the topics for which this process has a handler."""
+    """Return the topics for which this process has handlers."""
     return sorted(timer_registry.known)

@@ -1,4 +1,4 @@
-"""Handles one timer that a node handed over to this process, such as a Celery worker."""
+"""Handles one timer that a node has handed over to this process, such as a Celery worker."""
 
 import logging
 import os
@@ -27,26 +27,26 @@ from resourcepool.taskqueue.timers.running_timer import RunningTimer
 
 logger = logging.getLogger(__name__)
 
-AGAIN = 0.1  # seconds between two tries to write an end
-MARGIN = 0.5  # seconds by which the watcher of max_runtime may have started before us
+RETRY_INTERVAL = 0.1  # seconds between two tries to store a result
+MARGIN = 0.5  # seconds by which the caller's watch on max_runtime may have started earlier
 
 
 def handle(
     pk: int, fence: int, ends_process: Callable[[BaseException], bool] = lambda _error: False
 ) -> str | None:
-    """Claim the timer, run its handler in this thread, and write its end down; return a line about it.
+    """Claim the timer, run its handler in this thread, and store the result; return a line for the log.
 
     Args:
-        ends_process: whether an exception of the handler means that this process is told to end. It is raised again
-            after the timer was given back; if the timer had used up its max_runtime, it has failed, as on a node.
+        ends_process: whether an exception of the handler means that this process has to exit. It is raised again
+            after the timer was released. If the timer had exceeded its max_runtime, it has failed, as on a node.
 
     Returns:
-        None: this fence is outdated (the timer was taken, cancelled or handed over again), or this process may not
-            handle the topic; then the timer is handed over again.
+        None: the fence is outdated (the timer was claimed, cancelled or handed over again), or this process may not
+            handle the topic; the timer is handed over again then.
 
     Raises:
         ClaimInTransaction: a transaction is open.
-        DatabaseUnavailable: it is handed over again, after its ttl if it was claimed.
+        DatabaseUnavailable: the timer is handed over again, after its ttl if it was claimed.
     """
     using, began_at = router.db_for_write(Timer), monotonic()
     refuse_transaction(using)
@@ -63,20 +63,18 @@ def handle(
     except BaseException:
         _end_if_forked(pid)
         cut_off = _cut_off(timer, began_at)
-        close_leaked_connections(
-            Result("", "")
-        )  # a connection may have been interrupted in the middle of a statement
-        _write(using, timer, timer.ended(cut_off, is_cut_off=True))
+        close_leaked_connections(Result("", ""))  # the exception may have interrupted a statement
+        _store(using, timer, timer.ended(cut_off, is_cut_off=True))
         raise
     _end_if_forked(pid)
     ended = timer.ended(close_leaked_connections(result))
-    _write(using, timer, ended)
+    _store(using, timer, ended)
     return f"{timer}: {ended.how} in attempt {timer.attempt}"
 
 
 def _end_if_forked(pid: int) -> None:
     if os.getpid() != pid:
-        os._exit(0)  # a child that the handler forked: no second worker
+        os._exit(0)  # a forked child of the handler must not become a second worker
 
 
 def _cut_off(timer: RunningTimer, began_at: float) -> Result:
@@ -84,12 +82,12 @@ def _cut_off(timer: RunningTimer, began_at: float) -> Result:
     if most is not None and monotonic() >= began_at + most - MARGIN:
         logger.warning("%s ran for more than %g s", timer, most)
         return Result("", sentence_for("ran_too_long", seconds=most))
-    logger.warning("%s is given back: its process is told to end", timer)
+    logger.warning("%s is released: its process has to exit", timer)
     return Result("", is_given_back=True)
 
 
 def _claim(using: str, pk: int, fence: int, holder: str) -> ClaimedTimer | None:
-    # By its holder, too: a try whose answer was lost has changed the fence.
+    # An earlier try whose reply was lost has changed the fence, but has set this holder.
     rows = Timer.objects.using(using).filter(Q(fence=fence) | Q(holder=holder), pk=pk)
     topic = rows.values_list("topic_id", flat=True).first()
     if topic is None or handlers.find(topic) is None:
@@ -100,11 +98,11 @@ def _claim(using: str, pk: int, fence: int, holder: str) -> ClaimedTimer | None:
     return claims.claim_handed_over(using, pk, fence, rule, holder)
 
 
-def _write(using: str, timer: RunningTimer, ended: AttemptEnd) -> None:
-    """Write the end down; for up to a ttl, also while the row is locked or the database is away."""
+def _store(using: str, timer: RunningTimer, ended: AttemptEnd) -> None:
+    """Store the result; retry for up to a ttl while the row is locked or the database cannot be reached."""
     gives_up_at = monotonic() + timer.claimed.rule.ttl
     send = partial(claims.finish_and_claim, using, [ended], [], {}, ended.claimed.holder)
-    timer.lease.stop_renewing()  # no renewal finds another fence
+    timer.lease.stop_renewing()  # a renewal would find another fence
     while True:
         try:
             with statement_timeout():
@@ -117,4 +115,4 @@ def _write(using: str, timer: RunningTimer, ended: AttemptEnd) -> None:
             return
         if monotonic() >= gives_up_at:
             raise error
-        time.sleep(AGAIN)
+        time.sleep(RETRY_INTERVAL)

@@ -1,4 +1,4 @@
-"""Timers, their topics, and the nodes that handle them (document 004: R4.8-R4.9)."""
+"""Timers, their topics, and the nodes that handle them."""
 
 import datetime
 from typing import Any, ClassVar, Self
@@ -6,8 +6,6 @@ from typing import Any, ClassVar, Self
 from django.core.validators import MinLengthValidator
 from django.db import connections, models, transaction
 from django.db.models import Case, F, Q, When
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import seconds, whole
 from resourcepool.dialect import DbLater, DbNow, KeyField, in_columns
@@ -24,24 +22,26 @@ from resourcepool.taskqueue.abstract import (
     update_and_record,
 )
 from resourcepool.text import CharField, TextField
+from resourcepool.translation import gettext_lazy as _
+from resourcepool.translation import gettext_noop
 
 MAX_NAME = 200
 MAX_TOPIC = 100
 MAX_SCHEDULE = 300
-LATE_AFTER = 60.0  # seconds after which a timer is late, and lets punctual ones go first
+LATE_AFTER = 60.0  # seconds; punctual timers go before late ones
 
-# Also a timer whose handler's process has died.
-_NOBODYS = Q(state="pending") | Q(busy_before__lte=DbNow())
+# Pending, or the handler's process has crashed.
+_HAS_NO_HOLDER = Q(state="pending") | Q(busy_before__lte=DbNow())
 
 
 class Topic(models.Model):
-    """A kind of timers: which nodes may handle them, and what happens to failures. Added when first used."""
+    """A kind of timers: which nodes may handle them, and how failures are treated. Created on first use."""
 
     records_operations: ClassVar[bool] = True
-    none_yet = gettext_noop("a topic; there is none yet: the first timer makes it")
+    none_yet = gettext_noop("a topic; none exists yet: the first timer creates it")
 
     name = KeyField(_("name"), max_length=MAX_TOPIC, primary_key=True, validators=[MinLengthValidator(1)])
-    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No more timers are begun."))
+    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No new timers are started."))
     requires = models.JSONField(
         _("required labels"),
         default=dict,
@@ -55,30 +55,30 @@ class Topic(models.Model):
         help_text=_('Whether nodes with the label "canary" handle it.'),
     )
     least_version = CharField(
-        _("least version"),
+        _("minimum version"),
         max_length=50,
         default="",
         blank=True,
-        help_text=_("Only nodes of this version or a later one handle it, e.g. 2.10; empty: all."),
+        help_text=_("Only nodes of this version or later handle it, e.g. 2.10; empty: all nodes."),
     )
     ttl = seconds(
-        _("ttl (s)"), 30.0, _("When a handler's process has died, the time until its timer fires again."), 1.0
+        _("ttl (s)"), 30.0, _("How long after its handler's process crashes a timer fires again."), 1.0
     )
-    retries = whole(_("retries"), 0, _("How many times a failed timer is tried again."), 0, 1_000)
+    retries = whole(_("retries"), 0, _("How many times a failed timer is retried."), 0, 1_000)
     retry_delay = seconds(
-        _("retry delay (s)"), 10.0, _("The time before the first retry; twice as long before each further one.")
+        _("retry delay (s)"), 10.0, _("Time before the first retry; it doubles for each further one.")
     )
     max_crashes = whole(
-        _("deaths until failed"),
+        _("maximum crashes"),
         3,
-        _("A timer whose process has died this many times has failed for good."),
+        _("A timer fails for good once its process has crashed this many times."),
         1,
         100,
     )
     done_kept = seconds(
         _("finished timers kept (s)"),
         DAY,
-        _("How long finished timers are kept, failed ones excepted; 0: deleted as soon as done."),
+        _("How long finished timers are kept, except failed ones; 0: deleted once done."),
         most=3_650 * DAY,
     )
 
@@ -95,23 +95,23 @@ class Topic(models.Model):
 
 class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both
     def in_order(self) -> Self:
-        """By the moment at which they fire; finished ones apart."""
+        """By due time; finished timers apart."""
         return self.order_by("finished_at", "busy_before")
 
     def pending(self) -> Self:
-        """Timers that wait: for their moment, for a node, or for a retry."""
+        """Timers that wait for their time, for a node, or for a retry."""
         return self.filter(state=Timer.State.PENDING, finished_at=None)
 
     def due(self) -> Self:
-        """Timers that a node may begin now, including timers whose handler's process has died."""
+        """Timers that a node may begin now, including timers whose handler's process has crashed."""
         return self.unfinished().filter(busy_before__lte=DbNow())
 
     def late(self) -> Self:
-        """Timers that should have begun a minute ago."""
+        """Timers that have been due for more than a minute."""
         return self.unfinished().filter(busy_before__lt=DbLater(-LATE_AFTER))
 
     def handed(self) -> Self:
-        """Timers that were handed over to another process and not taken yet."""
+        """Timers that were handed over to another process and are not yet claimed."""
         return self.pending().exclude(holder="")
 
     def waiting(self) -> Self:
@@ -119,10 +119,10 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
 
     def cancellable(self) -> Self:
         """Timers that can be kept from firing, or from firing again."""
-        return self.unfinished().filter(_NOBODYS | ~Q(schedule=""))
+        return self.unfinished().filter(_HAS_NO_HOLDER | ~Q(schedule=""))
 
     def fire(self, actor: str = "") -> int:
-        """Make waiting timers due at once; return how many."""
+        """Make waiting timers due now; return how many."""
         is_ahead = When(due_at__gt=DbNow(), then=DbNow())
         due_at = Case(is_ahead, default=F("due_at"))
         waiting = (self.waiting(), EventKind.FIRED, actor, "")
@@ -130,12 +130,12 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
 
     def cancel(self, actor: str = "") -> int:
         """Keep timers from firing, and running recurring ones from firing again; return how many."""
-        self._for_write = True  # or ``db`` would be a replica
-        told = (EventKind.CANCELLED, actor, "")
-        running, waiting = self.unfinished().exclude(_NOBODYS), self.unfinished().filter(_NOBODYS)
+        self._for_write = True  # ``db`` must not be a replica
+        event = (EventKind.CANCELLED, actor, "")
+        running, waiting = self.unfinished().exclude(_HAS_NO_HOLDER), self.unfinished().filter(_HAS_NO_HOLDER)
         with transaction.atomic(using=self.db):
-            return update_and_record(running.exclude(schedule=""), *told, schedule="") + update_and_record(
-                *(waiting, *told),
+            return update_and_record(running.exclude(schedule=""), *event, schedule="") + update_and_record(
+                *(waiting, *event),
                 state=Timer.State.CANCELLED,
                 fence=F("fence") + 1,
                 finished_at=DbNow(),
@@ -145,10 +145,10 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
 
 
 class Timer(AbstractLease, AbstractWork):
-    """Something that must happen at a moment: its ``busy_before`` starts in the future, and passes when it is due.
+    """A scheduled event. While it waits, ``busy_before`` is the time at which it is due.
 
-    While its handler runs, ``busy_before`` is the end of the handler's lease: one condition finds due timers and the
-    timers of dead processes.
+    While its handler runs, ``busy_before`` is the end of the handler's lease. So one condition finds due timers and the
+    timers of crashed processes.
     """
 
     emits_events: ClassVar[bool] = False
@@ -162,9 +162,9 @@ class Timer(AbstractLease, AbstractWork):
         DISCARDED = "discarded", _("discarded")
 
     class CatchUp(models.TextChoices):
-        ONCE = "once", _("once: those that were missed fire once, together")
-        ALL = "all", _("all: each one that was missed fires")
-        SKIP = "skip", _("skip: those that were missed do not fire")
+        ONCE = "once", _("once: missed occurrences fire once, together")
+        ALL = "all", _("all: each missed occurrence fires")
+        SKIP = "skip", _("skip: missed occurrences do not fire")
 
     class End(models.TextChoices):
         NONE = "", _("none yet")
@@ -172,7 +172,7 @@ class Timer(AbstractLease, AbstractWork):
         EXPIRED = "expired", _("expired")
         RELEASED = "released", _("released")
 
-    named_by = ("topic_id", "name")
+    key_columns = ("topic_id", "name")
     ready_state = State.PENDING
     failed_states = (State.DEAD, State.DISCARDED)
     discardable_states = (State.PENDING, State.DEAD)
@@ -187,13 +187,13 @@ class Timer(AbstractLease, AbstractWork):
         max_length=MAX_SCHEDULE,
         default="",
         blank=True,
-        help_text=_("Of one that fires again and again, as JSON; empty: it fires once."),
+        help_text=_("Recurring schedule as JSON; empty: one-shot."),
     )
     catch_up = CharField(_("catch-up"), max_length=10, choices=CatchUp.choices, default=CatchUp.ONCE)
     state = CharField(_("state"), max_length=10, choices=State.choices, default=State.PENDING, editable=False)
     attempts = models.PositiveIntegerField(_("attempts"), default=0, editable=False)
     failures = models.PositiveIntegerField(_("failures"), default=0, editable=False)
-    crashes = models.PositiveIntegerField(_("process deaths"), default=0, editable=False)
+    crashes = models.PositiveIntegerField(_("process crashes"), default=0, editable=False)
     previous_end = CharField(
         _("previous end"),
         max_length=10,
@@ -201,7 +201,7 @@ class Timer(AbstractLease, AbstractWork):
         default=End.NONE,
         blank=True,
         editable=False,
-        help_text=_("How the attempt before this one ended."),
+        help_text=_("How the previous attempt ended."),
     )
     scheduled_at = models.DateTimeField(_("scheduled at"), default=DbNow, editable=False)
     started_at = models.DateTimeField(_("started at"), null=True, editable=False)
@@ -223,14 +223,14 @@ class Timer(AbstractLease, AbstractWork):
 
     @classmethod
     def restart_values(cls, using: str, due_at: datetime.datetime) -> dict[str, Any]:
-        """Return the column values of a timer that waits for this moment and was never tried."""
+        """Return the column values of a new timer that is due at this time."""
         counts, moment = {"attempts": 0, "failures": 0, "crashes": 0}, in_columns(due_at, connections[using])
         waits = {"due_at": moment, "busy_before": moment, "holder": "", "finished_at": None, "outcome": ""}
         return {"state": cls.State.PENDING, **waits, **counts, "previous_end": cls.End.NONE}
 
 
 class TimerNode(AbstractLease):
-    """A process that handles timers: alive until ``busy_before``."""
+    """A process that handles timers; alive until ``busy_before``."""
 
     emits_events: ClassVar[bool] = False
 
@@ -239,7 +239,7 @@ class TimerNode(AbstractLease):
     version = CharField(_("version"), max_length=50, default="", blank=True)
     topics = models.JSONField(_("topics"), default=list, blank=True)
     address = models.PositiveIntegerField(
-        default=0, editable=False, help_text=_("Of its process, to which hints are sent.")
+        default=0, editable=False, help_text=_("Address of the process, for hints.")
     )
 
     class Meta:

@@ -1,4 +1,4 @@
-"""The rows of the processes that handle timers: who could handle a topic, and where it is told of what is due soon."""
+"""The rows of the processes that handle timers: their topics, and the addresses for hints about timers due soon."""
 
 import random
 from collections.abc import Collection, Mapping
@@ -15,37 +15,42 @@ from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue.timers.models import TimerNode
 
 TTL = 15.0  # seconds
-LONG_GONE = 3_600.0  # seconds
-MAX_NOTIFIED = 2  # nodes, of one timer
-KNOWN_FOR = 1.0  # seconds for which the nodes that were read are told
+REMOVED_AFTER = 3_600.0  # seconds after its expiry
+MAX_NOTIFIED = 2  # nodes per timer
+CACHED_FOR = 1.0  # seconds
 
 
 class Node:
-    """This process's own row; renewed within each third of its ttl."""
+    """The row of this process, renewed within each third of its ttl."""
 
     def __init__(self, using: str, labels: Mapping[str, str], version: str) -> None:
         self._using, self.labels, self.version = using, dict(labels), version
         self.name, self._topics, self._renewed_at = default_holder(), list[str](), 0.0
 
     def renew(self, topics: Collection[str]) -> None:
-        """Say, when it is time or they have changed, that it lives and handles these. Raises DatabaseUnavailable."""
-        now, wanted = monotonic(), sorted(topics)
-        if self._renewed_at and now - self._renewed_at < TTL / 3 and wanted == self._topics:
+        """Renew the row if that is due or the topics have changed. Raises DatabaseUnavailable."""
+        now, topic_names = monotonic(), sorted(topics)
+        if self._renewed_at and now - self._renewed_at < TTL / 3 and topic_names == self._topics:
             return
-        retrying(connections[self._using], partial(self._write, wanted))
-        self._topics, self._renewed_at = wanted, now
+        retrying(connections[self._using], partial(self._write, topic_names))
+        self._topics, self._renewed_at = topic_names, now
 
     def leave(self) -> None:
-        """Remove the row. Raises DatabaseUnavailable: it expires."""
+        """Remove the row. Raises DatabaseUnavailable; then the row expires."""
         retrying(connections[self._using], self._rows().filter(pk=self.name).delete)
 
     def _write(self, topics: list[str]) -> None:
-        told = {"busy_before": DbLater(TTL), "holder": self.name, "topics": topics, "address": hints.address()}
-        if self._rows().filter(pk=self.name).update(**told):
+        columns = {
+            "busy_before": DbLater(TTL),
+            "holder": self.name,
+            "topics": topics,
+            "address": hints.address(),
+        }
+        if self._rows().filter(pk=self.name).update(**columns):
             return
         with transaction.atomic(using=self._using):
-            self._rows().filter(busy_before__lt=DbLater(-LONG_GONE)).delete()
-            self._rows().create(pk=self.name, labels=self.labels, version=self.version, **told)
+            self._rows().filter(busy_before__lt=DbLater(-REMOVED_AFTER)).delete()
+            self._rows().create(pk=self.name, labels=self.labels, version=self.version, **columns)
 
     def _rows(self) -> Any:
         return TimerNode.objects.using(self._using)
@@ -55,14 +60,14 @@ _seen: dict[str, tuple[float, list[tuple[int, list[str]]]]] = {}
 
 
 def notify_after_commit(using: str, topic: str) -> None:
-    """Have some nodes that handle this topic look, once what the caller has written counts."""
+    """Send hints to some nodes that handle this topic, once the caller's transaction commits."""
     if hints.is_enabled():
-        hints.after_commit(using, _tell, using, topic)
+        hints.after_commit(using, _notify, using, topic)
 
 
-def _tell(using: str, topic: str) -> None:
-    read_at, nodes = _seen.get(using, (-KNOWN_FOR, []))
-    if monotonic() - read_at >= KNOWN_FOR:
+def _notify(using: str, topic: str) -> None:
+    read_at, nodes = _seen.get(using, (-CACHED_FOR, []))
+    if monotonic() - read_at >= CACHED_FOR:
         alive = TimerNode.objects.using(using).filter(busy_before__gt=DbNow(), address__gt=0)
         nodes = list(alive.values_list("address", "topics"))
         _seen[using] = monotonic(), nodes

@@ -1,4 +1,4 @@
-"""When a recurring timer is due next: pure decisions. Moments have a time zone."""
+"""The occurrences of recurring timers. Pure functions; datetimes are aware."""
 
 import datetime
 import json
@@ -7,35 +7,35 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
-from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue.timers.models import MAX_SCHEDULE, Timer
+from resourcepool.translation import gettext_noop as _
 
 CatchUp = Timer.CatchUp
-LEAST_INTERVAL, MOST_INTERVAL = 1.0, 3_650 * options.DAY  # seconds
-MOST_COUNTED = 1_000  # occurrences of a crontab that were missed
+MIN_INTERVAL, MAX_INTERVAL = 1.0, 3_650 * options.DAY  # seconds
+MAX_MISSED = 1_000  # occurrences of a crontab that are counted
 CRON = _(
     "five fields: minute 0-59, hour 0-23, day of month 1-31 or L, month 1-12, day of week 0-7 (0 and 7: Sunday);"
     " each * or numbers, lists 1,15, ranges 1-5, steps */10"
 )
-START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)  # of the search for a crontab's first occurrence
-NEVER = _("it never happens: there is no such day")
+START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)  # where the search for a first occurrence begins
+NEVER = _("never fires: no such date")
 
 
 class Every(NamedTuple):
-    """An interval, counted from the last due moment: it never drifts, and knows no daylight saving."""
+    """An interval, counted from the last due time: it does not drift and ignores daylight saving time."""
 
     seconds: float
 
     def after(self, moment: datetime.datetime) -> datetime.datetime | None:
-        """Return the first occurrence after ``moment``, which is one itself; None: there is none."""
+        """Return the occurrence after ``moment``, which is an occurrence itself; None: there is none."""
         return moment + datetime.timedelta(seconds=self.seconds)
 
     def missed(self, due_at: datetime.datetime, now: datetime.datetime) -> int:
-        """Return how many occurrences there were after ``due_at``, until ``now``."""
+        """Return the number of occurrences after ``due_at`` up to ``now``."""
         return max(0, math.floor((now - due_at).total_seconds() / self.seconds))
 
     def text(self) -> str:
@@ -43,11 +43,10 @@ class Every(NamedTuple):
 
 
 class Cron(NamedTuple):
-    """A crontab by the clock on the wall of a time zone.
+    """A crontab in the local time of a time zone, with the rules of Debian's cron.
 
-    When clocks go forward, what is due in the hour that is left out fires once, right after it. When they go back, what
-    is due at a fixed time in the hour that comes twice fires the first time only; ``*`` in the minutes or hours fires
-    in both. (As Debian's cron; the library is cronsim.)
+    When clocks go forward, an occurrence in the skipped hour fires once, right after it. When clocks go back, a fixed
+    time in the repeated hour fires the first time only; ``*`` in the minutes or hours fires both times.
     """
 
     fields: str
@@ -56,16 +55,16 @@ class Cron(NamedTuple):
     def after(self, moment: datetime.datetime) -> datetime.datetime | None:
         start = moment.astimezone(datetime.UTC)
         for local in CronSim(self.fields, start.astimezone(ZoneInfo(self.tz))):
-            found = local.astimezone(datetime.UTC)
-            # Begun in the second of the two hours, it names the fixed times of the first one.
-            if found > start:
-                return found
+            moment_utc = local.astimezone(datetime.UTC)
+            # In a repeated hour CronSim returns fixed times of its first pass.
+            if moment_utc > start:
+                return moment_utc
         return None
 
     def missed(self, due_at: datetime.datetime, now: datetime.datetime) -> int:
-        count, found = 0, self.after(due_at)
-        while found is not None and found <= now and count < MOST_COUNTED:
-            count, found = count + 1, self.after(found)
+        count, following = 0, self.after(due_at)
+        while following is not None and following <= now and count < MAX_MISSED:
+            count, following = count + 1, self.after(following)
         return count
 
     def text(self) -> str:
@@ -76,9 +75,12 @@ Schedule = Every | Cron
 
 
 class Occurrence(NamedTuple):
-    """What a timer that is due does: ``fires``, with so many ``missed`` ones before it; then it is due at ``next_at``.
+    """What a due timer does now.
 
-    ``next_at`` None: it is over.
+    Attributes:
+        fires: whether it fires.
+        missed: how many further occurrences this one includes.
+        next_at: when it is due next; None: it is finished.
     """
 
     fires: bool
@@ -88,46 +90,46 @@ class Occurrence(NamedTuple):
 
 def every(value: object) -> Every:
     """Return an interval in seconds, or a timedelta, as a schedule; raises BadOption."""
-    return Every(options.seconds("every", value, least=LEAST_INTERVAL, most=MOST_INTERVAL))
+    return Every(options.seconds("every", value, least=MIN_INTERVAL, most=MAX_INTERVAL))
 
 
 def cron(fields: object, tz: object) -> Cron:
     """Return a crontab in a time zone as a schedule; raises BadOption."""
-    made = Cron(" ".join(fields.split()) if isinstance(fields, str) else "", _zone(tz))
-    if len(made.fields.split()) != 5 or len(made.text()) > MAX_SCHEDULE:
+    schedule = Cron(" ".join(fields.split()) if isinstance(fields, str) else "", _zone(tz))
+    if len(schedule.fields.split()) != 5 or len(schedule.text()) > MAX_SCHEDULE:
         raise BadOption("cron", fields, Sentence(CRON))
     try:
-        found = made.after(START)
+        first = schedule.after(START)
     except (CronSimError, ValueError):
-        if not _has_no_day(made.fields):
+        if not _has_no_day(schedule.fields):
             raise BadOption("cron", fields, Sentence(CRON)) from None
-        found = None
-    if found is None:
+        first = None
+    if first is None:
         raise BadOption("cron", fields, because=Sentence(NEVER))
-    return made
+    return schedule
 
 
 def _has_no_day(fields: str) -> bool:
-    """Return whether a crontab is refused only because its months have no such day, as "0 0 31 2 *" is."""
+    """Return whether a crontab is invalid only because its months have no such day, as in "0 0 31 2 *"."""
     minute, hour, day, month, weekday = fields.split()
     try:
-        for one in ((day, "*"), ("*", month)):
-            CronSim(" ".join((minute, hour, *one, weekday)), START)
+        for date in ((day, "*"), ("*", month)):
+            CronSim(" ".join((minute, hour, *date, weekday)), START)
     except (CronSimError, ValueError):
         return False
     return True
 
 
 def read(text: str) -> Schedule | None:
-    """Return the schedule that a row keeps; None: it fires once."""
+    """Return the schedule stored in a row; None: it fires once."""
     if not text:
         return None
-    kept = json.loads(text)
-    return Every(kept["every"]) if "every" in kept else Cron(kept["cron"], kept["tz"])
+    stored = json.loads(text)
+    return Every(stored["every"]) if "every" in stored else Cron(stored["cron"], stored["tz"])
 
 
 def unreadable(text: str) -> str:
-    """Return why this process cannot tell when a schedule is due: its tzdata may be older, or its code; "": it can."""
+    """Return why this process cannot evaluate a schedule: its tzdata or its code may be too old; "": it can."""
     try:
         if schedule := read(text):
             schedule.after(START)
@@ -155,7 +157,7 @@ def occurrence(
     """Decide about a timer that was due at ``due_at``.
 
     Args:
-        is_retry: this occurrence has been begun before, so it is not skipped any more.
+        is_retry: this occurrence has been started before, so it is not skipped.
     """
     if schedule is None:
         return Occurrence(True, 0, None)

@@ -1,4 +1,4 @@
-"""Which nodes may handle a topic (the canary gate), and how fast late timers are caught up: pure decisions."""
+"""Rules of topics: which nodes may handle one (labels, canary, version), and the rates of retries. Pure functions."""
 
 import math
 import re
@@ -9,7 +9,7 @@ CANARY = "canary"  # the label
 
 
 class Rule(NamedTuple):
-    """What a topic asks of nodes, and how it treats its timers; see the fields of ``Topic``. Times in seconds."""
+    """The settings of a topic; see the fields of ``Topic``. Times in seconds."""
 
     name: str
     is_paused: bool
@@ -24,7 +24,7 @@ class Rule(NamedTuple):
 
 
 def may_handle(rule: Rule, labels: Mapping[str, str], version: str) -> bool:
-    """Whether a node of these labels and this version handles the topic, apart from having a handler for it."""
+    """Whether a node with these labels and this version may handle the topic, if it has a handler."""
     if CANARY in labels and not rule.on_canary:
         return False
     if any(labels.get(key) != value for key, value in rule.requires.items()):
@@ -33,7 +33,7 @@ def may_handle(rule: Rule, labels: Mapping[str, str], version: str) -> bool:
 
 
 def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
-    """Return what versions are compared by: 2.9 < 2.10rc1 < 2.10 = v2.10 = 2.10.0 < 2.10.1."""
+    """Return a sort key of a version: 2.9 < 2.10rc1 < 2.10 = v2.10 = 2.10.0 < 2.10.1."""
     parts = [
         (1, int(part), "") if part.isdigit() else (-1, 0, part)
         for part in re.findall(r"[0-9]+|[a-z]+", re.sub(r"^\s*v(?=[0-9])", "", version.lower()))
@@ -44,7 +44,7 @@ def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
 
 
 class TokenBucket:
-    """So many per second, and as many at once after a pause: a token bucket. The clock is the caller's."""
+    """A rate limit: ``per_second`` on average, and as many at once after a pause. The caller passes the time."""
 
     def __init__(self, per_second: float) -> None:
         self._rate, self._left, self._at = per_second, per_second, -math.inf
@@ -59,5 +59,5 @@ class TokenBucket:
 
 
 def retry_delay(first: float, failures: int, most: float = 3_600.0) -> float:
-    """Return the seconds before the next try after so many failures: twice as long each time, an hour at most."""
+    """Return the seconds before the next try: doubled with every failure, an hour at most."""
     return min(max(most, first), first * 2.0 ** min(failures - 1, 60))

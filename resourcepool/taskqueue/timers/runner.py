@@ -20,22 +20,19 @@ from resourcepool.taskqueue.worker_loop import GRACE, PAUSE_AFTER_FAILURE, Runne
 logger = logging.getLogger(__name__)
 
 THREADS, MAX_THREADS = 4, 256
-LATE_RATE = 100.0  # timers a second
+LATE_RATE = 100.0  # timers per second
 MAX_VERSION = 50
 
 
 class TimerRunner(Runner):
-    """Handles the timers of all topics that this process has handlers for; start several, on several hosts.
+    """Handles the timers of all topics for which this process has handlers; start several, on several hosts.
 
         TimerRunner(threads=4).run()
 
-    Any of them begins a timer that is due, one at a time: a timer is handled again only when its handler failed, or
-    when its process died or stood still for longer than the topic's ttl; then the first attempt's ``timer.guard()``
-    fails.
+    One of them begins each due timer. A timer is handled again only if its handler failed, or if its process crashed or
+    was suspended for longer than the topic's ttl; ``timer.guard()`` of the first attempt fails then.
 
-    Not promised: that a handler which does not use ``guard`` has no effect after its process was taken for dead.
-
-    Sources: document 004, R4.8.
+    Not promised: a handler that does not use ``guard`` may still have effects after its lease has expired.
     """
 
     def __init__(
@@ -49,18 +46,19 @@ class TimerRunner(Runner):
         by: HandOver | None = None,
         exit_process: Callable[[str], Never] = exit_process,
     ) -> None:
-        """Describe it; ``run`` runs it.
+        """Create the runner; ``run`` starts it.
 
         Args:
             threads: how many handlers run at a time.
-            labels: of this node, such as {"zone": "eu"}; with the label "canary" only topics that allow it are
-                handled. None: RESOURCEPOOL["NODE_LABELS"].
-            version: of the code on this node, such as "2.10"; None: RESOURCEPOOL["NODE_VERSION"].
-            drain_within: seconds or timedelta for which ``stop`` lets the handlers finish.
-            late_rate: how many timers a second it begins of those that are late by more than a minute, so that a
-                backlog after an outage does not come all at once.
-            by: what hands a timer to another process, which calls ``handed.handle``; None: this process's own threads.
-            die: see ``Consumer``.
+            labels: the labels of this node, such as {"zone": "eu"}; a node with the label "canary" handles only topics
+                that allow it. None: RESOURCEPOOL["NODE_LABELS"].
+            version: the version of the code on this node, such as "2.10"; None: RESOURCEPOOL["NODE_VERSION"].
+            grace: seconds or timedelta that running handlers get after ``stop``.
+            late_rate: timers per second to begin that are late by more than a minute; it spreads the backlog after an
+                outage.
+            by: hands timers over to other processes, which call ``handover.handle``; None: handle them in threads of
+                this process.
+            exit_process: see ``Consumer``.
 
         Raises:
             BadOption: a value is not allowed.
@@ -73,7 +71,7 @@ class TimerRunner(Runner):
         self._by = by
 
     def look_up(self) -> None:
-        """See whether the tables can be read. Raises DatabaseUnavailable, NotMigrated."""
+        """Check that the tables can be read. Raises DatabaseUnavailable, NotMigrated."""
         using = router.db_for_write(Timer)
         with statement_timeout():
             retrying(connections[using], Timer.objects.using(using).exists)
@@ -89,18 +87,20 @@ class TimerRunner(Runner):
         hints.listen(self._wakeup.wake)
         node = Node(using, self.labels, self.version)
         while not self._is_stopping:
-            told = (using, node, self.threads, self._late_rate, self._wakeup)
-            batches = TimerWorker(*told) if self._by is None else TimerDispatcher(*told, self._by)
+            arguments = (using, node, self.threads, self._late_rate, self._wakeup)
+            worker = TimerWorker(*arguments) if self._by is None else TimerDispatcher(*arguments, self._by)
             try:
-                self._serve("timers", batches)
-            except DatabaseUnavailable as error:  # at its start
+                self._serve("timers", worker)
+            except DatabaseUnavailable as error:  # at the start
                 logger.warning("timers: %s", error)
                 self._pause(PAUSE_AFTER_FAILURE)
 
 
 def refuse_transaction(using: str) -> None:
     if connections[using].in_atomic_block:
-        raise ClaimInTransaction(f"timers are handled outside a transaction; one is open on {using!r}")
+        raise ClaimInTransaction(
+            f"timers are handled outside transactions, but a transaction is open on {using!r}"
+        )
 
 
 def node_labels() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A timer in the hands of its handler."""
+"""A timer while its handler runs."""
 
 import contextlib
 import datetime
@@ -18,17 +18,17 @@ from resourcepool.taskqueue.worker_loop import GIVEN_BACK
 
 
 class RunningTimer(Attempt):
-    """One attempt at a timer: what its handler is given.
+    """One attempt at a timer: the argument of its handler.
 
     Attributes:
         name, topic: see ``schedule``.
-        payload: the JSON object that was given.
-        attempt: 1 for the first one of each occurrence of a recurring timer.
-        previous_end: how the attempt before this one ended: "" there was none, "clean" it failed, "expired" its process
-            died, stood still or lost its database session, "released" it was given back when its process was to stop.
-        due_at: the moment for which it was set.
-        late_by: a timedelta: how long after that this attempt was begun, by the database's clock.
-        missed: how many further occurrences there were by then for which it fires, too.
+        payload: the JSON object that was scheduled.
+        attempt: the number of this attempt, from 1 for each occurrence of a recurring timer.
+        previous_end: how the previous attempt ended: "" there was none, "clean" it failed, "expired" its process
+            crashed, was suspended or lost its database session, "released" its process released it before it stopped.
+        due_at: the scheduled time.
+        late_by: a timedelta: how long after ``due_at`` this attempt began, by the database clock.
+        missed: how many further occurrences were missed by then; this attempt covers them, too.
     """
 
     data_name = "payload"
@@ -43,12 +43,12 @@ class RunningTimer(Attempt):
         self.due_at, self.missed = for_project(claimed.due_at), claimed.missed
         self.late_by: datetime.timedelta = claimed.now - claimed.due_at
         self.claimed, self.took, self.begun_at = claimed, 0.0, math.inf
-        self._turns = [True]
+        self._unclaimed = [True]
 
     def take_turn(self) -> bool:
-        """Return True to the first caller alone: the thread that runs it, or the node that gives it back unbegun."""
+        """Return True to the first caller only: the thread that runs the timer, or the node that releases it."""
         try:
-            return self._turns.pop()  # in one step, whatever other threads do
+            return self._unclaimed.pop()  # atomic
         except IndexError:
             return False
 
@@ -61,14 +61,14 @@ class RunningTimer(Attempt):
         """Let the caller's open transaction commit only while this attempt is the current one; see ``Lease.guard``.
 
         Raises:
-            LeaseLost: it is not; the innermost ``atomic`` block rolls back.
+            LeaseLost: this attempt is not current; the innermost ``atomic`` block rolls back.
             GuardOutsideTransaction: no transaction is open.
         """
         with self.lease.guard():
             yield self
 
     def run(self) -> Result:
-        """Call the handler, unless the process is to stop, or the lease ran out, before its turn came."""
+        """Call the handler, unless the process is stopping or the lease has expired by now."""
         if not self.take_turn():
             return GIVEN_BACK
         if self.is_stopping or not self.lease.is_held:
@@ -81,7 +81,7 @@ class RunningTimer(Attempt):
             self.took = monotonic() - self.begun_at
 
     def ended(self, result: Result, *, is_cut_off: bool = False) -> AttemptEnd:
-        """Return what is to be written; what fails after the lease ran out may have failed because of that."""
+        """Return the end of this attempt. A failure after the lease has expired counts as a lost lease."""
         is_lost = result.error is not None and not self.lease.is_held
         begun = self.has_begun
         return AttemptEnd(self.claimed, *result, is_lost=is_lost, has_begun=begun, is_cut_off=is_cut_off)

@@ -1,4 +1,4 @@
-"""Setting timers, by any process: each call is one small transaction, or part of the caller's (R4.8)."""
+"""Scheduling of timers: each call is one short transaction, or part of the caller's transaction."""
 
 import contextlib
 import datetime
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from django.db import IntegrityError, connections, router, transaction
 from django.db.models import F, Q
-from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import Unsettled, retrying
@@ -19,18 +18,19 @@ from resourcepool.exceptions import BadOption, DatabaseUnavailable
 from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.timers import nodes, occurrences
 from resourcepool.taskqueue.timers.models import MAX_TOPIC, Timer, Topic
+from resourcepool.translation import gettext_noop as _
 
 State = Timer.State
 IF_EXISTS = ("replace", "keep", "error")
-MOST_AHEAD = 36_500 * options.DAY  # seconds
-SOON = datetime.timedelta(seconds=1.5)  # nodes look by themselves before that
-LOOKS = 5  # tries at a row that others change at the same time
-LOOKED_AT = ("pk", "topic_id", "fence", "state", "finished_at", "schedule", "scheduled_at")
-MAX_NAMES = 5  # topics in an error
+MAX_AHEAD = 36_500 * options.DAY  # seconds
+SOON = datetime.timedelta(seconds=1.5)  # nodes read later timers in time without a hint
+MAX_TRIES = 5  # while other processes change the row
+COLUMNS = ("pk", "topic_id", "fence", "state", "finished_at", "schedule", "scheduled_at")
+MAX_NAMES = 5  # in an error
 
 
 class Scheduled(NamedTuple):
-    """A timer as it stands: ``is_new`` False when an unfinished one of this name was there before."""
+    """A scheduled timer; ``is_new``: False if an unfinished timer of this name existed already."""
 
     name: str
     topic: str
@@ -39,17 +39,19 @@ class Scheduled(NamedTuple):
 
 
 class Outcome(enum.StrEnum):
-    CANCELLED = "cancelled"  # it does not fire, or not again
+    CANCELLED = "cancelled"  # the timer does not fire, or not again
     RESCHEDULED = "rescheduled"
-    RUNNING = "running"  # too late: a handler has it
-    FIRED = "fired"  # too late: it is over
+    RUNNING = "running"  # too late: its handler is running
+    FIRED = "fired"  # too late: it has finished
     UNKNOWN = "unknown"  # no timer has this name
 
 
-_Changes = Callable[[str, datetime.datetime], dict[str, Any]]  # of the database and its now
+_Changes = Callable[[str, datetime.datetime], dict[str, Any]]  # the arguments: database alias, its current time
 
 
 class _When(NamedTuple):
+    """When a timer first fires: at ``at``, or ``after`` seconds, or else at the first time of its ``schedule``."""
+
     after: float | None
     at: datetime.datetime | None
     schedule: occurrences.Schedule | None
@@ -59,10 +61,10 @@ class _When(NamedTuple):
             return self.at
         if self.after is not None:
             return now + datetime.timedelta(seconds=self.after)
-        found = None if self.schedule is None else self.schedule.after(now)
-        if found is None:
+        first = None if self.schedule is None else self.schedule.after(now)
+        if first is None:
             raise BadOption("cron", self.schedule, because=Sentence(occurrences.NEVER))
-        return found
+        return first
 
 
 def schedule(
@@ -79,28 +81,29 @@ def schedule(
     catch_up: str = "once",
     if_exists: str = "replace",
 ) -> Scheduled:
-    """Set a timer; inside a transaction of the caller it is set when that commits.
+    """Schedule a timer. Inside a transaction of the caller it is scheduled when that commits.
 
         timers.schedule("order-42-unpaid", after=timedelta(minutes=30), topic="order.timeout", payload={"order": 42})
 
-    Give exactly one of ``after``, ``at``, ``every`` and ``cron``. All moments are by the database's clock.
+    Give exactly one of ``after``, ``at``, ``every`` and ``cron``. All times are by the database clock.
 
     Args:
-        name: unique in its topic while the timer is not over; up to 200 characters.
-        topic: which handler it is for; see ``on``.
+        name: unique in its topic among unfinished timers; up to 200 characters.
+        topic: selects the handler; see ``on``.
         after: seconds or timedelta from now.
-        at: a datetime; one in the past fires at once.
-        every: seconds (1 at least) or timedelta: fires again and again, for the first time after one interval.
+        at: a datetime; a time in the past fires at once.
+        every: seconds (1 at least) or timedelta: a recurring timer, which first fires after one interval.
         cron: five fields, as in a crontab, in the time zone ``tz``: "30 2 * * 1-5".
-        start: with ``every``: when it fires for the first time.
-        payload: what the handler gets; a JSON object of at most 64 KiB.
-        catch_up: what a recurring timer does about occurrences that no node was alive for: "once", "all" or "skip".
-        if_exists: "replace" a timer of this name that is not over (its handler, if it runs, loses it), "keep" it, or
+        start: only with ``every``: when the timer first fires.
+        payload: the argument of the handler; a JSON object of at most 64 KiB.
+        catch_up: for occurrences that a recurring timer missed while no node was alive: fire "once" for all of them,
+            fire "all", or "skip" them.
+        if_exists: if an unfinished timer of this name exists: "replace" it (a running handler loses it), "keep" it, or
             "error".
 
     Raises:
         BadOption: a value is not allowed, or the name is in use and ``if_exists`` is "error".
-        DatabaseUnavailable: it is unknown whether it was set; call it again.
+        DatabaseUnavailable: it is unknown whether the timer was scheduled; call it again.
     """
     when = _when(after, at, every, cron, tz, start)
     name, topic = validators.name("name", name), validators.name("topic", topic, most=MAX_TOPIC)
@@ -111,7 +114,7 @@ def schedule(
         "schedule": "" if when.schedule is None else when.schedule.text(),
     }
     using = router.db_for_write(Timer)
-    tried: dict[datetime.datetime, bool] = {}  # moments at which a row was written, and whether it was new
+    tried: dict[datetime.datetime, bool] = {}  # times of the tries, and whether they wrote a new row
     is_soon = False
 
     def send() -> Scheduled:
@@ -119,45 +122,36 @@ def schedule(
         now = _now(using, topic)
         due_at = when.due_at(now)
         is_soon = due_at - now < SOON
-        restart_values = {
-            **Timer.restart_values(using, due_at),
-            "scheduled_at": in_columns(now, connections[using]),
-        }
-        return _put(
-            using,
-            Scheduled(name, topic, for_project(due_at), True),
-            {**values, **restart_values},
-            mode,
-            now,
-            tried,
-        )
+        times = {**Timer.restart_values(using, due_at), "scheduled_at": in_columns(now, connections[using])}
+        result = Scheduled(name, topic, for_project(due_at), True)
+        return _put(using, result, {**values, **times}, mode, now, tried)
 
     def settle() -> Scheduled:
         if is_soon and not _leaves_a_row(using, name, topic):
-            raise DatabaseUnavailable(f"timer {topic}/{name} may have been set, and have fired since")
+            raise DatabaseUnavailable(f"timer {topic}/{name} may have been scheduled and have fired since")
         raise Unsettled
 
-    made = retrying(connections[using], send, settle=settle)
+    scheduled = retrying(connections[using], send, settle=settle)
     if is_soon:
         nodes.notify_after_commit(using, topic)
-    return made
+    return scheduled
 
 
 def cancel(name: str, *, topic: str | None = None) -> Outcome:
-    """Make a timer not fire; of ``cancel`` and the handler exactly one wins, and this tells which.
+    """Cancel a timer. Either ``cancel`` or the handler wins, never both; the result says which.
 
-    A recurring timer that is being handled does not fire again. Inside a transaction of the caller it counts when that
-    commits, and no handler begins until then.
+    A recurring timer whose handler is running does not fire again. Inside a transaction of the caller the cancellation
+    takes effect when that commits, and no handler begins until then.
 
     Args:
-        topic: None: the only topic that has such a timer.
+        topic: None: the only topic that has a timer of this name.
 
     Returns:
-        CANCELLED, RUNNING (a handler has it), FIRED (it was over before), or UNKNOWN.
+        CANCELLED, RUNNING (its handler is running), FIRED (it had finished), or UNKNOWN.
 
     Raises:
-        BadOption: several topics have one of this name.
-        DatabaseUnavailable: it is unknown whether it was cancelled; call it again.
+        BadOption: several topics have a timer of this name.
+        DatabaseUnavailable: it is unknown whether the timer was cancelled; call it again.
     """
     ended = {"state": State.CANCELLED, "finished_at": DbNow(), **Timer.unassigned_values()}
     return _change(name, topic, Outcome.CANCELLED, lambda _using, _now: ended)
@@ -174,32 +168,32 @@ def reschedule(
     start: datetime.datetime | None = None,
     tz: str = "UTC",
 ) -> Outcome:
-    """Give a timer that has not begun another time; see ``schedule`` for the arguments, ``cancel`` for the topic.
+    """Change the time of a pending timer; see ``schedule`` for the arguments, ``cancel`` for the topic.
 
-    ``after`` and ``at`` move the next firing only: a recurring timer keeps its schedule.
+    ``after`` and ``at`` change the next occurrence only: a recurring timer keeps its schedule.
 
     Returns:
-        RESCHEDULED, RUNNING, FIRED (it is over, or cancelled), or UNKNOWN.
+        RESCHEDULED, RUNNING, FIRED (it has finished, or was cancelled), or UNKNOWN.
     """
     when = _when(after, at, every, cron, tz, start)
-    kept = {} if when.schedule is None else {"schedule": when.schedule.text()}
+    schedule_column = {} if when.schedule is None else {"schedule": when.schedule.text()}
 
     def changes(using: str, now: datetime.datetime) -> dict[str, Any]:
-        restart_values = Timer.restart_values(using, when.due_at(now))
-        return {**restart_values, **kept, "scheduled_at": in_columns(now, connections[using])}
+        times = Timer.restart_values(using, when.due_at(now))
+        return {**times, **schedule_column, "scheduled_at": in_columns(now, connections[using])}
 
     return _change(name, topic, Outcome.RESCHEDULED, changes)
 
 
 def _when(after: object, at: object, every: object, cron: object, tz: object, start: object) -> _When:
     given = {"after": after, "at": at, "every": every, "cron": cron}
-    named = [key for key, value in given.items() if value is not None]
-    if len(named) != 1:
+    names = [key for key, value in given.items() if value is not None]
+    if len(names) != 1:
         raise BadOption(
-            "after", ", ".join(named) or None, Sentence(_("exactly one of after, at, every and cron"))
+            "after", ", ".join(names) or None, Sentence(_("exactly one of after, at, every or cron"))
         )
     if start is not None and every is None:
-        raise BadOption("start", start, Sentence(_("a moment beside every, or nothing")))
+        raise BadOption("start", start, because=Sentence(_("it is only used with every")))
     if cron is not None:
         return _When(None, None, occurrences.cron(cron, tz))
     if every is not None:
@@ -207,18 +201,18 @@ def _when(after: object, at: object, every: object, cron: object, tz: object, st
         return _When(None, first, occurrences.every(every))
     if at is not None:
         return _When(None, aware(validators.moment("at", at)), None)
-    return _When(options.seconds("after", after, most=MOST_AHEAD), None, None)
+    return _When(options.seconds("after", after, most=MAX_AHEAD), None, None)
 
 
 def make_topic(using: str, name: str, **options: Any) -> None:
-    """Add a topic if there is none of this name."""
-    # No get_or_create: it reads what was added meanwhile, which a transaction's snapshot does not show.
+    """Create a topic if it does not exist."""
+    # Not get_or_create: its second read does not see a row that is newer than the transaction's snapshot.
     with contextlib.suppress(IntegrityError), transaction.atomic(using=using):
         Topic.objects.using(using).create(pk=name, **options)
 
 
 def _now(using: str, topic: str) -> datetime.datetime:
-    """Return the database's now; add the topic if it is new."""
+    """Return the current time of the database; create the topic if it does not exist."""
     now = Topic.objects.using(using).filter(pk=topic).values_list(DbNow(), flat=True).first()
     if now is None:
         make_topic(using, topic)
@@ -227,45 +221,51 @@ def _now(using: str, topic: str) -> datetime.datetime:
 
 
 def _leaves_a_row(using: str, name: str, topic: str) -> bool:
-    """Whether one can tell if this timer was set and has fired: its row is there, or would still be."""
+    """Whether a fired timer leaves a row, so that a repeated call can tell if an earlier one succeeded."""
     rows = Timer.objects.using(using).filter(name=name, topic_id=topic)
     return rows.exists() or Topic.objects.using(using).filter(pk=topic, done_kept__gt=0).exists()
 
 
 def _put(
     using: str,
-    done: Scheduled,
+    result: Scheduled,
     values: dict[str, Any],
     mode: str,
     now: datetime.datetime,
     tried: dict[datetime.datetime, bool],
 ) -> Scheduled:
-    name, topic = done.name, done.topic
+    name, topic = result.name, result.topic
     rows = Timer.objects.using(using).filter(name=name, topic_id=topic)
-    for _look in range(LOOKS):
-        found = rows.values("finished_at", "due_at", "scheduled_at").first()
-        if found is None:
+    for _try in range(MAX_TRIES):
+        existing = rows.values("finished_at", "due_at", "scheduled_at").first()
+        if existing is None:
             tried[now] = True
             if Timer(name=name, topic_id=topic, **values).insert(using):
-                return done
+                return result
             del tried[now]
-            if connections[using].in_atomic_block:  # whose snapshot may be older than the row
+            if connections[using].in_atomic_block:  # its snapshot may be older than the row
                 rows = rows.select_for_update()
             continue
-        is_over = found["finished_at"] is not None
-        due_at, set_at = (from_columns(found[name], connections[using]) for name in ("due_at", "scheduled_at"))
-        if set_at in tried:  # by a try whose answer was lost; it may have fired, or been cancelled, since
-            return done._replace(due_at=for_project(due_at), is_new=tried[set_at])
+        is_over = existing["finished_at"] is not None
+        due_at, set_at = (
+            from_columns(existing[name], connections[using]) for name in ("due_at", "scheduled_at")
+        )
+        if set_at in tried:  # by a try whose reply was lost; it may have fired or been cancelled since
+            return result._replace(due_at=for_project(due_at), is_new=tried[set_at])
         if not is_over and mode == "keep":
             return Scheduled(name, topic, for_project(due_at), False)
         if not is_over and mode == "error":
-            raise BadOption("name", name, because=Sentence(_("a timer of this topic has it, and is not over")))
-        still = Q() if mode == "replace" else ~Q(finished_at=None)
+            raise BadOption(
+                "name", name, because=Sentence(_("an unfinished timer of this topic has this name"))
+            )
+        replaceable = Q() if mode == "replace" else ~Q(finished_at=None)
         tried[now] = is_over
-        if rows.filter(still).update(**values, fence=F("fence") + 1):
-            return done._replace(is_new=is_over)
+        if rows.filter(replaceable).update(**values, fence=F("fence") + 1):
+            return result._replace(is_new=is_over)
         del tried[now]
-    raise DatabaseUnavailable(f"timer {topic}/{name} was changed by others {LOOKS} times meanwhile")
+    raise DatabaseUnavailable(
+        f"timer {topic}/{name} was changed by other processes {MAX_TRIES} times meanwhile"
+    )
 
 
 def _change(name: str, topic: str | None, done: Outcome, changes: _Changes) -> Outcome:
@@ -276,40 +276,41 @@ def _change(name: str, topic: str | None, done: Outcome, changes: _Changes) -> O
     return retrying(connections[using], partial(_change_once, rows, done, changes, set()))
 
 
-def _only_one(found: list[dict[str, Any]]) -> dict[str, Any]:
-    if len(found) > 1:  # finished ones do not count
-        found = [one for one in found if one["finished_at"] is None] or found[:1]
-    if len(found) > 1:
-        names = ", ".join(sorted(row["topic_id"] for row in found))
+def _only_one(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the unfinished timer, or any if all have finished; raises BadOption if several are unfinished."""
+    if len(rows) > 1:
+        rows = [row for row in rows if row["finished_at"] is None] or rows[:1]
+    if len(rows) > 1:
+        names = ", ".join(sorted(row["topic_id"] for row in rows))
         raise BadOption("topic", None, Sentence(_("one of %(names)s"), names=names))
-    return found[0]
+    return rows[0]
 
 
 def _change_once(rows: Any, done: Outcome, changes: _Changes, tried: set[datetime.datetime]) -> Outcome:
     is_cancel = done is Outcome.CANCELLED
-    for _look in range(LOOKS):
-        columns = rows.values(*LOOKED_AT, now=DbNow())
-        found = list(columns[: MAX_NAMES + 1])
-        if not found:
+    for _try in range(MAX_TRIES):
+        columns = rows.values(*COLUMNS, now=DbNow())
+        timers = list(columns[: MAX_NAMES + 1])
+        if not timers:
             return Outcome.UNKNOWN
-        row = _only_one(found)
+        row = _only_one(timers)
         now = from_columns(row["now"], connections[rows.db])
         if from_columns(row["scheduled_at"], connections[rows.db]) in tried:
-            return done  # by a try whose answer was lost, whatever has happened since
+            return done  # by an earlier try whose reply was lost
         if row["finished_at"] is not None:
             is_same = row["state"] in (State.CANCELLED, State.DISCARDED)
             return done if is_same and is_cancel else Outcome.FIRED
-        mine = rows.filter(pk=row["pk"], fence=row["fence"]).unfinished()
-        # A timer whose handler's process has died can be cancelled: it would fire again.
-        unassigned_values = mine.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
+        current = rows.filter(pk=row["pk"], fence=row["fence"]).unfinished()
+        # A timer whose handler's process has crashed would fire again, so it can be cancelled.
+        without_holder = current.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
         values = changes(rows.db, now)
         if "scheduled_at" in values:
             tried.add(now)
-        if unassigned_values.update(**values, fence=F("fence") + 1):
+        if without_holder.update(**values, fence=F("fence") + 1):
             if "due_at" in values and from_columns(values["due_at"], connections[rows.db]) - now < SOON:
                 nodes.notify_after_commit(rows.db, row["topic_id"])
             return done
         fires_again = is_cancel and row["schedule"]
-        if row["state"] == State.RUNNING and (not fires_again or mine.update(schedule="")):
+        if row["state"] == State.RUNNING and (not fires_again or current.update(schedule="")):
             return Outcome.RUNNING
-    raise DatabaseUnavailable(f"a timer was changed by others {LOOKS} times meanwhile")
+    raise DatabaseUnavailable(f"a timer was changed by other processes {MAX_TRIES} times meanwhile")

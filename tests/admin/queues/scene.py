@@ -1,4 +1,4 @@
-"""A queue group at work, without processes: rows as servers write them."""
+"""A queue group with servers, without processes: rows as servers write them."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def queue_group(name: str = "orders", queues: int = 4, **columns: Any) -> QueueG
 
 
 def server(of: QueueGroup, name: str, *, left: float = 60.0, **columns: Any) -> Server:
-    """Register a server that is judged dead in so many seconds, and give it its share."""
+    """Register a server that is presumed dead after ``seconds``, and give it its share."""
     usual = {
         "ttl": 60.0,
         "holder": f"{name}/41/main",
@@ -32,12 +32,12 @@ def server(of: QueueGroup, name: str, *, left: float = 60.0, **columns: Any) -> 
 
 
 def owners(of: QueueGroup) -> list[str]:
-    """Return who has each of its queues, in their order; "" for nobody."""
+    """Return the owner of each of its queues, in order; "": unowned."""
     rows = Queue.objects.filter(queue_group=of).order_by("pk").select_related("cur_server")
     return [row.cur_server.name if row.cur_server else "" for row in rows]
 
 
 def asked(of: QueueGroup) -> list[str]:
-    """Return who has asked for each of its queues."""
+    """Return the requester of each of its queues."""
     rows = Queue.objects.filter(queue_group=of).order_by("pk").select_related("req_server")
     return [row.req_server.name if row.req_server else "" for row in rows]

@@ -1,4 +1,4 @@
-"""The next question is one click away: who has it, what else has that server, what happened to this queue, and why."""
+"""Links between the pages: the owner of a queue, its other queues, and the moves of a queue."""
 
 import re
 from html import unescape
@@ -48,7 +48,7 @@ def test_a_queue_that_is_asked_for_leads_to_who_asked(viewer: Client) -> None:
     server(orders, "A")
     second = server(orders, "B")
     asked = Queue.objects.get(req_server=second)
-    assert follow(viewer, f"{QUEUES}{asked.pk}/change/", "asked_for_by") == [second]
+    assert follow(viewer, f"{QUEUES}{asked.pk}/change/", "requested_by") == [second]
 
 
 @pytest.mark.parametrize("page", [SERVERS, SERVERS + "{}/change/"])
@@ -90,9 +90,9 @@ def test_the_page_of_a_queue_without_a_server_says_why_nobody_may_have_it(viewer
     administration.add_queues("orders", ["mars"], labels={"zone": "mars"})
     mars, earth = (Queue.objects.get(queue_id=name) for name in ("mars", "q0"))
     assert "no living server has zone=mars" in text(viewer.get(f"{QUEUES}{mars.pk}/change/"))
-    assert "Why nobody has it" not in text(viewer.get(f"{QUEUES}{earth.pk}/change/"))
+    assert "Why unowned" not in text(viewer.get(f"{QUEUES}{earth.pk}/change/"))
     Server.objects.filter(pk=first.pk).update(busy_before=DbLater(-1))
-    assert "no server is up" in text(viewer.get(f"{QUEUES}{earth.pk}/change/"))
+    assert "no server is running" in text(viewer.get(f"{QUEUES}{earth.pk}/change/"))
 
 
 def test_where_a_site_has_no_such_list_there_is_no_link() -> None:

@@ -1,4 +1,4 @@
-"""Settings of queue groups are edited, checked and saved; what servers write is never overwritten."""
+"""Settings of queue groups are edited, validated and saved; columns of the planner are never overwritten."""
 
 from typing import Any
 
@@ -46,8 +46,8 @@ def test_a_name_is_given_once(administrator: Client) -> None:
 
 REFUSED = [
     ({"judge_dead_after": "1.5"}, "At least two heartbeats (2 s)"),
-    ({"handover_timeout": "3"}, "At least as long as until a server is judged dead (6 s)"),
-    ({"reload_every": "1.5"}, "At most a heartbeat (1 s)"),
+    ({"handover_timeout": "3"}, "At least the time after which a server is presumed dead (6 s)"),
+    ({"reload_every": "1.5"}, "At most one heartbeat (1 s)"),
     ({"heartbeat_every": "nan"}, "Enter a number"),
     ({"heartbeat_every": "inf"}, "Enter a number"),
     ({"heartbeat_every": "-1"}, "greater than or equal to 0.1"),
@@ -124,7 +124,7 @@ def test_what_has_queues_or_servers_is_not_deleted(administrator: Client) -> Non
             ADDRESS, {"action": "delete_selected", "_selected_action": [orders.pk], "post": "yes"}
         ),
     ):
-        assert "orders: 3 queues, 1 servers. Stop the servers, and remove the queues, first." in text(answer)
+        assert "orders is not empty (queues: 3, servers: 1). Stop the servers and remove" in text(answer)
     assert QueueGroup.objects.exists()
     Queue.objects.all().delete()
     Server.objects.all().delete()
@@ -157,7 +157,8 @@ def test_the_list_says_how_many_servers_and_queues_there_are(viewer: Client) -> 
     queue_group("empty", 0)
     page = text(viewer.get(ADDRESS))
     rows = {
-        row.name: (row.alive, row.amount, row.without) for row in viewer.get(ADDRESS).context["cl"].result_list
+        row.name: (row.alive_count, row.queue_count, row.unowned_count)
+        for row in viewer.get(ADDRESS).context["cl"].result_list
     }
     assert rows == {"orders": (1, 5, 3), "empty": (0, 0, 0)}
     assert "sticky: the fewest moves" in page

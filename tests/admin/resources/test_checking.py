@@ -1,4 +1,4 @@
-"""Checking from the admin: now, a few at a time, and while the page waits."""
+"""*Check now* in the admin: a few resources at a time, while the page waits."""
 
 import threading
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def check(role: str, rows: list[Proxy]) -> str:
     return said
 
 
-def test_the_bad_are_put_away_and_the_held_left_alone(scripted: type[ScriptedChecker]) -> None:
+def test_bad_resources_are_quarantined_and_held_ones_skipped(scripted: type[ScriptedChecker]) -> None:
     good, bad, held = several(Proxy, 3)
     lease(held)
     before = columns(held)
@@ -54,7 +54,7 @@ def test_the_bad_are_put_away_and_the_held_left_alone(scripted: type[ScriptedChe
     assert set(logged) == {str(good.pk), str(bad.pk)}
 
 
-def test_one_that_a_check_had_put_away_goes_back(scripted: type[ScriptedChecker]) -> None:
+def test_a_resource_quarantined_by_a_check_returns_to_service(scripted: type[ScriptedChecker]) -> None:
     row = new(Proxy)
     Proxy.objects.filter(pk=row.pk).quarantine(sentence_for("check", why="slow"), 3_600)
     assert "1 was checked" in check("operator", [row])
@@ -62,12 +62,14 @@ def test_one_that_a_check_had_put_away_goes_back(scripted: type[ScriptedChecker]
 
 
 @pytest.mark.parametrize("is_bad", [True, False])
-def test_one_that_an_operator_had_put_away_is_left_alone(scripted: type[ScriptedChecker], is_bad: bool) -> None:
+def test_a_resource_quarantined_by_an_operator_stays_quarantined(
+    scripted: type[ScriptedChecker], is_bad: bool
+) -> None:
     row = new(Proxy)
     Proxy.objects.filter(pk=row.pk).quarantine("vendor has it, ticket 4711", 3_600)
     before = columns(row)
     scripted.finds = {row.pk: BAD} if is_bad else {}
-    assert "in a quarantine that no check decided" in check("operator", [row])
+    assert "in a quarantine not set by a check" in check("operator", [row])
     assert columns(row) == before
 
 
@@ -89,34 +91,34 @@ def test_the_history_names_the_operator(scripted: type[ScriptedChecker]) -> None
     assert [event.actor for event in heard] == ["operator", "operator"]
 
 
-def test_no_reason_is_asked_because_what_is_found_is_the_reason(scripted: type[ScriptedChecker]) -> None:
+def test_no_reason_is_asked_because_the_result_is_the_reason(scripted: type[ScriptedChecker]) -> None:
     page = sign_in("operator").get(f"{LIST}{new(Proxy).pk}/operate/check/").content.decode()
     assert 'id="confirm"' in page
     assert 'name="reason"' not in page
 
 
-def test_what_takes_too_long_is_said_and_nothing_stays_leased(
+def test_slow_checks_are_reported_and_no_lease_remains(
     scripted: type[ScriptedChecker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(check_now, "TIME_LIMIT", -1.0)
     rows = several(Proxy, 3)
-    assert "Not everything was checked" in check("operator", rows)
+    assert "Not all checks finished" in check("operator", rows)
     assert not Proxy.objects.held().exists()
 
 
-def test_without_settings_the_list_does_not_offer_it_and_its_page_says_what_to_set() -> None:
+def test_without_settings_the_list_does_not_offer_it_and_the_page_names_the_setting() -> None:
     row, client = new(Proxy), sign_in("operator")
     assert 'value="check"' not in text(client.get(LIST))
     chosen = {"action": "check", "_selected_action": [row.pk], "confirmed": "yes", "reason": ""}
     assert "No action selected." in text(client.post(LIST, chosen, follow=True))
     page = f"{LIST}{row.pk}/operate/check/"
     said = text(client.post(page, {"confirmed": "yes", "reason": ""}, follow=True))
-    assert "nothing says how to check them; see docs/health-checks.md" in said
+    assert "no checker is configured; see docs/health-checks.md" in said
     assert "None is not allowed" not in said
     assert columns(row)["checked_at"] is None
 
 
-def test_a_checker_that_never_comes_back_does_not_keep_the_page(
+def test_a_checker_that_hangs_does_not_hang_the_page(
     scripted: type[ScriptedChecker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(check_now, "TIME_LIMIT", 1.0)
@@ -124,8 +126,8 @@ def test_a_checker_that_never_comes_back_does_not_keep_the_page(
     row, answered = new(Proxy), threading.Event()
     scripted.meanwhile = staticmethod(lambda _: answered.wait(600))
     page = check("operator", [row])
-    assert "Not everything was checked" in page
-    assert "1 not done" in page
+    assert "Not all checks finished" in page
+    assert "1 not changed" in page
     assert "skipped" not in page
     assert Proxy.objects.held().exists(), "it is still being looked at"
     answered.set()
@@ -144,7 +146,7 @@ def test_it_works_where_every_request_is_a_transaction(
 
 
 @pytest.mark.parametrize("role", ["anonymous", *ROLES, "superuser"])
-def test_only_operators_may(scripted: type[ScriptedChecker], role: str) -> None:
+def test_only_operators_may_check(scripted: type[ScriptedChecker], role: str) -> None:
     row: Any = new(Proxy)
     check(role, [row])
     assert (columns(row)["checked_at"] is not None) is (role in {"operator", "superuser"})

@@ -24,7 +24,7 @@ def export(client: Client, rows: list[Proxy], query: str = "", **more: Any) -> l
     return list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
 
 
-def test_the_chosen_rows_with_their_state_and_without_their_password(viewer: Client) -> None:
+def test_selected_rows_are_exported_with_state_and_without_password(viewer: Client) -> None:
     row, _ = several(Proxy, 2, username="joe", password="c4nary", tags="eu")
     lease(row, "crawler")
     (line,) = export(viewer, [row])
@@ -34,13 +34,13 @@ def test_the_chosen_rows_with_their_state_and_without_their_password(viewer: Cli
     assert "password" not in line
 
 
-def test_all_that_match_when_all_are_selected(viewer: Client) -> None:
+def test_all_matching_rows_are_exported_when_all_are_selected(viewer: Client) -> None:
     several(Proxy, 3, tags="eu")
     row = new(Proxy)
     assert len(export(viewer, [row], "?tag=eu", select_across="1")) == 3
 
 
-def test_formulas_are_harmless(viewer: Client) -> None:
+def test_formulas_are_escaped(viewer: Client) -> None:
     row = new(Proxy, notes="=1+1", username="@SUM(A1)")
     lease(row, "+cmd|' /C calc'!A0")
     (line,) = export(viewer, [row])
@@ -82,7 +82,7 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("value", "cell"), CELLS)
-def test_a_cell_is_made_harmless(value: Any, cell: Any) -> None:
+def test_a_cell_is_escaped(value: Any, cell: Any) -> None:
     assert escape_formulas(value) == cell
 
 
@@ -96,6 +96,6 @@ def test_no_spreadsheet_finds_a_formula_however_it_splits_the_lines(
     rows = [new(Proxy, notes=notes) for notes in bad]
     chosen = {"action": "export", "index": 0, "_selected_action": [row.pk for row in rows]}
     sent = viewer.post(LIST, chosen).getvalue().decode()
-    sent = sent if quotes else sent.replace('"', "")  # as one sees them that stand in the middle of its cells
+    sent = sent if quotes else sent.replace('"', "")  # spreadsheets that ignore quotes inside of cells
     cells = [cell for row in csv.reader(io.StringIO(sent, newline=""), delimiter=delimiter) for cell in row]
     assert [cell for cell in cells if cell.lstrip(' "').startswith(("=", "+", "-", "@"))] == []

@@ -1,4 +1,4 @@
-"""Proxies from an uploaded file: the plan first, then all of it or nothing."""
+"""Import of proxies from an uploaded file: first the plan, then all or nothing."""
 
 import json
 import re
@@ -44,14 +44,14 @@ def confirm(client: Client, answer: Any) -> str:
     return text(client.post(URL, {"sealed": sealed(answer)}, follow=True))
 
 
-def test_the_plan_is_shown_and_nothing_done(administrator: Client) -> None:
+def test_the_plan_is_shown_and_nothing_changed(administrator: Client) -> None:
     page = text(upload(administrator, LIST))
     assert "2 in the file: 2 new, 0 changed, 0 unchanged." in page
     assert SECRET not in page
     assert not Proxy.objects.exists()
 
 
-def test_once_confirmed_it_is_done(administrator: Client) -> None:
+def test_the_import_runs_after_confirmation(administrator: Client) -> None:
     planned = upload(administrator, LIST)
     assert "Imported" not in text(planned)
     page = confirm(administrator, planned)
@@ -60,13 +60,13 @@ def test_once_confirmed_it_is_done(administrator: Client) -> None:
     assert Proxy.objects.get(host="a.example").password == SECRET
 
 
-def test_updating_and_retiring_are_asked_for() -> None:
+def test_updating_and_retiring_are_options() -> None:
     client = sign_in("superuser")
     old, known = new(Proxy), new(Proxy, host="a.example", port=80, username="joe")
     lease(old)
     csv = "host,port,username,country\na.example,80,joe,DE\n"
     page = confirm(client, upload(client, csv))
-    assert "1 of the unchanged has other values in the file." in page
+    assert "1 existing proxy differs from the file and is left unchanged." in page
     assert columns(known)["country"] == ""
     page = confirm(client, upload(client, csv, update="on", sync="on"))
     assert "0 new, 1 changed" in page
@@ -75,7 +75,7 @@ def test_updating_and_retiring_are_asked_for() -> None:
     assert (columns(old)["in_service"], columns(old)["holder"]) == (False, old.holder)
 
 
-def test_who_imported_what_is_written_down(administrator: Client) -> None:
+def test_the_import_is_logged_with_its_user(administrator: Client) -> None:
     confirm(administrator, upload(administrator, LIST))
     entry = LogEntry.objects.get()
     assert (entry.user.get_username(), entry.object_id) == ("administrator", None)
@@ -86,15 +86,15 @@ def test_who_imported_what_is_written_down(administrator: Client) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_history_says_who_retired_and_who_returned_by_an_import() -> None:
+def test_the_history_names_the_user_of_an_import() -> None:
     old, back = new(Proxy), new(Proxy, host="a.example", port=80, username="joe")
     Proxy.objects.filter(pk=back.pk).retire()
     client = sign_in("superuser")
     with override_settings(RESOURCEPOOL={**settings.RESOURCEPOOL, "HISTORY": True}):
         confirm(client, upload(client, LIST, sync="on"))
         recorder.flush()
-    told = Event.objects.order_by("what").values_list("what", "row", "actor")
-    assert list(told) == [
+    events = Event.objects.order_by("what").values_list("what", "row", "actor")
+    assert list(events) == [
         (EventKind.DRAINED, str(old.pk), "superuser"),
         (EventKind.RETURNED, str(back.pk), "superuser"),
     ]
@@ -109,7 +109,7 @@ def test_a_bad_line_is_named_with_its_field_and_nothing_is_imported(administrato
     assert "<b>" not in page
     assert not Proxy.objects.exists()
     page = text(answer := upload(administrator, bad, skip_bad="on"))
-    assert "2 bad lines are skipped." in page
+    assert "2 bad lines skipped." in page
     assert SECRET not in page
     confirm(administrator, answer)
     assert Proxy.objects.count() == 1
@@ -126,43 +126,43 @@ def test_the_name_of_the_file_may_be_anything() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\0\1", b"\xff\xfea", b"\xff", b"host,port\n", b"nonsense\n"])
-def test_what_is_no_list_is_refused_at_its_field(administrator: Client, content: bytes) -> None:
+def test_a_file_that_is_no_list_is_refused_at_its_field(administrator: Client, content: bytes) -> None:
     answer = upload(administrator, content)
     assert answer.context["form"].errors["file"]
 
 
-def test_what_is_too_large_is_refused(administrator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "MOST", 10)
+def test_a_file_that_is_too_large_is_refused(administrator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_pages, "MAX_FILE_BYTES", 10)
     assert "At most 1 MB" in text(upload(administrator, LIST))
 
 
 def test_the_largest_file_fits_into_the_form(administrator: Client) -> None:
-    # Passwords do not compress, and few long ones are imported sooner than many short ones.
+    # Passwords do not compress, and few long ones import faster than many short ones.
     line = "http://user{0}:{1}@host{0}.example:8{2:03}\n"
     lines, size, number = [], 0, 0
-    while size < import_pages.MOST - 1_100:
+    while size < import_pages.MAX_FILE_BYTES - 1_100:
         number += 1
         one = line.format(number, secrets.token_urlsafe(750), number % 1000)
         lines.append(one)
         size += len(one)
     answer = upload(administrator, "".join(lines))
-    assert len(sealed(answer)) > import_pages.MOST
+    assert len(sealed(answer)) > import_pages.MAX_FILE_BYTES
     assert f"{number} new" in confirm(administrator, answer)
 
 
-def test_a_plan_is_good_for_its_maker_alone_and_not_for_long(
+def test_a_plan_is_valid_for_its_user_and_for_an_hour(
     administrator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = upload(administrator, LIST)
     page = text(sign_in("superuser").post(URL, {"sealed": sealed(answer)}, follow=True))
-    assert "somebody else&#x27;s" in page
-    monkeypatch.setattr(importing, "KEPT", 0)
+    assert "another user" in page
+    monkeypatch.setattr(import_pages, "PLAN_SECONDS", 0)
     assert "more than an hour old" in confirm(administrator, answer)
     assert not Proxy.objects.exists()
 
 
 @pytest.mark.parametrize("wrong_by", [-7_200, 7_200])
-def test_a_plan_of_a_web_server_whose_clock_is_wrong_is_as_good_as_any(
+def test_a_plan_does_not_depend_on_the_clock_of_the_web_server(
     administrator: Client, monkeypatch: pytest.MonkeyPatch, wrong_by: float
 ) -> None:
     with monkeypatch.context() as elsewhere:
@@ -173,13 +173,13 @@ def test_a_plan_of_a_web_server_whose_clock_is_wrong_is_as_good_as_any(
 
 
 @pytest.mark.parametrize("token", ["", "x", "gAAAAA", "\0", "ü" * 100])
-def test_a_plan_that_was_tampered_with_does_nothing(administrator: Client, token: str) -> None:
+def test_a_modified_plan_is_refused(administrator: Client, token: str) -> None:
     answer = administrator.post(URL, {"sealed": token}, follow=True)
     assert "errorlist" in text(answer) or "messagelist" in text(answer)
     assert not Proxy.objects.exists()
 
 
-def test_what_is_packed_shows_nothing_and_comes_back() -> None:
+def test_a_packed_plan_reveals_nothing_and_unpacks() -> None:
     wanted = {"update": True, "sync": False, "skip_bad": False}
     token = pack(LIST.encode(), "proxies.txt", wanted, 7)
     assert SECRET not in token
@@ -188,7 +188,7 @@ def test_what_is_packed_shows_nothing_and_comes_back() -> None:
         unpack(token, 8)
 
 
-def test_no_guess_of_a_password_is_confirmed(administrator: Client) -> None:
+def test_the_plan_confirms_no_guess_of_a_password(administrator: Client) -> None:
     new(Proxy, host="a.example", port=80, username="joe", password=SECRET)
     for choices in ({}, {"update": "on"}):
         pages = []
@@ -201,7 +201,7 @@ def test_no_guess_of_a_password_is_confirmed(administrator: Client) -> None:
         assert ("1 changed" in right) is bool(choices)
 
 
-def test_no_guess_is_confirmed_by_carrying_it_out(administrator: Client) -> None:
+def test_the_import_confirms_no_guess_of_a_password(administrator: Client) -> None:
     proxy = new(Proxy, host="a.example", port=80, username="joe", password=SECRET)
     for choices in ({}, {"update": "on"}):
         said = []
@@ -212,21 +212,21 @@ def test_no_guess_is_confirmed_by_carrying_it_out(administrator: Client) -> None
         assert Proxy.objects.get(pk=proxy.pk).password == SECRET
 
 
-def test_other_values_are_still_told_of(administrator: Client) -> None:
+def test_different_values_are_still_reported(administrator: Client) -> None:
     new(Proxy, host="a.example", port=80, username="joe", password=SECRET)
     csv = f"host,port,username,password,country\na.example,80,joe,{SECRET},DE\n"
     page = text(upload(administrator, csv))
-    assert "1 of the unchanged has other values in the file." in page
-    assert "1 of the unchanged has a password in the file, which is not compared with the stored one." in page
+    assert "1 existing proxy differs from the file and is left unchanged." in page
+    assert "1 unchanged proxy has a password in the file; it is not compared with the stored one." in page
     assert "a password in the file" not in text(upload(administrator, csv.replace(SECRET, "")))
 
 
 @pytest.mark.parametrize("purpose", [ANY_PURPOSE, ("column", "resourcepool.Proxy.password"), ("tried",)])
-def test_what_was_sealed_for_something_else_is_no_plan(administrator: Client, purpose: Any) -> None:
+def test_a_secret_of_another_purpose_is_no_plan(administrator: Client, purpose: Any) -> None:
     for secret in (SECRET, json.dumps({"user": "1"}), "[]", "7"):
         token = encrypt(secret, purpose).token
         page = text(administrator.post(URL, {"sealed": token}, follow=True))
-        assert "of the keys in" in page
+        assert " key in RESOURCEPOOL" in page
         assert SECRET not in page
 
 

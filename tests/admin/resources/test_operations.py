@@ -1,4 +1,4 @@
-"""Doing things to resources from the admin: it asks first, does it, says what it did, and writes down who did it."""
+"""Operations on resources in the admin: confirmation, result, messages and log."""
 
 import datetime
 from dataclasses import replace
@@ -10,6 +10,7 @@ from django.db import InterfaceError, OperationalError, connection
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
+from resourcepool.admin.resources import operations
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
@@ -44,7 +45,7 @@ def test_nothing_happens_before_it_is_confirmed(operator: Client) -> None:
     lease(rows[0], "joe <b>")
     before = [columns(row) for row in rows]
     page = text(ask(operator, "revoke", rows))
-    assert "1 of them held now" in page
+    assert "1 of them held" in page
     assert "joe &lt;b&gt;" in page
     assert [columns(row) for row in rows] == before
 
@@ -53,14 +54,14 @@ def test_revoking_ends_the_leases_and_counts_them(operator: Client) -> None:
     held, free = several(Proxy, 2)
     lease(held)
     page = do(operator, "revoke", [held, free])
-    assert "1 was freed." in page
+    assert "1 lease was revoked." in page
     assert "1 skipped: no longer held" in page
     assert busy_for(held) <= 0
     assert columns(held)["fence"] == 2
     assert columns(held)["holder"] == ""
 
 
-def test_a_lease_that_began_after_the_question_is_left_alone(operator: Client, proxy: Proxy) -> None:
+def test_a_lease_that_began_after_the_confirmation_page_continues(operator: Client, proxy: Proxy) -> None:
     lease(proxy, "the one who is stuck")
     seen = f"{proxy.pk}:{proxy.fence}"
     assert seen in text(operator.get(url(proxy, "revoke")))
@@ -73,7 +74,7 @@ def test_a_lease_that_began_after_the_question_is_left_alone(operator: Client, p
     assert busy_for(proxy) > 0
 
 
-def test_a_quarantine_ends_by_itself_and_leaves_a_lease_alone(operator: Client) -> None:
+def test_a_quarantine_ends_and_does_not_disturb_a_lease(operator: Client) -> None:
     held, free = several(Proxy, 2)
     lease(held)
     page = do(operator, "quarantine", [held, free], amount=2, unit="hours")
@@ -87,10 +88,10 @@ def test_a_quarantine_ends_by_itself_and_leaves_a_lease_alone(operator: Client) 
     assert Proxy.objects.get(pk=held.pk).until > Proxy.objects.get(pk=free.pk).until
 
 
-def test_nothing_out_of_service_is_quarantined(operator: Client, proxy: Proxy) -> None:
+def test_a_resource_out_of_service_is_not_quarantined(operator: Client, proxy: Proxy) -> None:
     Proxy.objects.drain("sold")
     page = do(operator, "quarantine", [proxy], amount=1, unit="days")
-    assert "1 skipped: out of service by then, or no longer there." in page
+    assert "1 skipped: already out of service, or no longer there." in page
 
 
 def test_draining_and_returning(operator: Client) -> None:
@@ -103,7 +104,7 @@ def test_draining_and_returning(operator: Client) -> None:
     assert busy_for(rows[0]) > 0
     page = do(operator, "return_to_service", [*rows, new(Proxy)], reason="")
     assert "3 were returned to service." in page
-    assert "1 skipped: in service already, or no longer there." in page
+    assert "1 skipped: already in service, or no longer there." in page
 
 
 def test_a_reservation_is_for_a_person(operator: Client, proxy: Proxy) -> None:
@@ -138,7 +139,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "entered"), WRONG)
-def test_a_wrong_answer_is_asked_for_again_and_changes_nothing(
+def test_an_invalid_form_is_shown_again_and_changes_nothing(
     operator: Client, proxy: Proxy, name: str, entered: dict[str, str]
 ) -> None:
     lease(proxy)
@@ -149,20 +150,20 @@ def test_a_wrong_answer_is_asked_for_again_and_changes_nothing(
     assert columns(proxy) == before
 
 
-def test_until_is_a_moment_of_the_database_clock(operator: Client, proxy: Proxy) -> None:
+def test_until_is_compared_with_the_database_clock(operator: Client, proxy: Proxy) -> None:
     tomorrow = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
     do(operator, "quarantine", [proxy], until=tomorrow.strftime("%Y-%m-%dT%H:%M"))
     assert 86_000 < busy_for(proxy) <= 86_400
 
 
-def test_all_that_match_are_meant_when_all_are_selected(operator: Client) -> None:
+def test_all_matching_rows_are_changed_when_all_are_selected(operator: Client) -> None:
     rows = several(Proxy, 4)
     other = new(Proxy, tags="eu")
     answer = operator.post(
         f"{LIST}?tag=eu",
         {"action": "drain", "index": 0, "_selected_action": [other.pk], "select_across": "1"},
     )
-    assert "1 chosen" in text(answer)
+    assert "1 selected" in text(answer)
     entered = {"action": "drain", "_selected_action": [other.pk], "select_across": "1", "confirmed": "yes"}
     operator.post(f"{LIST}?tag=eu", {**entered, "reason": "r"})
     assert columns(other)["in_service"] is False
@@ -171,17 +172,19 @@ def test_all_that_match_are_meant_when_all_are_selected(operator: Client) -> Non
     assert len(rows) == 4
 
 
-def test_no_more_than_so_many_at_once(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_rows_changed_at_once_is_limited(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(OPERATIONS, "drain", replace(OPERATIONS["drain"], max_rows=3))
-    monkeypatch.setattr(operating, "CHUNK", 2)
+    monkeypatch.setattr(operations, "CHUNK", 2)
     rows = several(Proxy, 5)
-    assert "More were chosen" in text(ask(operator, "drain", rows))
+    assert "More were selected" in text(ask(operator, "drain", rows))
     assert "3 were taken out of service." in do(operator, "drain", rows)
     assert Proxy.objects.filter(in_service=True).count() == 2
 
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError, DatabaseUnavailable])
-def test_what_was_done_before_the_database_failed_is_said_and_logged(
+def test_changes_before_a_database_failure_are_reported_and_logged(
     operator: Client, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     def fails_later(rows: Any, **entered: Any) -> int:
@@ -190,16 +193,16 @@ def test_what_was_done_before_the_database_failed_is_said_and_logged(
         return OPERATIONS_AS_THEY_ARE["drain"].do(rows, **entered)
 
     monkeypatch.setitem(OPERATIONS, "drain", replace(OPERATIONS["drain"], do=fails_later))
-    monkeypatch.setattr(operating, "CHUNK", 2)
+    monkeypatch.setattr(operations, "CHUNK", 2)
     rows = several(Proxy, 5)
     page = do(operator, "drain", rows)
     assert "2 were taken out of service." in page
     assert "went away" in page
-    assert "3 not done, or not known to be" in page
+    assert "3 not changed, or unknown" in page
     assert LogEntry.objects.count() == Proxy.objects.filter(in_service=False).count() == 2
 
 
-def test_django_s_own_log_has_who_did_what_and_why(operator: Client, proxy: Proxy) -> None:
+def test_the_log_of_django_has_user_operation_and_reason(operator: Client, proxy: Proxy) -> None:
     lease(proxy)
     do(operator, "revoke", [proxy, new(Proxy)])
     (entry,) = LogEntry.objects.all()
@@ -208,7 +211,7 @@ def test_django_s_own_log_has_who_did_what_and_why(operator: Client, proxy: Prox
     assert "stuck" in text(operator.get(f"{LIST}{proxy.pk}/history/"))
 
 
-def test_a_resource_that_is_gone_or_an_unknown_operation_is_not_found(operator: Client, proxy: Proxy) -> None:
+def test_a_missing_resource_or_an_unknown_operation_is_not_found(operator: Client, proxy: Proxy) -> None:
     assert operator.get(url(proxy, "explode")).status_code == 404
     for pk in ("0", "x", "9" * 40):
         assert operator.get(f"{LIST}{pk}/operate/revoke/").status_code == 404
@@ -216,7 +219,7 @@ def test_a_resource_that_is_gone_or_an_unknown_operation_is_not_found(operator: 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_history_has_the_operator_and_the_holder_is_told() -> None:
+def test_the_history_has_the_operator_and_the_holder_is_notified() -> None:
     client, proxy = sign_in("operator"), new(Proxy)
     with override_settings(RESOURCEPOOL={"HISTORY": True}):
         held = Proxy.pool.acquire()
@@ -225,18 +228,18 @@ def test_the_history_has_the_operator_and_the_holder_is_told() -> None:
         recorder.flush()
     with pytest.raises(LeaseLost):
         held.renew()
-    told = Event.objects.get(what=EventKind.REVOKED)
-    assert (told.actor, told.reason, told.row) == ("operator", "stuck", str(proxy.pk))
+    event = Event.objects.get(what=EventKind.REVOKED)
+    assert (event.actor, event.reason, event.row) == ("operator", "stuck", str(proxy.pk))
 
 
-def test_a_quarantined_one_goes_back_at_once(operator: Client, proxy: Proxy) -> None:
+def test_a_quarantined_resource_returns_at_once(operator: Client, proxy: Proxy) -> None:
     do(operator, "quarantine", [proxy], amount=1, unit="days")
     do(operator, "return_to_service", [proxy])
     assert busy_for(proxy) <= 0
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_the_page_that_asks_takes_ten_queries_at_most(operator: Client, name: str, settings: Any) -> None:
+def test_the_confirmation_page_takes_ten_queries_at_most(operator: Client, name: str, settings: Any) -> None:
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {"resourcepool.Proxy": {"url": "http://x/"}}}
     rows = several(Proxy, 40)
     for row in rows:
@@ -248,10 +251,10 @@ def test_the_page_that_asks_takes_ten_queries_at_most(operator: Client, name: st
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_history_has_why_it_was_returned(proxy: Proxy) -> None:
+def test_the_history_has_the_reason_of_a_return(proxy: Proxy) -> None:
     Proxy.objects.filter(pk=proxy.pk).drain("new cable")
     with override_settings(RESOURCEPOOL={"HISTORY": True}):
         do(sign_in("operator"), "return_to_service", [proxy], reason="the cable is in")
         recorder.flush()
-    told = Event.objects.get(what=EventKind.RETURNED)
-    assert (told.reason, told.actor) == ("the cable is in", "operator")
+    event = Event.objects.get(what=EventKind.RETURNED)
+    assert (event.reason, event.actor) == ("the cable is in", "operator")

@@ -1,4 +1,4 @@
-"""The page of one resource: what it is doing, what can be done, what has happened."""
+"""The page of a resource: state, operations and activity."""
 
 import re
 from datetime import timedelta
@@ -27,7 +27,7 @@ def url(row: Proxy, page: str = "change") -> str:
     return f"{LIST}{row.pk}/{page}/"
 
 
-def test_it_says_what_the_resource_is_doing_and_what_happened(operator: Client, proxy: Proxy) -> None:
+def test_the_page_shows_state_and_activity(operator: Client, proxy: Proxy) -> None:
     lease(proxy, "crawler <7>")
     event(proxy, ago=120, host="web1", pid=41)
     event(proxy, EventKind.CHECKED, reason="ok <b>", seconds=0.25, actor="ann")
@@ -49,12 +49,10 @@ def test_it_says_what_the_resource_is_doing_and_what_happened(operator: Client, 
 @pytest.mark.parametrize(
     ("language", "said"), [("en", "acquired and handed over"), ("zh-hans", "已获取，已移交")]
 )
-def test_of_a_short_lease_one_line_says_from_when_until_when(
-    operator: Client, proxy: Proxy, language: str, said: str
-) -> None:
+def test_a_short_lease_is_one_line(operator: Client, proxy: Proxy, language: str, said: str) -> None:
     event(proxy, EventKind.HANDED_OVER, seconds=3_600, is_whole=True)
     made = Event.objects.get()
-    page = text(operator.get(url(proxy, "timeline"), headers={"accept-language": language}))
+    page = text(operator.get(url(proxy, "activity"), headers={"accept-language": language}))
     assert f"<td>{said}</td>" in page
     assert f"<td>{format_datetime(made.at)}</td>" in page
     assert f"<td>{format_datetime(made.at - timedelta(hours=1))}</td>" in page
@@ -69,7 +67,7 @@ def test_of_a_short_lease_one_line_says_from_when_until_when(
     ],
 )
 @pytest.mark.parametrize("is_checked", [True, False])
-def test_only_what_makes_sense_is_offered(
+def test_only_applicable_operations_are_offered(
     operator: Client,
     proxy: Proxy,
     settings: Any,
@@ -86,19 +84,19 @@ def test_only_what_makes_sense_is_offered(
     assert {name for name in OPERATIONS if f'id="operate-{name}"' in page} == expected
 
 
-@pytest.mark.parametrize("name", ["change", "timeline"])
-def test_the_heading_says_which_one_it_is(viewer: Client, proxy: Proxy, name: str) -> None:
+@pytest.mark.parametrize("name", ["change", "activity"])
+def test_the_heading_names_the_resource(viewer: Client, proxy: Proxy, name: str) -> None:
     assert f"Proxy {proxy.pk}: http://joe@a.example:80</h" in text(viewer.get(url(proxy, name)))
 
 
 def over(proxy: Proxy) -> None:
-    """Put it in quarantine, and let the time pass."""
+    """Quarantine it, and let the time pass."""
     Proxy.objects.filter(pk=proxy.pk).quarantine("vendor has it", 600)
     change(proxy, busy_before=DbLater(-1), until=DbLater(-1))
 
 
 @pytest.mark.parametrize("page", ["", "{pk}/change/", "export"])
-def test_a_quarantine_that_is_over_is_shown_nowhere(operator: Client, proxy: Proxy, page: str) -> None:
+def test_an_ended_quarantine_is_not_shown(operator: Client, proxy: Proxy, page: str) -> None:
     over(proxy)
     lease(proxy, "crawler <7>")
     if page == "export":
@@ -112,7 +110,7 @@ def test_a_quarantine_that_is_over_is_shown_nowhere(operator: Client, proxy: Pro
     assert "vendor has it" not in shown
 
 
-def test_one_that_still_runs_is_shown_with_status_reason_and_end(viewer: Client, proxy: Proxy) -> None:
+def test_a_running_quarantine_is_shown_with_status_reason_and_end(viewer: Client, proxy: Proxy) -> None:
     Proxy.objects.filter(pk=proxy.pk).quarantine("vendor has it", 600)
     page = text(viewer.get(url(proxy)))
     assert page.count("vendor has it") == 2
@@ -120,9 +118,9 @@ def test_one_that_still_runs_is_shown_with_status_reason_and_end(viewer: Client,
     assert re.search(r"\d\d:\d\d:\d\d", until)
 
 
-def test_who_may_only_look_gets_no_buttons(viewer: Client, proxy: Proxy) -> None:
+def test_viewers_get_no_buttons(viewer: Client, proxy: Proxy) -> None:
     page = text(viewer.get(url(proxy)))
-    assert "Whoever asks next may get it." in page
+    assert "The next request may get it." in page
     assert 'id="operate-' not in page
 
 
@@ -139,9 +137,9 @@ def test_the_history_is_paged(viewer: Client, proxy: Proxy, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("before", ["x", "1", "1-", "-1", "1-x", "²-²", "9" * 50 + "-1", "%00-1"])
-def test_a_nonsense_place_in_the_history_is_its_beginning(viewer: Client, proxy: Proxy, before: str) -> None:
+def test_an_invalid_position_in_the_history_is_its_beginning(viewer: Client, proxy: Proxy, before: str) -> None:
     event(proxy, reason="the first")
-    assert "the first" in text(viewer.get(f"{url(proxy, 'timeline')}?before={before}"))
+    assert "the first" in text(viewer.get(f"{url(proxy, 'activity')}?before={before}"))
 
 
 def test_at_most_ten_queries(operator: Client, administrator: Client, proxy: Proxy) -> None:
@@ -149,7 +147,7 @@ def test_at_most_ten_queries(operator: Client, administrator: Client, proxy: Pro
     for _ in range(60):
         event(proxy)
     for client in (operator, administrator):
-        for page in ("change", "timeline", "operate/revoke"):
+        for page in ("change", "activity", "operate/revoke"):
             client.get(url(proxy, page))
             with CaptureQueriesContext(connection) as queries:
                 client.get(url(proxy, page))
@@ -179,7 +177,7 @@ def test_no_form_can_change_a_lease_or_a_state(administrator: Client, proxy: Pro
 
 
 def test_a_page_has_no_script_and_no_style_of_its_own(operator: Client, proxy: Proxy) -> None:
-    for page in (LIST, url(proxy), url(proxy, "timeline"), url(proxy, "operate/quarantine")):
+    for page in (LIST, url(proxy), url(proxy, "activity"), url(proxy, "operate/quarantine")):
         said = text(operator.get(page))
         assert "<style" not in said
         assert " style=" not in said

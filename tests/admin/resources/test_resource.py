@@ -1,4 +1,4 @@
-"""The admin pages of resources: nothing secret on them, and no running lease disturbed by them."""
+"""The admin pages of resources show no secrets and disturb no lease."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ def test_a_stored_password_does_not_follow_to_another_address(
     assert (getattr(proxy, field), proxy.password) == (value, "")
 
 
-def test_a_password_that_is_typed_in_belongs_to_the_new_address(operator: Client, proxy: Proxy) -> None:
+def test_an_entered_password_belongs_to_the_new_address(operator: Client, proxy: Proxy) -> None:
     page = operator.post(page_of(proxy), form(port=81, new_password="n3w-one"), follow=True).content.decode()
     assert "The stored password was removed" not in page
     assert Proxy.objects.get().url == "http://joe:n3w-one@a.example:81"
@@ -107,13 +107,13 @@ def test_an_edit_does_not_touch_the_lease(operator: Client, proxy: Proxy) -> Non
     lease.release()
 
 
-def test_deleting_a_held_one_says_that_it_was_retired(operator: Client, proxy: Proxy) -> None:
+def test_deleting_a_held_resource_reports_that_it_was_retired(operator: Client, proxy: Proxy) -> None:
     lease = Proxy.pool.acquire()
     assert lease is not None
     with override_settings(RESOURCEPOOL={"HISTORY": True}):
         answer = operator.post(f"{LIST}{proxy.pk}/delete/", {"post": "yes"}, follow=True)
         recorder.flush()
-    assert "1 is held: retired instead" in answer.content.decode()
+    assert "1 held resource was retired instead" in answer.content.decode()
     assert [event.actor for event in Event.objects.filter(what=EventKind.DRAINED)] == ["operator"]
     lease.release()
     operator.post(LIST, {"action": "delete_selected", "_selected_action": [proxy.pk], "post": "yes"})

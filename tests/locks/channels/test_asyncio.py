@@ -112,8 +112,8 @@ def after(calls: int) -> Callable[[], bool]:
 
 @pytest.fixture
 def _short_naps(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("locks.channels.subscriber", "waiting.acquire"):
-        monkeypatch.setattr(f"resourcepool.{module}.NAP", 0.001)
+    monkeypatch.setattr("resourcepool.locks.channels.subscriber.POLL", 0.001)
+    monkeypatch.setattr("resourcepool.waiting.acquire.POLL", 0.001)
 
 
 @pytest.mark.usefixtures("_short_naps")

@@ -45,7 +45,7 @@ def test_who_reads_loses_nothing(name: str | None) -> None:
             assert got == [1, 2, 3], place
         return place
 
-    assert any(place.endswith(" in heard") for place in at_each_place(scenario))
+    assert any(place.endswith(" in wait_async") for place in at_each_place(scenario))
 
 
 @pytest.mark.parametrize("is_taken", [False, True])

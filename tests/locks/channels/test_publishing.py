@@ -51,12 +51,12 @@ def test_whatever_json_can_say_arrives_as_it_was(payload: Any) -> None:
 @pytest.mark.parametrize(
     ("payload", "said"),
     [
-        (math.nan, "payload=nan is not allowed: it must be what JSON can say"),
-        ({"a": [math.inf]}, "what JSON can say"),
-        (b"bytes", "payload=b'bytes' is not allowed: it must be what JSON can say"),
-        (object(), "what JSON can say"),
-        ({(1, 2): 3}, "what JSON can say"),
-        ("\ud800", "what JSON can say"),
+        (math.nan, "payload=nan is not allowed: it must be a JSON value"),
+        ({"a": [math.inf]}, "a JSON value"),
+        (b"bytes", "payload=b'bytes' is not allowed: it must be a JSON value"),
+        (object(), "a JSON value"),
+        ({(1, 2): 3}, "a JSON value"),
+        ("\ud800", "a JSON value"),
         ("x" * 65_536, "payload='65538 bytes' is not allowed: it must be at most 65536 bytes of JSON"),
     ],
 )
@@ -90,11 +90,11 @@ def test_a_channel_is_full_when_a_durable_subscription_has_too_much_to_read() ->
         for number in (1, 2):
             channel.publish(number)
         with pytest.raises(
-            ChannelFull, match="channel 'c' is full: most=2, 'a' has 2 to read, 'b' has 2 to read"
+            ChannelFull, match="channel 'c' is full: most=2, 'a' has 2 unread, 'b' has 2 unread"
         ):
             channel.publish(3)
         assert (all_of(quick), all_of(fleeting)) == ([1, 2], [1, 2])
-        with pytest.raises(ChannelFull, match=r"most=2, 'a' has 2 to read$"):
+        with pytest.raises(ChannelFull, match=r"most=2, 'a' has 2 unread$"):
             channel.publish(3)
         assert kept() == [1, 2]
         assert Channel("c").publish("by one without a limit") == 3

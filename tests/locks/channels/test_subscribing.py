@@ -84,7 +84,7 @@ def test_what_was_removed_before_it_was_read_is_said_and_reading_goes_on_after_i
     channel = filled(6)
     reader = channel.subscribe(name, from_=2)
     MessageRow.objects.filter(number__lte=4).delete()
-    who = "subscription 'a'" if name else "a subscriber without a name"
+    who = "subscription 'a'" if name else "an unnamed subscriber"
     with pytest.raises(
         MessagesMissed, match=rf"channel 'c': messages 2 to 4 \(3\) were removed before {who}"
     ) as missed:
@@ -186,7 +186,7 @@ def test_a_session_that_was_opened_for_reading_is_closed_while_it_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("resourcepool.locks.channels.subscriber.SESSION_KEPT", 0.0)
-    monkeypatch.setattr("resourcepool.locks.channels.subscriber.NAP", 0.01)
+    monkeypatch.setattr("resourcepool.locks.channels.subscriber.POLL", 0.01)
     if connection.vendor == "sqlite":
         pytest.skip("it has no sessions")
     found: list[Any] = []
@@ -219,8 +219,8 @@ def test_what_was_published_and_removed_while_it_did_not_look_is_missed_too() ->
 def test_one_that_was_made_again_is_told_at_the_next_look_though_its_numbers_are_lower() -> None:
     filled(5)
     told: list[int] = []
-    bell = SimpleNamespace(is_orphaned=False, wake=lambda: told.append(1))
-    look, one = Poller("default"), WaitingSubscriber("c", 9, 1, bell)
+    wake_event = SimpleNamespace(is_orphaned=False, wake=lambda: told.append(1))
+    look, one = Poller("default"), WaitingSubscriber("c", 9, 1, wake_event)
     look._waiting[one] = None
     look._turn()
     assert told == [1]

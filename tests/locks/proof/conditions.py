@@ -14,7 +14,7 @@ from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import NotificationLease
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.registry import current_owner, holds_of
-from resourcepool.models import Notification
+from resourcepool.models import ConditionWaiter
 from resourcepool.waiting import handover
 from resourcepool.waiting.request import Request
 from resourcepool.waiting.sync_async import Mode
@@ -72,22 +72,22 @@ class NotedCondition(Condition):
 
 def note_notifications(log: Log) -> None:
     """Have this process note whom it has notified, and what was removed because nobody was in line for it any more."""
-    tell, release = notifications.tell, handover._if_no_waiters
+    wake, release = notifications.wake, handover._if_no_waiters
 
     def notified(using: str, ticket: int, address: int) -> None:
         log.tell("notified", pk=ticket)
-        tell(using, ticket, address)
+        wake(using, ticket, address)
 
     def given_back(connection: BaseDatabaseWrapper, model: Any, pk: Any, fence: int) -> bool:
         is_over = True  # also if the reply does not come
         try:
             is_over = release(connection, model, pk, fence)
         finally:
-            if is_over and model is Notification:
+            if is_over and model is ConditionWaiter:
                 log.tell("given_back", pk=_ticket(pk))
         return is_over
 
-    notifications.tell, handover._if_no_waiters = notified, given_back
+    notifications.wake, handover._if_no_waiters = notified, given_back
 
 
 def _ticket(key: str) -> int:

@@ -116,13 +116,13 @@ def _fleet(log: Log, path: Path, plan: Plan, url: str) -> "Fleet":
 def _take_what_is_left(log: Log) -> None:
     """Wait for the notifications whose waiters died while nobody else waited, as anybody might now."""
     from resourcepool.locks import Lock
-    from resourcepool.models import Notification
+    from resourcepool.models import ConditionWaiter
     from tests.locks.proof.conditions import NotedCondition
 
     for name in (NOT_EMPTY, NOT_FULL):
         condition = NotedCondition(Lock(BUFFER, ttl=TTL), name, log)
         with condition:
-            for _ in range(Notification.objects.filter(name=name).count()):
+            for _ in range(ConditionWaiter.objects.filter(name=name).count()):
                 condition.wait(LEFT)
 
 

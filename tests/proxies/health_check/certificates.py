@@ -1,4 +1,4 @@
-"""A certificate that nobody trusts who is not told to."""
+"""A self-signed certificate."""
 
 import datetime
 import ipaddress

@@ -1,4 +1,4 @@
-"""Asks the checker of proxies about one on this machine."""
+"""Runs the proxy checker on a local proxy."""
 
 import socket
 import ssl
@@ -13,7 +13,7 @@ from tests.proxies.health_check.servers import Behaviour, serving
 
 CANARY = "c4n4ry:pass@word"
 LOCAL = ["127.0.0.0/8"]
-SOON = 0.4  # seconds: for what must time out
+SOON = 0.4  # seconds, for timeouts
 
 
 def proxy(port: int, **fields: Any) -> Proxy:
@@ -46,7 +46,7 @@ def answers(*addresses: str) -> Any:
 
 
 def inside_only(port: int) -> Any:
-    """Look up the proxy as it is, and everything else with a guard that allows nothing."""
+    """Resolve the proxy as it is, and all other hosts with a filter that allows nothing."""
     from resourcepool.proxies.health_check.address_filter import AddressFilter
 
     def resolve(host: str, _port: int) -> Any:

@@ -16,6 +16,6 @@ def _on_committed_rows(transactional_db: None) -> None:
 
 @pytest.fixture
 def target() -> Iterator[int]:
-    """Serve a page on this machine; its port."""
+    """Serve a local page; yield its port."""
     with serving(servers.page) as (port, _):
         yield port

@@ -1,4 +1,4 @@
-"""Real proxies on this machine, good ones and bad ones, and a page to get through them; each in threads."""
+"""Real local proxies, good and bad, and a target page; each in threads."""
 
 import contextlib
 import ipaddress
@@ -16,7 +16,7 @@ CHUNK = 65_536
 
 @dataclass
 class Seen:
-    """What a server was asked, and what still runs in it."""
+    """The requests to a server, and its running threads."""
 
     heads: list[bytes] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
@@ -28,7 +28,7 @@ Behaviour = Callable[[socket.socket, Seen], None]
 
 @contextlib.contextmanager
 def serving(behave: Behaviour) -> Iterator[tuple[int, Seen]]:
-    """Serve connections by ``behave``; yield the port and what is seen."""
+    """Serve connections by ``behave``; yield the port and the requests."""
     seen = Seen()
 
     class Handler(socketserver.BaseRequestHandler):
@@ -67,7 +67,7 @@ def page(sock: socket.socket, seen: Seen) -> None:
 
 
 def plain(sock: socket.socket, seen: Seen) -> None:
-    """A target that knows nothing of TLS."""
+    """A target without TLS."""
     sock.recv(CHUNK)
     sock.sendall(b"HTTP/1.1 400 What\r\n\r\n")
 
@@ -83,7 +83,7 @@ def over_tls(behave: Behaviour, context: ssl.SSLContext) -> Behaviour:
 
 
 def answering(text: bytes) -> Behaviour:
-    """Answers every request like this."""
+    """Answers every request with this."""
 
     def behave(sock: socket.socket, seen: Seen) -> None:
         head(sock, seen)
@@ -97,20 +97,20 @@ def status(code: int, more: str = "") -> Behaviour:
 
 
 def silent(sock: socket.socket, seen: Seen) -> None:
-    """Takes connections and says nothing."""
+    """Accepts connections and sends nothing."""
     seen.heads.append(b"")
     seen.is_over.wait(30)
 
 
 def trickling(sock: socket.socket, seen: Seen) -> None:
-    """Never silent for long, and never done."""
+    """Sends a byte now and then, without end."""
     sock.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
     while not seen.is_over.wait(0.02):
         sock.sendall(b"x")
 
 
 def trickling_page(sock: socket.socket, seen: Seen) -> None:
-    """The same, after a good beginning: where it is cut off it looks whole, as it says no length."""
+    """The same, after a valid beginning without a length: cut off, it looks complete."""
     head(sock, seen)
     sock.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + PAGE)
     while not seen.is_over.wait(0.02):
@@ -126,7 +126,7 @@ def endless(sock: socket.socket, seen: Seen) -> None:
 
 
 def http_proxy(target: int, login: bytes = b"") -> Behaviour:
-    """A good one, which knows every name as the target's; ``login``: what it wants in Proxy-Authorization."""
+    """A good HTTP proxy that resolves every name to the target; ``login``: the required Proxy-Authorization."""
 
     def behave(sock: socket.socket, seen: Seen) -> None:
         request = head(sock, seen)
@@ -146,7 +146,7 @@ def http_proxy(target: int, login: bytes = b"") -> Behaviour:
 
 
 def socks_proxy(target: int, name: bytes = b"", password: bytes = b"") -> Behaviour:
-    """A good SOCKS5 one, as above."""
+    """A good SOCKS5 proxy, as above."""
 
     def behave(sock: socket.socket, seen: Seen) -> None:
         _version, count = _exactly(sock, 2)
@@ -183,7 +183,7 @@ def socks_refusing(code: int) -> Behaviour:
 
 
 def closed_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a port without a listener."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return int(sock.getsockname()[1])

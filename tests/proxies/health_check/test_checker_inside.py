@@ -1,4 +1,4 @@
-"""What cannot be said of a proxy, where a check is not sent, and which settings are refused."""
+"""Unknown verdicts, refused addresses and refused settings."""
 
 import socket
 import threading
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 class TestUnknown:
     @pytest.mark.parametrize("code", [429, 500, 502, 503])
     def test_the_target_is_in_trouble(self, code: int) -> None:
-        assert finding_of(servers.status(code)) == (Verdict.UNKNOWN, f"the answer was {code}")
+        assert finding_of(servers.status(code)) == (Verdict.UNKNOWN, f"the answer had status {code}")
 
     def test_the_proxy_is_inside_and_nothing_is_sent_there(self) -> None:
         with serving(servers.page) as (port, seen):
@@ -59,7 +59,7 @@ class TestUnknown:
             found = find(port, scheme="socks5", url="http://localhost/", allow=["127.0.0.1"], host="127.0.0.1")
             assert found.verdict is Verdict.BAD  # allowed; there is nothing on that port
             inside = ProxyChecker(url="http://localhost/", timeout=5, allow=["proxy.lan"])
-            inside._guard.resolve = inside_only(port)  # type: ignore[method-assign]
+            inside._filter.resolve = inside_only(port)  # type: ignore[method-assign]
             found = inside.check(proxy(port, scheme="socks5", host="proxy.lan"))
         assert (found.verdict, "is not a public address" in found.why) == (Verdict.UNKNOWN, True)
         assert len(seen.hosts) == 1

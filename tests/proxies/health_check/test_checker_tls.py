@@ -1,4 +1,4 @@
-"""Proxies and pages over TLS, and passwords that nobody else is told."""
+"""Proxies and pages over TLS; passwords go only to their proxy."""
 
 import base64
 import ssl
@@ -59,18 +59,18 @@ class TestOverTls:
     ) -> None:
         behave = proxy_of(scheme, safe_target, certificate[1])
         found = finding_of(behave, scheme=scheme, url="https://target.test/")
-        assert found == (Verdict.BAD, "TLS failed: a wrong certificate, or none")
+        assert found == (Verdict.BAD, "TLS failed: wrong or missing certificate")
 
     def test_a_proxy_that_nobody_vouches_for_is_not_told_the_password(self, certificate: Any) -> None:
         with serving(servers.over_tls(servers.status(200), certificate[1])) as (port, seen):
             found = find(port, scheme="https", username="joe", password=CANARY)
-        assert found.why == "TLS failed: a wrong certificate, or none"
+        assert found.why == "TLS failed: wrong or missing certificate"
         assert seen.heads == []
 
     def test_so_is_one_for_another_name(self, safe_target: int, certificate: Any) -> None:
         wanted = {"url": "https://other.test/", "ca": certificate[0]}
         found = finding_of(servers.http_proxy(safe_target), **wanted)
-        assert found == (Verdict.BAD, "TLS failed: a wrong certificate, or none")
+        assert found == (Verdict.BAD, "TLS failed: wrong or missing certificate")
 
 
 class TestSecrets:

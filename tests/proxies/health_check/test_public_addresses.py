@@ -1,4 +1,4 @@
-"""What the public internet is: by our own list, on every Python the same."""
+"""Public addresses, by our own list, the same on every Python."""
 
 import ipaddress
 from typing import Any
@@ -44,7 +44,7 @@ EMBEDDED = [
     *("2002:7f00:1::", "2002:a9fe:a9fe::1", "2002:808:808::1", "2001:0:808:808::f7f7:f7f7", "2001::f5ff:fffe"),
     *("::127.0.0.1", "::10.0.0.5", "::ffff:0:127.0.0.1", "::5efe:7f00:1", "fe80::5efe:8.8.8.8"),
     *("2a00:1:2:3:0:5efe:10.0.0.5", "2a00:1:2:3:200:5efe:169.254.169.254", "2a00::5efe:0.0.0.0"),
-    *("2a00:1:2:3::10.0.0.5", "2a00:1:2:3::192.168.0.1"),  # NAT64 with 96 bits of one's own
+    *("2a00:1:2:3::10.0.0.5", "2a00:1:2:3::192.168.0.1"),  # a local NAT64 prefix of 96 bits
     *(
         "2a00:1:a00:5::",
         "2a00:1:20a:0:5::",
@@ -75,7 +75,7 @@ def test_no_network_of_the_list_gets_through_as_it_is_or_inside_another_address(
         assert not is_public(one)
         for around in ("::ffff:0:0", "64:ff9b::", "2a00::5efe:0:0"):
             assert not is_public(ipaddress.IPv6Address(int(of(around)) | int(one)))
-        if one not in public_addresses.NOWHERE:
+        if one not in public_addresses.THIS_NETWORK:
             assert not is_public(ipaddress.IPv6Address(int(of("2a00:1:2:3::")) | int(one)))
 
 

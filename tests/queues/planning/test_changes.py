@@ -1,4 +1,4 @@
-"""What is to change so that every queue gets where it should be: as tables, without a database."""
+"""Plans as tables, without a database."""
 
 from typing import Any
 
@@ -39,33 +39,33 @@ def planned(
 ALIVE, DEAD, DRAINING = worker(A), worker(A, is_alive=False), worker(A, is_draining=True)
 OTHER, DEAD_B, EU_B = worker(B), worker(B, is_alive=False), worker(B, labels={"zone": "eu"})
 EU = {"labels": {"zone": "eu"}}
-asked, late = {"asked_ago": 1.0}, {"asked_ago": DRAIN}
+asked, late = {"requested_ago": 1.0}, {"requested_ago": DRAIN}
 
 
 @pytest.mark.parametrize(
     ("why", "one", "workers", "expected"),
     [
         ("nobody had it", queue(), [ALIVE], ("assigned", A)),
-        ("nobody is there", queue(), [], None),
+        ("no server is running", queue(), [], None),
         ("it is where it should be", queue(cur=A), [ALIVE], None),
         ("its owner is dead", queue(cur=A), [DEAD, OTHER], ("assigned", B)),
-        ("its owner is dead and nobody else lives", queue(cur=A), [DEAD], ("unassigned", None)),
+        ("its owner is dead and no other server lives", queue(cur=A), [DEAD], ("unassigned", None)),
         ("its owner's row is gone", queue(cur=A), [OTHER], ("assigned", B)),
         ("its owner drains", queue(cur=A), [DRAINING, OTHER], ("requested", B)),
-        ("its owner drains, and nobody else is there", queue(cur=A), [DRAINING], None),
-        ("it is asked for already", queue(cur=A, req=B, **asked), [DRAINING, OTHER], None),
-        ("asked for by a dead one", queue(cur=A, req=B, **asked), [ALIVE, DEAD_B], ("cancelled", A)),
-        ("asked for by one that is gone", queue(cur=A, req=B, **asked), [ALIVE], ("cancelled", A)),
+        ("its owner drains, and there is no other server", queue(cur=A), [DRAINING], None),
+        ("it is requested already", queue(cur=A, req=B, **asked), [DRAINING, OTHER], None),
+        ("requested by a dead server", queue(cur=A, req=B, **asked), [ALIVE, DEAD_B], ("cancelled", A)),
+        ("requested by a removed server", queue(cur=A, req=B, **asked), [ALIVE], ("cancelled", A)),
         ("its owner died while asked", queue(cur=A, req=B, **asked), [DEAD, OTHER], ("assigned", B)),
         ("both died", queue(cur=A, req=B, **asked), [DEAD, DEAD_B, worker(C)], ("assigned", C)),
         ("its owner is late", queue(cur=A, req=B, **late), [DRAINING, OTHER], ("taken_over", B)),
         ("late for a dead one", queue(cur=A, req=B, **late), [DRAINING, DEAD_B, worker(C)], ("taken_over", C)),
-        ("late, but nobody is there", queue(cur=A, req=B, **late), [DRAINING], ("cancelled", None)),
-        ("it is removed and nobody has it", queue(is_retiring=True), [ALIVE], ("removed", None)),
+        ("late, but there is no other server", queue(cur=A, req=B, **late), [DRAINING], ("cancelled", None)),
+        ("it is removed and unowned", queue(is_retiring=True), [ALIVE], ("removed", None)),
         ("it is removed while worked on", queue(cur=A, is_retiring=True, **asked), [ALIVE], None),
         ("removed, its owner is late", queue(cur=A, is_retiring=True, **late), [ALIVE], ("removed", None)),
         ("removed, its owner is dead", queue(cur=A, is_retiring=True, **asked), [DEAD], ("removed", None)),
-        ("nobody has its labels", queue(**EU), [ALIVE], None),
+        ("no server has its labels", queue(**EU), [ALIVE], None),
         ("its owner lacks its labels", queue(cur=A, **EU), [ALIVE, EU_B], ("requested", B)),
         ("everybody lacks its labels", queue(cur=A, **EU), [ALIVE, OTHER], ("requested", None)),
         ("all lack them, and it is asked back", queue(cur=A, **EU, **asked), [ALIVE, OTHER], None),
@@ -80,7 +80,7 @@ asked, late = {"asked_ago": 1.0}, {"asked_ago": DRAIN}
         ("asked back, and somebody has them now", queue(cur=A, **EU, **asked), [ALIVE, EU_B], ("requested", B)),
         ("asked back, and its owner may have it again", queue(cur=A, **asked), [ALIVE], ("cancelled", A)),
         ("it is pinned elsewhere", queue(cur=A, pin="B"), [ALIVE, OTHER], ("requested", B)),
-        ("it is pinned to nobody there", queue(cur=A, pin="C"), [ALIVE, OTHER], None),
+        ("it is pinned to a server that is not running", queue(cur=A, pin="C"), [ALIVE, OTHER], None),
     ],
 )
 def test_what_becomes_of_one_queue(
@@ -105,7 +105,7 @@ def test_what_is_asked_for_by_one_that_drains_stays() -> None:
         (59.9, TTL, []),
         (60.0, TTL, [("taken_over", 1, B)]),
         (60.0, 90.0, []),
-        (90.0, 90.0, []),  # its last look may have been right before the request's commit
+        (90.0, 90.0, []),  # its last check may have been right before the request's commit
         (90.0 + MAX_COMMIT_DELAY - 0.1, 90.0, []),
         (90.0 + MAX_COMMIT_DELAY, 90.0, [("taken_over", 1, B)]),
     ],
@@ -114,7 +114,7 @@ def test_nobody_takes_over_before_the_owner_would_have_stopped_by_itself(
     ago: float, ttl: float, expected: list[tuple[str, int, int | None]]
 ) -> None:
     owner = ServerSnapshot(Member(A, "A"), is_draining=True, ttl=ttl)
-    assert planned([queue(cur=A, req=B, asked_ago=ago)], [owner, worker(B)]) == expected
+    assert planned([queue(cur=A, req=B, requested_ago=ago)], [owner, worker(B)]) == expected
 
 
 def test_who_leaves_gives_everything_at_once_and_gets_nothing() -> None:
@@ -174,7 +174,7 @@ def test_what_is_pinned_to_a_full_server_goes_to_any_other_and_says_so(strategy:
     queues = [queue(pk, pin="A") for pk in range(1, 5)]
     found = plan(queues, [worker(A, limit=2), worker(B)], STRATEGIES[strategy], DRAIN)
     assert [(change.to, change.reason) for change in found] == [
-        *[(A, "nobody had it")] * 2,
+        *[(A, "it had no owner")] * 2,
         *[(B, "pinned to A, which has no room")] * 2,
     ]
 
@@ -209,18 +209,18 @@ def test_what_nobody_has_room_for_is_left_free_whatever_it_is_pinned_to() -> Non
 
 
 REASONS = [
-    (queue(), [ALIVE], (), "nobody had it"),
-    (queue(cur=A), [DEAD, worker(B)], (), "A #1 was judged dead: no heartbeat for 6 s"),
-    (queue(cur=A), [worker(B)], (), "its server is gone"),
+    (queue(), [ALIVE], (), "it had no owner"),
+    (queue(cur=A), [DEAD, worker(B)], (), "A #1 presumed dead: no heartbeat for 6 s"),
+    (queue(cur=A), [worker(B)], (), "its queue server is gone"),
     (queue(cur=A), [ALIVE, worker(B)], (A,), "A #1 left"),
     (queue(cur=A), [DRAINING, worker(B)], (), "A #1 is draining"),
     (queue(cur=A, pin="B"), [ALIVE, worker(B)], (), "pinned to B"),
     (queue(cur=A, labels={"zone": "eu"}), [ALIVE, worker(B, labels={"zone": "eu"})], (), "A #1 lacks zone=eu"),
-    (queue(cur=A, req=B, **late), [DRAINING, worker(B)], (), "A #1 did not finish its work on it in time"),
+    (queue(cur=A, req=B, **late), [DRAINING, worker(B)], (), "A #1 did not finish its work in time"),
     (queue(cur=A, req=B, **asked), [ALIVE], (), "A #1 keeps it"),
     (queue(pin="A"), [worker(A, limit=0), worker(B)], (), "pinned to A, which has no room"),
     (queue(cur=A, **EU), [ALIVE], (), "A #1 lacks zone=eu"),
-    (queue(cur=A, **EU, **late), [ALIVE], (), "A #1 did not finish its work on it in time"),
+    (queue(cur=A, **EU, **late), [ALIVE], (), "A #1 did not finish its work in time"),
     (queue(is_retiring=True), [ALIVE], (), "it is being removed"),
 ]
 
@@ -238,4 +238,4 @@ def changes_of(one: QueueSnapshot, workers: list[ServerSnapshot], leaving: tuple
 
 def test_a_queue_that_moves_to_even_out_says_how_many_both_had() -> None:
     found = plan([queue(1, A), queue(2, A)], [ALIVE, worker(B)], STRATEGIES["sticky"], DRAIN)
-    assert [change.reason for change in found] == ["evens out: A #1 had 2, B #2 0"]
+    assert [change.reason for change in found] == ["rebalanced: A #1 had 2, B #2 0"]

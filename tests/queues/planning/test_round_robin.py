@@ -1,4 +1,4 @@
-"""The document's tables, line by line (R1.2), and what its way costs."""
+"""The tables of docs/queues.md, row by row, and the number of moves."""
 
 import pytest
 
@@ -68,7 +68,7 @@ def test_who_is_full_is_passed_over() -> None:
 
 
 def test_one_of_eight_leaving_moves_nearly_everything() -> None:
-    """The document's weakness: 8 of the 64 queues would have to move."""
+    """Only 8 of the 64 queues would have to move."""
     members = servers(8)
     assert mean_moves(64, members) == 53.5
 
@@ -79,7 +79,7 @@ def test_one_of_ten_leaving_moves_nine_tenths_of_a_thousand() -> None:
 
 
 def mean_moves(queues: int, members: list[Member]) -> float:
-    """Return how many queues change hands when one leaves, on average over who leaves; its own are counted too."""
+    """Return how many queues move when a server leaves, including its own, on average over all servers."""
     places = after(nowhere(queues), round_robin(nowhere(queues), members))
     return sum(changed(places, round_robin(places, without(members, gone))) for gone in members) / len(members)
 

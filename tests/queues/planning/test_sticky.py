@@ -92,7 +92,7 @@ def test_with_labels_pins_and_limits_everybody_is_less_than_one_from_its_fair_sh
 @settings(max_examples=60)
 @given(world=worlds(queues=6, members=4, weights=1))
 def test_no_assignment_has_more_of_the_queues_or_comes_nearer_to_the_fair_shares(world) -> None:
-    """Every assignment is tried; members are equal here, so the best is the one whose squares sum to the least."""
+    """Tries every assignment. Members are equal here, so the best assignment has the least sum of squares."""
     places, members = world
     shares = shares_of(places, members)
     choices = [[None, *(member.pk for member in candidates(place, members))] for place in places]
@@ -161,7 +161,7 @@ def test_who_has_too_few_gets_one_though_nobody_has_too_many() -> None:
 
 
 def test_who_has_too_few_gets_it_from_who_can_give_whoever_else_has_more() -> None:
-    """Zone b's one server with a queue is further above its share than anybody in zone a, but cannot help there."""
+    """The only server of zone b with a queue is furthest above its share, but cannot help zone a."""
     members = [Member(pk, labels={"zone": "a" if pk <= 4 else "b"}) for pk in range(1, 11)]
     places = [QueueInput(pk, home, home, {"zone": "a"}) for pk, home in enumerate([1, 1, 2, 2, 3], 1)]
     places.append(QueueInput(6, 10, 10, {"zone": "b"}))

@@ -1,4 +1,4 @@
-"""What every strategy promises."""
+"""Promises of every strategy."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Proof: real servers share queues while others come, go and fail, and a judge who never asks the database.
+"""Proof: real servers share queues while others start, stop and fail; the judge does not use the database.
 
-``python -m tests.queues.proof --help``; what it throws and how it judges: docs/reliability.md.
+``python -m tests.queues.proof --help``; faults and judgement: docs/reliability.md.
 """

@@ -1,8 +1,8 @@
-"""Servers share queues while others come, go and fail; exit code 1 when a promise was broken (docs/reliability.md).
+"""Servers share queues while others start, stop and fail; exit code 1 when a promise was broken (docs/reliability.md).
 
 python -m tests.queues.proof                                   one of everything on MariaDB, half a minute
 python -m tests.queues.proof --minutes 5 --database postgresql
-python -m tests.queues.proof --without "the end of trust"      a guard taken out: the judge must object
+python -m tests.queues.proof --without "the end of trust"      with one guard removed: the judge must object
 python -m tests.queues.proof --prove                           every guard, one after the other
 """
 
@@ -22,7 +22,7 @@ from tests.queues.proof.prove import KNOWN, prove, without
 from tests.queues.proof.run import Plan, run
 from tests.servers import SERVERS, ServerFailed, ServerMissing
 
-SHOWN = 5  # of the violations of one kind
+SHOWN = 5  # violations per kind
 
 
 def main(words: Sequence[str]) -> int:

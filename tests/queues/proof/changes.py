@@ -1,4 +1,4 @@
-"""What is done to the servers: one thing at a time until all is settled again, or many at once."""
+"""Changes to the servers: one at a time, until the queues are settled again, or many at once."""
 
 import random
 import signal
@@ -11,9 +11,9 @@ from django.db import connection
 
 from tests.chaos.story import Span
 from tests.concurrency.evidence import Log
-from tests.queues.proof.database_state import last_move, moved_since, standing
+from tests.queues.proof.database_state import last_move, moved_since, queue_counts
 from tests.queues.proof.evidence import Change
-from tests.queues.proof.processes import Crew, QueueWire
+from tests.queues.proof.processes import QueueWire, ServerProcesses
 from tests.queues.proof.terms import HEARTBEAT, JUDGE_DEAD, UNWORKED
 from tests.servers import Server
 
@@ -22,86 +22,94 @@ if TYPE_CHECKING:
 
 PATIENCE = 45.0  # seconds in which all is settled, also on a crowded machine
 LOOK = 0.03
-STALL = 0.1  # seconds by which we ourselves were late: the machine was busy, and others were late, too
-FEWEST, MOST = 3, 9  # servers, while much is done at once
+STALL = 0.1  # seconds by which this process was late, because the machine was busy
+MIN_SERVERS, MAX_SERVERS = 3, 9  # servers during a storm
 LOST = ("any", "commit", "plan", "renew")
 
 
 class Changes:
-    """Carries them out and notes what came of them."""
+    """Carries out changes and records their effects."""
 
-    def __init__(self, crew: Crew, wire: QueueWire | None, server: Server | None, log: Log, seed: int) -> None:
+    def __init__(
+        self, processes: ServerProcesses, wire: QueueWire | None, server: Server | None, log: Log, seed: int
+    ) -> None:
         self.made: list[Change] = []
-        self._crew, self._wire, self._server, self._log = crew, wire, server, log
+        self._processes, self._wire, self._server, self._log = processes, wire, server, log
         self._chance = random.Random(f"{seed}/changes")
 
     def start(self, servers: int) -> None:
         self._until_settled(
-            f"start of {servers}", lambda: [self._crew.start() for _ in range(servers)], servers
+            f"start of {servers}", lambda: [self._processes.start() for _ in range(servers)], servers
         )
 
     def join(self) -> None:
-        self._one("join", self._crew.start, +1)
+        self._one("join", self._processes.start, +1)
 
     def leave(self) -> None:
-        self._one("leave, told by SIGTERM", lambda: self._crew.ask_to_leave(self._any(), signal.SIGTERM), -1)
+        self._one(
+            "leave, told by SIGTERM", lambda: self._processes.ask_to_leave(self._any(), signal.SIGTERM), -1
+        )
 
     def close(self) -> None:
-        self._one("leave, by itself", lambda: self._crew.ask_to_leave(self._any(), signal.SIGUSR2), -1)
+        self._one("leave, by itself", lambda: self._processes.ask_to_leave(self._any(), signal.SIGUSR2), -1)
 
     def kill(self) -> None:
-        self._one("kill -9", lambda: self._crew.destroy(self._any()), -1)
+        self._one("kill -9", lambda: self._processes.destroy(self._any()), -1)
 
     def pause(self) -> None:
-        """Stop a server until it is judged dead and replaced, then let it go on: it registers again.
+        """Stop a server until it is presumed dead and replaced, then continue it: it registers again.
 
         If it stands still in a guarded transaction, the queue of that is locked, and stays where it is.
         """
-        self._one("SIGSTOP", lambda: self._crew.stop(self._any(), 0.0), -1, may_linger=True)
-        self._one("SIGCONT", lambda: self._crew.go_on(all_of_them=True), +1)
+        self._one("SIGSTOP", lambda: self._processes.stop(self._any(), 0.0), -1, may_linger=True)
+        self._one("SIGCONT", lambda: self._processes.go_on(all_of_them=True), +1)
 
     def blink(self) -> None:
-        """Stop a server, for less than the interval after which it is judged dead."""
-        self._crew.stop(self._any(), JUDGE_DEAD - HEARTBEAT)
-        self._let_go_on(self._crew)
-        time.sleep(JUDGE_DEAD)  # it may have given itself up all the same, and be there twice until then
-        self._until_settled("SIGSTOP, briefly", lambda: None, len(self._crew.members))
+        """Stop a server, for less than the interval after which it is presumed dead."""
+        self._processes.stop(self._any(), JUDGE_DEAD - HEARTBEAT)
+        self._let_go_on(self._processes)
+        time.sleep(JUDGE_DEAD)  # it may have lost its lease all the same, and count twice until then
+        self._until_settled("SIGSTOP, briefly", lambda: None, len(self._processes.members))
 
     def rest(self) -> None:
-        """Let them work, for longer than the judge lets a queue lie."""
+        """Let them work, for longer than a queue may be left alone."""
         time.sleep(UNWORKED + HEARTBEAT)
 
     def restart(self) -> None:
         """Kill the database server and bring it back."""
         if self._server is not None:
-            self._until_settled("restart of the database", self._restart_server, len(self._crew.members))
-            time.sleep(JUDGE_DEAD)  # until whoever lost its lease by that has registered again
-            self._until_settled("after the restart", lambda: None, len(self._crew.members))
+            self._until_settled("restart of the database", self._restart_server, len(self._processes.members))
+            time.sleep(JUDGE_DEAD)  # until servers that lost their lease have registered again
+            self._until_settled("after the restart", lambda: None, len(self._processes.members))
 
     def storm(self, seconds: float, servers: int) -> None:
-        """Do many of these at once, and at the end come back to so many servers."""
+        """Make many changes at once, and at the end return to this number of servers."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             self._gust()
-            self._crew.go_on()
+            self._processes.go_on()
             time.sleep(self._chance.uniform(0, 0.6))
-        self._let_go_on(self._crew)
-        while len(self._crew.members) > servers:
-            self._crew.ask_to_leave(self._any(), signal.SIGTERM)
+        self._let_go_on(self._processes)
+        while len(self._processes.members) > servers:
+            self._processes.ask_to_leave(self._any(), signal.SIGTERM)
         self._until_settled("storm", lambda: self._come_back(servers), servers)
 
     def _gust(self) -> None:
-        able = self._crew.running()
+        able = self._processes.running()
         act = self._chance.choice(["join", "leave", "kill", "stop", "stop", "hold", "lose", "cut"])
-        if act == "join" and len(self._crew.members) < MOST:
-            self._crew.start()
-        elif act in ("leave", "kill") and len(able) > FEWEST:
+        if act == "join" and len(self._processes.members) < MAX_SERVERS:
+            self._processes.start()
+        elif act in ("leave", "kill") and len(able) > MIN_SERVERS:
             leave = (
-                self._crew.destroy if act == "kill" else lambda it: self._crew.ask_to_leave(it, signal.SIGTERM)
+                self._processes.destroy
+                if act == "kill"
+                else lambda it: self._processes.ask_to_leave(it, signal.SIGTERM)
             )
             leave(self._any())
-        elif act == "stop" and len(able) > FEWEST and self._wire is not None:
-            self._crew.stop(self._any(), self._chance.choice([0.5, JUDGE_DEAD - HEARTBEAT, JUDGE_DEAD + 1.5]))
+        elif act == "stop" and len(able) > MIN_SERVERS and self._wire is not None:
+            self._processes.stop(
+                self._any(), self._chance.choice([0.5, JUDGE_DEAD - HEARTBEAT, JUDGE_DEAD + 1.5])
+            )
         elif self._wire is not None and act == "hold":
             self._wire.hold("guard", JUDGE_DEAD + 1.5)
         elif self._wire is not None and act == "lose":
@@ -110,22 +118,22 @@ class Changes:
             self._wire.cut()
 
     def _come_back(self, servers: int) -> None:
-        while len(self._crew.members) < servers:
-            self._crew.start()
+        while len(self._processes.members) < servers:
+            self._processes.start()
 
-    def _let_go_on(self, crew: Crew) -> None:
-        while len(crew.running()) < len(crew.members):
-            crew.go_on()
+    def _let_go_on(self, processes: ServerProcesses) -> None:
+        while len(processes.running()) < len(processes.members):
+            processes.go_on()
             time.sleep(LOOK)
 
     def _any(self) -> "Member":
-        return self._chance.choice(self._crew.running())
+        return self._chance.choice(self._processes.running())
 
     def _one(self, name: str, do: Callable[[], object], more: int, *, may_linger: bool = False) -> None:
-        time.sleep(HEARTBEAT)  # so that everybody knows what it has
-        before, move = standing().counts, last_move()
+        time.sleep(HEARTBEAT)  # so that all servers have read their queues
+        before, move = queue_counts().counts, last_move()
         is_settled, span = self._await(do, len(before) + more, UNWORKED if may_linger else PATIENCE)
-        after = frozenset(standing().counts) if is_settled else frozenset()
+        after = frozenset(queue_counts().counts) if is_settled else frozenset()
         self._note(Change(name, span, before, after, moved_since(move), is_settled or may_linger))
 
     def _until_settled(self, name: str, do: Callable[[], object], servers: int) -> None:
@@ -140,7 +148,7 @@ class Changes:
     def _await(self, do: Callable[[], object], servers: int, patience: float = PATIENCE) -> tuple[bool, Span]:
         began = time.monotonic()
         do()
-        while not (is_settled := standing().is_settled(servers)) and time.monotonic() < began + patience:
+        while not (is_settled := queue_counts().is_settled(servers)) and time.monotonic() < began + patience:
             time.sleep(LOOK)
         return is_settled, Span(began, time.monotonic())
 

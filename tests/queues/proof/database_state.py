@@ -1,4 +1,4 @@
-"""Looks at the database directly, past the relay."""
+"""Reads the database directly, past the relay."""
 
 from dataclasses import dataclass
 
@@ -29,8 +29,8 @@ def make_tables() -> None:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Who has how many queues, of the living; ``is_even``: all queues, nobody more than one more, none on its way."""
+class QueueCounts:
+    """Queue counts of the living servers. ``is_even``: all queues are assigned evenly, without requests."""
 
     counts: dict[int, int]
     is_even: bool
@@ -39,7 +39,7 @@ class Standing:
         return len(self.counts) == servers and self.is_even
 
 
-def standing() -> Standing:
+def queue_counts() -> QueueCounts:
     counts = dict.fromkeys(Server.objects.alive().values_list("pk", flat=True), 0)
     is_whole = Server.objects.count() == len(counts) and not QueueGroup.objects.get().is_assignment_due
     for cur, req in Queue.objects.values_list("cur_server", "req_server"):
@@ -47,7 +47,7 @@ def standing() -> Standing:
         if cur in counts:
             counts[cur] += 1
     is_even = max(counts.values(), default=0) - min(counts.values(), default=0) <= 1
-    return Standing(counts, is_whole and is_even)
+    return QueueCounts(counts, is_whole and is_even)
 
 
 def last_move() -> int:
@@ -66,6 +66,6 @@ def writes() -> Remains:
 
 
 def left_behind() -> list[str]:
-    """Return what is there although everybody has left."""
+    """Return the rows that remain although all servers have left."""
     servers = [f"{server} is registered" for server in Server.objects.all()]
     return servers + [f"{queue} has a server" for queue in Queue.objects.exclude(cur_server=None)]

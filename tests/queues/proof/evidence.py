@@ -1,4 +1,4 @@
-"""What a run leaves for the judge, beside the log."""
+"""The evidence of a run for the judge, besides the log."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Change:
 
     @property
     def least(self) -> int:
-        """With how few moves all could have been even."""
+        """The least number of moves for an even distribution."""
         return fewest(self.before, self.after)
 
     @property
@@ -38,7 +38,7 @@ class Change:
 
 
 def fewest(before: Mapping[int, int], after: Iterable[int]) -> int:
-    """Return how many queues have to move so that these servers have all of them, even to one."""
+    """Return how many queues have to move so that these servers share all of them evenly, to within one."""
     counts = sorted((before.get(server, 0) for server in after), reverse=True)
     if not counts:
         return 0

@@ -14,7 +14,7 @@ from tests.concurrency.judge import judge
 from tests.queues.proof.evidence import Change, Evidence
 from tests.queues.proof.terms import HANDED_OVER, JUDGE_DEAD, UNWORKED
 
-# On a machine that something else keeps busy these say nothing of the package.
+# On a busy machine these say nothing about the package.
 BY_THE_CLOCK = (
     "queue unworked for too long",
     "work in hand lost its queue",
@@ -33,26 +33,26 @@ KINDS = (
     "something left behind",
     "evidence that makes no sense",
 )
-MORE = 1  # moves more than the fewest that are let pass
-HELD_UP = 4.5  # seconds for which a statement is kept from the database, at most
-ROUND = 0.4  # seconds between two pieces of work on a queue, usually; when it is more, the machine is crowded
-CROWDED = 3.0  # seconds that this excuses at most
+MORE = 1  # tolerated moves above the least number
+HELD_UP = 4.5  # maximum seconds for which the relay delays a statement
+ROUND = 0.4  # usual seconds between two pieces of work on a queue; more means that the machine is crowded
+CROWDED = 3.0  # maximum seconds that this excuses
 
 
 @dataclass
 class Findings:
-    """For each kind of violation a sentence for each case; and the figures."""
+    """The violations by kind, with a sentence for each case; and the figures."""
 
     violations: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     figures: dict[str, float | int | str] = field(default_factory=dict)
 
     def is_clean(self, *, but: Collection[str] = ()) -> bool:
-        """Whether nothing of any kind was found, but of these."""
+        """Whether there are no violations, except of these kinds."""
         return not any(cases for kind, cases in self.violations.items() if kind not in but)
 
 
 def examine(events: Sequence[Event], evidence: Evidence) -> Findings:
-    """Return what the log and the rest of the evidence show."""
+    """Return the findings from the log and the rest of the evidence."""
     findings, story = Findings(), Story(events)
     broken = findings.violations
     try:
@@ -77,7 +77,7 @@ def examine(events: Sequence[Event], evidence: Evidence) -> Findings:
 
 
 class Uses:
-    """When which queue was worked on, and for how long it may have been left alone."""
+    """The times of work on each queue, and how long it may be left alone."""
 
     def __init__(self, story: Story) -> None:
         self._story = story
@@ -99,23 +99,23 @@ class Uses:
         self._moves = sorted(e.at for e in story.events if e.what in ("started", "left"))
 
     def unworked(self) -> Iterator[str]:
-        """Return the times for which nobody worked on a queue, although somebody should have."""
+        """Yield the times without work on a queue that nothing excuses."""
         for gap, pk in self.gaps:
             lasted = gap.end - gap.start
             if lasted > UNWORKED and lasted > (allowed := self.allowed(gap)):
                 yield f"queue {pk} from {gap.start:.3f} for {lasted:.3f} s; {allowed:.3f} s are excused"
 
     def longest(self) -> float:
-        """Return for how long a queue was left alone at most, when one death was all that excuses it."""
+        """Return the longest time without work on a queue that at most one crash excuses."""
         by_length = sorted((gap for gap, _ in self.gaps), key=lambda gap: gap.start - gap.end)
         return next((gap.end - gap.start for gap in by_length if self.allowed(gap) <= UNWORKED), 0.0)
 
     def allowed(self, gap: Span) -> float:
-        """Return for how many seconds a queue may have been left alone in this time.
+        """Return for how many seconds a queue may be left alone in this time.
 
-        Once per death: whoever was given a dead server's queues may die, too; and so may whoever was to get them of one
-        that left, or for one that joined, before it looks. And the outages of the database with the same time after
-        each, a statement held up, a server stopped with a row locked, and a crowded machine.
+        Once per crash, as the next owner may crash, too, also the next owner after a leave or a join, before its check.
+        Other excuses: outages of the database with the same time after each, a delayed statement, a server stopped with
+        a row locked, and a crowded machine.
         """
         deaths, moves = _within(self._deaths, gap), _within(self._moves, gap)
         handing_over = HANDED_OVER * moves if deaths else 0.0
@@ -125,7 +125,7 @@ class Uses:
         return sum(span.within(gap) for span in self._excuses) + self._story.stalled(gap) + self.crowding(gap)
 
     def crowding(self, gap: Span) -> float:
-        """Return by how much everybody was slower than usual in this time and just after it."""
+        """Return by how much all work was slower than usual in this time and just after it."""
         first, last = (bisect_left(self._ends, (moment, 0.0)) for moment in (gap.start, gap.end + 1.0))
         around = [lasted for _, lasted in self._ends[first:last] if lasted < UNWORKED]
         slower = median(around) - ROUND if around else 0.0
@@ -137,10 +137,10 @@ def _within(moments: list[float], span: Span) -> int:
 
 
 def cut_off(story: Story, uses: Uses) -> Iterator[str]:
-    """Pieces of work that lost their queue in the middle, with nothing to excuse it.
+    """Pieces of work that lost their queue in the middle, without an excuse.
 
-    Excuses: a server that was stopped, up to a judge-dead interval after it went on; an outage, and the same time after
-    it; a statement held up; a machine on which a heartbeat came too late.
+    Excuses: a server that was stopped, until ``judge_dead_after`` after it continued; an outage, and the same time
+    after it; a delayed statement; a machine on which a heartbeat came too late.
     """
     for event in story.events:
         if event.what != "cut_off":
@@ -153,14 +153,14 @@ def cut_off(story: Story, uses: Uses) -> Iterator[str]:
 
 
 def needless(changes: Sequence[Change]) -> Iterator[str]:
-    """Changes for which more queues moved than had to."""
+    """Changes with more moves than necessary."""
     for change in changes:
         if change.after and change.is_settled and change.moved > change.least + MORE:
             yield str(change)
 
 
 def figures(story: Story, uses: Uses, evidence: Evidence) -> dict[str, float | int | str]:
-    """Return what was done and seen; durations in seconds."""
+    """Return the figures of the run; durations in seconds."""
     counts = story.counts
     found: dict[str, float | int | str] = {
         "servers started": counts["started"],

@@ -1,4 +1,4 @@
-"""The servers: started, killed, stopped, let go on, and asked to leave, one at a time."""
+"""The server processes, which can be started, killed, stopped, continued and made to leave."""
 
 import signal
 
@@ -8,8 +8,8 @@ from tests.chaos.fleet import Fleet, Member
 from tests.chaos.wire import Wire
 
 
-class Crew(Fleet):
-    """Servers that nobody replaces."""
+class ServerProcesses(Fleet):
+    """Servers that are not replaced."""
 
     worker = "tests.queues.proof.worker:Worker"
 

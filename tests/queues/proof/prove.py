@@ -1,4 +1,4 @@
-"""Proof that the judge objects: the package with one guard taken out at a time."""
+"""Proof that the judge objects: the package with one guard removed at a time."""
 
 import json
 import subprocess
@@ -33,16 +33,16 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "nothing is taken over before its owner would stop",
         PLANNING,
-        " and queue.asked_ago >= takeover_after(self.handover_timeout, owner.ttl)",
+        " and queue.requested_ago >= limit",
         "",
     ): (CUT_OFF, OVERLAP),
     Mutation(
-        "a server is judged dead when its time is over",
+        "a server is presumed dead after its ttl",
         "queues/queries.py",
         "server.micros_left > 0",
         "server.micros_left > 2_500_000",
     ): (CUT_OFF, OVERLAP, NEEDLESS),
-    # Of the lease of the server and of what was looked at last, both: each of them alone is enough.
+    # The lease of the server and the last check are both affected, as each of them alone would be enough.
     Mutation("the end of trust", "leases/terms.py", "return min(ttl / 10, 2.0)", "return -1_000 * ttl"): (
         OVERLAP,
     ),
@@ -50,15 +50,15 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "dead servers are looked for",
         "queues/serving/snapshot.py",
-        "dead = math.inf if found.next_dead is None else found.next_dead / 1_000_000",
-        "dead = math.inf",
+        "dead_in = math.inf if row.next_dead is None else row.next_dead / 1_000_000",
+        "dead_in = math.inf",
     ): (UNWORKED,),
 }
 KNOWN = {mutation.name: mutation for mutation in CASES}
 
 
 def prove(database: str) -> int:
-    """Try every case; print a table; return 1 when one went unnoticed."""
+    """Try every case; print a table; return 1 if the judge missed a case."""
     print(f"{'without':<52}{'noticed':<10}objections", flush=True)
     unnoticed = 0
     for mutation, kinds in CASES.items():

@@ -1,4 +1,4 @@
-"""One run: a private database, the relay, the servers, what is done to them; then the judge looks."""
+"""One run: a private database, the relay, the servers and the changes; then the judge examines the evidence."""
 
 import contextlib
 import os
@@ -28,7 +28,7 @@ SETTINGS = "tests.chaos.settings"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for; ``seconds``: 0 for one of everything, and no storm."""
+    """The arguments of a run; ``seconds``: 0: each change once, and no storm."""
 
     database: str
     seconds: float
@@ -36,7 +36,7 @@ class Plan:
 
 
 def run(plan: Plan, folder: Path) -> Findings:
-    """Carry the plan out and return what the judge found; Ctrl-C shortens it."""
+    """Carry out the plan and return the findings of the judge; Ctrl-C shortens it."""
     if plan.database == "sqlite":
         return _on(f"sqlite:///{folder}/db.sqlite3", None, plan, folder)
     with SERVERS[plan.database]() as server:
@@ -49,19 +49,21 @@ def _on(url: str, server: Server | None, plan: Plan, folder: Path) -> Findings:
     # Only now is it known on which database Django works.
     from tests.queues.proof.changes import Changes, Watch
     from tests.queues.proof.database_state import left_behind, make_tables, writes
-    from tests.queues.proof.processes import Crew
+    from tests.queues.proof.processes import ServerProcesses
 
     make_tables()
     path = folder / "evidence"
     log = Log(path, who=0)
     with _wire(server, plan, path) as (wire, through):
-        with Crew(log, path, plan.seed, {"DATABASE_URL": through, "DJANGO_SETTINGS_MODULE": SETTINGS}) as crew:
-            watch, changes = Watch(log), Changes(crew, wire, server, log, plan.seed)
+        with ServerProcesses(
+            log, path, plan.seed, {"DATABASE_URL": through, "DJANGO_SETTINGS_MODULE": SETTINGS}
+        ) as processes:
+            watch, changes = Watch(log), Changes(processes, wire, server, log, plan.seed)
             watch.start()
             with contextlib.suppress(KeyboardInterrupt):
                 _throw(changes, plan, log)
             log.tell("ending")
-            crew.leave()
+            processes.leave()
             watch.end()
         evidence = Evidence(changes.made, writes(), left_behind())
     return examine(log.events(), evidence)
@@ -74,7 +76,7 @@ def _throw(changes: "Changes", plan: Plan, log: Log) -> None:
     changes.join()
     changes.leave()
     changes.kill()
-    if plan.database != "sqlite":  # there whoever stands still in a transaction has locked the whole file
+    if plan.database != "sqlite":  # where a process that is stopped in a transaction has locked the whole file
         changes.pause()
         changes.restart()
     while time.monotonic() < began + plan.seconds:

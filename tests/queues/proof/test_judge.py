@@ -1,4 +1,4 @@
-"""The judge of the queues: it must see every broken promise, or its silence means nothing; and it must be fair."""
+"""The judge of the queues must see every broken promise, and be fair."""
 
 import pytest
 
@@ -68,11 +68,11 @@ def test_a_broken_promise_is_seen_in_what_is_left(evidence: dict[str, object], k
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        # A server's last evidence of a queue is older than the next one's first: however late it stops working.
+        # The last evidence of a server about a queue is older than the first of the next server, however late it stops.
         (worked(1, 2) + worked(2.1, 3, server=2, fence=2), OVERLAP),
-        # The database was away, and so long nobody can have known anything.
+        # The database was unavailable, so no server could know anything.
         ("1 begin 0\n" + worked(1, 2) + "8 server_back 0 0 0 3\n" + worked(13, server=2, fence=2), UNWORKED),
-        # Whoever was given a dead server's queues died, too.
+        # The next owner of a dead server's queues crashed, too.
         ("1 begin 0\n" + worked(1, 2) + "2.1 killed 1\n6 killed 2\n" + worked(11, server=3, fence=3), UNWORKED),
         # It stood still in the middle of a guarded transaction: its queue is locked.
         (

@@ -1,6 +1,6 @@
 """The short form of the proof; the long one is ``make queues MINUTES=5``, also with DATABASE=postgresql.
 
-That the judge objects to a package without its guards is ``make queues ARGS=--prove``: what a run meets is chance.
+``make queues ARGS=--prove`` shows that the judge objects to a package without its guards; a single run is random.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""One server: works its queues in the plain loop of the docs, and notes what it sees in the log."""
+"""One server: it works on its queues in the loop of docs/queues.md, and logs its evidence."""
 
 import random
 import signal

@@ -1,4 +1,4 @@
-"""A server's heartbeat goes on when what works on its queues is dead or hangs; its row says when that last stirred."""
+"""A server's heartbeat continues when its code has ended or hangs; its row has the last activity."""
 
 import threading
 from collections.abc import Callable
@@ -17,7 +17,17 @@ from resourcepool.status.queues.queue_groups import ServerStatus, queue_group
 from tests.committed import Clock, Statement
 from tests.eventually import InBackground, eventually
 from tests.queues.conftest import Serve
-from tests.queues.members import NAME, dies, handles, has, joined, made, queue, returned, stranger
+from tests.queues.members import (
+    NAME,
+    create_queue_group,
+    expire,
+    foreign_server,
+    handles,
+    join,
+    queue,
+    rejoin,
+    wait_for_queues,
+)
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -25,13 +35,13 @@ HEARTBEAT = 4.0  # seconds
 
 
 def seen(member: Membership) -> ServerStatus:
-    """Return what others see of it, once it has had time to say so."""
+    """Return its status as others see it, once it has had time to report."""
     (found,) = [one for one in queue_group(NAME).servers if one.pk == member.lease.pk]
     return found
 
 
 def passes(clock: Clock, member: Membership, seconds: float) -> None:
-    """Let time pass, in which nothing but the heartbeat goes on."""
+    """Let time pass with heartbeats only."""
     for _ in range(4):
         clock.advance(seconds / 4)
         member.turn()
@@ -69,15 +79,15 @@ class TestItsServerTells:
             a.activity.touch(process_clock(), is_loop=True)
             passes(
                 process_clock, a, HEARTBEAT / 8
-            )  # of 12 s in which it tells once; a slow machine adds to them
+            )  # of 12 s in which it reports once; a slow machine adds to them
         assert told(statements) == 1
 
     def test_the_same_after_it_was_judged_dead(self, process_clock: Clock) -> None:
         a = served()
         passes(process_clock, a, 40)
-        dies(Server.objects.get(pk=a.lease.pk))
+        expire(Server.objects.get(pk=a.lease.pk))
         a.lease.lose("a test cut it off")
-        again = returned(a)
+        again = rejoin(a)
         again.turn()
         assert seen(again).last_activity == about(40, 41)
 
@@ -101,9 +111,9 @@ class TestALoop:
         with pytest.raises(ZeroDivisionError):
             loop.result()
         eventually(lambda: alarm() is not None, 20)
-        assert f"server {server.name} has 2 queues, but nothing in it has asked for work for " in str(alarm())
+        assert f"server {server.name} has 2 queues, but its code has not asked for work for " in str(alarm())
         assert server.is_registered
-        for _ in server.queues():  # somebody works on them again
+        for _ in server.queues():  # work continues
             break
         eventually(lambda: alarm() is None, 20)
 
@@ -111,16 +121,16 @@ class TestALoop:
         end = threading.Event()
         server, loop = served_by(serve, lambda _: end.wait(60))
         eventually(lambda: Server.objects.get().in_hand == 1, 20)
-        assert alarm() is None, "it has drain_within"
+        assert alarm() is None, "it has handover_timeout"
         end.set()
         server.stop()
         loop.result()
 
 
 def test_a_loop_with_nothing_to_do_asks_with_every_heartbeat_as_it_is_set_by_now(serve: Serve) -> None:
-    made(1, heartbeat_every=9.0)
+    create_queue_group(1, heartbeat_every=9.0)
     server = serve("A")
-    has(server, 1)
+    wait_for_queues(server, 1)
     QueueGroup.objects.update(heartbeat_every=0.1, generation=F("generation") + 1)
     membership = server._known
     membership.turn()
@@ -128,24 +138,24 @@ def test_a_loop_with_nothing_to_do_asks_with_every_heartbeat_as_it_is_set_by_now
 
 
 def test_a_server_of_an_older_version_tells_nothing_and_is_no_trouble() -> None:
-    made(1)
-    stranger("A")
+    create_queue_group(1)
+    foreign_server("A")
     assert queue("1").cur_server_id is not None
     assert queue_group(NAME).servers[0].last_activity is None
 
 
 def served() -> Membership:
-    made(2, heartbeat_every=HEARTBEAT)
-    a = joined("A")
+    create_queue_group(2, heartbeat_every=HEARTBEAT)
+    a = join("A")
     a.turn()
     return a
 
 
 def served_by(serve: Serve, work: Callable[[HeldQueue], Any]) -> tuple[QueueServer, InBackground]:
     """Let a loop in a thread do this work on two queues."""
-    made(2)
+    create_queue_group(2)
     server = serve("A")
-    has(server, 2)
+    wait_for_queues(server, 2)
 
     def loop() -> None:
         while not server.stopping:
@@ -164,7 +174,7 @@ def alarm() -> str | None:
 
 
 def about(least: float, most: float) -> Any:
-    """Return what equals any number of seconds between these; the database's clock goes on by itself."""
+    """Return a matcher for seconds between these, as the database's clock moves on."""
     return pytest.approx((least + most) / 2, abs=(most - least) / 2 + 1)
 
 

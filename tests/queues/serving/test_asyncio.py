@@ -1,4 +1,4 @@
-"""Under asyncio: what would block the event loop, or take two of its tasks for one, says what to do instead."""
+"""Under asyncio: calls that would block the event loop raise an error with advice."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import pytest
 from resourcepool.exceptions import BadOption
 from resourcepool.queues import QueueServer
 from tests.queues.conftest import Serve
-from tests.queues.members import NAME, has, made
+from tests.queues.members import NAME, create_queue_group, wait_for_queues
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -25,15 +25,15 @@ def in_an_event_loop(work: Callable[[], object]) -> None:
 
 class TestAServer:
     def test_is_not_started_in_an_event_loop(self) -> None:
-        made(1)
+        create_queue_group(1)
         with pytest.raises(BadOption, match=r"asyncio.to_thread"):
             in_an_event_loop(QueueServer(NAME).start)
 
     @pytest.mark.parametrize("what", ["queues", "wait", "working"])
     def test_gives_no_work_to_an_event_loop(self, serve: Serve, what: str) -> None:
-        made(1)
+        create_queue_group(1)
         server = serve("A")
-        has(server, 1)
+        wait_for_queues(server, 1)
         mine = server.held[0]
         begin: dict[str, Callable[[], Any]] = {
             "queues": lambda: next(server.queues()),
@@ -45,7 +45,7 @@ class TestAServer:
         assert not mine.is_in_hand
 
     def test_is_for_neither_async_with_nor_async_for(self, serve: Serve) -> None:
-        made(1)
+        create_queue_group(1)
         server = serve("A")
 
         async def enter() -> None:
@@ -62,9 +62,9 @@ class TestAServer:
             asyncio.run(go_through())
 
     def test_runs_in_a_thread_beside_an_event_loop(self, serve: Serve) -> None:
-        made(3)
+        create_queue_group(3)
         server = serve("A")
-        has(server, 3)
+        wait_for_queues(server, 3)
         worked: list[str] = []
 
         async def work(queue_id: str) -> None:

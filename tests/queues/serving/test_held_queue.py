@@ -1,4 +1,4 @@
-"""The handle of a queue: trusted no longer than it may be, in hand while work goes on."""
+"""The handle of a queue: how long it may be relied on, and when it is in hand."""
 
 import math
 from contextlib import nullcontext
@@ -17,16 +17,16 @@ from tests.concurrency.connection_cutter import Interference
 from tests.eventually import eventually
 from tests.queues.members import (
     AWAY,
-    ask,
-    asked_ago,
-    finds_itself_dead,
     handles,
-    kind,
-    one,
+    notice_expiry,
+    owners,
     queue,
+    read_queue_group,
     replan,
-    table,
-    take_away,
+    request_all,
+    requested_ago,
+    single_queue,
+    take_over,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -43,7 +43,7 @@ class TestTrust:
     def test_ends_when_the_database_is_away_for_too_long(
         self, process_clock: Clock, interference: Interference
     ) -> None:
-        a, mine = one()
+        a, mine = single_queue()
         interference.expect("", AWAY, times=1_000)
         with pytest.raises(DatabaseUnavailable):
             a.turn()
@@ -60,7 +60,7 @@ class TestTrust:
     def test_goes_on_when_the_database_is_back_in_time(
         self, process_clock: Clock, interference: Interference
     ) -> None:
-        a, mine = one()
+        a, mine = single_queue()
         interference.expect("", AWAY, times=1_000)
         with pytest.raises(DatabaseUnavailable):
             a.turn()
@@ -74,7 +74,7 @@ class TestTrust:
     def test_counts_from_when_the_renewal_was_sent(
         self, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        a, mine = one()
+        a, mine = single_queue()
         look = membership.read_snapshot
 
         def look_for_long(*arguments: Any) -> Any:
@@ -93,7 +93,7 @@ class TestTrust:
     def test_is_extended_only_by_a_renewal_and_a_look_together(
         self, process_clock: Clock, monkeypatch: pytest.MonkeyPatch, interference: Interference, missing: str
     ) -> None:
-        a, mine = one()
+        a, mine = single_queue()
         if missing == "renewal":  # its row is locked
             monkeypatch.setattr(verbs, "renew_unless_locked", lambda *_: None)
         else:
@@ -105,8 +105,8 @@ class TestTrust:
         assert not mine.is_held
 
     def test_ends_before_others_may_take_over_what_they_have_asked_for(self, process_clock: Clock) -> None:
-        a, mine = one()
-        ask(a)
+        a, mine = single_queue()
+        request_all(a)
         with mine.working():
             a.turn()
             assert mine.is_asked_for
@@ -117,13 +117,13 @@ class TestTrust:
             with pytest.raises(LeaseLost):
                 mine.ensure_held()
             change(queue("1"), requested_at=None, req_server=None)
-            mine.asked_until = math.inf  # for the end of the block
+            mine.reliable_until = math.inf  # for the end of the block
         assert mine.is_held
 
     def test_counts_what_has_passed_since_the_first_request(self, process_clock: Clock) -> None:
-        a, mine = one(handover_timeout=60)
-        ask(a)
-        asked_ago("1", 50)
+        a, mine = single_queue(handover_timeout=60)
+        request_all(a)
+        requested_ago("1", 50)
         with pytest.raises(LeaseLost), mine.working():
             a.turn()
             mine.ensure_held()
@@ -134,58 +134,58 @@ class TestTrust:
     def test_is_shortened_by_the_operator_from_then_on_and_not_behind_its_back(
         self, process_clock: Clock
     ) -> None:
-        a, mine = one(handover_timeout=100)
-        ask(a)
+        a, mine = single_queue(handover_timeout=100)
+        request_all(a)
         with mine.working():
-            asked_ago("1", 50)
+            requested_ago("1", 50)
             a.turn()
-            shorter = kind()
+            shorter = read_queue_group()
             shorter.handover_timeout = 30
             shorter.save(update_fields=["handover_timeout"])
             replan(if_due=True)
-            assert table() == "A>B", "it does not know yet"
+            assert owners() == "A>B", "it does not know yet"
             a.turn()
             pass_by(process_clock, a, 20)
             mine.ensure_held()
             pass_by(process_clock, a, 8)
             assert not mine.is_held
-            mine.asked_until = math.inf  # for the end of the block
+            mine.reliable_until = math.inf  # for the end of the block
 
     def test_is_prolonged_by_the_operator_also_for_an_owner_that_was_asked_before(self) -> None:
-        a, mine = one(handover_timeout=40)
-        ask(a)
+        a, mine = single_queue(handover_timeout=40)
+        request_all(a)
         with mine.working():
             a.turn()
-            before = mine.asked_until
-            longer = kind()
+            before = mine.reliable_until
+            longer = read_queue_group()
             longer.handover_timeout = 1_000
             longer.save()
             a.turn()
-            assert mine.asked_until - before > 900
+            assert mine.reliable_until - before > 900
 
     def test_and_the_heartbeat_end_when_nobody_takes_a_turn(self, process_clock: Clock) -> None:
-        a, mine = one()
+        a, mine = single_queue()
         sent_at = a.lease.trust.sent_at
         process_clock.advance(16)
-        keeper._beat_once("default")
+        keeper._renew_due_leases("default")
         assert a.lease.trust.sent_at == sent_at, "the keeper only watches it"
         process_clock.advance(2.1)
         eventually(lambda: not a.lease.is_held)
         eventually(mine.lost.is_set)
 
     def test_ends_with_the_row_of_the_server(self) -> None:
-        a, mine = one()
-        finds_itself_dead(a)
+        a, mine = single_queue()
+        notice_expiry(a)
         assert not mine.is_held
         assert not handles(a)
 
 
 def test_a_handle_says_what_it_is() -> None:
-    a, mine = one()
+    a, mine = single_queue()
     assert (str(mine), repr(mine)) == (
         f"queue 1, fence {mine.fence}",
         f"<HeldQueue 1 fence={mine.fence} held>",
     )
-    take_away(a)
+    take_over(a)
     a.turn()
     assert repr(mine) == f"<HeldQueue 1 fence={mine.fence} ended>"

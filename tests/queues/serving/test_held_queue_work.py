@@ -10,11 +10,11 @@ from resourcepool.queues.serving.held_queue import HeldQueue, WorkSlot
 from tests.eventually import InBackground
 from tests.queues.members import (
     NAME,
-    ask,
-    kind,
-    one,
-    table,
-    take_away,
+    owners,
+    read_queue_group,
+    request_all,
+    single_queue,
+    take_over,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -22,39 +22,39 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 class TestWorking:
     def test_keeps_the_queue_from_being_handed_over_until_it_ends(self) -> None:
-        a, mine = one()
+        a, mine = single_queue()
         with mine.working():
-            ask(a)
+            request_all(a)
             a.turn()
-            assert table() == "A>B"
+            assert owners() == "A>B"
             assert mine.should_stop
         a.turn()
-        assert table() == "B"
+        assert owners() == "B"
         assert mine.lost.is_set()
 
     def test_may_be_nested(self) -> None:
-        a, mine = one()
+        a, mine = single_queue()
         with mine.working():
             with mine.working():
-                ask(a)
+                request_all(a)
                 a.turn()
             a.turn()
-            assert table() == "A>B"
+            assert owners() == "A>B"
             with mine.working():
                 pass
         a.turn()
-        assert table() == "B"
+        assert owners() == "B"
 
     def test_does_not_begin_on_what_is_asked_for(self) -> None:
-        a, mine = one()
-        ask(a)
+        a, mine = single_queue()
+        request_all(a)
         with mine.working():
             a.turn()
-        with pytest.raises(LeaseReleased, match="asked for"), mine.working():
+        with pytest.raises(LeaseReleased, match="requested"), mine.working():
             pass
 
     def test_in_another_thread_does_not_begin_while_it_goes_on(self) -> None:
-        _, mine = one()
+        _, mine = single_queue()
         with mine.working():
             with pytest.raises(QueueBusy, match="another thread"):
                 InBackground(work_on, mine).result()
@@ -64,46 +64,46 @@ class TestWorking:
 
     @pytest.mark.parametrize("why", ["is_paused", "is_stopping"])
     def test_does_not_begin_when_nobody_is_to_work_but_what_goes_on_may_go_into_parts(self, why: str) -> None:
-        a, mine = one()
+        a, mine = single_queue()
         with mine.working():
             setattr(a, why, True)
             work_on(mine)
-        with pytest.raises(QueueBusy, match="no work begins"):
+        with pytest.raises(QueueBusy, match="no work may begin"):
             work_on(mine)
         assert not mine.is_in_hand
         assert mine.is_held
 
     def test_that_ends_has_the_queue_handed_over_soon_and_not_before_the_pace_allows(self) -> None:
-        a, mine = one(heartbeat_every=9.0, reload_every=0.5)
+        a, mine = single_queue(heartbeat_every=9.0, reload_every=0.5)
         turns: list[float] = []
         a._due_at = turns.append
         work_on(mine)
         assert turns == [], "nobody waits for it"
         with mine.working():
-            ask(a)
+            request_all(a)
             a.turn()
             work_on(mine)
             assert turns == [], "it is still in hand"
-        assert a._seen is not None
-        assert turns == [a._seen.sent_at + 0.5]
+        assert a._snapshot is not None
+        assert turns == [a._snapshot.sent_at + 0.5]
 
     def test_of_a_late_owner_fails_at_its_end(self) -> None:
-        a, mine = one()
+        a, mine = single_queue()
         with pytest.raises(LeaseLost), mine.working():
-            take_away(a)
+            take_over(a)
             a.turn()
 
     def test_of_a_late_owner_does_not_begin(self) -> None:
-        a, mine = one()
-        take_away(a)
+        a, mine = single_queue()
+        take_over(a)
         a.turn()
         with pytest.raises(LeaseLost), mine.working():
             pass
 
     def test_lets_the_error_of_the_work_through_and_ends(self) -> None:
-        a, mine = one()
+        a, mine = single_queue()
         with pytest.raises(ZeroDivisionError), mine.working():
-            take_away(a)
+            take_over(a)
             a.turn()
             raise ZeroDivisionError
         assert not mine.is_in_hand
@@ -111,7 +111,7 @@ class TestWorking:
     def test_that_ended_in_time_is_not_called_lost_because_the_queue_goes_at_once(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        a, mine = one()
+        a, mine = single_queue()
         finish: Callable[..., None] = a.finish
 
         def finish_and_hand_over(which: HeldQueue, hand: WorkSlot) -> None:
@@ -120,12 +120,12 @@ class TestWorking:
 
         monkeypatch.setattr(a, "finish", finish_and_hand_over)
         with mine.working():
-            ask(a)
+            request_all(a)
             a.turn()
-        assert table() == "B"
+        assert owners() == "B"
 
     def test_is_told_to_stop_when_paused_but_not_interrupted(self) -> None:
-        a, mine = one()
+        a, mine = single_queue()
         with mine.working():
             assert not mine.should_stop
             administration.pause(NAME)
@@ -135,7 +135,7 @@ class TestWorking:
         administration.resume(NAME)
         a.turn()
         assert not mine.should_stop
-        assert kind().is_paused is False
+        assert read_queue_group().is_paused is False
 
 
 def work_on(queue: HeldQueue) -> None:

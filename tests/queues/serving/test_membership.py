@@ -1,4 +1,4 @@
-"""One incarnation of a server: it registers and looks; its turns are taken by hand."""
+"""One run of a server: it registers and checks; the test takes its turns."""
 
 from typing import Any
 
@@ -20,19 +20,19 @@ from tests.queues.members import (
     COMMIT,
     NAME,
     TTL,
-    asked_ago,
-    dies,
+    create_queue_group,
+    expire,
+    foreign_server,
     handles,
     has_a_server,
-    joined,
-    kind,
-    left,
-    made,
-    one,
+    join,
+    leave,
+    owners,
     queue,
+    read_queue_group,
     replan,
-    stranger,
-    table,
+    requested_ago,
+    single_queue,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -40,9 +40,9 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 class TestRegistering:
     def test_gives_the_first_server_everything(self) -> None:
-        made(3)
-        a = joined("A", weight=2, labels={"zone": "eu"}, limit=9)
-        assert table() == "A A A"
+        create_queue_group(3)
+        a = join("A", weight=2, labels={"zone": "eu"}, limit=9)
+        assert owners() == "A A A"
         a.turn()
         assert list(handles(a)) == ["1", "2", "3"]
         row = columns(Server.objects.get())
@@ -50,27 +50,27 @@ class TestRegistering:
         assert row["state"] == "up"
 
     def test_inside_a_transaction_is_refused(self) -> None:
-        made(1)
+        create_queue_group(1)
         with pytest.raises(ClaimInTransaction), transaction.atomic():
-            joined("A")
+            join("A")
         assert Server.objects.count() == 0
 
     def test_without_queues_is_refused_and_says_how_to_add_some(self) -> None:
-        made(0)
+        create_queue_group(0)
         with pytest.raises(BadOption, match=r"has no queues.*resourcepool_queues add orders"):
-            joined("A")
+            join("A")
         assert Server.objects.count() == 0
 
     def test_twice_under_one_name_makes_two_servers(self) -> None:
-        made(2)
-        one, two = joined("A"), joined("A")
+        create_queue_group(2)
+        one, two = join("A"), join("A")
         assert one.lease.pk != two.lease.pk
         one.turn()
         two.turn()
         assert sorted([*handles(one), *handles(two)]) == ["1", "2"]
 
     def test_waits_for_others_that_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        made(2)
+        create_queue_group(2)
         reassign, tries = reassignment.reassign, iter([True, True, False])
 
         def plan_in_turn(*arguments: Any, **more: Any) -> reassignment.Outcome:
@@ -79,11 +79,11 @@ class TestRegistering:
             return reassign(*arguments, **more)
 
         monkeypatch.setattr(reassignment, "reassign", plan_in_turn)
-        joined("A")
-        assert table() == "A A"
+        join("A")
+        assert owners() == "A A"
 
     def test_does_not_wait_for_ever(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        made(2)
+        create_queue_group(2)
 
         def plan_never(*_: Any, **__: Any) -> None:
             raise locked_row_error("default")
@@ -91,14 +91,14 @@ class TestRegistering:
         monkeypatch.setattr(reassignment, "reassign", plan_never)
         monkeypatch.setattr(registration, "REGISTER_TIMEOUT", 0.05)
         with pytest.raises(RowLocked):
-            joined("A")
+            join("A")
         assert Server.objects.count() == 0
 
     @has_a_server
     def test_of_which_the_answer_was_lost_registers_once(self, wire: Wire) -> None:
-        made(2)
+        create_queue_group(2)
         wire.cut_after(COMMIT)
-        a = joined("A")
+        a = join("A")
         assert wire.cuts == 1
         assert [row.pk for row in Server.objects.all()] == [a.lease.pk]
         a.turn()
@@ -106,9 +106,9 @@ class TestRegistering:
 
     @has_a_server
     def test_that_was_rolled_back_registers_again(self, wire: Wire) -> None:
-        made(2)
+        create_queue_group(2)
         wire.cut_after("INSERT INTO resourcepool_server")
-        a = joined("A")
+        a = join("A")
         assert wire.cuts == 1
         assert [row.pk for row in Server.objects.all()] == [a.lease.pk]
 
@@ -117,9 +117,9 @@ class TestATurn:
     def test_of_a_server_that_joins_during_a_pause_lets_no_loop_begin_when_it_tells_of_the_queues(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        made(1)
+        create_queue_group(1)
         administration.pause(NAME)
-        a, begun = joined("A"), list[bool]()
+        a, begun = join("A"), list[bool]()
         begin = lambda: begun.extend(a.begin(mine, WorkSlot(is_loop=True)) for mine in a.held)  # noqa: E731
         monkeypatch.setattr(a.changed, "notify_all", begin)
         a.turn()
@@ -128,9 +128,9 @@ class TestATurn:
     def test_with_nothing_to_do_renews_when_that_is_due_and_looks(
         self, statements: list[Statement], process_clock: Clock
     ) -> None:
-        made(5, heartbeat_every=5.0)
-        a = joined("A")
-        stranger("B")
+        create_queue_group(5, heartbeat_every=5.0)
+        a = join("A")
+        foreign_server("B")
         a.turn()
         a.turn()
         statements.clear()
@@ -143,49 +143,49 @@ class TestATurn:
         assert [sql.split()[0] for sql in mine] == ["SELECT", "UPDATE", "SELECT"]
 
     def test_hands_over_what_is_asked_for_and_keeps_the_rest(self) -> None:
-        made(4)
-        a = joined("A")
+        create_queue_group(4)
+        a = join("A")
         a.turn()
         before = handles(a)
-        stranger("B")
+        foreign_server("B")
         a.turn()
-        assert sorted(table().split()) == ["A", "A", "B", "B"]
+        assert sorted(owners().split()) == ["A", "A", "B", "B"]
         kept = handles(a)
         assert len(kept) == 2
         assert all(before[each] is kept[each] for each in kept)
         assert [each for each in before if before[each].lost.is_set()] == [x for x in before if x not in kept]
 
     def test_plans_when_another_server_has_died(self) -> None:
-        made(4)
-        b = stranger("B")
-        a = joined("A")
+        create_queue_group(4)
+        b = foreign_server("B")
+        a = join("A")
         a.turn()
-        dies(b)
+        expire(b)
         a.turn()
         assert len(handles(a)) == 4
 
     def test_takes_over_what_another_server_does_not_finish(self) -> None:
-        made(2)
-        stranger("B")
-        a = joined("A")
+        create_queue_group(2)
+        foreign_server("B")
+        a = join("A")
         a.turn()
         before = queue("2").fence
-        asked_ago("2", 31)
+        requested_ago("2", 31)
         a.turn()
         assert list(handles(a)) == ["2"]
         assert handles(a)["2"].fence == before + 1
 
     def test_shares_queues_that_were_added_meanwhile(self) -> None:
-        made(1)
-        a = joined("A")
+        create_queue_group(1)
+        a = join("A")
         a.turn()
         administration.add_queues(NAME, ["x", "y"], parameter="p")
         a.turn()
         assert {each: one.parameter for each, one in handles(a).items()} == {"1": "", "x": "p", "y": "p"}
 
     def test_has_a_queue_that_is_removed_until_the_work_on_it_ends(self) -> None:
-        made(2)
-        a = joined("A")
+        create_queue_group(2)
+        a = join("A")
         a.turn()
         with handles(a)["1"].working():
             administration.remove_queues(NAME, ["1"])
@@ -197,7 +197,7 @@ class TestATurn:
         assert list(handles(a)) == ["2"]
 
     def test_replaces_a_handle_that_was_ended_by_mistake_once_no_work_on_it_goes_on(self) -> None:
-        a, mine = one()
+        a, mine = single_queue()
         with pytest.raises(LeaseLost), mine.working():
             mine.end(LeaseLost("a test says so"))
             administration.add_queues(NAME, ["x"])
@@ -210,8 +210,8 @@ class TestATurn:
         assert again.fence == mine.fence
 
     def test_comes_in_time_for_its_own_interval_though_the_operator_has_set_longer_ones(self) -> None:
-        made(1)
-        a = joined("A")
+        create_queue_group(1)
+        a = join("A")
         QueueGroup.objects.update(
             heartbeat_every=100, reload_every=90, judge_dead_after=300, handover_timeout=400
         )
@@ -220,18 +220,18 @@ class TestATurn:
     def test_comes_soon_while_it_waits_for_what_it_has_asked_for_but_not_for_ever(
         self, process_clock: Clock
     ) -> None:
-        made(2, heartbeat_every=4.0, reload_every=0.5)
-        stranger("A")
-        b = joined("B")
+        create_queue_group(2, heartbeat_every=4.0, reload_every=0.5)
+        foreign_server("A")
+        b = join("B")
         assert wait_of(b) == pytest.approx(0.5)
         process_clock.advance(3 * 4.0 + 0.1)
         assert wait_of(b) == pytest.approx(4.0, abs=0.5)
 
     def test_of_a_queue_group_that_is_gone_says_so(self) -> None:
-        made(
+        create_queue_group(
             1, heartbeat_every=100, reload_every=90, judge_dead_after=300, handover_timeout=400
         )  # no renewal is due
-        a = joined("A")
+        a = join("A")
         Queue.objects.all().delete()
         Server.objects.all().delete()
         QueueGroup.objects.all().delete()
@@ -239,39 +239,39 @@ class TestATurn:
             a.turn()
 
     def test_ends_the_handle_of_what_was_taken_over_and_came_back_since_the_last(self) -> None:
-        made(1)
-        a = joined("A")
+        create_queue_group(1)
+        a = join("A")
         a.turn()
         mine = handles(a)["1"]
-        b = stranger("B")
+        b = foreign_server("B")
         administration.drain(NAME, "A")
-        asked_ago("1", 31)
+        requested_ago("1", 31)
         replan(if_due=True)
         administration.undrain(NAME, "A")
-        left(b)
-        assert table() == "A"
+        leave(b)
+        assert owners() == "A"
         a.turn()
         assert mine.lost.is_set()
         assert handles(a)["1"].fence == mine.fence + 2
 
 
 def wait_of(member: Membership) -> float:
-    """Take a turn; return how long after its look the next one is due."""
+    """Take a turn; return how long after its check the next turn is due."""
     due_at = member.turn()
-    assert member._seen is not None
-    return due_at - member._seen.sent_at
+    assert member._snapshot is not None
+    return due_at - member._snapshot.sent_at
 
 
 def test_labels_limits_pins_and_weights_hold_through_the_database() -> None:
-    made(12)
+    create_queue_group(12)
     administration.add_queues(NAME, ["eu-1", "eu-2"], labels={"zone": "eu"})
     administration.pin(NAME, ["1"], "small")
-    stranger("eu", labels={"zone": "eu"})
-    stranger("small", limit=2)
-    stranger("big", weight=3)
-    wanted = [each.rpartition(">")[2] for each in table().split()]
+    foreign_server("eu", labels={"zone": "eu"})
+    foreign_server("small", limit=2)
+    foreign_server("big", weight=3)
+    wanted = [each.rpartition(">")[2] for each in owners().split()]
     assert wanted[12:] == ["eu", "eu"]
     assert wanted[0] == "small"
     assert wanted.count("small") == 2
     assert {name: wanted.count(name) for name in ("eu", "big")} == {"eu": 3, "big": 9}
-    assert kind().assigned_by == "big"
+    assert read_queue_group().assigned_by == "big"

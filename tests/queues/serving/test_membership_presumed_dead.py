@@ -1,4 +1,4 @@
-"""One incarnation of a server that was judged dead, and the next one."""
+"""A run of a server that was presumed dead, and the next run."""
 
 import pytest
 
@@ -10,18 +10,18 @@ from resourcepool.queues.serving.membership import Membership
 from tests.eventually import eventually
 from tests.queues.members import (
     NAME,
-    ask,
-    asked_ago,
-    dies,
-    finds_itself_dead,
+    create_queue_group,
+    expire,
+    foreign_server,
     handles,
-    joined,
-    left,
-    made,
-    one,
+    join,
+    leave,
+    notice_expiry,
+    rejoin,
     replan,
-    returned,
-    stranger,
+    request_all,
+    requested_ago,
+    single_queue,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -29,28 +29,28 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 class TestBeingJudgedDead:
     def test_does_not_end_its_draining_though_its_row_is_gone_by_now(self) -> None:
-        a, _ = one()
-        ask(a)
+        a, _ = single_queue()
+        request_all(a)
         a.turn()
-        dies(Server.objects.get(pk=a.lease.pk))
+        expire(Server.objects.get(pk=a.lease.pk))
         replan(if_due=True)
         assert not Server.objects.filter(pk=a.lease.pk).exists()
         a.turn()
         assert a.next_config().state == Server.State.DRAINING
 
     def test_ends_every_handle(self) -> None:
-        made(2)
-        a = joined("A")
+        create_queue_group(2)
+        a = join("A")
         a.turn()
         mine = handles(a)
-        finds_itself_dead(a)
+        notice_expiry(a)
         eventually(lambda: all(each.lost.is_set() for each in mine.values()))
         with pytest.raises(LeaseLost, match="Server"):
             mine["1"].ensure_held()
 
     def test_the_same_queue_is_not_worked_on_again_before_the_old_work_has_ended(self) -> None:
-        made(2)
-        a = joined("A")
+        create_queue_group(2)
+        a = join("A")
         a.turn()
         old = handles(a)["1"]
         with pytest.raises(LeaseLost), old.working():
@@ -62,18 +62,18 @@ class TestBeingJudgedDead:
         assert again.begin(handles(again)["1"], WorkSlot(is_loop=True))
 
     def test_nor_is_a_queue_that_came_back_to_the_same_server(self) -> None:
-        made(1)
-        a = joined("A")
+        create_queue_group(1)
+        a = join("A")
         a.turn()
         old = handles(a)["1"]
         with pytest.raises(LeaseLost), old.working():
-            b = stranger("B")
+            b = foreign_server("B")
             administration.drain(NAME, "A")
-            asked_ago("1", 31)
+            requested_ago("1", 31)
             replan(if_due=True)
             a.turn()
             administration.undrain(NAME, "A")
-            left(b)
+            leave(b)
             a.turn()
             new = handles(a)["1"]
             assert new.fence == old.fence + 2
@@ -83,8 +83,8 @@ class TestBeingJudgedDead:
 
 
 def reborn(dead: Membership) -> Membership:
-    """Let this one be judged dead, and the same process register again."""
-    finds_itself_dead(dead)
-    again = returned(dead)
+    """Let this run be presumed dead, and the same process register again."""
+    notice_expiry(dead)
+    again = rejoin(dead)
     again.turn()
     return again

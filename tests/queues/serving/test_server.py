@@ -1,4 +1,4 @@
-"""A server with its threads: what a program sees of it."""
+"""A server with its threads, as a program uses it."""
 
 import os
 import sys
@@ -18,14 +18,14 @@ from tests.eventually import eventually
 from tests.queues.conftest import Serve
 from tests.queues.members import (
     NAME,
-    asked_ago,
-    has,
-    left,
-    made,
+    create_queue_group,
+    foreign_server,
+    leave,
+    owners,
     queue,
     replan,
-    stranger,
-    table,
+    requested_ago,
+    wait_for_queues,
 )
 from tests.spawned import Spawner
 
@@ -49,38 +49,40 @@ class TestDescribing:
             QueueServer(NAME, **wrong)
 
     def test_of_an_unknown_queue_group_names_those_that_exist(self) -> None:
-        made(1, name="orders")
-        made(1, name="mails")
-        with pytest.raises(BadOption, match=r"one of mails, orders; `manage.py resourcepool_queues add"):
+        create_queue_group(1, name="orders")
+        create_queue_group(1, name="mails")
+        with pytest.raises(
+            BadOption, match=r"one of mails, orders; create one with `manage\.py resourcepool_queues add"
+        ):
             QueueServer("order").start()
 
     def test_of_an_unknown_queue_group_says_so_when_there_is_none(self) -> None:
-        with pytest.raises(BadOption, match="there is none yet"):
+        with pytest.raises(BadOption, match="none exists yet"):
             QueueServer("orders").start()
 
     def test_of_one_that_was_not_started_says_how(self) -> None:
-        with pytest.raises(BadOption, match=r"start\(\) it first"):
+        with pytest.raises(BadOption, match=r"call start\(\)"):
             next(QueueServer(NAME).queues())
 
 
 class TestRegistering:
     def test_inside_a_transaction_is_refused(self) -> None:
-        made(1)
+        create_queue_group(1)
         with pytest.raises(ClaimInTransaction), transaction.atomic():
             QueueServer(NAME).start()
 
     def test_goes_to_the_database_of_the_queue_groups_wherever_leases_are_routed(self, serve: Serve) -> None:
-        made(2)
+        create_queue_group(2)
         with alias("elsewhere"):
             server = serve()
-            has(server, 2)
+            wait_for_queues(server, 2)
             with transaction.atomic(), server.held[0].guard():
                 pass
             server.close()
-        assert table() == "- -"
+        assert owners() == "- -"
 
     def test_a_second_time_after_the_end_is_refused(self, serve: Serve) -> None:
-        made(1)
+        create_queue_group(1)
         server = serve()
         server.close()
         server.close()
@@ -91,45 +93,45 @@ class TestRegistering:
 
 class TestSharing:
     def test_begins_with_everything_at_the_first_and_is_even_with_the_others(self, serve: Serve) -> None:
-        made(9)
+        create_queue_group(9)
         one = serve("A")
-        has(one, 9)
-        two = serve("A")  # of the same name: a server of its own
-        has(one, 5)
-        has(two, 4)
+        wait_for_queues(one, 9)
+        two = serve("A")  # another server with the same name
+        wait_for_queues(one, 5)
+        wait_for_queues(two, 4)
         three = serve("B", weight=7)
-        has(three, 7)
-        has(one, 1)
-        has(two, 1)
+        wait_for_queues(three, 7)
+        wait_for_queues(one, 1)
+        wait_for_queues(two, 1)
         three.close()
         eventually(lambda: len(one.held) + len(two.held) == 9, 20)
 
     def test_a_queue_only_yielded_is_not_handed_over_until_the_next_is_asked_for(self, serve: Serve) -> None:
-        made(2)
+        create_queue_group(2)
         server = serve("A")
-        has(server, 2)
+        wait_for_queues(server, 2)
         loop = server.queues()
         first, second = next(loop), server.held[1]
-        stranger("B")
+        foreign_server("B")
         administration.drain(NAME, "A")
         eventually(second.lost.is_set)
         eventually(lambda: first.is_asked_for)
-        assert table() == "A>B B"
+        assert owners() == "A>B B"
         assert not list(loop)
         eventually(first.lost.is_set)
-        assert table() == "B B"
+        assert owners() == "B B"
 
     def test_a_queue_taken_over_from_it_is_lost_to_its_work(self, serve: Serve) -> None:
-        made(1)
+        create_queue_group(1)
         server = serve("A")
-        has(server, 1)
+        wait_for_queues(server, 1)
         with pytest.raises(LeaseLost), server.held[0].working() as work:
-            stranger("B")
+            foreign_server("B")
             administration.drain(NAME, "A")
-            asked_ago("1", 31)
+            requested_ago("1", 31)
             replan(if_due=True)
             eventually(work.lost.is_set)
-        assert table() == "B"
+        assert owners() == "B"
 
 
 def of(statements: list[Statement], thread: str) -> list[str]:
@@ -140,11 +142,11 @@ def test_an_idle_server_costs_two_statements_a_heartbeat_and_writes_only_its_hea
     serve: Serve, statements: list[Statement]
 ) -> None:
     every = 0.2
-    made(50, heartbeat_every=every)
+    create_queue_group(50, heartbeat_every=every)
     server = serve("A")
-    has(server, 50)
-    stranger("B")
-    eventually(lambda: ">" not in table(), 20)
+    wait_for_queues(server, 50)
+    foreign_server("B")
+    eventually(lambda: ">" not in owners(), 20)
     generation = QueueGroup.objects.get().generation
     settled: Any = server._membership
     eventually(lambda: settled._generation == generation)
@@ -183,9 +185,9 @@ def use_in_a_forked_child() -> None:
 
 
 def test_a_forked_child_is_refused_and_the_parent_goes_on(spawn: Spawner) -> None:
-    made(1)
+    create_queue_group(1)
     assert "fine" in spawn(use_in_a_forked_child).succeed()
-    assert table() == "-"
+    assert owners() == "-"
 
 
 def leave_without_a_word() -> None:
@@ -195,9 +197,9 @@ def leave_without_a_word() -> None:
 
 
 def test_a_process_that_ends_without_closing_is_found_dead_at_once(spawn: Spawner) -> None:
-    made(2)
+    create_queue_group(2)
     spawn(leave_without_a_word).succeed()
     assert not Server.objects.alive().exists()
-    b = stranger("B")
-    assert table() == "B B"
-    left(b)
+    b = foreign_server("B")
+    assert owners() == "B B"
+    leave(b)

@@ -1,4 +1,4 @@
-"""The loop over the queues that a server has: what it yields, and when it waits."""
+"""The loop over a server's queues: which queues it yields, and when it waits."""
 
 import contextlib
 import math
@@ -19,12 +19,12 @@ from tests.queues.conftest import Serve
 from tests.queues.members import (
     NAME,
     TTL,
-    has,
-    kind,
-    left,
-    made,
-    stranger,
-    table,
+    create_queue_group,
+    foreign_server,
+    leave,
+    owners,
+    read_queue_group,
+    wait_for_queues,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -32,9 +32,9 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 class TestTheLoop:
     def test_gives_no_queue_to_two_threads_at_once(self, serve: Serve) -> None:
-        made(6)
+        create_queue_group(6)
         server = serve("A")
-        has(server, 6)
+        wait_for_queues(server, 6)
         busy, done, doubles = set[str](), Counter[str](), list[str]()
         lock = threading.Lock()
 
@@ -54,16 +54,16 @@ class TestTheLoop:
         assert set(done) == set("123456")
 
     def test_that_is_left_after_one_queue_begins_with_the_next(self, serve: Serve) -> None:
-        made(4)
+        create_queue_group(4)
         server = serve("A")
-        has(server, 4)
+        wait_for_queues(server, 4)
         worked = [next(server.queues()).queue_id for _ in range(10)]
         assert worked == ["1", "2", "3", "4", "1", "2", "3", "4", "1", "2"]
 
     def test_that_a_queue_breaks_every_time_gets_to_the_others(self, serve: Serve) -> None:
-        made(6)
+        create_queue_group(6)
         server = serve("A")
-        has(server, 6)
+        wait_for_queues(server, 6)
         worked = Counter[str]()
         for _ in range(12):
             with contextlib.suppress(ZeroDivisionError):
@@ -74,18 +74,18 @@ class TestTheLoop:
         assert set(worked) == set("123456")
 
     def test_goes_on_where_it_was_when_the_queue_yielded_last_has_gone(self, serve: Serve) -> None:
-        made(4)
+        create_queue_group(4)
         server = serve("A")
-        has(server, 4)
+        wait_for_queues(server, 4)
         assert [next(server.queues()).queue_id for _ in range(2)] == ["1", "2"]
         administration.remove_queues(NAME, ["2"])
-        has(server, 3)
+        wait_for_queues(server, 3)
         assert [each.queue_id for each in server.queues()] == ["3", "4", "1"]
 
     def test_gives_the_queue_back_when_it_is_left(self, serve: Serve) -> None:
-        made(1)
+        create_queue_group(1)
         server = serve("A")
-        has(server, 1)
+        wait_for_queues(server, 1)
         for each in server.queues():
             assert each.is_in_hand
             break
@@ -99,11 +99,11 @@ class TestTheLoop:
     def test_waits_when_there_is_nothing_to_do(
         self, serve: Serve, monkeypatch: pytest.MonkeyPatch, why: str
     ) -> None:
-        made(1)
+        create_queue_group(1)
         server = serve("A")
-        has(server, 1)
+        wait_for_queues(server, 1)
         mine = server.held[0]
-        stranger("B")
+        foreign_server("B")
         with contextlib.ExitStack() as stack:
             if why == "it is paused":
                 administration.pause(NAME)
@@ -124,9 +124,9 @@ class TestTheLoop:
     def test_passes_over_a_queue_for_as_long_as_it_was_told(
         self, serve: Serve, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        made(3)
+        create_queue_group(3)
         server = serve("A")
-        has(server, 3)
+        wait_for_queues(server, 3)
         for each in server.queues():
             if each.queue_id != "2":
                 each.skip_for(timedelta(hours=1))
@@ -137,9 +137,9 @@ class TestTheLoop:
     def test_waits_for_the_first_of_the_queues_that_it_passes_over(
         self, serve: Serve, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        made(2, heartbeat_every=5, judge_dead_after=TTL)
+        create_queue_group(2, heartbeat_every=5, judge_dead_after=TTL)
         server = serve("A")
-        has(server, 2)
+        wait_for_queues(server, 2)
         for each, seconds in zip(server.queues(), (0.5, 3_600), strict=True):
             each.skip_for(seconds)
         waits: list[float] = []
@@ -150,38 +150,38 @@ class TestTheLoop:
     def test_waits_no_longer_than_a_heartbeat_when_it_passes_over_all(
         self, serve: Serve, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        made(1)
+        create_queue_group(1)
         server = serve("A")
-        has(server, 1)
+        wait_for_queues(server, 1)
         server.held[0].skip_for(3_600)
         waits: list[float] = []
         monkeypatch.setattr(server, "wait", waits.append)
         assert list(server.queues()) == []
-        assert waits == [kind().heartbeat_every]
+        assert waits == [read_queue_group().heartbeat_every]
 
     def test_yields_a_queue_that_has_come_back_at_once(self, serve: Serve) -> None:
-        made(1)
+        create_queue_group(1)
         server = serve("A")
-        has(server, 1)
+        wait_for_queues(server, 1)
         server.held[0].skip_for(3_600)
         administration.drain(NAME, "A")
-        other = stranger("B")
-        eventually(lambda: table() == "B")
+        other = foreign_server("B")
+        eventually(lambda: owners() == "B")
         administration.undrain(NAME, "A")
-        left(other)
-        has(server, 1)
+        leave(other)
+        wait_for_queues(server, 1)
         assert len(list(server.queues())) == 1
 
     @pytest.mark.parametrize("wrong", [-1, math.nan, "1", None])
     def test_passes_over_a_queue_for_seconds_only(self, serve: Serve, wrong: Any) -> None:
-        made(1)
+        create_queue_group(1)
         server = serve("A")
-        has(server, 1)
+        wait_for_queues(server, 1)
         with pytest.raises(BadOption, match="seconds"):
             server.held[0].skip_for(wrong)
 
     def test_goes_on_after_a_pause(self, serve: Serve) -> None:
-        made(1)
+        create_queue_group(1)
         server = serve("A")
         administration.pause(NAME)
         eventually(lambda: server.held and server.held[0].should_stop)

@@ -1,4 +1,4 @@
-"""How a server ends: by a signal, in good order, with work in hand."""
+"""The end of a server: by a signal, in order, with work in hand."""
 
 import contextlib
 import signal
@@ -17,12 +17,12 @@ from tests.eventually import InBackground, eventually
 from tests.queues.conftest import Serve
 from tests.queues.members import (
     NAME,
-    asked_ago,
-    dies,
-    has,
-    made,
-    stranger,
-    table,
+    create_queue_group,
+    expire,
+    foreign_server,
+    owners,
+    requested_ago,
+    wait_for_queues,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 class TestStopping:
     def test_from_a_signal_ends_the_loop(self, serve: Serve) -> None:
-        made(3)
+        create_queue_group(3)
         server = serve("A")
         before = signal.getsignal(signal.SIGUSR2)
         server.stop_on_signals(signal.SIGUSR2)
@@ -51,7 +51,7 @@ class TestStopping:
 
     def test_may_interrupt_itself_anywhere(self, serve: Serve) -> None:
         """A second signal comes while the handler of the first runs."""
-        made(1)
+        create_queue_group(1)
         server = serve("A")
         depth = 0
 
@@ -72,60 +72,60 @@ class TestStopping:
         assert server.stopping
 
     def test_hands_everything_over_at_once(self, serve: Serve) -> None:
-        made(4)
+        create_queue_group(4)
         server = serve("A")
-        has(server, 4)
-        stranger("B")
+        wait_for_queues(server, 4)
+        foreign_server("B")
         server.close()
-        assert table() == "B B B B"
+        assert owners() == "B B B B"
         assert [row.name for row in Server.objects.all()] == ["B"]
         assert not server.is_registered
 
     def test_signs_off_also_when_it_was_not_heard_of_in_time(self, serve: Serve) -> None:
-        """Perhaps nobody else is there to judge it dead."""
-        made(2)
+        """Perhaps no other server is running that could presume it dead."""
+        create_queue_group(2)
         server = serve("A")
-        has(server, 2)
+        wait_for_queues(server, 2)
         (lease,) = keeper.leases()
         server.stop()  # otherwise it would register again
         lease.lose("a test lets it stand still")
         server.close()
-        assert table() == "- -"
+        assert owners() == "- -"
         assert Server.objects.count() == 0
 
     def test_gives_the_idle_queues_away_at_once_and_the_one_in_hand_when_its_work_ends(
         self, serve: Serve
     ) -> None:
-        made(4)
+        create_queue_group(4)
         server = serve("A")
-        has(server, 4)
+        wait_for_queues(server, 4)
         mine = server.held[0]
         with mine.working():
-            stranger("B")
+            foreign_server("B")
             server.stop()
-            eventually(lambda: sorted(table().split()) == ["A>B", "B", "B", "B"], 20, table)
+            eventually(lambda: sorted(owners().split()) == ["A>B", "B", "B", "B"], 20, owners)
             mine.ensure_held()
-        eventually(lambda: table() == "B B B B", 20, table)
+        eventually(lambda: owners() == "B B B B", 20, owners)
         assert server.is_registered, "until it is closed"
 
     def test_takes_no_longer_than_the_work_in_hand_may_take(self, serve: Serve) -> None:
-        made(2)
+        create_queue_group(2)
         server = serve("A")
-        has(server, 2)
+        wait_for_queues(server, 2)
         with pytest.raises(LeaseLost), server.held[0].working() as work:
-            stranger("B")
+            foreign_server("B")
             server.stop()
-            eventually(lambda: sorted(table().split()) == ["A>B", "B"], 20, table)
-            asked_ago(work.queue_id, 31)
+            eventually(lambda: sorted(owners().split()) == ["A>B", "B"], 20, owners)
+            requested_ago(work.queue_id, 31)
             eventually(work.lost.is_set, 20)
-        assert table() == "B B"
+        assert owners() == "B B"
 
     def test_is_not_held_up_by_a_loop_that_was_left_in_the_middle(
         self, serve: Serve, caplog: pytest.LogCaptureFixture
     ) -> None:
-        made(2)
+        create_queue_group(2)
         server = serve("A")
-        has(server, 2)
+        wait_for_queues(server, 2)
         loop = server.queues()
         assert next(loop).is_in_hand
         server.close(timeout=0.1)
@@ -133,62 +133,62 @@ class TestStopping:
         assert list(loop) == []
 
     def test_by_the_end_of_the_process_is_no_reason_to_register_again(self, serve: Serve) -> None:
-        made(2)
+        create_queue_group(2)
         server = serve("A")
-        has(server, 2)
+        wait_for_queues(server, 2)
         before = set(Server.objects.values_list("pk", flat=True))
         shutdown.release_everything(keeper.unreleased())
         eventually(lambda: not server._thread.is_alive, 20)
-        # In the middle of a turn it still signs off; a new one would be another row.
+        # In the middle of a turn it still signs off; a new run would be another row.
         assert set(Server.objects.values_list("pk", flat=True)) <= before
         assert not server.is_registered
 
     def test_waits_for_the_work_in_hand_and_then_hands_it_over(self, serve: Serve) -> None:
-        made(2)
+        create_queue_group(2)
         server = serve("A")
-        has(server, 2)
-        stranger("B")
+        wait_for_queues(server, 2)
+        foreign_server("B")
         eventually(lambda: len(server.held) == 1)
         mine = server.held[0]
         with mine.working():
             closing = InBackground(server.close)
             eventually(lambda: mine.should_stop)
-            eventually(lambda: table().count(">B"))
+            eventually(lambda: owners().count(">B"))
             assert closing.is_alive()
             mine.ensure_held()
         closing.result(20)
-        assert table() == "B B"
+        assert owners() == "B B"
 
     def test_that_waits_no_longer_costs_the_work_its_queue(self, serve: Serve) -> None:
-        made(1)
+        create_queue_group(1)
         server = serve("A")
-        has(server, 1)
+        wait_for_queues(server, 1)
         with pytest.raises(LeaseLost), server.held[0].working() as work:
             server.close(timeout=0)
-            assert table() == "-"
+            assert owners() == "-"
             assert work.lost.is_set()
             work.ensure_held()
 
     def test_after_an_error_in_the_loop_is_as_clean(self) -> None:
-        made(2)
+        create_queue_group(2)
         with pytest.raises(ZeroDivisionError), QueueServer(NAME) as server:
-            has(server, 2)
+            wait_for_queues(server, 2)
             for _ in server.queues():
                 raise ZeroDivisionError
-        assert table() == "- -"
+        assert owners() == "- -"
         assert Server.objects.count() == 0
 
     def test_after_it_was_judged_dead_waits_only_until_the_old_work_has_ended(self, serve: Serve) -> None:
-        made(1)
+        create_queue_group(1)
         server = serve("A")
-        has(server, 1)
+        wait_for_queues(server, 1)
         old = server.held[0]
         with contextlib.suppress(LeaseLost), old.working():
-            dies(Server.objects.get())
+            expire(Server.objects.get())
             eventually(lambda: [each for each in server.held if each.fence > old.fence], 20)
             closing = InBackground(server.close, 60.0)
             eventually(lambda: Server.objects.filter(state=Server.State.DRAINING).exists())
-            eventually(lambda: table() == "A")
+            eventually(lambda: owners() == "A")
         closing.result(20)
         assert Server.objects.count() == 0
 
@@ -196,7 +196,7 @@ class TestStopping:
 def test_a_server_whose_thread_cannot_start_is_none_and_may_be_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made(2)
+    create_queue_group(2)
     with monkeypatch.context() as broken:
         ensure_started = Daemon.ensure_started
 
@@ -210,6 +210,6 @@ def test_a_server_whose_thread_cannot_start_is_none_and_may_be_started_again(
         with pytest.raises(RuntimeError):
             server.start()
     assert Server.objects.count() == 0
-    assert table() == "- -"
+    assert owners() == "- -"
     with server:
-        has(server, 2)
+        wait_for_queues(server, 2)

@@ -1,4 +1,4 @@
-"""What a server sees with every heartbeat, in one statement."""
+"""The check of a server with every heartbeat, in one statement."""
 
 import math
 
@@ -9,62 +9,71 @@ from resourcepool.models import QueueGroup, Server
 from resourcepool.queues.planning.changes import MAX_COMMIT_DELAY
 from resourcepool.queues.serving.snapshot import QueueGroupSnapshot, read_own_queues, read_snapshot
 from tests.committed import Statement
-from tests.queues.members import TTL, asked_ago, dies, kind, left, made, queue, stranger
+from tests.queues.members import (
+    TTL,
+    create_queue_group,
+    expire,
+    foreign_server,
+    leave,
+    queue,
+    read_queue_group,
+    requested_ago,
+)
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
 
 def seen() -> QueueGroupSnapshot:
-    return read_snapshot("default", kind().pk)
+    return read_snapshot("default", read_queue_group().pk)
 
 
 def test_without_servers_no_plan_will_be_due() -> None:
-    made(1)
+    create_queue_group(1)
     assert seen().plan_in == math.inf
 
 
 def test_a_plan_is_due_when_the_next_server_would_be_judged_dead() -> None:
-    made(1)
-    stranger("A")
-    b = stranger("B")
+    create_queue_group(1)
+    foreign_server("A")
+    b = foreign_server("B")
     assert 50 < seen().plan_in <= 60
     Server.objects.filter(pk=b.pk).update(busy_before=DbLater(20))
     assert 10 < seen().plan_in <= 20
-    dies(b)
+    expire(b)
     assert seen().plan_in == 0
 
 
 def test_a_plan_is_due_when_the_longest_asked_is_late() -> None:
-    made(4, handover_timeout=40)
-    stranger("A")
-    stranger("B")
+    create_queue_group(4, handover_timeout=40)
+    foreign_server("A")
+    foreign_server("B")
     assert 30 < seen().plan_in <= 40
-    asked_ago("2" if queue("2").requested_at else "3", 25)
+    requested_ago("2" if queue("2").requested_at else "3", 25)
     assert 5 < seen().plan_in <= 15
 
 
 def test_a_late_one_is_not_due_before_its_owner_would_have_stopped_by_itself() -> None:
-    made(2, handover_timeout=TTL)
-    stranger("A")
-    stranger("B")
+    create_queue_group(2, handover_timeout=TTL)
+    foreign_server("A")
+    foreign_server("B")
     assert TTL < seen().plan_in <= TTL + MAX_COMMIT_DELAY
 
 
 def test_a_plan_is_due_at_once_when_somebody_has_noted_so() -> None:
-    made(1)
+    create_queue_group(1)
     QueueGroup.objects.update(is_assignment_due=True)
     assert seen().plan_in == 0
 
 
 def test_other_queue_groups_do_not_matter() -> None:
-    made(1)
-    made(1, name="other")
-    dies(stranger("A", of="other"))
+    create_queue_group(1)
+    create_queue_group(1, name="other")
+    expire(foreign_server("A", of="other"))
     assert seen().plan_in == math.inf
 
 
 def test_settings_and_the_generation_are_seen_as_they_are_now() -> None:
-    made(1)
+    create_queue_group(1)
     QueueGroup.objects.update(
         is_paused=True, heartbeat_every=3, reload_every=1, handover_timeout=9, generation=7
     )
@@ -74,29 +83,29 @@ def test_settings_and_the_generation_are_seen_as_they_are_now() -> None:
 
 
 def test_it_takes_one_statement_however_many_there_are(statements: list[Statement]) -> None:
-    made(200)
-    pk = kind().pk
+    create_queue_group(200)
+    pk = read_queue_group().pk
     for name in "ABC":
-        stranger(name)
+        foreign_server(name)
     statements.clear()
     read_snapshot("default", pk)
     assert len(statements) == 1
 
 
 def test_one_that_is_gone_is_told() -> None:
-    pk = made(1).pk
+    pk = create_queue_group(1).pk
     with pytest.raises(QueueGroup.DoesNotExist):
         read_snapshot("default", pk + 1)
 
 
 def test_a_server_loads_what_it_has_and_what_it_has_asked_for(statements: list[Statement]) -> None:
-    made(4)
-    a = stranger("A")
-    b = stranger("B")
-    pk = kind().pk
+    create_queue_group(4)
+    a = foreign_server("A")
+    b = foreign_server("B")
+    pk = read_queue_group().pk
     statements.clear()
     assert [one.queue_id for one, _ in read_own_queues("default", pk, a.pk)] == ["1", "2", "3", "4"]
     assert len(statements) == 1
     assert {(one.cur, one.req) for one, _ in read_own_queues("default", pk, b.pk)} == {(a.pk, b.pk)}
-    left(b)
+    leave(b)
     assert read_own_queues("default", pk, b.pk) == []

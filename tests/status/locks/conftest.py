@@ -8,11 +8,16 @@ from django.db.models import Model
 
 from resourcepool.dialect import DbLater
 from resourcepool.locks.models import Lock as LockRow
-from resourcepool.models import Notification, RWLockPermit, SemaphorePermit, Ticket
+from resourcepool.models import Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit, Ticket
 
 Rows = Callable[..., Any]
 A, B, C = (f"web-1/4711/worker-{number}/00c0ffee.{number}@{number}" for number in (1, 2, 3))
-KINDS: dict[str, Any] = {"semaphore": SemaphorePermit, "rwlock": RWLockPermit, "condition": Notification}
+KINDS: dict[str, Any] = {
+    "semaphore": SemaphorePermit,
+    "rwlock": RWLockPermit,
+    "condition": ConditionWaiter,
+    "barrier": Barrier,
+}
 
 
 def lock(name: str, holder: str = "", fence: int = 7) -> Any:
@@ -28,7 +33,7 @@ def permits(kind: str, name: str, holders: list[str], *, out: int = 0) -> None:
             "fence": number + 1,
             **held_by(holder),
         }
-        if kind != "condition":
+        if kind not in ("condition", "barrier"):
             fields["in_service"] = number < len(holders) - out
         KINDS[kind].objects.create(**fields)
 
@@ -36,7 +41,7 @@ def permits(kind: str, name: str, holders: list[str], *, out: int = 0) -> None:
 def stands(name: str, holder: str) -> None:
     """Put up a barrier."""
     fields = {**held_by(holder), "busy_before": DbLater(3_000_000_000)}
-    Notification.objects.create(key=f"barrier:{name}#0", name=f"barrier:{name}", fence=1, **fields)
+    Barrier.objects.create(key=f"{name}#0", name=name, fence=1, **fields)
 
 
 def held_by(holder: str) -> dict[str, Any]:

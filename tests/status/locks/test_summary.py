@@ -96,7 +96,7 @@ def test_the_alarm_of_a_deadlock_has_the_command_that_ends_it() -> None:
     waits("lock", "stock", A, waited=100)
     waits("semaphore", "two words", B, waited=100)
     (alarm,) = lock_alarms(summary(), 3_600)
-    assert alarm.text.endswith("`manage.py resourcepool_locks free 'two words' --kind semaphore --reason ..`")
+    assert alarm.text.endswith("`manage.py resourcepool_locks revoke 'two words' --kind semaphore --reason ..`")
 
 
 def test_two_kinds_of_one_name_are_two_alarms() -> None:
@@ -122,10 +122,10 @@ def test_a_wait_longer_than_the_limit_is_an_alarm_that_names_the_holder() -> Non
     waits("lock", "orders", B, waited=7_200)
     (alarm,) = lock_alarms(summary(), 300)
     assert (alarm.kind, alarm.is_severe) == (AlarmKind.LOCK_WAIT, True)
-    assert str(alarm) == "locks: lock orders: 1 waits, for 2 h; held by web-1/4711/worker-1."
+    assert str(alarm) == "locks: lock orders: 1 waiter, for 2 h; held by web-1/4711/worker-1."
     waits("lock", "orders", C)
     (alarm,) = lock_alarms(summary(), 300)
-    assert "2 wait, the first for 2 h;" in alarm.text
+    assert "2 waiters, the first for 2 h;" in alarm.text
     assert AlarmKind.LOCK_WAIT in {one.kind for one in alarms()}
     assert list(lock_alarms(summary(), 100_000)) == []
 
@@ -134,7 +134,7 @@ def test_an_alarm_does_not_name_as_holder_who_waits_for_more_permits() -> None:
     permits("semaphore", "licence", [A, later(B), later(B)])
     waits("semaphore", "licence", B, count=3, waited=7_200)
     (alarm,) = lock_alarms(summary(), 300)
-    assert str(alarm) == "locks: semaphore licence: 1 waits, for 2 h; held by web-1/4711/worker-1."
+    assert str(alarm) == "locks: semaphore licence: 1 waiter, for 2 h; held by web-1/4711/worker-1."
 
 
 @pytest.mark.parametrize("kind", LockKind)

@@ -1,4 +1,4 @@
-"""What is wrong with queues and their servers, in words."""
+"""The alarms about queues and their servers."""
 
 import re
 from collections.abc import Iterator
@@ -84,39 +84,39 @@ def test_a_queue_group_is_in_trouble_when(status: QueueGroupStatus, expected: li
             stands(server(17, idle=45)),
             (
                 "queues: orders: 1 server has had no queue for more than 10 heartbeats: web #17, for 45 s. There are"
-                " too few queues, or others do not give theirs up; see `manage.py resourcepool_queues show orders`."
+                " too few queues, or other servers do not hand theirs over; see `manage.py resourcepool_queues show"
+                " orders`."
             ),
         ),
         (
             stands(server(1), server(2), queues=1),
-            "queues: orders: 2 servers for 1 queues: some stay without one. Add queues, or stop servers.",
+            "queues: orders: 2 servers for 1 queues: some servers have none. Add queues, or stop servers.",
         ),
         (
             stands(server(17, asked_for=4, longest_asked=95)),
             (
-                "queues: orders: server web #17 was to give up 4 queues, asked for up to 95 s ago (allowed: 60 s): its"
-                " work hangs, or a transaction keeps the rows locked. If it does not end, stop that process."
+                "queues: orders: server web #17 must hand over 4 queues, requested up to 95 s ago (allowed: 60 s): its"
+                " work hangs, or a transaction keeps the rows locked. If that does not end, stop the process."
             ),
         ),
         (
             stands(server(17, queues=4, last_activity=45), server(18, queues=4, last_activity=20)),
             (
-                "queues: orders: server web #17 has 4 queues, but nothing in it has asked for work for 45 s: what works"
-                " on them has ended, or hangs. Its heartbeat goes on, so nobody takes over; restart it."
+                "queues: orders: server web #17 has 4 queues, but its code has not asked for work for 45 s: the code"
+                " has ended or hangs. Its heartbeat continues, so no other server takes over; restart it."
             ),
         ),
         (
             stands(server(17, queues=4, last_activity=95, in_hand=1)),
             (
-                "queues: orders: server web #17 has begun no work for 95 s, and has 1 queue in hand (allowed: 60 s):"
-                " its work hangs, or takes too long at a time. Its heartbeat goes on, so nobody takes over; restart it."
+                "queues: orders: server web #17 has started no work for 95 s (allowed: 60 s) and has 1 queue in hand:"
+                " its work hangs or takes too long. Its heartbeat continues, so no other server takes over; restart it."
             ),
         ),
         (
             stands(unowned=64, unowned_for=30),
             (
-                "queues: orders: nobody works on its 64 queues: no server is up (without an owner for up to 30 s);"
-                " start one."
+                "queues: orders: no server is running; 64 queues have been unowned for up to 30 s. Start a server."
             ),
         ),
         (
@@ -128,16 +128,16 @@ def test_a_queue_group_is_in_trouble_when(status: QueueGroupStatus, expected: li
                 unowned_why="no living server has zone=mars",
             ),
             (
-                "queues: orders: 3 queues have had no living server for up to 30 s, though there are servers. Such as"
-                " queue 17: no living server has zone=mars. See `manage.py resourcepool_queues show orders`."
+                "queues: orders: servers are running, but 3 queues have been unowned for up to 30 s. For example, queue"
+                " 17: no living server has zone=mars. See `manage.py resourcepool_queues show orders`."
             ),
         ),
         (
             stands(flapping=Flapping(1, "17", 9), name="big orders"),
             (
                 "queues: big orders: 1 queue changed its server more than 3 times within 10 minutes: queue 17"
-                " (9 times). Servers die, restart, or are drained again and again; `manage.py resourcepool_queues show"
-                " 'big orders'` says why each move was made."
+                " (9 times). Servers crash, restart or are drained repeatedly; `manage.py resourcepool_queues show 'big"
+                " orders'` shows the reason for each move."
             ),
         ),
     ],
@@ -171,7 +171,7 @@ class TestOfThisDatabase:
         made = orders()
         assert found() == {}  # added just now
         Queue.objects.filter(queue_group=made).update(since=DbLater(-30))
-        assert found()[AlarmKind.UNOWNED].startswith("nobody works on its 3 queues: no server is up")
+        assert found()[AlarmKind.UNOWNED].startswith("no server is running; 3 queues have been unowned")
 
     def test_queues_whose_server_left_long_ago(self) -> None:
         made = orders()
@@ -185,9 +185,7 @@ class TestOfThisDatabase:
             queue_group=made, name="A", ttl=6, busy_before=DbLater(-3), registered_at=DbLater(-99)
         )
         Queue.objects.filter(queue_group=made).update(cur_server=dead, fence=1, since=DbLater(-99))
-        said = (
-            r"nobody works on its 3 queues: no server is up \(without an owner for up to (\d+) s\); start one"
-        )
+        said = r"no server is running; 3 queues have been unowned for up to (\d+) s\. Start a server\."
         told = re.match(said, found()[AlarmKind.UNOWNED])
         assert told
         assert int(told[1]) >= 9
@@ -200,7 +198,7 @@ class TestOfThisDatabase:
         Queue.objects.filter(queue_group=made).update(labels={"zone": "mars"}, since=DbNow())
         assert found() == {}  # added just now
         Queue.objects.filter(queue_group=made).update(since=DbLater(-30))
-        assert "Such as queue 0: no living server has zone=mars." in found()[AlarmKind.UNOWNED]
+        assert "For example, queue 0: no living server has zone=mars." in found()[AlarmKind.UNOWNED]
 
     def test_a_server_that_does_not_give_up_in_time_what_it_was_asked_for(self) -> None:
         made = orders()
@@ -211,7 +209,7 @@ class TestOfThisDatabase:
         Queue.objects.filter(queue_group=made).update(**asked, requested_at=DbLater(-20))
         assert found() == {}
         Queue.objects.filter(queue_group=made).update(requested_at=DbLater(-95))
-        said = rf"server A #{slow.pk} was to give up 3 queues, asked for up to \d+ s ago \(allowed: 70 s\)"
+        said = rf"server A #{slow.pk} must hand over 3 queues, requested up to \d+ s ago \(allowed: 70 s\)"
         assert re.match(said, found()[AlarmKind.DRAIN_OVERDUE])
 
     def test_a_queue_that_changed_its_server_four_times_in_ten_minutes(self) -> None:
@@ -228,7 +226,7 @@ class TestOfThisDatabase:
             "1 queue changed its server more than 3 times within 10 minutes: queue 1 (4 times)."
         )
         Queue.objects.filter(queue_id="1").delete()
-        assert found() == {}  # what is there no more is nobody's trouble
+        assert found() == {}  # removed queues raise no alarm
 
     def test_what_a_server_gave_up_because_it_left_is_no_restlessness(self) -> None:
         orders(2)
@@ -280,7 +278,7 @@ def test_a_server_without_a_queue_is_noticed_after_ten_heartbeats_and_not_by_the
 
     def ask() -> None:
         nonlocal now
-        now += 0.1  # it asks for its queues with every heartbeat, as the document's manager does
+        now += 0.1  # it asks for its queues with every heartbeat, as in the article
         fired.append(documents.call(now, len(idle.held), 0.1))
 
     def is_told() -> str | None:

@@ -1,10 +1,10 @@
-"""Why nobody gets a queue."""
+"""Why a queue has no owner."""
 
 import pytest
 
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import QueueSnapshot, ServerSnapshot
-from resourcepool.status.queues.forecast import UnownedQueues, kept, unowned
+from resourcepool.status.queues.forecast import UnownedQueues, undrained_queues, unowned_queues
 from resourcepool.status.queues.problems import PossibleOwner, why_no_owner
 
 EU, MARS = {"zone": "eu"}, {"zone": "mars"}
@@ -14,7 +14,7 @@ BOTH = {"zone": "eu", "disk": "ssd"}
 @pytest.mark.parametrize(
     ("labels", "candidates", "said"),
     [
-        ({}, [], "no server is up"),
+        ({}, [], "no server is running"),
         (MARS, [PossibleOwner(EU)], "no living server has zone=mars"),
         (BOTH, [PossibleOwner(EU)], "no living server has disk=ssd"),
         (
@@ -32,7 +32,7 @@ BOTH = {"zone": "eu", "disk": "ssd"}
             [PossibleOwner(EU, is_full=True)],
             "every server that may have it has as many queues as its limit allows",
         ),
-        (EU, [PossibleOwner(EU)], "the servers have not shared it yet; a transaction may keep its row locked"),
+        (EU, [PossibleOwner(EU)], "not assigned yet; a transaction may keep its row locked"),
     ],
 )
 def test_nobody_gets_a_queue_because(
@@ -72,7 +72,7 @@ def test_queues_that_nobody_would_get_are_told_by_reason() -> None:
     ]
     queues += [QueueSnapshot(13, "pinned", pin="A")]
     staying = [ServerSnapshot(Member(1, "A", limit=1))]
-    assert unowned(queues, [], staying) == [
+    assert unowned_queues(queues, [], staying) == [
         UnownedQueues("no living server has zone=mars", 8, ["q1", "q2", "q3", "q4", "q5"]),
         UnownedQueues("every server that may have it has as many queues as its limit allows", 1, ["full"]),
         UnownedQueues(
@@ -89,6 +89,8 @@ def test_queues_that_stay_with_who_drains_are_told_by_reason() -> None:
     queues = [QueueSnapshot(pk, f"q{pk}", cur=1, labels=EU) for pk in range(1, 4)]
     queues += [QueueSnapshot(4, "asked", cur=1, req=2), QueueSnapshot(5, "elsewhere", cur=2)]
     why = "no living server has zone=eu"
-    assert kept(queues, [], [draining, other]) == [UnownedQueues(why, 3, ["q1", "q2", "q3"])]
-    assert kept(queues[:1], [], [draining]) == [UnownedQueues("no other server is up", 1, ["q1"])]
-    assert kept(queues, [], [other]) == []
+    assert undrained_queues(queues, [], [draining, other]) == [UnownedQueues(why, 3, ["q1", "q2", "q3"])]
+    assert undrained_queues(queues[:1], [], [draining]) == [
+        UnownedQueues("no other server is running", 1, ["q1"])
+    ]
+    assert undrained_queues(queues, [], [other]) == []

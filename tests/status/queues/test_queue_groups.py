@@ -1,4 +1,4 @@
-"""How queue groups, servers and queues stand, as every surface shows it."""
+"""The status of queue groups, servers and queues."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Queues that stay with draining servers: which, and why nobody takes them."""
+"""Queues that stay on draining servers, and why no other server takes them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from resourcepool.status.queues.alarms import stuck_drains
 from resourcepool.status.queues.problems import Stuck
 from resourcepool.status.queues.queue_groups import queue_group
 from tests.committed import Statement
-from tests.queues.members import NAME, dies, made, replan, stranger
+from tests.queues.members import NAME, create_queue_group, expire, foreign_server, replan
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -25,22 +25,22 @@ def alone() -> list[Any]:
 
 def beside_one_without_its_label() -> list[Any]:
     administration.change_queues(NAME, ["1"], labels={"zone": "eu"})
-    return [stranger("B")]
+    return [foreign_server("B")]
 
 
 def beside_one_that_is_full() -> list[Any]:
     administration.add_queues(NAME, ["x", "y", "z"])
-    return [stranger("B", limit=1)]
+    return [foreign_server("B", limit=1)]
 
 
 def beside_one_that_drains() -> list[Any]:
-    return [stranger("B", state="draining")]
+    return [foreign_server("B", state="draining")]
 
 
 @pytest.mark.parametrize(
     ("beside", "count", "queue", "why"),
     [
-        (alone, 2, "1", "no other server is up"),
+        (alone, 2, "1", "no other server is running"),
         (beside_one_without_its_label, 1, "1", "no living server has zone=eu"),
         (
             beside_one_that_is_full,
@@ -52,8 +52,8 @@ def beside_one_that_drains() -> list[Any]:
     ],
 )
 def test_what_nobody_else_may_have_stays_and_says_why(beside: Any, count: int, queue: str, why: str) -> None:
-    made(2)
-    a = stranger("A", labels={"zone": "eu"})
+    create_queue_group(2)
+    a = foreign_server("A", labels={"zone": "eu"})
     beside()
     administration.drain(NAME, "A")
     assert stuck() == Stuck(count, str(a), queue, why)
@@ -62,29 +62,29 @@ def test_what_nobody_else_may_have_stays_and_says_why(beside: Any, count: int, q
 
 
 def test_what_others_have_asked_for_and_what_the_dead_have_does_not_count() -> None:
-    made(2)
-    a = stranger("A")
-    stranger("B")
+    create_queue_group(2)
+    a = foreign_server("A")
+    foreign_server("B")
     administration.drain(NAME, "A")
     assert stuck() is None
     administration.drain(NAME, "B")
     assert stuck() == Stuck(2, str(a), "1", "every server that may have it is draining")
-    dies(a)
+    expire(a)
     assert stuck() is None
 
 
 def test_a_newcomer_that_may_have_them_ends_it() -> None:
-    made(2)
-    stranger("A")
+    create_queue_group(2)
+    foreign_server("A")
     administration.drain(NAME, "A")
     assert stuck() is not None
-    stranger("B")
+    foreign_server("B")
     assert stuck() is None
 
 
 def test_it_costs_nothing_while_nobody_drains(statements: list[Statement]) -> None:
-    made(2)
-    stranger("A")
+    create_queue_group(2)
+    foreign_server("A")
     statements.clear()
     queue_group(NAME)
     few = len(statements)
@@ -95,9 +95,9 @@ def test_it_costs_nothing_while_nobody_drains(statements: list[Statement]) -> No
 
 
 def test_each_queue_group_has_its_own() -> None:
-    made(1)
-    made(1, name="other")
-    a, b = stranger("A"), stranger("A", of="other")
+    create_queue_group(1)
+    create_queue_group(1, name="other")
+    a, b = foreign_server("A"), foreign_server("A", of="other")
     administration.drain(NAME, "A")
     administration.drain("other", "A")
     found = {one.name: queue_group(one.name).stuck for one in QueueGroup.objects.all()}
@@ -105,12 +105,12 @@ def test_each_queue_group_has_its_own() -> None:
 
 
 def test_the_alarm_says_what_to_do() -> None:
-    made(2)
-    a = stranger("A")
+    create_queue_group(2)
+    a = foreign_server("A")
     administration.drain(NAME, "A")
     replan()
     (alarm,) = stuck_drains(queue_group(NAME))
     assert alarm.text == (
-        f"2 queues stay with servers that are draining, such as queue 1 with {a}: no other server is up. Start a server"
+        f"2 queues stay on draining servers, for example queue 1 on {a}: no other server is running. Start a server"
         " that may have them, or end the drain."
     )

@@ -1,4 +1,4 @@
-"""How a dispenser stands, and why nothing is handed out."""
+"""The status of a dispenser, and why nothing is handed out."""
 
 from typing import Any
 
@@ -56,19 +56,22 @@ def test_why_nothing_is_handed_out_is_said_in_a_sentence() -> None:
     DispenserTask.objects.filter(key="a").delete()
     assert explanation() == "all tasks are assigned"
     type(made).objects.update(busy_before=DbLater(-1))
-    assert explanation() == "all tasks are assigned; those in expired buckets return when the next worker asks"
+    assert (
+        explanation()
+        == "all tasks are assigned; tasks in expired buckets return when the next worker asks for tasks"
+    )
     Dispenser.objects.update(is_paused=True)
-    assert explanation().startswith("it is paused; all tasks are assigned; those in")
+    assert explanation().startswith("it is paused; all tasks are assigned; tasks in")
 
 
 def test_failed_tasks_are_named_where_nothing_else_is_left() -> None:
     dispenser()
     failed("a")
-    assert explanation() == "1 task has failed, and is to be retried or discarded"
+    assert explanation() == "1 failed task waits to be retried or discarded"
     failed("b")
-    assert explanation() == "2 tasks have failed, and are to be retried or discarded"
+    assert explanation() == "2 failed tasks wait to be retried or discarded"
     bucket("alice", "c")
-    assert explanation() == "all tasks are assigned; 2 tasks have failed, and are to be retried or discarded"
+    assert explanation() == "all tasks are assigned; 2 failed tasks wait to be retried or discarded"
     tasks("d")
     assert explanation() == ""
 
@@ -80,7 +83,7 @@ def test_an_expired_bucket_without_tasks_does_not_count_as_tasks() -> None:
 
 
 def test_an_unknown_dispenser_is_refused_with_those_there_are() -> None:
-    with pytest.raises(BadOption, match="it is made when it is first used"):
+    with pytest.raises(BadOption, match="dispensers are created on first use"):
         dispensers("unknown")
     dispenser()
     with pytest.raises(BadOption, match="dispenser='unknown' is not allowed: it must be one of reviews"):
@@ -132,7 +135,7 @@ def test_a_task_that_is_ready_for_too_long_is_an_alarm_unless_it_is_paused() -> 
     DispenserTask.objects.filter(key="a").update(added_at=DbLater(-7_200))
     (alarm,) = dispenser_alarms(dispensers(), 600)
     assert (alarm.kind, alarm.is_severe) == (AlarmKind.LATE_TASKS, True)
-    assert alarm.text == "nothing has been handed out for 2 h (no worker has a bucket); ready: 2."
+    assert alarm.text == "no task has been handed out for 2 h (no worker has a bucket); ready: 2."
     Dispenser.objects.update(is_paused=True)
     assert list(dispenser_alarms(dispensers(), 600)) == []
 
@@ -145,8 +148,8 @@ def test_tasks_in_expired_buckets_that_nobody_asks_for_are_an_alarm() -> None:
     (alarm,) = dispenser_alarms(dispensers(), 600)
     assert alarm.kind is AlarmKind.LATE_TASKS
     assert alarm.text == (
-        "nothing has been handed out for 2 h (all tasks are assigned; those in expired buckets return when the next"
-        " worker asks)."
+        "no task has been handed out for 2 h (all tasks are assigned; tasks in expired buckets return when the next"
+        " worker asks for tasks)."
     )
     bucket("bob")
     assert list(dispenser_alarms(dispensers(), 600)) == [], "bob takes them back when he asks for more"
@@ -162,7 +165,7 @@ def test_a_backlog_is_no_alarm_while_tasks_are_handed_out_or_done() -> None:
     assert list(dispenser_alarms(dispensers(), 600)) == []
     DispenserTask.objects.filter(key="c").update(assigned_at=DbLater(-3_600))  # its worker is stuck
     (alarm,) = dispenser_alarms(dispensers(), 600)
-    assert alarm.text == "nothing has been handed out for 60 min; ready: 2."
+    assert alarm.text == "no task has been handed out for 60 min; ready: 2."
     tasks("d", "e", state="done", finished_at=DbLater(-60))
     tasks("f", state="done", finished_at=DbLater(-900))
     assert list(dispenser_alarms(dispensers(), 600)) == []

@@ -1,4 +1,4 @@
-"""How a stream stands, and why nothing runs."""
+"""The status of a stream, and why nothing runs."""
 
 import datetime
 from typing import Any
@@ -37,7 +37,7 @@ def test_tasks_that_nobody_runs_are_explained_by_the_missing_consumer() -> None:
     assert one.depth == 1
     assert one.first is not None
     assert (one.first.key, one.first.state, one.first.runs) == ("a", "ready", None)
-    assert one.explanation == "no consumer leads it; start one: `manage.py resourcepool_consume oracle`"
+    assert one.explanation == "no consumer is leading; start one: `manage.py resourcepool_consume oracle`"
 
 
 def test_a_blocked_stream_names_the_task_and_its_error() -> None:
@@ -46,7 +46,7 @@ def test_a_blocked_stream_names_the_task_and_its_error() -> None:
     Task.objects.filter(key="a").update(state="blocked", outcome="disk full")
     (one,) = streams()
     assert (one.leader, one.blocked, one.depth) == ("web-1", 1, 2)
-    assert one.explanation == "task a blocks it: disk full. Retry or discard it"
+    assert one.explanation == "blocked by task a: disk full. Retry or discard the task"
 
 
 def test_a_blocked_stream_that_nobody_leads_says_both() -> None:
@@ -54,8 +54,8 @@ def test_a_blocked_stream_that_nobody_leads_says_both() -> None:
     submit("oracle", "note", key="a")
     Task.objects.update(state="blocked", outcome="disk full")
     assert streams()[0].explanation == (
-        "no consumer leads it; start one: `manage.py resourcepool_consume oracle`; it is paused;"
-        " task a blocks it: disk full. Retry or discard it"
+        "no consumer is leading; start one: `manage.py resourcepool_consume oracle`; it is paused;"
+        " blocked by task a: disk full. Retry or discard the task"
     )
 
 
@@ -182,7 +182,7 @@ def test_tasks_without_a_consumer_are_an_alarm_that_says_what_to_start() -> None
     (alarm,) = stream_alarms(streams(), 600)
     assert (alarm.kind, alarm.is_severe) == (AlarmKind.NO_CONSUMER, True)
     assert str(alarm) == (
-        "stream: oracle: no consumer leads it; start one: `manage.py resourcepool_consume oracle`."
+        "stream: oracle: no consumer is leading; start one: `manage.py resourcepool_consume oracle`."
     )
 
 
@@ -193,7 +193,7 @@ def test_a_task_that_blocks_its_stream_is_an_alarm_and_a_pause_is_none() -> None
     (alarm,) = stream_alarms(streams(), 600)
     assert (alarm.kind, alarm.text) == (
         AlarmKind.BLOCKED,
-        "task a blocks it: disk full. Retry or discard it.",
+        "blocked by task a: disk full. Retry or discard the task.",
     )
     Stream.objects.update(is_paused=True)
     assert list(stream_alarms(streams(), 600)) == []
@@ -206,7 +206,7 @@ def test_an_old_first_task_is_an_alarm() -> None:
     Task.objects.update(submitted_at=timezone.now() - datetime.timedelta(hours=1))
     (alarm,) = stream_alarms(streams(), 600)
     assert alarm.kind is AlarmKind.LATE_TASKS
-    assert alarm.text == "its first task, a, is 60 min old; unfinished: 1."
+    assert alarm.text == "the first task, a, is 60 min old; unfinished: 1."
 
 
 def test_tasks_that_failed_for_good_are_an_alarm_also_while_nothing_else_is_left() -> None:

@@ -1,4 +1,4 @@
-"""How a topic of timers stands, and why nothing fires."""
+"""The status of a topic of timers, and why nothing fires."""
 
 import datetime
 import itertools
@@ -128,8 +128,8 @@ def test_nodes_that_may_not_handle_it_are_named_with_the_reason() -> None:
     node("web-3", labels={"zone": "eu"}, version="2.9")
     (one,) = topics()
     assert one.explanation == (
-        "no live node handles it (web-1: a canary node, which this topic does not allow; web-2: lacks zone=eu;"
-        " web-3: its version is 2.9, and the topic needs 2.10)"
+        "no live node handles it (web-1: a canary node, not allowed by this topic; web-2: lacks zone=eu;"
+        " web-3: its version is 2.9, the topic requires 2.10)"
     )
     node("web-4", labels={"zone": "eu"}, version="2.10.1")
     (one,) = topics()
@@ -166,7 +166,7 @@ def test_a_canary_node_handles_what_is_for_canaries_too() -> None:
 
 
 def test_an_unknown_topic_is_refused_by_name() -> None:
-    with pytest.raises(BadOption, match=r"topic='unknown'.*there is none yet"):
+    with pytest.raises(BadOption, match=r"topic='unknown'.*none exists yet"):
         topics("unknown")
     made()
     with pytest.raises(BadOption, match=r"one of order\.timeout"):
@@ -255,7 +255,7 @@ def test_what_nobody_takes_after_it_was_handed_over_is_an_alarm_and_a_reason() -
     assert list(timer_alarms([one], 60)) == []
     handed("b", 600)
     (one,) = topics()
-    said = "no Celery worker takes what is handed over (2, the first for 10 min)"
+    said = "no Celery worker claims the timers handed over (2, the first for 10 min)"
     assert one.explanation == said
     (alarm,) = timer_alarms([one.redacted()], 60)
     assert (alarm.kind, alarm.is_severe, alarm.text) == (AlarmKind.UNCLAIMED_TIMERS, True, f"{said}.")

@@ -1,4 +1,4 @@
-"""What the tests of dispensers share: one of them, and what is in it."""
+"""A dispenser for tests, and its contents."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -40,12 +40,12 @@ class Document:
         self.buckets.pop(worker, None)
 
     def everywhere(self) -> list[str]:
-        """Return what is in the pool or in a bucket."""
+        """Return the tasks in the pool or in a bucket."""
         return sorted([*self.pool, *(key for keys in self.buckets.values() for key in keys)])
 
 
 def finish(steps: Any) -> Any:
-    """Run these steps to their end; return what they return."""
+    """Run these steps to their end; return their result."""
     while True:
         try:
             next(steps)

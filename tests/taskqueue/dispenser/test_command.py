@@ -1,4 +1,4 @@
-"""``resourcepool_dispenser``, and what ``resourcepool_why`` and ``resourcepool_status`` say of dispensers."""
+"""``resourcepool_dispenser``, and dispensers in ``resourcepool_why`` and ``resourcepool_status``."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ def run(*words: str) -> str:
 
 
 def test_dispensers_are_shown_as_a_table_and_as_json() -> None:
-    assert run() == "There is no dispenser yet: it is made when it is first used."
+    assert run() == "No dispensers yet: a dispenser is created on first use."
     dispenser()
     tasks("a", "b")
     shown = run()
@@ -30,7 +30,7 @@ def test_dispensers_are_shown_as_a_table_and_as_json() -> None:
         1,
         "",
     )
-    with pytest.raises(CommandError, match="are for show"):
+    with pytest.raises(CommandError, match="work only with show"):
         run("--json", "pause", "reviews")
     assert not Dispenser.objects.get().is_paused
 
@@ -48,25 +48,25 @@ def test_it_is_paused_and_resumed() -> None:
     dispenser()
     assert run("pause", "reviews") == "1 was paused."
     assert "it is paused" in run()
-    with pytest.raises(CommandError, match="1 skipped: paused already"):
+    with pytest.raises(CommandError, match="1 skipped: already paused"):
         run("pause", "reviews")
     assert run("resume", "reviews") == "1 was resumed."
 
 
 def test_tasks_are_added_with_their_scores_and_get_new_ones() -> None:
-    assert run("add", "films", "--new", "a", "5", "b", "-1.5") == "new: 2; there already: 0"
-    assert run("add", "films", "a", "3", "c", "1e3") == "new: 1; there already: 1"
+    assert run("add", "films", "--new", "a", "5", "b", "-1.5") == "new: 2; existing: 0"
+    assert run("add", "films", "a", "3", "c", "1e3") == "new: 1; existing: 1"
     assert dict(DispenserTask.objects.values_list("key", "score")) == {"a": 3.0, "b": -1.5, "c": 1000.0}
 
 
 def test_a_score_may_be_any_finite_number() -> None:
-    assert run("add", "films", "--new", "a", "-1e300", "b", "-.5E-3") == "new: 2; there already: 0"
+    assert run("add", "films", "--new", "a", "-1e300", "b", "-.5E-3") == "new: 2; existing: 0"
     assert dict(DispenserTask.objects.values_list("key", "score")) == {"a": -1e300, "b": -0.0005}
 
 
 def test_adding_to_a_name_that_is_mistyped_makes_no_dispenser() -> None:
     dispenser()
-    allowed = "dispenser='reveiws' is not allowed: it must be one of reviews; --new makes it"
+    allowed = "dispenser='reveiws' is not allowed: it must be one of reviews; --new creates it"
     with pytest.raises(CommandError, match=allowed):
         run("add", "reveiws", "a", "5")
     assert [one.name for one in Dispenser.objects.all()] == ["reviews"]
@@ -96,7 +96,7 @@ def test_buckets_are_freed_by_the_names_of_their_workers_in_one_dispenser_alone(
     bucket("alice", "a", "b")
     bucket("bob", "c")
     bucket("alice", "d", name="other")
-    assert run("revoke", "reviews", "alice") == "1 was freed."
+    assert run("revoke", "reviews", "alice") == "1 was revoked."
     assert states() == {"a": "ready", "b": "ready", "c": "assigned", "d": "assigned"}
     with pytest.raises(CommandError, match="Not in reviews: alice, carol"):
         run("revoke", "reviews", "carol", "alice", "bob")
@@ -109,14 +109,14 @@ def test_tasks_are_retried_and_discarded_by_key_and_by_state() -> None:
     tasks("d")
     bucket("alice", "e")
     assert run("retry", "reviews", "a") == "1 is ready again."
-    with pytest.raises(CommandError, match="Nobody is here to be asked"):
+    with pytest.raises(CommandError, match="Not a terminal: pass --yes"):
         run("retry", "reviews", "--state", "failed")
     assert run("discard", "reviews", "--state", "failed", "--yes", "--reason", "x") == "2 were discarded."
-    with pytest.raises(CommandError, match=r"assigned, or finished already\. Not in reviews: z"):
+    with pytest.raises(CommandError, match=r"assigned, or already finished\. Not in reviews: z"):
         run("discard", "reviews", "d", "e", "z", "--reason", "x")
     assert states() == {"a": "ready", "b": "discarded", "c": "discarded", "d": "discarded", "e": "assigned"}
     assert run("retry", "reviews", "--state", "discarded", "--yes") == "3 are ready again."
-    with pytest.raises(CommandError, match="these or --state, not both"):
+    with pytest.raises(CommandError, match="give keys or --state, not both"):
         run("retry", "reviews", "a", "--state", "failed")
 
 
@@ -124,7 +124,7 @@ def test_clearing_removes_what_is_ready_once_somebody_confirms_it() -> None:
     dispenser()
     tasks("a", "b")
     bucket("alice", "c")
-    with pytest.raises(CommandError, match=r"Remove all that are ready \(2\)\? Nobody is here"):
+    with pytest.raises(CommandError, match=r"Remove all ready tasks \(2\)\? Not a terminal"):
         run("clear", "reviews")
     assert run("clear", "reviews", "--yes") == "removed: 2"
     assert states() == {"c": "assigned"}
@@ -132,7 +132,7 @@ def test_clearing_removes_what_is_ready_once_somebody_confirms_it() -> None:
 
 @pytest.mark.parametrize("words", [("show",), ("pause",), ("resume",), ("clear", "--yes"), ("revoke", "alice")])
 def test_who_mistypes_a_dispenser_is_told_which_there_are(words: tuple[str, ...]) -> None:
-    with pytest.raises(CommandError, match="it is made when it is first used"):
+    with pytest.raises(CommandError, match="dispensers are created on first use"):
         run(words[0], "rewievs", *words[1:])
     dispenser()
     with pytest.raises(CommandError, match="dispenser='rewievs' is not allowed: it must be one of reviews"):
@@ -146,9 +146,7 @@ def test_why_says_of_a_dispenser_why_nothing_is_handed_out_also_where_a_stream_h
     assert (
         json.loads(said("resourcepool_why", "reviews", "--json"))["explanation"] == "it has no unfinished tasks"
     )
-    with pytest.raises(
-        CommandError, match="dispenser, topic, channel, election, queue group or lock is called"
-    ):
+    with pytest.raises(CommandError, match="dispenser, topic, channel, election, queue group or lock named"):
         said("resourcepool_why", "rewievs")
     Stream.objects.create(name="reviews")
     assert "leader" in (shown := said("resourcepool_why", "reviews"))

@@ -262,7 +262,7 @@ def test_tasks_that_expired_too_often_leave_the_pool_with_a_reason() -> None:
         run_out("alice")
     assert keys(d.assign_tasks(2, "bob")) == "b"
     assert (task("a").state, task("a").expirations) == ("failed", 2)
-    assert task("a").outcome == "its bucket expired 2 times: its workers died, or took too long"
+    assert task("a").outcome == "its bucket expired 2 times: its workers crashed or took too long"
     d.add("a", 0)
     assert keys(d.assign_tasks(2, "bob")) == "b"
     assert DispenserTask.objects.retry() == 1

@@ -1,4 +1,4 @@
-"""What becomes of a key that the factory refuses, or of which it makes another one; and of an error that may pass."""
+"""Keys that the factory refuses or converts to another key, and temporary errors of the factory."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ REFUSED: dict[str, str] = dict.fromkeys(BAD, "failed")
 
 
 def given(good: str = GOOD, bad: tuple[str, ...] = BAD) -> None:
-    """Add tasks as somebody who knows of no factory, such as the command; the good one is the last."""
+    """Add tasks without a factory, as the command does; the good one is the last."""
     TaskPool("reviews").add_many({key: number for number, key in enumerate([*bad, good])})
 
 
@@ -36,7 +36,7 @@ def test_an_assignment_fails_it_and_goes_on_with_the_others() -> None:
     (told,) = d.assign_tasks(2, "alice")
     assert told.key == 7
     assert states() == {**REFUSED, GOOD: "assigned"}
-    assert "cannot be read by the factory" in str(task("abc").outcome)
+    assert "factory cannot read its key" in str(task("abc").outcome)
     assert d.check_tasks("alice", [told])
     assert d.tasks_done("alice", [told]) == {7: Done.DONE}
 

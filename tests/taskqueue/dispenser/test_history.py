@@ -1,4 +1,4 @@
-"""What the history tells of dispensers and their tasks, and what it does not."""
+"""The events of dispensers and their tasks in the history."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def test_a_task_that_has_expired_too_often_is_told_and_others_of_its_bucket_are_
     DispenserTask.objects.filter(key="a").update(expirations=1)
     assert [task.key for task in TaskDispenser("reviews").assign_tasks(2, "bob")] == ["b"]
     assert states() == {"a": "failed", "b": "assigned"}
-    reason = "reviews/a: its bucket expired 2 times: its workers died, or took too long"
+    reason = "reviews/a: its bucket expired 2 times: its workers crashed or took too long"
     assert events(DispenserTask, "holder") == [("failed", "", "", reason)]
 
 

@@ -13,7 +13,7 @@ from tests.eventually import InBackground, at_once
 from tests.taskqueue.dispenser.dispensers import dispenser, keys, letters, run_out, states, waiting
 from tests.taskqueue.dispenser.document import Document, finish
 
-servers = pytest.mark.only("mysql", "postgresql")  # SQLite lets nobody write beside an open transaction
+servers = pytest.mark.only("mysql", "postgresql")  # SQLite allows no write beside an open transaction
 
 
 def after(monkeypatch: pytest.MonkeyPatch, name: str, act: Callable[[], Any]) -> None:

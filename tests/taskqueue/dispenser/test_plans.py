@@ -21,7 +21,7 @@ OF_BUCKET = {f"{TABLE}_bucket_id_0a4de4e8"}
 
 
 def _many() -> None:
-    """Have half of them done, the other half ready but for what workers have."""
+    """Finish half of the tasks; of the other half, workers have some, and the rest is ready."""
     d = dispenser(dict.fromkeys(range(MANY), 1.0))
     TaskDispenser("another").add_many(dict.fromkeys(range(MANY // 4), 1.0))
     tasks = DispenserTask.objects.filter(dispenser_id="reviews")

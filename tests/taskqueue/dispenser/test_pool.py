@@ -1,4 +1,4 @@
-"""A pool of tasks: what is added, what that changes, and what is taken out for good."""
+"""A pool of tasks: adding, changing and removing tasks."""
 
 import math
 from typing import Any
@@ -137,7 +137,7 @@ def test_every_finite_score_is_kept_as_it_is(score: float) -> None:
 def test_a_number_and_its_text_are_one_key_and_not_both_in_one_call() -> None:
     p = pool({1: 1})
     assert not p.add("1", 2)
-    with pytest.raises(BadOption, match="once"):
+    with pytest.raises(BadOption, match="as a number and as text"):
         p.add_many({1: 1, "1": 2})
 
 

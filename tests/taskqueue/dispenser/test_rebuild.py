@@ -1,4 +1,4 @@
-"""A rebuild is a diff in one transaction: what workers have, and what is finished, does not come back."""
+"""A rebuild is a diff in one transaction: assigned and finished tasks do not come back."""
 
 import datetime
 import threading
@@ -200,7 +200,7 @@ def test_a_moment_without_its_time_zone_is_refused() -> None:
 def test_a_moment_in_the_future_or_too_long_ago_is_refused() -> None:
     d = dispenser(letters("a"))
     Dispenser.objects.update(done_kept=60)
-    for as_of, why in ((d.now() + 5 * SECOND, "future"), (d.now() - 90 * SECOND, "remembered")):
+    for as_of, why in ((d.now() + 5 * SECOND, "future"), (d.now() - 90 * SECOND, "kept no longer")):
         with pytest.raises(BadOption, match=why):
             d.recreate_task_pool({}, as_of=as_of)
     assert waiting() == "a"

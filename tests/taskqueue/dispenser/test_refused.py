@@ -83,7 +83,7 @@ def test_a_key_that_the_factory_refuses_is_failed_and_holds_nobody_up(factory: A
     (told,) = d.assign_tasks(2, "alice")
     assert told.key == factory(good)
     assert states() == {"abc": "failed", good: "assigned", "x y": "failed"}
-    assert "cannot be read by the factory" in str(task("abc").outcome)
+    assert "factory cannot read its key" in str(task("abc").outcome)
     assert d.check_tasks("alice", [told])
     assert d.tasks_done("alice", [told]) == {told.key: Done.DONE}
 

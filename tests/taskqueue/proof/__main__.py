@@ -12,7 +12,7 @@ from tests.taskqueue.proof.run import Plan, run
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add what can be chosen."""
+    """Add the options."""
     parser.add_argument("--tasks", type=int, default=2_000)
     parser.add_argument("--lanes", type=int, default=1)
     parser.add_argument("--every", type=float, default=3.0, metavar="SECONDS", help="between two misfortunes")

@@ -27,7 +27,7 @@ class Written:
 
 @dataclass
 class Findings:
-    """``violations``: {kind: cases}; ``figures``: what there was to be judged."""
+    """``violations``: {kind: cases}; ``figures``: the numbers of checked events."""
 
     violations: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     figures: dict[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""One run: a private database, the relay, consumers, what is done to them; then the judge looks."""
+"""One run: a private database, the relay, consumers and faults; then the checker runs."""
 
 import contextlib
 import os
@@ -44,7 +44,7 @@ class Plan:
 
 
 def run(plan: Plan, folder: Path) -> Findings:
-    """Carry the plan out and return what the judge found."""
+    """Carry out the plan; return the findings of the checker."""
     with SERVERS[plan.database]() as server, contextlib.ExitStack() as stack:
         broker: Redis | None = None
         try:

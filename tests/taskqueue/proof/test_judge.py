@@ -1,4 +1,4 @@
-"""The judge of the streams: it must see every broken promise, or its silence means nothing; and it must be fair."""
+"""The checker of the streams objects to each broken promise, and only to these."""
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_a_broken_promise_is_seen_in_what_was_written(written: list[Written], do
         "1 began 1 7 1 0 5\n2 failed 1 7 1 0 5\n3 began 1 7 3 0 5",
         # The next leader begins it again.
         "1 began 1 7 1 0 5\n2 killed 1\n4 began 2 7 3 0 6\n5 wrote 2 7 3 0 6",
-        # The next leader begins another one; what the old one has still to say is that it failed.
+        # The next leader begins another task; the old one still reports a failure.
         "1 began 1 7 1 0 5\n2 began 2 8 1 0 6\n3 failed 1 7 1 0 5",
     ],
 )

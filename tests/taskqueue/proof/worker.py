@@ -1,4 +1,4 @@
-"""One consumer: runs the tasks, and notes in the log what it did, and by which right."""
+"""One consumer: runs the tasks, and logs its work and its term."""
 
 import random
 import signal
@@ -37,13 +37,13 @@ class Worker:
                 continue
             try:
                 consumer.run()
-            except Exception as error:  # noqa: BLE001 (the judge decides what may be raised)
+            except Exception as error:  # noqa: BLE001 (the checker decides which errors are allowed)
                 self.log.tell("unexpected", text=f"{type(error).__name__}: {error}")
                 time.sleep(0.2)
         self.log.tell("left")
 
     def run(self, task: Any) -> None:
-        """Note that it runs; write under ``guard``, without looking what is there."""
+        """Log the start; write under ``guard`` without a check."""
         number, lane = task.params["number"], task.params["lane"]
         self._note("began", task, number)
         try:
@@ -60,6 +60,6 @@ class Worker:
             raise
 
     def _note(self, what: str, task: Any, number: int) -> None:
-        now = time.monotonic()  # before the look at the term: what is held then was held before
+        now = time.monotonic()  # before the term is read: a term held then was held before
         task.ensure_held()
         self.log.tell(what, at=now, pk=number, fence=task.fence, text=str(task.lease.fence))

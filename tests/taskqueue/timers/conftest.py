@@ -9,7 +9,7 @@ from resourcepool.taskqueue import timers
 
 @pytest.fixture
 def seen() -> list[Any]:
-    """Handle the topic "t" by taking note of what its handler gets."""
+    """Handle the topic "t" by recording the handler's arguments."""
     got: list[Any] = []
 
     @timers.on("t")

@@ -1,4 +1,4 @@
-"""What the tests of timers share: timers that are due, and a runner in a thread."""
+"""Due timers, and a runner in a thread, for tests."""
 
 import contextlib
 import datetime
@@ -21,7 +21,7 @@ def topic(name: str = "t", **options: Any) -> Topic:
 
 
 def due(name: str = "a", *, ago: float = 1, **more: Any) -> timers.Scheduled:
-    """Set a timer that is due already."""
+    """Schedule a timer that is due already."""
     moment = timezone.now() - datetime.timedelta(seconds=ago)
     when = {"start": moment} if "every" in more else {"at": moment}
     return timers.schedule(name, **{"topic": "t", **when, **more})

@@ -16,7 +16,7 @@ from tests.taskqueue.timers.runners import handling, over, timer
 
 
 class Broker:
-    """Takes note of what is sent; fails at first."""
+    """Records the messages; fails at first."""
 
     def __init__(self, fails: int = 0) -> None:
         self.sent: list[Any] = []

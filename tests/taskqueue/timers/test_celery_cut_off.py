@@ -68,7 +68,7 @@ def test_a_cold_shutdown_gives_it_back(redis: Redis, spawn: Spawner, most: float
     worker, _pid = begun(spawn, redis, most)
     worker.send(signal.SIGQUIT)
     worker.wait()
-    assert "is given back: its process is told to end" in worker.output
+    assert "is released: its process has to exit" in worker.output
     assert (timer("a").failures, timer("a").crashes, timer("a").previous_end) == (0, 0, "released")
     second = spawn(work, most, False, CELERY_BROKER_URL=redis.url)
     second.line("began a 2 released", timeout=STARTS_WITHIN)

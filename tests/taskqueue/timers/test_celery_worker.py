@@ -1,4 +1,4 @@
-"""Timers that are handed to a real Celery worker by a real broker, and what becomes of them when these die."""
+"""Timers that are handed over to a real Celery worker by a real broker, also while these crash."""
 
 import contextlib
 import os
@@ -52,7 +52,7 @@ def work() -> None:
 
 
 def node(*words: str) -> None:
-    """Hand over what is due, until it is told to stop."""
+    """Hand over due timers until stopped."""
     from django.core.management import call_command
 
     import project.celery  # noqa: F401 (the current app)

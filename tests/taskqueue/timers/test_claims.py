@@ -1,4 +1,4 @@
-"""Each batch of claims and ends is one transaction, safe to send again, and locks nobody out."""
+"""Each batch of claims and results is one transaction, safe to send again, and does not wait for locks."""
 
 import pytest
 from django.db import connection, transaction

@@ -23,7 +23,7 @@ from tests.taskqueue.timers.runners import WITHIN, due, handling, over, states, 
 
 
 def paused_node(number: str, folder: str) -> None:
-    """Handle the topic "t" until a file of this number is there; say whether what is written then counts."""
+    """Handle the topic "t" until a file of this number exists; print whether a write counts then."""
     from django.core.management import call_command
 
     @timers.on("t")
@@ -178,7 +178,7 @@ def test_a_node_may_have_handlers_for_very_many_topics() -> None:
 
 
 def racing(kind: str) -> None:
-    """Change each timer once, at about the moment when it fires, and say what came of it."""
+    """Change each timer once, about when it fires, and print the result."""
     came_of = {}
     for name, due_at in list(Timer.objects.order_by("due_at").values_list("name", "due_at")):
         time.sleep(max(0.0, due_at.timestamp() - time.time()))

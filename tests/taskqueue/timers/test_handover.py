@@ -1,4 +1,4 @@
-"""A node that hands over: each timer is set aside under a fence, and whoever has that fence handles it."""
+"""A node that hands over: each timer is reserved under a fence, and the process with that fence handles it."""
 
 import contextlib
 import signal
@@ -21,7 +21,7 @@ from tests.taskqueue.timers.runners import WITHIN, due, handling, states, timer,
 
 
 class Carrier:
-    """Takes note of what is sent; is away when it is told so, from the start or after so many messages."""
+    """Records the messages; can be unavailable, from the start or after a number of messages."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[int, int, float | None]] = []
@@ -63,7 +63,7 @@ def seen() -> list[Any]:
 
 
 def handed_over(carrier: Carrier, count: int = 1) -> list[tuple[int, int]]:
-    """Let a node hand over what is due; return what was sent."""
+    """Let a node hand over due timers; return the messages."""
     before = len(carrier.sent)
     with handling(by=carrier):
         carrier.wait(before + count)

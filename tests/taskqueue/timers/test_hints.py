@@ -1,4 +1,4 @@
-"""Who is told of a timer that is due soon, and when: some live nodes that handle its topic, once it counts."""
+"""Hints about a timer due soon go to some live nodes that handle its topic, after the commit."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -107,4 +107,4 @@ def test_a_timer_is_set_though_nobody_can_be_told(
     live(5, "t")
     monkeypatch.setattr(nodes.hints, "send", fail)
     assert timers.schedule("a", topic="t", after=0).is_new
-    assert "nobody was told: no answer to who is alive" in caplog.messages
+    assert "hints were not sent: no answer to who is alive" in caplog.messages

@@ -1,4 +1,4 @@
-"""What the history tells of topics and timers, and what it does not."""
+"""The events of topics and timers in the history."""
 
 from typing import Any
 

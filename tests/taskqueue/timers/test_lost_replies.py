@@ -26,7 +26,7 @@ def wire() -> Iterator[Wire]:
 
 
 def fire() -> None:
-    """Handle what is due, as a node does."""
+    """Handle due timers, as a node does."""
     rules, found = claims.read_rules("default", ["t"]), claims.read_due("default", ["t"], 100, 100)
     claimed, _ = claims.finish_and_claim("default", [], found, rules, "a node")
     claims.finish_and_claim("default", [claims.AttemptEnd(one, "") for one in claimed], [], rules, "a node")
@@ -76,7 +76,7 @@ def test_one_that_another_process_was_told_is_cancelled_does_not_fire(wire: Wire
 def test_where_no_row_is_left_of_one_that_has_fired_its_setter_is_told_that_nobody_knows(wire: Wire) -> None:
     topic(done_kept=0)
     wire.cut_after(COMMIT, meanwhile=fire)
-    with pytest.raises(DatabaseUnavailable, match="t/a may have been set, and have fired since"):
+    with pytest.raises(DatabaseUnavailable, match="t/a may have been scheduled and have fired since"):
         timers.schedule("a", topic="t", after=0)
     assert (wire.cuts, states()) == (1, {})
 

@@ -1,4 +1,4 @@
-"""When a recurring timer is due next: intervals, crontabs, daylight saving, and what was missed."""
+"""The occurrences of recurring timers: intervals, crontabs, daylight saving time and missed ones."""
 
 import datetime
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue.timers.occurrences import MOST_COUNTED, Cron, Every, cron, every, occurrence, read
+from resourcepool.taskqueue.timers.occurrences import MAX_MISSED, Cron, Every, cron, every, occurrence, read
 
 UTC = datetime.UTC
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -90,7 +90,7 @@ def test_a_crontab_that_is_none_is_refused_with_what_is_allowed(fields: Any) -> 
 
 @pytest.mark.parametrize("fields", ["0 0 30 2 *", "0 0 31 2 *", "*/5 1 31 4,6 *", "0 0 30-31 feb *"])
 def test_a_crontab_that_never_comes_is_told_so(fields: str) -> None:
-    with pytest.raises(BadOption, match="is not allowed: it never happens: there is no such day"):
+    with pytest.raises(BadOption, match="is not allowed: never fires: no such date"):
         cron(fields, "UTC")
 
 
@@ -146,4 +146,4 @@ def test_after_years_an_interval_is_found_at_once_and_a_crontab_is_not_counted_f
     now = NOON + datetime.timedelta(days=3_650)
     fires, missed, following = occurrence(Every(1.0), "once", NOON, now)
     assert (fires, missed, following) == (True, 3_650 * 86_400, now + datetime.timedelta(seconds=1))
-    assert occurrence(Cron("* * * * *", "UTC"), "once", NOON, now) == (True, MOST_COUNTED, now + MINUTE)
+    assert occurrence(Cron("* * * * *", "UTC"), "once", NOON, now) == (True, MAX_MISSED, now + MINUTE)

@@ -1,4 +1,4 @@
-"""Real processes handle timers: killed, paused, told to stop, and without their database."""
+"""Real processes handle timers: killed, suspended, stopped, and without their database."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""A node handles what is due, writes down what came of it, and lets the next node do what it cannot."""
+"""A node handles due timers, stores the results, and leaves other timers to other nodes."""
 
 import datetime
 from typing import Any
@@ -115,7 +115,7 @@ def test_a_timer_that_kills_its_process_again_and_again_is_set_aside(seen: list[
     assert not seen
     assert (timer().state, timer().outcome) == (
         "dead",
-        "its process died or stood still while handling it (deaths: 2)",
+        "its process crashed or froze while handling it (crashes: 2)",
     )
 
 
@@ -235,7 +235,7 @@ def test_what_is_not_allowed_is_refused(options: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [0, -1.0, float("nan"), "10", True, datetime.timedelta(seconds=10)])
 def test_a_rate_is_a_number_per_second(wrong: Any) -> None:
-    with pytest.raises(BadOption, match="it must be a number per second, from 1 to 100,000"):
+    with pytest.raises(BadOption, match="it must be a rate per second, from 1 to 100,000"):
         TimerRunner(late_rate=wrong)
 
 

@@ -1,4 +1,4 @@
-"""A handler whose timer was taken from it, or whose lease ran out while its process stood still."""
+"""A handler whose timer was lost, or whose lease expired while its process was suspended."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_a_handler_that_fails_after_its_lease_ran_out_has_not_failed_but_begins_
         ran.append((one.attempt, one.previous_end))
         if one.attempt > 1:
             return write(one)
-        expire(timer())  # as after a pause of its process, in which nobody else took it
+        expire(timer())  # as after a suspension, while no other node claimed it
         return end(one)
 
     due()

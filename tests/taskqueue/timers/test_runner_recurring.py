@@ -1,4 +1,4 @@
-"""A node fires recurring timers again and again, those too that were missed."""
+"""A node fires recurring timers again and again, missed occurrences included."""
 
 import datetime
 from typing import Any

@@ -79,10 +79,10 @@ def test_a_timer_that_runs_for_too_long_has_failed_and_its_process_ends() -> Non
     timers.on("u")(gates["b"])
     due()
     due("b", topic="u")
-    died: list[str] = []
+    reasons: list[str] = []
 
     def exit_process(why: str) -> Any:
-        died.append(why)
+        reasons.append(why)
         raise SystemExit
 
     running = InBackground(TimerRunner(exit_process=exit_process).run)
@@ -91,19 +91,19 @@ def test_a_timer_that_runs_for_too_long_has_failed_and_its_process_ends() -> Non
         running.result(WITHIN)
     for gate in gates.values():
         gate.may_end.set()
-    assert died == ["timer t/a ran for more than 0.2 s"]
+    assert reasons == ["timer t/a ran for more than 0.2 s"]
     assert states() == {"a": "dead", "b": "pending"}
     assert timer().outcome == "it ran longer than its max_runtime of 0.2 s"
     assert timer("b").previous_end == "released"
 
 
 def test_one_that_ran_for_too_long_because_its_process_stood_still_has_not_failed() -> None:
-    gate, died = Gate(), list[str]()
+    gate, reasons = Gate(), list[str]()
     timers.on("t", max_runtime=0.2)(gate)
     due()
 
     def exit_process(why: str) -> Any:
-        died.append(why)
+        reasons.append(why)
         raise SystemExit
 
     runner = TimerRunner(exit_process=exit_process)
@@ -113,7 +113,7 @@ def test_one_that_ran_for_too_long_because_its_process_stood_still_has_not_faile
     with pytest.raises(SystemExit):
         running.result(WITHIN)
     gate.may_end.set()
-    assert died == ["timer t/a ran for more than 0.2 s"]
+    assert reasons == ["timer t/a ran for more than 0.2 s"]
     assert (timer().state, timer().failures) == ("running", 0), "it expires"
 
 

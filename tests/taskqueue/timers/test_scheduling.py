@@ -80,7 +80,7 @@ def test_a_name_in_use_is_replaced_unless_the_caller_says_otherwise() -> None:
     kept = set_one(after=1, payload={"v": 2}, if_exists="keep")
     assert kept == (*first[:3], False)
     with pytest.raises(
-        BadOption, match="name='a' is not allowed: a timer of this topic has it, and is not over"
+        BadOption, match="name='a' is not allowed: an unfinished timer of this topic has this name"
     ):
         set_one(if_exists="error")
     assert timer().payload == '{"v": 1}'
@@ -311,7 +311,7 @@ def test_a_try_that_changed_nothing_is_not_taken_for_the_one_that_set_it() -> No
         assert (interference.raised, timer().payload) == (1, '{"v": 2}')
         change(timer(), scheduled_at=DbLater(-1))
         interference.expect("SELECT", AWAY, after=True)
-        with pytest.raises(BadOption, match="a timer of this topic has it"):
+        with pytest.raises(BadOption, match="an unfinished timer of this topic has this name"):
             set_one(at=at, if_exists="error")
 
 

@@ -16,7 +16,7 @@ from tests.taskqueue.dispenser.proof.run import PATIENCE, Plan, run
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add what can be chosen."""
+    """Add the options."""
     parser.add_argument("--tasks", type=int, default=100_000)
     parser.add_argument("--every", type=float, default=0.7, metavar="SECONDS", help="between two misfortunes")
     about = "without anything done: the end"

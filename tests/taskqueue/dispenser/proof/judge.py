@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """A task as a worker was told of it."""
+    """A task as a worker got it."""
 
     key: int
     fence: int
@@ -71,7 +71,7 @@ def examine(
 
 
 def assignments(event: Event) -> tuple[str, list[Assignment]]:
-    """Return the worker and the tasks of what it was told."""
+    """Return the worker and its tasks."""
     name, *tasks = event.text.split()
     pairs = [task.split(":") for task in tasks]
     return name, [Assignment(int(key), int(fence)) for key, fence in pairs]

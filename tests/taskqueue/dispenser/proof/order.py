@@ -1,4 +1,4 @@
-"""Whether tasks were handed out in order: none was passed over but those that somebody else had locked just then.
+"""Whether tasks were handed out in order: only tasks locked by another process at that moment may be skipped.
 
 What is known of a task for certain is that it was ready from the beginning until the call by which it was assigned for
 the first time, under the first fence. While it is, an assignment may pass it over only if another one has it locked,
@@ -22,7 +22,7 @@ class MustWait(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call that assigned tasks; ``last``: the place of the last of those that it got for the first time."""
+    """A call that assigned tasks; ``last``: the place of the last task that it got for the first time."""
 
     began: float
     ended: float
@@ -66,13 +66,13 @@ def _calls(events: Sequence[Event], first: dict[tuple[int, int], int]) -> tuple[
         seen.update(pairs)
         if places:
             calls.append(Call(event.since, event.at, event.pid, max(places)))
-            if name != TWINS:  # what a twin died with, the next one is told of later
+            if name != TWINS:  # the tasks of a killed twin are reported by the next one
                 asked_for |= dict.fromkeys(places, event.since)
     return calls, asked_for
 
 
 def _in_flight(events: Sequence[Event]) -> list[tuple[int, float, float]]:
-    """Return (worker, from, until) of all calls, also of those that were never answered."""
+    """Return (worker, from, until) of all calls, also of calls without an answer."""
     busy: list[tuple[int, float, float]] = []
     began: dict[int, float] = {}
     for event in events:

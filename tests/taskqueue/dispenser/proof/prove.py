@@ -1,9 +1,9 @@
-"""The guards that are taken out one at a time, to see that the judge objects."""
+"""The guards that are removed one at a time, to see that the checker objects."""
 
 from tests.guards import Mutation
 from tests.taskqueue.dispenser.proof.judge import LOST, NOBODYS, ORDER, OVER, SHARED, TWICE, UNEXPECTED
 
-# More misfortunes than in a usual run, which lasts longer.
+# More faults than in a usual run, which lasts longer.
 WORDS = ("--tasks", "4000", "--every", "0.2", "--patience", "8")
 FOLDER = "taskqueue/dispenser/"
 
@@ -15,15 +15,15 @@ CASES: dict[Mutation, tuple[str, ...]] = {
         "IN ({{keys}}) AND 0 <> CASE {key} {{fences}} END AND 0 <> ",
     ): (TWICE, NOBODYS),
     Mutation(
-        "what a worker has counts towards its limit",
+        "the tasks of a worker count towards its limit",
         FOLDER + "bucket_lifecycle.py",
         "rows = statements.tasks_in_bucket(connection, bucket)",
         "rows: list[Row] = []",
     ): (OVER,),
     Mutation(
-        "expired buckets are taken back",
+        "expired buckets are reclaimed",
         FOLDER + "bucket_lifecycle.py",
-        "            reclaim_expired(using, seen.expired[start : start + TAKEN_BACK], seen.most_expirations)\n",
+        "            reclaim_expired(using, seen.expired[start : start + RECLAIM_BATCH], seen.most_expirations)\n",
         "            pass\n",
     ): (LOST, UNEXPECTED),
     Mutation(
@@ -39,13 +39,13 @@ CASES: dict[Mutation, tuple[str, ...]] = {
         "{{and_not_before}} ORDER BY id",
     ): (ORDER,),
     Mutation(
-        "what is handed out is locked first",
+        "tasks are locked before they are handed out",
         FOLDER + "statements.py",
         "{' FOR UPDATE SKIP LOCKED' if skips else ''}",
         "",
     ): (SHARED, TWICE, NOBODYS),
     Mutation(
-        "what finished after its mapping was begun does not come back",
+        "a task that finished after its mapping was begun does not come back",
         FOLDER + "rebuild.py",
         "bool(as_of and from_columns(finished_at, connection) < as_of)",
         "True",

@@ -32,7 +32,7 @@ class Rebuilder:
                 self._rebuild()
             except (DatabaseUnavailable, Error):
                 connection.close()
-            except Exception as error:  # noqa: BLE001 (the judge decides what may be raised)
+            except Exception as error:  # noqa: BLE001 (the checker decides which errors are allowed)
                 self.log.tell("unexpected", text=f"{type(error).__name__}: {error}")
             self.leaving.wait(EVERY)
 

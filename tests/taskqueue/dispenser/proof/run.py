@@ -1,4 +1,4 @@
-"""One run: a private database, workers and a rebuilder, what is done to them; then the judge looks."""
+"""One run: a private database, workers, a rebuilder and faults; then the checker runs."""
 
 import contextlib
 import os
@@ -43,7 +43,7 @@ class Plan:
 
 
 def run(plan: Plan, folder: Path) -> Findings:
-    """Carry the plan out and return what the judge found."""
+    """Carry out the plan; return the findings of the checker."""
     if plan.database == "sqlite":
         return _on(f"sqlite:///{folder}/db.sqlite3", None, plan, folder)
     with SERVERS[plan.database]() as server:

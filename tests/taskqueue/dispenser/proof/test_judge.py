@@ -1,4 +1,4 @@
-"""The judge of a run of a dispenser: it must object to each broken promise, and be fair to what has an excuse."""
+"""The checker of a run of a dispenser objects to each broken promise, and only to these."""
 
 import pytest
 
@@ -110,7 +110,7 @@ def test_in_order_nothing_is_passed_over() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        [Event(1.5, "asked", 3)],  # it stands still
+        [Event(1.5, "asked", 3)],  # suspended
         [Event(0.5, "asked", 3), Event(1.5, "killed", 3)],
         [Event(0.5, "asked", 3), Event(0.9, "killed", 3)],  # the server may not know yet
         call(1.2, 1.4, 3),

@@ -1,4 +1,4 @@
-"""One worker: has itself assigned tasks, finishes them, and notes in the log what it was told."""
+"""One worker: gets tasks, finishes them, and logs the results."""
 
 import random
 import signal
@@ -38,7 +38,7 @@ class Worker:
             except DatabaseUnavailable:
                 self.log.tell("unavailable")
                 time.sleep(0.05)
-            except Exception as error:  # noqa: BLE001 (the judge decides what may be raised)
+            except Exception as error:  # noqa: BLE001 (the checker decides which errors are allowed)
                 self.log.tell("unexpected", text=f"{type(error).__name__}: {error}")
                 connection.close()
                 time.sleep(0.2)
@@ -48,7 +48,7 @@ class Worker:
         self.is_leaving = True
 
     def _count_inside(self) -> None:
-        """Have every transaction that puts tasks into a bucket count, at its end, what the bucket has then."""
+        """Let every transaction that puts tasks into a bucket count the tasks of the bucket at its end."""
         take = statements.take
 
         def counted(connection: Any, bucket: int, rows: Any) -> Any:
@@ -61,7 +61,7 @@ class Worker:
 
     def _turn(self) -> None:
         self.limit = MOST if self.chance.random() < 0.9 else self.chance.randint(0, MOST)
-        if not self.asked_at:  # the first try; what follows a failed one may be its result
+        if not self.asked_at:  # the first try; later ones may return the result of a failed one
             self.asked_at = time.monotonic()
             self.log.tell("asked", at=self.asked_at)
         told = self.dispenser.assign_tasks(self.limit, self.name)
@@ -90,7 +90,7 @@ class Worker:
         self.log.tell("done", fence=len(tasks) - len(mine), text=f"{self.name} {_listed(mine)}")
 
     def _finish_inside(self, tasks: list[Assigned]) -> dict[Any, Done]:
-        """Write what was done in the transaction in which it is finished."""
+        """Write the work in the transaction that finishes the tasks."""
         with transaction.atomic():
             said = self.dispenser.tasks_done(self.name, tasks)
             mine = [task for task in tasks if said[task.key] == Done.DONE]

@@ -32,7 +32,7 @@ def _child(d: TaskDispenser, worker: str, results: Any) -> None:
 
 
 def forks(way: str) -> None:
-    """Have some assigned, fork workers that share the dispenser, and drain it together; print what was done."""
+    """Get some tasks, fork workers that share the dispenser, and finish all tasks together; print these."""
     d = TaskDispenser("reviews")
     d.touch("parent")
     done = [f"{one.key}:{one.fence}" for one in d.assign_tasks(3, "parent")]
@@ -49,7 +49,7 @@ def forks(way: str) -> None:
         for child in children:
             child.join(60)
             assert child.exitcode == 0
-    else:  # the child leaves at once: what it does at its end must not reach the parent's session
+    else:  # the child exits at once, without touching the parent's session
         pids = []
         for _ in range(CHILDREN):
             pid = os.fork()

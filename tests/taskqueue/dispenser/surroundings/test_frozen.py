@@ -1,4 +1,4 @@
-"""A process that stands still in the middle of a call holds nobody up for long, and finishes nothing after that."""
+"""A process that is suspended during a call blocks others only briefly, and finishes nothing afterwards."""
 
 import signal
 import threading
@@ -52,7 +52,7 @@ def stands_still(call: str, statement: str) -> None:
 
 
 def finishes_and_stands_still(fence: int, ttl: float, end: str) -> None:
-    """Finish a task in a transaction of its own, and stand still before its end."""
+    """Finish a task in an own transaction, and stop before its end."""
     try:
         with transaction.atomic():
             assert TaskDispenser("reviews", bucket_ttl=ttl).tasks_done("alice", [("a", fence)]) == {"a": "done"}

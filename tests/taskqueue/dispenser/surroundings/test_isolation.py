@@ -79,7 +79,7 @@ def test_what_is_done_in_a_transaction_that_sees_an_older_moment_is_judged_by_wh
     assert states() == {"a": "assigned", "b": "ready"}
 
 
-@pytest.mark.only("mysql")  # PostgreSQL refuses what was changed since the transaction began
+@pytest.mark.only("mysql")  # PostgreSQL refuses rows changed since the transaction began
 def test_clearing_ends_in_a_transaction_that_sees_what_others_have_taken_since() -> None:
     d = dispenser({number: number for number in range(1_300)})
 

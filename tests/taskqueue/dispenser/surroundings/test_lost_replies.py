@@ -1,4 +1,4 @@
-"""The reply to a COMMIT is lost: the call is told what that transaction did, and nothing is done a second time."""
+"""The reply to a COMMIT is lost: the call returns the result of that transaction, and does nothing twice."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

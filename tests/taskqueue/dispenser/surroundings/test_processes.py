@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.only("mysql", "postgresql")]
 
 
 def assigns(worker: str) -> None:
-    """Have itself assigned five tasks, time and again, and finish the first of them; print what is done."""
+    """Get five tasks, again and again, and finish the first of them; print the finished ones."""
     d, done = TaskDispenser("reviews"), []
     for _ in range(TIMES):
         told = d.assign_tasks(5, worker)

@@ -49,7 +49,7 @@ class TestInEveryTimeZone:
 
     def test_a_moment_in_the_future_or_too_long_ago_is_refused(self) -> None:
         d = dispenser(letters("a"))
-        for as_of, why in ((d.now() + HOUR / 60, "future"), (d.now() - 24.1 * HOUR, "remembered")):
+        for as_of, why in ((d.now() + HOUR / 60, "future"), (d.now() - 24.1 * HOUR, "kept no longer")):
             with pytest.raises(BadOption, match=why):
                 d.recreate_task_pool({}, as_of=as_of)
         assert waiting() == "a"

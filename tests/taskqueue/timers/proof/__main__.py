@@ -12,7 +12,7 @@ from tests.taskqueue.timers.proof.run import Plan, run
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add what can be chosen."""
+    """Add the options."""
     parser.add_argument("--timers", type=int, default=20_000)
     parser.add_argument("--over", type=float, default=60.0, metavar="SECONDS", help="in which they are due")
     parser.add_argument(

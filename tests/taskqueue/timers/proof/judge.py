@@ -49,7 +49,7 @@ def _twice(events: Sequence[Event]) -> Iterable[str]:
     excused = {event.pid for event in events if event.what in ("killed", "stopped")}
     restarts = [event.at for event in events if event.what == "restarted"]
     attempts: dict[int, list[Event]] = defaultdict(list)
-    # By their fences: a node that stood still may note late what it began before another one did.
+    # By fence: a suspended node may log late that it began before another one.
     for event in sorted(events, key=lambda event: (event.fence, event.at)):
         if event.what == "began":
             before = attempts[event.pk]

@@ -1,4 +1,4 @@
-"""One run: a private database, nodes that are killed or stopped every so often, a restart; then the judge looks."""
+"""One run: a private database, nodes that are killed or suspended, a restart; then the checker runs."""
 
 import os
 import random
@@ -24,7 +24,7 @@ SETTINGS = "tests.chaos.settings"
 PATIENCE = 90.0  # seconds without any timer being done, after which the run ends
 LOOKS = 0.1  # seconds
 OUTAGE = 0.5
-STOPS = (2 * TTL, 6.0)  # the second one is long enough for a server to end the session of one that stood still
+STOPS = (2 * TTL, 6.0)  # the second is long enough for the database server to end the session
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Plan:
 
 
 def run(plan: Plan, folder: Path) -> Findings:
-    """Carry the plan out and return what the judge found."""
+    """Carry out the plan; return the findings of the checker."""
     with SERVERS[plan.database]() as server:
         return _on(server, plan, folder)
 

@@ -1,4 +1,4 @@
-"""The judge of a run of timers objects to each promise that is broken."""
+"""The checker of a run of timers objects to each broken promise."""
 
 import pytest
 

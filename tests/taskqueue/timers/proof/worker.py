@@ -1,4 +1,4 @@
-"""One node: handles timers, and notes in the log what it did."""
+"""One node: handles timers, and logs its work."""
 
 import random
 import signal
@@ -29,7 +29,7 @@ class Worker:
         while not runner._is_stopping:
             try:
                 runner.run()
-            except Exception as error:  # noqa: BLE001 (the judge decides what may be raised)
+            except Exception as error:  # noqa: BLE001 (the checker decides which errors are allowed)
                 self.log.tell("unexpected", text=f"{type(error).__name__}: {error}")
                 time.sleep(0.2)
         self.log.tell("left")
