@@ -6,19 +6,19 @@ Django merges the catalogues of all apps. Without a context our "last" or "read"
 
 from typing import Any
 
-from django.utils import translation as django
+from django.utils.translation import npgettext, npgettext_lazy, pgettext, pgettext_lazy
 
 CONTEXT = "resourcepool"
 
 
 def gettext(text: str) -> str:
     """Return ``text`` in the active language."""
-    return django.pgettext(CONTEXT, text)
+    return pgettext(CONTEXT, text)
 
 
 def gettext_lazy(text: str) -> Any:
     """Return ``text``, translated whenever it is shown."""
-    return django.pgettext_lazy(CONTEXT, text)
+    return pgettext_lazy(CONTEXT, text)
 
 
 def gettext_noop(text: str) -> str:
@@ -28,9 +28,9 @@ def gettext_noop(text: str) -> str:
 
 def ngettext(singular: str, plural: str, number: float) -> str:
     """Return the text for ``number`` in the active language."""
-    return django.npgettext(CONTEXT, singular, plural, int(number))
+    return npgettext(CONTEXT, singular, plural, int(number))
 
 
 def ngettext_lazy(singular: str, plural: str, number: int | str | None = None) -> Any:
     """Return the text for ``number``, or for the parameter of that name, translated whenever it is shown."""
-    return django.npgettext_lazy(CONTEXT, singular, plural, number)
+    return npgettext_lazy(CONTEXT, singular, plural, number)
