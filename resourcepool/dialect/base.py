@@ -91,24 +91,6 @@ class Dialect:
         """
         return (first.update, second.update)
 
-    def change_row_and_first_ticket(
-        self, row: "RowUpdate", ticket: "RowUpdate", first: str, value: str
-    ) -> str | None:
-        """Return one statement that changes both the row and the first waiting ticket, or neither.
-
-        Args:
-            first: " FROM .. WHERE .. ORDER BY .." of the waiting tickets.
-            value: a whole number computed from the ticket's columns; see ``first_ticket_value``.
-
-        Returns:
-            None: this database has no such statement.
-        """
-        return None
-
-    def first_ticket_value(self, cursor: Any) -> int | None:
-        """Return ``value`` of the ticket that ``change_row_and_first_ticket`` changed; None if it changed nothing."""
-        raise NotImplementedError
-
     def insert_rows(
         self, table: str, names: Sequence[str], rows: Sequence[Sequence[str | int | None]], at: str
     ) -> tuple[str, list[str]]:

@@ -12,7 +12,7 @@ from resourcepool.locks.conditions import barrier as barriers
 from resourcepool.locks.operator_actions import remove_barriers, revoke
 from resourcepool.models import Barrier as BarrierRow
 from resourcepool.models import ConditionWaiter, Ticket
-from resourcepool.waiting import sync_async
+from resourcepool.threads import sync_async
 from tests.app.rows import busy_for
 from tests.concurrency.connection_cutter import wired
 from tests.eventually import InBackground, eventually

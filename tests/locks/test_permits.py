@@ -14,7 +14,7 @@ from resourcepool.models import SemaphorePermit, Ticket
 from resourcepool.waiting import batch_release, handover, tickets
 from resourcepool.waiting.estimates import recent_waiters
 from resourcepool.waiting.models import line_name
-from resourcepool.waiting.request import Request
+from resourcepool.leases.request import Request
 from tests.app.rows import change, columns, steal
 from tests.committed import Statement
 from tests.waiting.threads import given, ticket

@@ -9,7 +9,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.models import Proxy
 from resourcepool.resources import request_builder
 from resourcepool.resources.request_builder import RequestBuilder
-from resourcepool.waiting.request import Request
+from resourcepool.leases.request import Request
 from tests.app.models import Device
 from tests.app.rows import columns, new
 

@@ -13,7 +13,7 @@ from resourcepool.models import Ticket
 from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.estimates import recent_waits
 from resourcepool.waiting.models import line_name
-from resourcepool.waiting.request import Request
+from resourcepool.leases.request import Request
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiter_loop import FIRST_IN_LINE, WaiterLoop
 from tests.app.rows import claim

@@ -16,8 +16,8 @@ from resourcepool.locks.hold import LockLease
 from resourcepool.locks.registry import current_owner, holds_of
 from resourcepool.models import ConditionWaiter
 from resourcepool.waiting import handover
-from resourcepool.waiting.request import Request
-from resourcepool.waiting.sync_async import Mode
+from resourcepool.leases.request import Request
+from resourcepool.threads.sync_async import Mode
 from tests.concurrency.evidence import Log
 
 DIE = 0.1  # of those who are notified

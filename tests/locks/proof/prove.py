@@ -37,8 +37,8 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "conditions: it is used up only once the lock is taken back",
         "locks/conditions/condition.py",
-        "notified = await mode.acquire(self, self._wait_request(seconds), on_enqueued=release)",
-        "notified = await mode.acquire(self, self._wait_request(seconds), on_enqueued=release)\n"
+        "notified = await acquire(mode, self, self._wait_request(seconds), on_enqueued=release)",
+        "notified = await acquire(mode, self, self._wait_request(seconds), on_enqueued=release)\n"
         "                consume(notified)",
     ): (LOST,),
     Mutation(

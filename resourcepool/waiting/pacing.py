@@ -1,0 +1,123 @@
+"""Decides when a waiter looks at its ticket, from what this process has seen of the line. Without I/O.
+
+All times are in seconds. A *look* reads tickets, a *scan* reads free rows. Correctness never depends on these times.
+"""
+
+import math
+
+FIRST_LOOK = 0.75  # share of the expected wait that passes before the first look
+SHORTEST = 0.004  # between two looks
+NEAR = 0.02  # between two looks of the first in line, as a share of their wait so far
+FAR = 0.1  # the same for the others
+LONGEST = 2.0  # between two looks
+SCAN = 0.2  # between two scans, as a share of the wait so far
+EMPTY_FOR = 0.05  # how long a release trusts that nobody waits; a waiter's second scan comes later
+REMEMBERED = 2.0  # how long a caller that had to wait, and a release that found a waiter, are remembered
+
+FIRST_IN_LINE = 4  # tickets that a release reads
+COMMIT = 0.005  # for one commit: releases within it would meet at the very first ticket
+MEASURED_OVER = 0.2  # between two tickets, for the speed of the line
+
+
+class Pacing:
+    """What one process has seen of one line: how long waits are, how fast it moves, and whether anybody waits.
+
+    Tickets are served in the order of their numbers. So the number of tickets since the one that was served last, and
+    the speed, tell how long a new ticket will wait. All lines share the numbers, which cancels out.
+
+    Attributes:
+        waits_until: until then, the next caller probably has to wait.
+        awaited_until: until then, a release probably finds waiters.
+        empty_until: until then, a release trusts that there are none.
+        per_second: ticket numbers served per second; 0: unknown.
+        moved_at: when it last saw the line move.
+    """
+
+    def __init__(self) -> None:
+        self.waits_until = self.awaited_until = self.empty_until = -math.inf
+        self.per_second, self.moved_at = 0.0, -math.inf
+        self._last = 0
+        self._measured: tuple[int, float] | None = None
+        self._mean = 0.06
+        self._late = 1.0
+        self._done_at: dict[str, float] = {}
+
+    # What it is told
+
+    def served(self, waited: float, now: float, *, was_woken: bool) -> None:
+        """Note that a waiter of this process was given its row after ``waited``; ``was_woken``: before it looked."""
+        self.waits_until = now + REMEMBERED
+        self._mean += (waited - self._mean) / 2
+        self._late = 1.5 if was_woken else 1.0  # who is woken in time need not look
+
+    def found_free(self) -> None:
+        """Note that a caller found free rows."""
+        self.waits_until = -math.inf
+
+    def given(self, ticket: int, now: float) -> None:
+        """Note that this ticket was given a row."""
+        self.found_waiters(now)
+        if self._measured is None or now - self.moved_at > REMEMBERED:
+            self.per_second, self._measured = 0.0, (ticket, now)
+        elif now - self._measured[1] >= MEASURED_OVER and ticket > self._measured[0]:
+            number, at = self._measured
+            speed = (ticket - number) / (now - at)
+            self.per_second = (self.per_second + speed) / 2 if self.per_second else speed
+            self._measured = ticket, now
+        if ticket > self._last or now - self.moved_at > REMEMBERED:
+            self._last, self.moved_at = ticket, now
+
+    def found_waiters(self, now: float) -> None:
+        """Note that somebody waits."""
+        self.awaited_until, self.empty_until = now + REMEMBERED, -math.inf
+
+    def found_none(self, asked_at: float) -> None:
+        """Note that nobody waited at ``asked_at``."""
+        if asked_at > self.awaited_until - REMEMBERED:
+            self.awaited_until = -math.inf
+            self.empty_until = asked_at + EMPTY_FOR
+
+    # When to look
+
+    def first_look(self, ticket: int, now: float) -> float:
+        """Return the seconds until the first look of a new ticket."""
+        early = 0.0
+        if self.per_second and now - self.moved_at < REMEMBERED:
+            ahead = max(1.0, ticket - self._last - self.per_second * (now - self.moved_at))
+            early = (
+                ahead / self.per_second * (1 - ahead**-FIRST_LOOK)
+            )  # the estimate is less certain for near tickets
+        return min(max(min(early, self._mean) * self._late, SHORTEST), LONGEST)
+
+    @property
+    def crowd(self) -> int:
+        """The number of first tickets among which a release chooses at random, so that few choose the same one."""
+        return 1 + min(FIRST_IN_LINE - 1, int(self.per_second * COMMIT))
+
+    def first_scan(self, now: float) -> float:
+        """Return the seconds until the second scan; the first one comes with the ticket."""
+        return SCAN + EMPTY_FOR if self.awaited_until > now else EMPTY_FOR + SHORTEST
+
+
+def pause(waited: float, *, is_near: bool, grant_seconds: float) -> float:
+    """Return the seconds until the next look, after ``waited``; a row stays granted for ``grant_seconds``."""
+    share, most = (NEAR, LONGEST / 4) if is_near else (FAR, LONGEST)
+    return min(max(SHORTEST, share * waited), most, grant_seconds / 4)
+
+
+def scan_pause(waited: float) -> float:
+    """Return the seconds until the next scan, after ``waited``."""
+    return min(max(SCAN, SCAN * waited), 5 * LONGEST)
+
+
+MAX_LINES = 1_000  # each lock name has its own line
+_lines: dict[tuple[str, str], Pacing] = {}
+
+
+def pacing_of(line: str, using: str) -> Pacing:
+    """Return what this process has seen of this line on this database."""
+    if (known := _lines.get((line, using))) is not None:
+        return known
+    if len(_lines) >= MAX_LINES:
+        _lines.clear()
+    return _lines.setdefault((line, using), Pacing())
