@@ -80,6 +80,19 @@ class PostgreSQL(Dialect):
         )
         return (text,)
 
+    def change_row_and_first_ticket(self, row: RowUpdate, ticket: RowUpdate, first: str) -> str | None:
+        return (
+            f"WITH chosen AS (SELECT *{first} LIMIT 1 FOR UPDATE SKIP LOCKED), "  # noqa: S608 (quoted names)
+            f"given AS (UPDATE {row.table} SET {row.assignments()} FROM chosen AS {ticket.table} "
+            f"WHERE {row.where} RETURNING {ticket.table}.{ticket.pk} AS pk) "
+            f"UPDATE {ticket.table} SET {ticket.assignments()} FROM given "
+            f"WHERE {ticket.table}.{ticket.pk} = given.pk RETURNING given.pk"
+        )
+
+    def changed_ticket(self, cursor: Any) -> int | None:
+        row = cursor.fetchone()
+        return None if row is None else int(row[0])
+
     def insert_rows(
         self, table: str, names: Sequence[str], rows: Sequence[Sequence[str | int | None]], at: str
     ) -> tuple[str, list[str]]:

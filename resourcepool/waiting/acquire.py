@@ -165,9 +165,9 @@ def _enqueue(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | Waiter
             return (
                 waiter  # the database is unavailable; a statement here would only take the time of its retries
             )
-        waiter.insert_in_doubt = True
+        is_crowded, waiter.insert_in_doubt = waiter.pacing.crowded_until > monotonic(), True
         waiter.set_ticket(tickets.take(connection, waiter.model, request, waiter.holder))
-        if not request.fifo_once and (grants := _scan(connection, waiter)):
+        if not request.fifo_once and not is_crowded and (grants := _scan(connection, waiter)):
             leases = _handles(waiter.loop, waiter.source, waiter.using, request, grants)
             try:
                 poller.use(waiter)  # last: if interrupted before, the waiter passes on the rows of its ticket

@@ -20,9 +20,9 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.free_rows import MAX_FREE_ROWS, FreeRows, read_free_rows
 from resourcepool.leases.table import Model
 from resourcepool.waiting import handover, tickets
+from resourcepool.waiting.handover import FIRST_TICKETS
 from resourcepool.waiting.tickets import HeldRows, WaitingTicket
 
-FIRST_TICKETS = 8  # tickets, or free rows, that are read at first
 MAX_TRIES = 2  # per row, and per ticket
 RETURN_EVERY = 2.0  # seconds between two returns of due rows to service
 

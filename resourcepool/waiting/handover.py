@@ -18,6 +18,9 @@ from resourcepool.waiting.models import line_name, selector_of
 from resourcepool.waiting.pacing import pacing_of
 from resourcepool.waiting.tickets import HeldRows, Row, WaitingTicket
 
+FIRST_TICKETS = 8  # tickets that a release reads at first
+TICKET_PARAMS = [f"ticket_{number}" for number in range(FIRST_TICKETS)]
+
 
 class _Texts:
     """The SQL for one model on one database; parameters are named."""
@@ -38,22 +41,33 @@ class _Texts:
             columns = (row.busy_before, busy_before), (row.fence, fence), (row.holder, holder)
             return RowUpdate(row.name, row.pk, columns, where)
 
-        def ticket_with(**changes: str) -> RowUpdate:
+        def ticket_with(where: str = this_ticket, /, **changes: str) -> RowUpdate:
             changes = {"fence": f"{ticket.fence} + 1", **changes}
             columns = [(getattr(line.column, name), value) for name, value in changes.items()]
-            return RowUpdate(line.name, line.column.id, columns, this_ticket)
+            return RowUpdate(line.name, line.column.id, columns, where)
 
         # ``busy_before`` of the ticket tells its waiter how long the row is granted, by the clock at the start of the
         # statement: the waiter cannot know that moment, because the commit may come much later.
         until = db_dialect.indexed_later.replace("%s", ticket.grant_us)
         of_one = {"granted": "%(granted)s", "is_waiting": db_dialect.false, "busy_before": until}
         of_several = {"collected": "%(granted)s", "is_waiting": "%(is_waiting)s"}
-        nobody_waits = f"NOT EXISTS (SELECT 1 FROM {line.name} WHERE {line.waits.replace('%s', '%(pool)s')})"  # noqa: S608
+        waiting = f" FROM {line.name} WHERE {line.waits.replace('%s', '%(pool)s')}"
+        nobody_waits = f"NOT EXISTS (SELECT 1{waiting})"
         delete = f"DELETE FROM {row.name} WHERE {this_row} AND {nobody_waits}"  # noqa: S608 (quoted names)
         update = row_to(f"{this_row} AND {nobody_waits}").update
         self.free_if_nobody_waits = delete if model.deletes_idle_rows else update
         always_asks = model.deletes_idle_rows or not db_dialect.exists_is_slow
         self.free_without_asking = None if always_asks else row_to(this_row).update
+        keys = ", ".join(f"%({name})s" for name in TICKET_PARAMS)
+        still_waits = (
+            f"{line.column.is_waiting} = {db_dialect.true} AND {line.column.busy_before} > {db_dialect.now}"
+        )
+        can_skip = connection.features.has_select_for_update_skip_locked  # MariaDB from 10.6 on
+        self.give_to_first = can_skip and db_dialect.change_row_and_first_ticket(
+            row_to(fits, db_dialect.later.replace("%s", ticket.grant_us), ticket.holder),
+            ticket_with("", **of_one),
+            f" FROM {line.name} WHERE {line.column.id} IN ({keys}) AND {still_waits} {line.order}",
+        )
         self.take_back = db_dialect.change_both(ticket_with(**of_several), row_to(this_row))
         lasting = db_dialect.later.replace("%s", "%(grant_us)s")
         # {(for several, only if the row is free): the statements}
@@ -99,6 +113,29 @@ def give(
     if given := _change_both(connection, model, sql, (pk, fence), ticket, holds):
         note_given(connection.alias, line_of(model, pk), ticket)
     return given
+
+
+def give_to_first(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, line: Sequence[WaitingTicket]
+) -> bool:
+    """Give this row to the first of these tickets that still waits and gets no other row at the same moment.
+
+    Args:
+        line: 1 to ``FIRST_TICKETS`` tickets in the order of service, which take any row.
+
+    Returns:
+        False: nothing has changed.
+    """
+    if not (sql := of(connection, model).give_to_first):
+        return any(give(connection, model, pk, fence, ticket) for ticket in line)
+    keys = [line[min(number, len(line) - 1)].pk for number in range(FIRST_TICKETS)]
+    params = {"pk": key(connection, model, pk), "fence": fence, **dict(zip(TICKET_PARAMS, keys, strict=True))}
+    params["granted"] = tickets.written([(pk, fence + 1)])
+    given = dialect.run(connection, sql, params, dialect.of(connection).changed_ticket)
+    for ticket in line:
+        if ticket.pk == given:
+            note_given(connection.alias, line_of(model, pk), ticket)
+    return given is not None
 
 
 def note_given(using: str, line: str, ticket: WaitingTicket) -> None:

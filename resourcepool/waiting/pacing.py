@@ -5,7 +5,9 @@ All times are in seconds. A *look* reads tickets, a *scan* reads free rows. Corr
 
 import math
 
-FIRST_LOOK = 0.75  # share of the expected wait that passes before the first look
+FIRST_LOOK = float(
+    os.environ.get("P_LOOK", 0.75)
+)  # share of the expected wait that passes before the first look
 SHORTEST = 0.004  # between two looks
 NEAR = 0.02  # between two looks of the first in line, as a share of their wait so far
 FAR = 0.1  # the same for the others
@@ -15,7 +17,6 @@ EMPTY_FOR = 0.05  # how long a release trusts that nobody waits; a waiter's seco
 REMEMBERED = 2.0  # how long a caller that had to wait, and a release that found a waiter, are remembered
 
 FIRST_IN_LINE = 4  # tickets that a release reads
-COMMIT = 0.005  # for one commit: releases within it would meet at the very first ticket
 MEASURED_OVER = 0.2  # between two tickets, for the speed of the line
 
 
@@ -29,12 +30,13 @@ class Pacing:
         waits_until: until then, the next caller probably has to wait.
         awaited_until: until then, a release probably finds waiters.
         empty_until: until then, a release trusts that there are none.
+        crowded_until: until then, a new ticket trusts that no row is free, because several tickets wait for one.
         per_second: ticket numbers served per second; 0: unknown.
         moved_at: when it last saw the line move.
     """
 
     def __init__(self) -> None:
-        self.waits_until = self.awaited_until = self.empty_until = -math.inf
+        self.waits_until = self.awaited_until = self.empty_until = self.crowded_until = -math.inf
         self.per_second, self.moved_at = 0.0, -math.inf
         self._last = 0
         self._measured: tuple[int, float] | None = None
@@ -71,6 +73,11 @@ class Pacing:
         """Note that somebody waits."""
         self.awaited_until, self.empty_until = now + REMEMBERED, -math.inf
 
+    def found_line(self, length: int, now: float) -> None:
+        """Note how many tickets a release found, at most ``handover.FIRST_TICKETS``."""
+        if length >= FIRST_IN_LINE:
+            self.crowded_until = now + EMPTY_FOR
+
     def found_none(self, asked_at: float) -> None:
         """Note that nobody waited at ``asked_at``."""
         if asked_at > self.awaited_until - REMEMBERED:
@@ -88,11 +95,6 @@ class Pacing:
                 ahead / self.per_second * (1 - ahead**-FIRST_LOOK)
             )  # the estimate is less certain for near tickets
         return min(max(min(early, self._mean) * self._late, SHORTEST), LONGEST)
-
-    @property
-    def crowd(self) -> int:
-        """The number of first tickets among which a release chooses at random, so that few choose the same one."""
-        return 1 + min(FIRST_IN_LINE - 1, int(self.per_second * COMMIT))
 
     def first_scan(self, now: float) -> float:
         """Return the seconds until the second scan; the first one comes with the ticket."""

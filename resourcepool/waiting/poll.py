@@ -30,7 +30,7 @@ from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant, margin
 from resourcepool.threads.sync_async import never
 from resourcepool.waiting import assignment, tickets
-from resourcepool.waiting.assignment import FIRST_TICKETS
+from resourcepool.waiting.handover import FIRST_TICKETS
 from resourcepool.waiting.pacing import FIRST_IN_LINE, scan_pause
 from resourcepool.waiting.release import release
 from resourcepool.waiting.tickets import TicketState
@@ -86,14 +86,16 @@ class Poller:
             self.join(waiter, waiter.outcome.wake)
             with own_turn() as turn, statement_timeout():
                 while not waiter.is_over(stop):
-                    next_turn = math.inf
+                    seconds = math.inf
                     if self._leads(waiter):
-                        with turn:
-                            next_turn = self.take_turn()
+                        if (seconds := self._next_turn - monotonic()) <= 0:
+                            with turn:
+                                self.take_turn()
+                            continue
                     elif not keeps_session and monotonic() > began + SESSION_KEPT:
                         dialect.close_own_session(connections[self.using])
                     # Wakes up periodically: a signal, or the end of the thread that took turns, may be missed.
-                    waiter.outcome.wait(min(POLL, waiter.seconds_left, next_turn - monotonic()))
+                    waiter.outcome.wait(min(POLL, waiter.seconds_left, seconds))
         finally:
             self._resign(waiter)
 
@@ -103,7 +105,7 @@ class Poller:
         if waiter.loop is None:
             self.wait(waiter, never, keeps_session=True)
         while not waiter.is_done:
-            self.wake()
+            self._wake_now()
             waiter.outcome.wait(POLL)
 
     def join(self, waiter: Waiter, wake: Callable[[], None] | None = None) -> None:
@@ -117,8 +119,11 @@ class Poller:
         else:
             self._loop.start()  # raises RuntimeError: no more threads
             self._threads.setdefault(self, self._loop.wakeup.wake)
-        if min(waiter.next_look, waiter.next_scan) < self._next_turn:
-            self.wake()
+        due = min(waiter.next_look, waiter.next_scan)
+        if due < self._next_turn:
+            self._next_turn = due
+            if len(self._threads) > 1 or wake is None:
+                self.wake()
 
     def expect(self, waiter: Waiter) -> None:
         """Look at the ticket of this waiter when somebody says that it was given a row."""
@@ -126,7 +131,7 @@ class Poller:
         hints.expect(self.using, waiter.ticket.pk, partial(self._notice, waiter.ticket.pk))
 
     def wake(self) -> None:
-        """Let the thread whose turn it is take a turn now."""
+        """Let the thread that takes turns look at ``_next_turn`` again."""
         for wake in list(self._threads.values())[:1]:
             wake()
 
@@ -135,7 +140,7 @@ class Poller:
         self._resign(waiter)
         if waiter.loop is not None and self._loop.is_alive:
             self.waiters[waiter] = None
-            self.wake()
+            self._wake_now()
             return
         with log_errors("the ticket of %s was not removed; it will expire", waiter.holder), statement_timeout():
             try:
@@ -143,9 +148,13 @@ class Poller:
             except DatabaseUnavailable as error:
                 logger.info("the ticket of %s was not removed; it will expire: %s", waiter.holder, error)
 
+    def _wake_now(self) -> None:
+        self._next_turn = 0.0
+        self.wake()
+
     def _notice(self, ticket: int) -> None:
         self._noticed[ticket] = None
-        self.wake()
+        self._wake_now()
 
     def _leads(self, waiter: Waiter) -> bool:
         for first in list(self._threads):
@@ -173,15 +182,19 @@ class Poller:
             self.wake()
             return math.inf
         self._threads.setdefault(self, self._loop.wakeup.wake)
-        return self.take_turn() if next(iter(list(self._threads))) is self else math.inf
+        if list(self._threads)[0] is not self:
+            return math.inf
+        if self._next_turn <= monotonic():
+            self.take_turn()
+        return self._next_turn
 
     # A turn
 
-    def take_turn(self) -> float:
-        """Serve waiters that were given rows, and do other work that is due; return the time of the next turn."""
-        self._next_turn = math.inf  # whoever joins from now on asks for another turn
+    def take_turn(self) -> None:
+        """Serve waiters that were given rows, and do other work that is due."""
+        self._next_turn = math.inf  # whoever joins from now on asks for an earlier one
         try:
-            self._next_turn = self._turn()
+            self._next_turn = min(self._next_turn, self._turn())
             self.db_error = None
         except DatabaseUnavailable as error:
             if self.db_error is None:
@@ -193,7 +206,6 @@ class Poller:
             logger.exception("cannot serve the waiters on database %r", self.using)
             for waiter in list(self.waiters):
                 waiter.outcome.fail(error)
-        return self._next_turn
 
     def _turn(self) -> float:
         noticed = list(self._noticed)

@@ -1,6 +1,6 @@
 """Releases rows: to the first waiters in line if there are any, otherwise they become free."""
 
-import random
+import itertools
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -18,13 +18,11 @@ from resourcepool.leases import verbs
 from resourcepool.leases.statements import key
 from resourcepool.leases.table import Model, table_of
 from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.assignment import FIRST_TICKETS, MAX_TRIES, allot, assign_quietly
-from resourcepool.waiting.handover import line_of
+from resourcepool.waiting.assignment import MAX_TRIES, allot, assign_quietly
+from resourcepool.waiting.handover import FIRST_TICKETS, line_of
 from resourcepool.waiting.models import Ticket, selector_of
-from resourcepool.waiting.pacing import FIRST_IN_LINE, pacing_of
+from resourcepool.waiting.pacing import pacing_of
 from resourcepool.waiting.tickets import Row, WaitingTicket
-
-MAX_READS = 5  # of the first tickets, while others get rows at the same moment
 
 Rows = Sequence[Row]
 
@@ -50,20 +48,25 @@ def release(
 
 def release_once(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
     """``release`` outside of transactions and without retries."""
-    row = connection, model, pk, fence
-    if pacing_of(line_of(model, pk), connection.alias).awaited_until <= monotonic() and _free_if_nobody_waits(
-        *row
-    ):
+    row, pacing = (connection, model, pk, fence), pacing_of(line_of(model, pk), connection.alias)
+    if pacing.awaited_until <= monotonic() and _free_if_nobody_waits(*row):
         return True
-    for _ in range(MAX_READS):
-        line = tickets.in_line(connection, model, FIRST_IN_LINE, selector_of(model, pk))
+    for _ in range(MAX_TRIES):
+        line = tickets.in_line(connection, model, FIRST_TICKETS, selector_of(model, pk))
+        pacing.found_line(len(line), monotonic())
+        takes_any = list(itertools.takewhile(partial(_takes_any, model), line))
+        if takes_any and handover.give_to_first(*row, takes_any):
+            return True
         if not line and _free_if_nobody_waits(*row):
             return True
-        if not all(takes_any(model, ticket) for ticket in line):
+        if len(takes_any) < len(line):
             break
-        if any(handover.give(*row, ticket) for ticket in _mixed(line, connection, model, pk)):
-            return True
     return give_to_first_match(*row) or verbs.release_all(connection, model, [(pk, fence)], 0.0) == 1
+
+
+def _takes_any(model: Model, ticket: WaitingTicket) -> bool:
+    """Whether this ticket waits for one row, and any row of its line will do."""
+    return ticket.count == 1 and (model.line_per_name or ticket.selector == "{}")
 
 
 def _assign_after_commit(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> None:
@@ -80,23 +83,8 @@ def _free_if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any
     if texts.free_without_asking and pacing.empty_until > asked_at:
         return dialect.run(connection, texts.free_without_asking, params, dialect.row_count) > 0
     done = dialect.run(connection, texts.free_if_nobody_waits, params, dialect.row_count) > 0
-    if done:
-        pacing.found_none(asked_at)
+    pacing.found_none(asked_at) if done else pacing.found_waiters(monotonic())
     return done
-
-
-def takes_any(model: Model, ticket: WaitingTicket) -> bool:
-    """Whether this ticket waits for one row, and any row of its line will do."""
-    return ticket.count == 1 and (model.line_per_name or ticket.selector == "{}")
-
-
-def _mixed(
-    line: list[WaitingTicket], connection: BaseDatabaseWrapper, model: Model, pk: Any
-) -> list[WaitingTicket]:
-    """Return the tickets with the first few in random order: many releases at once would meet at the very first."""
-    crowd = pacing_of(line_of(model, pk), connection.alias).crowd
-    first = [ticket for ticket in line[:crowd] if ticket.priority == line[0].priority] if line else []
-    return [*random.sample(first, len(first)), *line[len(first) :]]
 
 
 def give_to_first_match(
@@ -181,10 +169,10 @@ def _free_all_if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, row
         return released
 
     send = partial(verbs.release_all, connection, model, rows, 0.0, unless)
-    freed: int = retrying(connection, send, settle=settle)
+    freed = retrying(connection, send, settle=settle)
     pacing = pacing_of(line, connection.alias)
     pacing.found_none(asked_at) if freed else pacing.found_waiters(monotonic())
-    return freed
+    return int(freed)
 
 
 def _give_to_line(connection: BaseDatabaseWrapper, model: Model, rows: Rows) -> Rows:
