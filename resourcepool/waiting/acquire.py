@@ -1,9 +1,9 @@
 """Acquires leases: claim; if nothing is free, take a ticket and look at it; who releases gives the row to the first.
 
-A claim is one UPDATE of a free row (``Source.claim_free``). Who had to wait a moment ago takes a ticket at once, because
-a claim would probably fail. After the ticket comes one scan, for rows that were freed before the ticket was visible.
-Then the caller waits: ``poll`` looks at the ticket now and then (``pacing``), until a release (``release``), or a scan by
-any waiter (``assignment``), has given it a row.
+A claim is one UPDATE of a free row (``Source.claim_free``). Who had to wait a moment ago takes a ticket at once: a claim
+would probably fail. After the ticket comes one scan, for rows that were freed before the ticket was visible. Then the
+caller waits: ``poll`` looks at the ticket now and then (``pacing``), until a release (``release``), or a scan by any
+waiter (``assignment``), has given it a row.
 """
 
 import asyncio

@@ -5,9 +5,7 @@ All times are in seconds. A *look* reads tickets, a *scan* reads free rows. Corr
 
 import math
 
-FIRST_LOOK = float(
-    os.environ.get("P_LOOK", 0.75)
-)  # share of the expected wait that passes before the first look
+FIRST_LOOK = 0.75  # how early the first look comes: before the expected end of the wait by 1 / ahead ** this
 SHORTEST = 0.004  # between two looks
 NEAR = 0.02  # between two looks of the first in line, as a share of their wait so far
 FAR = 0.1  # the same for the others

@@ -156,12 +156,12 @@ class Poller:
         self._noticed[ticket] = None
         self._wake_now()
 
-    def _leads(self, waiter: Waiter) -> bool:
+    def _leads(self, one: object) -> bool:
         for first in list(self._threads):
             if isinstance(first, Waiter) and first.outcome.is_cancelled:
                 self._threads.pop(first, None)  # its thread was interrupted while it left
             else:
-                return first is waiter
+                return first is one
         return False
 
     def _resign(self, waiter: Waiter) -> None:
@@ -182,7 +182,7 @@ class Poller:
             self.wake()
             return math.inf
         self._threads.setdefault(self, self._loop.wakeup.wake)
-        if list(self._threads)[0] is not self:
+        if not self._leads(self):
             return math.inf
         if self._next_turn <= monotonic():
             self.take_turn()
