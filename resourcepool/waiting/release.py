@@ -164,7 +164,7 @@ def _free_all_if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, row
 
     def settle() -> int:
         now = _read(connection, model, rows)
-        if not (released := sum(now.get(pk, (None,))[0] != fence for pk, fence in rows)):
+        if not (released := len([pk for pk, fence in rows if now.get(pk, (None,))[0] != fence])):
             raise Unsettled
         return released
 
