@@ -21,7 +21,7 @@ from resourcepool.conf import ticket_ttl
 from resourcepool.database.background import log_errors, own_connections, own_turn
 from resourcepool.database.clock import monotonic
 from resourcepool.database.loop import PAUSE_AFTER_FAILURE, Loop
-from resourcepool.database.timeouts import statement_timeout
+from resourcepool.database.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import shutdown, verbs
@@ -63,14 +63,13 @@ class Poller:
         self.waiters: dict[Waiter, None] = {}
         self.used: dict[int, None] = {}
         self.db_error: Exception | None = None
-        self._next_turn = 0.0
         self._noticed: dict[int, None] = {}
         self._threads: dict[
             object, Callable[[], None]
-        ] = {}  # those that may take turns, in order; how to wake them
-        self._loop = Loop(
-            f"waiters-{using}", Wakeup(), self._turn_for_tasks, self._has_tasks, idle_timeout=IDLE
-        )
+        ] = {}  # that may take turns, in order, and how to wake them
+        turn, name = self._turn_for_tasks, f"waiters-{using}"
+        self._loop = Loop(name, Wakeup(), turn, self._has_tasks, idle_timeout=IDLE)
+        self._sleeps_until = self._off_until = 0.0
         self._pruned_at: dict[Model, float] = {}
 
     # Called by waiting threads and tasks
@@ -81,21 +80,20 @@ class Poller:
         Args:
             keeps_session: its session was open before, so it stays open.
         """
-        began = monotonic()
+        began, limit = monotonic(), min(STATEMENT_TIMEOUT, waiter.request.timeout + TIMEOUT_GRACE)
         try:
             self.join(waiter, waiter.outcome.wake)
-            with own_turn() as turn, statement_timeout():
+            with own_turn() as turn, statement_timeout(limit):
                 while not waiter.is_over(stop):
-                    seconds = math.inf
-                    if self._leads(waiter):
-                        if (seconds := self._next_turn - monotonic()) <= 0:
-                            with turn:
-                                self.take_turn()
-                            continue
-                    elif not keeps_session and monotonic() > began + SESSION_KEPT:
+                    due = math.inf
+                    if self._leads(waiter) and (due := self._due()) <= monotonic():
+                        with turn:
+                            self.take_turn()
+                        continue
+                    if not keeps_session and math.isinf(due) and monotonic() > began + SESSION_KEPT:
                         dialect.close_own_session(connections[self.using])
                     # Wakes up periodically: a signal, or the end of the thread that took turns, may be missed.
-                    waiter.outcome.wait(min(POLL, waiter.seconds_left, seconds))
+                    waiter.outcome.wait(min(POLL, waiter.seconds_left, due - monotonic()))
         finally:
             self._resign(waiter)
 
@@ -105,7 +103,8 @@ class Poller:
         if waiter.loop is None:
             self.wait(waiter, never, keeps_session=True)
         while not waiter.is_done:
-            self._wake_now()
+            waiter.next_look = 0.0
+            self.wake()
             waiter.outcome.wait(POLL)
 
     def join(self, waiter: Waiter, wake: Callable[[], None] | None = None) -> None:
@@ -119,11 +118,8 @@ class Poller:
         else:
             self._loop.start()  # raises RuntimeError: no more threads
             self._threads.setdefault(self, self._loop.wakeup.wake)
-        due = min(waiter.next_look, waiter.next_scan)
-        if due < self._next_turn:
-            self._next_turn = due
-            if len(self._threads) > 1 or wake is None:
-                self.wake()
+        if min(waiter.next_look, waiter.next_scan) < self._sleeps_until:
+            self.wake()
 
     def expect(self, waiter: Waiter) -> None:
         """Look at the ticket of this waiter when somebody says that it was given a row."""
@@ -131,7 +127,7 @@ class Poller:
         hints.expect(self.using, waiter.ticket.pk, partial(self._notice, waiter.ticket.pk))
 
     def wake(self) -> None:
-        """Let the thread that takes turns look at ``_next_turn`` again."""
+        """Wake the thread that takes turns."""
         for wake in list(self._threads.values())[:1]:
             wake()
 
@@ -140,7 +136,7 @@ class Poller:
         self._resign(waiter)
         if waiter.loop is not None and self._loop.is_alive:
             self.waiters[waiter] = None
-            self._wake_now()
+            self.wake()
             return
         with log_errors("the ticket of %s was not removed; it will expire", waiter.holder), statement_timeout():
             try:
@@ -148,13 +144,9 @@ class Poller:
             except DatabaseUnavailable as error:
                 logger.info("the ticket of %s was not removed; it will expire: %s", waiter.holder, error)
 
-    def _wake_now(self) -> None:
-        self._next_turn = 0.0
-        self.wake()
-
     def _notice(self, ticket: int) -> None:
         self._noticed[ticket] = None
-        self._wake_now()
+        self.wake()
 
     def _leads(self, one: object) -> bool:
         for first in list(self._threads):
@@ -184,22 +176,30 @@ class Poller:
         self._threads.setdefault(self, self._loop.wakeup.wake)
         if not self._leads(self):
             return math.inf
-        if self._next_turn <= monotonic():
+        if self._due() <= monotonic():
             self.take_turn()
-        return self._next_turn
+        return self._due()
 
     # A turn
 
+    def _due(self) -> float:
+        """Return the time of the next turn."""
+        self._sleeps_until = math.inf  # who joins from now on wakes this thread
+        waiters = list(self.waiters)
+        is_due = self._noticed or any(waiter.is_done or waiter.is_orphaned for waiter in waiters)
+        moments = (_soonest(waiters, NEXT_LOOK), _soonest(waiters, NEXT_SCAN), _renew_at(waiters))
+        self._sleeps_until = due = max(self._off_until, 0.0 if is_due else min(moments))
+        return due
+
     def take_turn(self) -> None:
         """Serve waiters that were given rows, and do other work that is due."""
-        self._next_turn = math.inf  # whoever joins from now on asks for an earlier one
         try:
-            self._next_turn = min(self._next_turn, self._turn())
+            self._turn()
             self.db_error = None
         except DatabaseUnavailable as error:
             if self.db_error is None:
                 logger.warning("%s; %d waiters keep waiting", error, len(self.waiters))
-            self.db_error, self._next_turn = error, monotonic() + PAUSE_AFTER_FAILURE
+            self.db_error, self._off_until = error, monotonic() + PAUSE_AFTER_FAILURE
             for waiter in list(self.waiters):
                 waiter.db_error = error
         except Exception as error:
@@ -207,7 +207,7 @@ class Poller:
             for waiter in list(self.waiters):
                 waiter.outcome.fail(error)
 
-    def _turn(self) -> float:
+    def _turn(self) -> None:
         noticed = list(self._noticed)
         for ticket in noticed:
             self._noticed.pop(ticket, None)
@@ -220,9 +220,6 @@ class Poller:
         self._renew(waiters, now)
         self._look(noticed, now)
         self._scan()
-        waiters = list(self.waiters)
-        moments = (_soonest(waiters, NEXT_LOOK), _soonest(waiters, NEXT_SCAN), _renew_at(waiters))
-        return min(moments)
 
     def _drop_done(self) -> None:
         """Remove the waiters that are done; those that gave up leave the line."""
