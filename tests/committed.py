@@ -18,7 +18,7 @@ from pytest_django import DjangoDbBlocker
 
 from resourcepool.database import clock, loop, wakeup
 from resourcepool.dialect import statement
-from resourcepool.hints import notify
+from resourcepool.hints.notify import _expected
 from resourcepool.leases import base_lease, lease, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.locks.channels.models import Channel as ChannelRow
@@ -66,7 +66,7 @@ def forget_everything() -> None:
         forget_waiters(poller)
     pacing._lines.clear()
     assignment._returned_at.clear()  # by a clock that a test may have moved
-    notify._expected.clear()
+    _expected.clear()
     for model in leased_models():
         if isinstance(one := getattr(model, "pool", None), pool.Pool):
             one._last_seen._free.clear()
@@ -83,7 +83,7 @@ def forget_waiters(poller: poll.Poller) -> None:
     eventually(lambda: not any(isinstance(one, waiter.Waiter) for one in list(poller._threads)))
     for memory in (poller.waiters, poller.used, poller._noticed, poller._pruned_at):
         memory.clear()
-    poller.db_error, poller._next_turn = None, 0.0
+    poller.db_error, poller._off_until = None, 0.0
 
 
 @pytest.fixture
@@ -111,6 +111,9 @@ class Clock:
     def advance(self, seconds: float) -> None:
         self.ahead += seconds
         wake_keeper()
+        for poller in list(poll._pollers.values()):
+            for wake in list(poller._threads.values()):
+                wake()
 
 
 def wake_keeper() -> None:

@@ -15,7 +15,7 @@ from resourcepool.exceptions import AcquireTimeout, LeaseReleased
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import long_ago
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import tickets, waiter_loop, waiters
+from resourcepool.waiting import poll, tickets
 from tests.app.rows import hold, several
 from tests.case_sample import EVERY
 from tests.eventually import InBackground, eventually
@@ -81,8 +81,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 @pytest.fixture(autouse=True)
 def rows(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    for module in (waiter_loop, waiters):  # delete tickets of served waiters at once
-        monkeypatch.setattr(module, "MAX_SERVED_DELAY", 0.0)
+    monkeypatch.setattr(poll, "USED_BATCH", 1)  # remove tickets of served waiters at once
     return several(Proxy, 2)
 
 

@@ -10,7 +10,7 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.models import Event, Proxy, Ticket
 from resourcepool.threads.daemon import Daemon
 from resourcepool.waiting import tickets
-from resourcepool.waiting.waiters import waiters
+from resourcepool.waiting.poll import poller_on
 from tests.app.rows import busy_for, columns, hold, new, several
 from tests.eventually import InBackground, eventually
 
@@ -29,7 +29,7 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             ensure_started(daemon)
 
         monkeypatch.setattr(Daemon, "ensure_started", refuse)
-        loops = [*keeper._renewal_loops.values(), *waiters._threads.values()]
+        loops = [*keeper._renewal_loops.values(), poller_on("default")._loop]
         for daemon in (keeper._watcher, *(loop.thread for loop in loops)):
             if daemon._name in names:
                 monkeypatch.setattr(daemon, "is_running", False)

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from resourcepool.database.clock import monotonic
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import estimates
 from resourcepool.waiting.models import pool_name
+from resourcepool.waiting.pacing import pacing_of
 from tests.app.rows import columns, hold, new, several
 from tests.committed import Statement
 from tests.concurrency.tickets import in_line
@@ -64,7 +65,7 @@ def test_a_release_that_finds_somebody_in_line_is_one_statement_when_that_is_lik
 ) -> None:
     """If the database can change row and ticket in one statement."""
     lease, first, second = hold(new(Proxy)), ticket(Proxy), ticket(Proxy)
-    estimates.recent_waiters.note(pool_name(Proxy), "default", had_to_wait=True)
+    pacing_of(pool_name(Proxy), "default").found_waiters(monotonic())
     statements.clear()
     lease.release()
     assert (columns(first)["is_waiting"], columns(second)["is_waiting"]) == (False, True)
