@@ -116,11 +116,15 @@ class Poller:
         if wake is not None:
             self._threads[waiter] = wake
         else:
-            self._loop.start()  # raises RuntimeError: no more threads
+            self.start()
             self._threads.setdefault(self, self._loop.wakeup.wake)
             self._loop.wakeup.wake()  # always: it may just be leaving ``_threads``
         if min(waiter.next_look, waiter.next_scan) < self._sleeps_until:
             self.wake()
+
+    def start(self) -> None:
+        """Start the background thread for tasks; raises RuntimeError if no more threads can be started."""
+        self._loop.start()
 
     def expect(self, waiter: Waiter) -> None:
         """Look at the ticket of this waiter when somebody says that it was given a row."""
