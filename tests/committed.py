@@ -18,7 +18,7 @@ from pytest_django import DjangoDbBlocker
 
 from resourcepool.database import clock, loop, wakeup
 from resourcepool.dialect import statement
-from resourcepool.hints import expected
+from resourcepool.hints.expected import _expected
 from resourcepool.leases import base_lease, lease, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.locks.channels.models import Channel as ChannelRow
@@ -66,7 +66,7 @@ def forget_everything() -> None:
         forget_waiters(poller)
     pacing._lines.clear()
     assignment._returned_at.clear()  # by a clock that a test may have moved
-    expected._expected.clear()
+    _expected.clear()
     for model in leased_models():
         if isinstance(one := getattr(model, "pool", None), pool.Pool):
             one._last_seen._free.clear()
@@ -111,6 +111,9 @@ class Clock:
     def advance(self, seconds: float) -> None:
         self.ahead += seconds
         wake_keeper()
+        for poller in list(poll._pollers.values()):
+            for wake in list(poller._threads.values()):
+                wake()
 
 
 def wake_keeper() -> None:

@@ -166,6 +166,8 @@ def _enqueue(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | Waiter
             return (
                 waiter  # the database is unavailable; a statement here would only take the time of its retries
             )
+        if waiter.loop is not None:
+            poller.start()
         is_crowded, waiter.insert_in_doubt = waiter.pacing.crowded_until > monotonic(), True
         waiter.set_ticket(tickets.take(connection, waiter.model, request, waiter.holder))
         if not request.fifo_once and not is_crowded and (grants := _scan(connection, waiter)):

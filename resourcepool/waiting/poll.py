@@ -116,10 +116,15 @@ class Poller:
         if wake is not None:
             self._threads[waiter] = wake
         else:
-            self._loop.start()  # raises RuntimeError: no more threads
+            self.start()
             self._threads.setdefault(self, self._loop.wakeup.wake)
+            self._loop.wakeup.wake()  # always: it may just be leaving ``_threads``
         if min(waiter.next_look, waiter.next_scan) < self._sleeps_until:
             self.wake()
+
+    def start(self) -> None:
+        """Start the background thread for tasks; raises RuntimeError if no more threads can be started."""
+        self._loop.start()
 
     def expect(self, waiter: Waiter) -> None:
         """Look at the ticket of this waiter when somebody says that it was given a row."""
@@ -150,8 +155,8 @@ class Poller:
 
     def _leads(self, one: object) -> bool:
         for first in list(self._threads):
-            if isinstance(first, Waiter) and first.outcome.is_cancelled:
-                self._threads.pop(first, None)  # its thread was interrupted while it left
+            if isinstance(first, Waiter) and first.is_done:
+                self._threads.pop(first, None)  # perhaps its thread was interrupted while it resigned
             else:
                 return first is one
         return False
@@ -160,8 +165,7 @@ class Poller:
         self._threads.pop(waiter, None)
         if not waiter.is_done:
             self.waiters.pop(waiter, None)
-        if self.waiters:
-            self.wake()
+        self.wake()
 
     # The background thread, for tasks
 

@@ -6,6 +6,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import Any
 
+from resourcepool import hints
 from resourcepool.database.clock import monotonic
 from resourcepool.leases.free_rows import python_key
 from resourcepool.leases.request import Request
@@ -192,6 +193,8 @@ class Waiter:
 
     def clear_ticket(self) -> None:
         """Note that its ticket is gone, so it needs another one."""
+        if self.ticket is not None:
+            hints.forget(self.using, self.ticket.pk)
         self.ticket, self.holds, self.next_look = None, (), 0.0
 
     def rows_of(self, seen: TicketState) -> HeldRows:

@@ -14,9 +14,9 @@ from django.db import connection, connections, transaction
 
 from resourcepool.database.background import own_connections
 from resourcepool.exceptions import LeaseFromAnotherProcess
+from resourcepool.hints.expected import _expected
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
-from resourcepool.waiting.ticket_wakeups import ticket_wakeups
 from tests import child as bootstrap
 from tests.app.models import Team
 from tests.app.rows import busy_for, columns, new
@@ -124,7 +124,7 @@ def fork_while_waiting() -> None:
     """A parent with a waiting thread; its child must neither wait for it nor serve it."""
     lease = Proxy.pool.acquire(ttl=LONG)
     waiting = InBackground(lambda: Proxy.pool.acquire(timeout=20, ttl=LONG))
-    eventually(lambda: ticket_wakeups._tickets)  # it looks, now and then, at its own ticket
+    eventually(lambda: _expected)  # it looks, now and then, at its own ticket
     pid = os.fork()
     if pid == 0:
         code = 1

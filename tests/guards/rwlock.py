@@ -121,14 +121,14 @@ READ_WRITE_LOCKS = (
     ),
     Mutation(
         "one that collects is passed by who is behind it",
-        "waiting/handover.py",
-        "if ticket.lacks > 1 and (rereads := rereads - 1) > 0:",
+        "waiting/release.py",
+        "if ticket.lacks > 1 and (rereads := rereads - 1) >= 0:",
         "if False:",
         ("tests/waiting/test_handover.py",),
     ),
     Mutation(
         "one that collects is passed by a release of several rows",
-        "waiting/batch_release.py",
+        "waiting/release.py",
         "            line = read_line()\n",
         "",
         ("tests/locks/test_permits.py",),

@@ -13,7 +13,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseR
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire
-from resourcepool.waiting.waiters import waiters as of_this_process
+from resourcepool.waiting.poll import poller_on
 from tests.app.rows import busy_for, columns, hold, new, several, steal
 from tests.eventually import eventually
 from tests.waiting.threads import all_have_tickets, let_pass
@@ -202,8 +202,8 @@ class TestCancellation:
 
         async def give_up() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
-            await aeventually(lambda: any(line.waiters for line in of_this_process._waiter_loops.values()))
-            waiters.extend(waiter for line in of_this_process._waiter_loops.values() for waiter in line.waiters)
+            await aeventually(lambda: poller_on("default").waiters)
+            waiters.extend(poller_on("default").waiters)
             served = asyncio.get_running_loop().run_in_executor(None, held.release)
             while not waiters[0].outcome.is_done:  # on purpose without a breath for the event loop
                 pass
@@ -224,14 +224,14 @@ class TestCancellation:
         self, run: Run, wait: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         proxy = new(Proxy)
-        inside, go_on, at_once = threading.Event(), threading.Event(), acquire._at_once
+        inside, go_on, limited = threading.Event(), threading.Event(), acquire._limited
 
         def slow(*args: Any) -> Any:
             inside.set()
             go_on.wait(10)
-            return at_once(*args)
+            return limited(*args)
 
-        monkeypatch.setattr(acquire, "_at_once", slow)
+        monkeypatch.setattr(acquire, "_limited", slow)
 
         async def give_up() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(wait=wait, timeout=20))

@@ -14,7 +14,7 @@ from resourcepool.models import Proxy
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.threads import async_threads
 from resourcepool.waiting import acquire
-from resourcepool.waiting import waiters as waiting
+from resourcepool.waiting.poll import poller_on
 from tests.app.rows import columns, hold, new, several
 from tests.eventually import closing, eventually
 from tests.resources.busy_thread import occupied, soon
@@ -38,7 +38,7 @@ def kept(*others: Any) -> list[Any]:
 
 
 def waiters() -> list[Any]:
-    return [waiter for line in waiting.waiters._waiter_loops.values() for waiter in line.waiters]
+    return list(poller_on("default").waiters)
 
 
 async def release_elsewhere(lease: Any) -> None:

@@ -1,8 +1,10 @@
 """Replacements for the environment of the package: simulated clocks, sleep, threads, hints, a server."""
 
+import importlib
 import logging
 import threading
 import time
+from collections import UserDict
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -20,18 +22,7 @@ from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.threads.daemon import Daemon
 from resourcepool.threads.signal_safe_event import SignalSafeEvent
-from resourcepool.waiting import estimates
-from resourcepool.waiting.estimates import (
-    NoWaiterCache,
-    RecentWaits,
-    Throttle,
-    no_waiter_cache,
-    recent_waiters,
-    recent_waits,
-    throttle,
-)
-from resourcepool.waiting.ticket_wakeups import TicketWakeups, ticket_wakeups
-from resourcepool.waiting.waiters import Waiters, waiters
+from resourcepool.waiting import assignment, pacing, poll
 from tests.simulation import schedule
 from tests.simulation.database import CUT, Connection
 from tests.simulation.schedule import Memory
@@ -39,6 +30,18 @@ from tests.simulation.schedule import Memory
 QUARANTINE = {"base": 0.5, "cap": 3.0}  # seconds
 TICKET_TTL = 1.2  # seconds: shorter than the longer ones of the leases
 REMEMBERED = ("_last_held", "_last_seen")  # by a pool
+USED_BATCH = 2  # tickets of served waiters that are removed together
+
+notify: Any = importlib.import_module("resourcepool.hints.expected")  # ``hints`` has a function of this name
+
+
+class PerProcess(UserDict[Any, Any]):
+    """A dictionary of a module, of which each process has its own."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+_lines, _pollers, _returned_at, _expected = (PerProcess() for _ in range(4))
 
 
 def install() -> None:
@@ -47,11 +50,12 @@ def install() -> None:
     threading.Event.wait = _wait_in_time(threading.Event.wait)  # type: ignore[method-assign]
     SignalSafeEvent.wait = _rung_in_time  # type: ignore[method-assign]
     Wakeup._receive = _heard_in_time(Wakeup._receive)  # type: ignore[method-assign]
-    estimates._speeds = _speeds  # type: ignore[assignment]
-    TicketWakeups._notice = _if_heard(TicketWakeups._notice)  # type: ignore[method-assign]
-    hints.is_enabled = lambda: schedule.now_running().habits.hinted
+    pacing._lines, poll._pollers, poll.USED_BATCH = _lines, _pollers, USED_BATCH  # type: ignore[assignment]
+    assignment._returned_at, notify._expected = _returned_at, _expected  # type: ignore[assignment]
+    poll.Poller._notice = _if_heard(poll.Poller._notice)  # type: ignore[method-assign]
     hints.address = lambda: schedule.now_running().current.process.name
-    hints.send, hints.listen = _send_hint, lambda *_: None
+    notify.is_enabled = hints.is_enabled = lambda: schedule.now_running().habits.hinted
+    notify.send, notify.listen = _send_hint, lambda *_: None
     background.start = _start
     Daemon.ensure_started = lambda _: None  # type: ignore[method-assign]  # the schedule does their work
     shutdown.at_exit = lambda *_: None
@@ -74,16 +78,8 @@ def install() -> None:
 
 def memory() -> Memory:
     """Return the empty memory of a process that has just started."""
-    fresh = {
-        keeper: Keeper(),
-        throttle: Throttle(),
-        waiters: Waiters(),
-        ticket_wakeups: TicketWakeups(),
-        recent_waits: RecentWaits(),
-        recent_waiters: RecentWaits(),
-        no_waiter_cache: NoWaiterCache(),
-        _speeds: _Speeds(),
-    }
+    registries = {one: PerProcess() for one in (_lines, _pollers, _returned_at, _expected)}
+    fresh = {keeper: Keeper(), **registries}
     return {**{owner: dict(new.__dict__) for owner, new in fresh.items()}, Proxy.pool: dict(_pool())}
 
 
@@ -96,25 +92,6 @@ def begin_names() -> None:
 @cache
 def _pool() -> dict[str, Any]:
     return {name: value for name, value in Proxy.pool.__dict__.items() if name not in REMEMBERED}
-
-
-class _Speeds:
-    """The estimates of each process, in place of the dictionary of one."""
-
-    def __init__(self) -> None:
-        self._known: dict[Any, Any] = {}
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def get(self, line: Any) -> Any:
-        return self._known.get(line)
-
-    def setdefault(self, line: Any, default: Any) -> Any:
-        return self._known.setdefault(line, default)
-
-
-_speeds = _Speeds()
 
 
 def _wait_in_time(wait: Callable[..., bool]) -> Callable[..., bool]:
@@ -158,11 +135,13 @@ def _if_heard(notice: Callable[..., None]) -> Callable[..., None]:
 
 def _send_hint(address: str, _per_second: float = 0.0) -> None:
     running = schedule.now_running()
+    if not running.habits.hinted:
+        return
     running.note(f"a hint for {address or 'nobody'}")
     for process in {actor.process.name: actor.process for actor in running.actors}.values():
         if process.name == address and not process.is_dead:
             process.swap_in()
-            ticket_wakeups.wake_all()
+            notify.wake_all()
     running.current.process.swap_in()
 
 

@@ -13,7 +13,6 @@ from resourcepool.exceptions import AcquireTimeout
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import poll
 from resourcepool.waiting.models import pool_name
-from resourcepool.waiting.poll import poller_on
 from tests.app.rows import columns, new
 from tests.committed import Clock
 from tests.concurrency.tickets import in_line
@@ -57,7 +56,7 @@ class Waiting:
 
 def all_have_tickets() -> bool:
     """Whether this process has waiters, and all of them have a ticket."""
-    those = list(poller_on("default").waiters)
+    those = [waiter for line in list(poll._pollers.values()) for waiter in list(line.waiters)]
     return bool(those) and all(waiter.ticket is not None for waiter in those)
 
 
