@@ -18,7 +18,7 @@ from pytest_django import DjangoDbBlocker
 
 from resourcepool.database import clock, loop, wakeup
 from resourcepool.dialect import statement
-from resourcepool.hints import notify
+from resourcepool.hints.notify import _expected as expected_hints
 from resourcepool.leases import base_lease, lease, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.locks.channels.models import Channel as ChannelRow
@@ -66,7 +66,7 @@ def forget_everything() -> None:
         forget_waiters(poller)
     pacing._lines.clear()
     assignment._returned_at.clear()  # by a clock that a test may have moved
-    notify._expected.clear()
+    expected_hints.clear()
     for model in leased_models():
         if isinstance(one := getattr(model, "pool", None), pool.Pool):
             one._last_seen._free.clear()
