@@ -15,6 +15,7 @@ from resourcepool.leases.terms import Terms
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit, Ticket
 from resourcepool.waiting import handover, tickets
+from resourcepool.waiting import release as releases
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.pacing import pacing_of
 from resourcepool.waiting.release import give_several, release_many
@@ -118,14 +119,14 @@ class TestGivingUpTogether:
         permits(3)
         mine, collects, behind = held(2), waits(3), waits()
         other = SemaphorePermit.objects.available().get()
-        give = batch_release.give
+        give = releases.give_several
 
         def meanwhile(*args: Any) -> bool:
             monkeypatch.undo()
             assert handover.give(connection, SemaphorePermit, other.pk, other.fence, args[-1])
             return give(*args)
 
-        monkeypatch.setattr(batch_release, "give", meanwhile)
+        monkeypatch.setattr(releases, "give_several", meanwhile)
         assert release(mine) == []
         assert (len(given(collects)), columns(collects)["is_waiting"]) == (3, False)
         assert given(behind) == []
