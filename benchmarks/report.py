@@ -45,8 +45,9 @@ def _about(measured: dict[str, Any]) -> Iterator[str]:
         f"mysqlclient {machine['mysqlclient']}",
     ]
     yield ", ".join([*servers.values(), *versions]) + "."
-    yield f"{measured['rounds']} rounds of {measured['seconds']:g} s after {measured['warm_up']:g} s to warm up; without"
-    yield "waiters half of it. Medians; a ratio is the median of the ratios of each round; of maxima the largest."
+    rounds, seconds, warm_up = (measured[name] for name in ("rounds", "seconds", "warm_up"))
+    yield f"{rounds} rounds of {seconds:g} s after {warm_up:g} s to warm up, without waiters half of it."
+    yield "Medians; a ratio is the median of the ratios of each round; of maxima the largest."
 
 
 def _aims(measured: dict[str, Any]) -> Iterator[str]:
