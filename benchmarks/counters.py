@@ -38,7 +38,7 @@ class Activity:
 
     Attributes:
         sessions: the most at once, its own left out; None on SQLite, like ``statements``.
-        statements: a second, while it is counted; on PostgreSQL transactions.
+        statements: a second, while it is counted; on PostgreSQL transactions. None also where that was too short.
     """
 
     def __init__(self, url: str) -> None:
@@ -52,14 +52,16 @@ class Activity:
             return
         db = Driver(self._url)
         read = _mysql(db) if db.kind == "mysql" else _postgres(db)
-        reads = []
-        while (now := time.monotonic()) < end_at:
-            reads.append((now, *read()))
+        reads = [(time.monotonic(), *read())]
+        while time.monotonic() + EVERY < end_at:
             time.sleep(EVERY)
+            reads.append((time.monotonic(), *read()))
         db.close()
         self.sessions = max(sessions for _, sessions, _ in reads) - 1
-        (first, _, before), (last, _, after) = next(one for one in reads if one[0] >= begin_at), reads[-1]
-        self.statements = (after - before) / (last - first) if last > first else None
+        counted = [(at, statements) for at, _, statements in reads if at >= begin_at]
+        if len(counted) > 1:
+            (first, before), (last, after) = counted[0], counted[-1]
+            self.statements = (after - before) / (last - first)
 
 
 def _mysql(db: Driver) -> Callable[[], tuple[int, int]]:
