@@ -352,7 +352,8 @@ class Poller:
             demand = sum(waiter.request.count for waiter in alike)
             if demand > len(alike) and has_waited_long:
                 assignment.reclaim_from_later(self._connection, model, selector)
-                self._restore_number(alike)
+                for waiter in alike if model.line_per_name else ():
+                    self._restore_rows(waiter)  # their number may have changed meanwhile
             if has_waited_long and not self._is_any_near(model, selector, alike):
                 continue
             seen, _ = assignment.assign_free_rows(self._connection, model, selector, FIRST_TICKETS + demand)
@@ -363,12 +364,6 @@ class Poller:
             if not seen.free and seen.next_in is None and model.line_per_name:
                 self._restore_rows(alike[0])
         return soonest
-
-    def _restore_number(self, alike: list[Waiter]) -> None:
-        """Let sources of several rows per name check the number of rows: it may have changed meanwhile."""
-        for waiter in alike:
-            if waiter.model.line_per_name and waiter.request.count > 1:
-                self._restore_rows(waiter)
 
     def _restore_rows(self, waiter: Waiter) -> None:
         """Let the source of ``waiter`` create its rows again: they may have been removed as unused."""
