@@ -323,10 +323,13 @@ class Poller:
                 is_moving |= waiter.model.line_per_name
             more = _to_look_at(list(self.waiters), noticed, now + TOGETHER) if is_moving else ()
             batch = [waiter for waiter in more if waiter not in looked]
-        soonest = _soonest([waiter for waiter in list(self.waiters) if waiter in looked], NEXT_LOOK)
-        for waiter in list(self.waiters):
+        waiters, soonest = list(self.waiters), dict[str, float]()
+        for waiter in waiters:
+            if waiter in looked:
+                soonest[waiter.line] = min(waiter.next_look, soonest.get(waiter.line, math.inf))
+        for waiter in waiters:
             if waiter.model.line_per_name and waiter not in looked:
-                waiter.next_look = soonest
+                waiter.next_look = soonest.get(waiter.line, waiter.next_look)
 
     # Scans for free rows
 
@@ -454,9 +457,10 @@ def _to_look_at(waiters: Sequence[Waiter], noticed: Collection[int], due_until: 
     """
     chosen, seen = list[Waiter](), Counter[str]()
     for waiter in sorted(waiters, key=PLACE):
-        pk = waiter.ticket.pk if waiter.ticket else None
-        is_due = waiter.next_look <= due_until or pk in noticed
-        if pk is None or seen[waiter.line] < FIRST_IN_LINE or (is_due and not waiter.model.line_per_name):
+        if waiter.ticket is None:
+            continue  # it has just joined
+        is_due = waiter.next_look <= due_until or waiter.ticket.pk in noticed
+        if seen[waiter.line] < FIRST_IN_LINE or (is_due and not waiter.model.line_per_name):
             chosen.append(waiter)
         seen[waiter.line] += 1
     return chosen
