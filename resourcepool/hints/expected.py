@@ -16,12 +16,12 @@ def expect(using: str, ticket: int, wake: Callable[[], object]) -> None:
 
 
 def forget(using: str, ticket: int) -> None:
-    """Do not call it any more."""
+    """Do not call it from now on."""
     _expected.pop((using, ticket), None)
 
 
 def notify(using: str, ticket: int, address: int, per_second: float = 0.0) -> None:
-    """Wake whoever expects this ticket in the process at ``address``. A lost hint costs only time.
+    """Wake the waiter that expects this ticket in the process at ``address``. A lost hint costs only time.
 
     Args:
         per_second: approximate number of tickets served per second; 0: unknown.
@@ -35,7 +35,7 @@ def notify(using: str, ticket: int, address: int, per_second: float = 0.0) -> No
 
 
 def wake_all() -> None:
-    """Wake everybody who expects a ticket in this process: a hint does not say which."""
+    """Wake all waiters of this process: a hint does not name the ticket."""
     for wake in list(_expected.values()):
         wake()
 

@@ -8,6 +8,7 @@ waiter (``assignment``), has given it a row.
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -217,14 +218,14 @@ async def _wait_in_task(waiter: Waiter, stop: Callable[[], bool]) -> None:
 
     waiter.outcome.add_done_callback(wake_task)
     poller.join(waiter)
-    with periodic_wakeup():
-        while not waiter.is_over(stop):
-            with contextlib.suppress(TimeoutError):
-                # Not ``wait_for``, which Python 3.11 may continue after a cancellation.
-                async with asyncio.timeout(
-                    min(waiter.seconds_left, POLL if stop is not never else float("inf"))
-                ):
-                    await is_done.wait()
+    seconds = waiter.seconds_left
+    with periodic_wakeup(), contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(None if math.isinf(seconds) else seconds):
+            while not (waiter.is_done or stop()):
+                with contextlib.suppress(TimeoutError):
+                    # Not ``wait_for``, which Python 3.11 may continue after a cancellation.
+                    async with asyncio.timeout(None if stop is never else POLL):
+                        await is_done.wait()
 
 
 def _too_late(waiter: Waiter) -> None:

@@ -11,7 +11,7 @@ NEAR = 0.02  # between two looks of the first in line, as a share of their wait 
 FAR = 0.1  # the same for the others
 LONGEST = 2.0  # between two looks
 SCAN = 0.2  # between two scans, as a share of the wait so far
-EMPTY_FOR = 0.05  # how long a release trusts that nobody waits; a waiter's second scan comes later
+EMPTY_FOR = 0.05  # how long a release trusts that there are no waiters; a waiter's second scan comes later
 REMEMBERED = 2.0  # how long a caller that had to wait, and a release that found a waiter, are remembered
 
 FIRST_IN_LINE = 4  # tickets that a release reads
@@ -19,10 +19,10 @@ MEASURED_OVER = 0.2  # between two tickets, for the speed of the line
 
 
 class Pacing:
-    """What one process has seen of one line: how long waits are, how fast it moves, and whether anybody waits.
+    """What one process has seen of one line: how long waits are, how fast it moves, and whether it has waiters.
 
     Tickets are served in the order of their numbers. So the number of tickets since the one that was served last, and
-    the speed, tell how long a new ticket will wait. All lines share the numbers, which cancels out.
+    the speed, show how long a new ticket will wait. All lines share the numbers, which cancels out.
 
     Attributes:
         waits_until: until then, the next caller probably has to wait.
@@ -42,7 +42,7 @@ class Pacing:
         self._late = 1.0
         self._done_at: dict[str, float] = {}
 
-    # What it is told
+    # What it notes
 
     def served(self, waited: float, now: float, *, was_woken: bool) -> None:
         """Note that a waiter of this process was given its row after ``waited``; ``was_woken``: before it looked."""
@@ -68,7 +68,7 @@ class Pacing:
             self._last, self.moved_at = ticket, now
 
     def found_waiters(self, now: float) -> None:
-        """Note that somebody waits."""
+        """Note that there are waiters."""
         self.awaited_until, self.empty_until = now + REMEMBERED, -math.inf
 
     def found_line(self, length: int, now: float) -> None:
@@ -77,7 +77,7 @@ class Pacing:
             self.crowded_until = now + EMPTY_FOR
 
     def found_none(self, asked_at: float) -> None:
-        """Note that nobody waited at ``asked_at``."""
+        """Note that there was no waiter at ``asked_at``."""
         if asked_at > self.awaited_until - REMEMBERED:
             self.awaited_until = -math.inf
             self.empty_until = asked_at + EMPTY_FOR

@@ -130,7 +130,7 @@ def _settle(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, 
 def release_many(
     connection: BaseDatabaseWrapper, model: Model, rows: Rows, *, trusted_until: float
 ) -> list[Any]:
-    """Release up to ``verbs.BATCH`` rows of one line, in one statement if nobody waits.
+    """Release up to ``verbs.BATCH`` rows of one line, in one statement if there are no waiters.
 
     Args:
         trusted_until: by this process's clock: no other process can have claimed any of the rows before.

@@ -26,8 +26,8 @@ READ_WRITE_LOCKS = (
     Mutation(
         "a writer: it waits for rows that are not there any more",
         LINE,
-        "                self._restore_number(alike)\n",
-        "",
+        "                for waiter in alike if model.line_per_name else ():",
+        "                for waiter in ():",
         TESTS,
     ),
     Mutation(

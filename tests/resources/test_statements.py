@@ -70,7 +70,7 @@ def test_a_release_that_finds_somebody_in_line_is_one_statement_when_that_is_lik
     lease.release()
     assert (columns(first)["is_waiting"], columns(second)["is_waiting"]) == (False, True)
     words = [one.sql for one in statements if one.thread == "MainThread" and "UPDATE" in one.sql]
-    assert len(words) == {"sqlite": 3}.get(connection.vendor, 1)
+    assert len(words) == {"sqlite": 2}.get(connection.vendor, 1)
 
 
 def test_a_wait_costs_a_ticket_and_looks(statements: list[Statement]) -> None:
