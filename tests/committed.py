@@ -16,9 +16,9 @@ from django.db.backends.utils import CursorWrapper
 from django.test import TestCase
 from pytest_django import DjangoDbBlocker
 
-from resourcepool.database import clock, loop, wakeup
+from resourcepool.database import background_thread, clock, loop, wakeup
 from resourcepool.dialect import statement
-from resourcepool.hints.notify import _expected
+from resourcepool.hints.expected import _expected
 from resourcepool.leases import base_lease, lease, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.locks.channels.models import Channel as ChannelRow
@@ -117,8 +117,8 @@ class Clock:
 
 
 def wake_keeper() -> None:
-    for beat in list(keeping.keeper._renewal_loops.values()):
-        beat.wakeup.wake()
+    for routine in list(keeping.keeper._routines.values()):
+        routine.wake()
     keeping.keeper._watch.wake()
 
 
@@ -127,7 +127,8 @@ def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Cl
     moved = Clock()
     of_waiting = (acquire, assignment, handover, poll, release, tickets, waiter)
     of_queues = (held_queue, looking_at_queues, membership, registration, server)
-    for module in (wakeup, keeping, base_lease, lease, loop, verbs, pool, strategy, *of_waiting, *of_queues):
+    of_database = (background_thread, loop, wakeup)
+    for module in (keeping, base_lease, lease, *of_database, verbs, pool, strategy, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved
 

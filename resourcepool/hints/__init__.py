@@ -5,7 +5,7 @@ RESOURCEPOOL["HINTS"] selects the service that carries them.
 """
 
 from resourcepool.hints.choice import load
-from resourcepool.hints.notify import expect, forget, notify
+from resourcepool.hints.expected import expect, forget, notify
 from resourcepool.hints.process import (
     address,
     after_commit,

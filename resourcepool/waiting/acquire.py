@@ -1,6 +1,6 @@
 """Acquires leases: claim; if nothing is free, take a ticket and look at it; who releases gives the row to the first.
 
-A claim is one UPDATE of a free row (``Source.claim_free``). Who had to wait a moment ago takes a ticket at once: a claim
+A claim is one UPDATE of a free row (``Source.claim_free``). Who had to wait a moment ago takes a ticket first: a claim
 would probably fail. After the ticket comes one scan, for rows that were freed before the ticket was visible. Then the
 caller waits: ``poll`` looks at the ticket now and then (``pacing``), until a release (``release``), or a scan by any
 waiter (``assignment``), has given it a row.
@@ -81,7 +81,8 @@ async def acquire_now(mode: Mode, source: Source, request: Request) -> Leases | 
 
 def leave(waiter: Waiter) -> Leases:
     """Remove ``waiter`` from the line; returns the leases that it got before."""
-    if waiter.outcome.cancel():  # first, because it settles the outcome
+    waiter.outcome.cancel()  # first, because it settles the outcome
+    if not waiter.outcome.leases:
         poller_on(waiter.using).leave(waiter)
     return waiter.outcome.leases
 

@@ -31,7 +31,7 @@ from resourcepool.leases.terms import Grant, margin
 from resourcepool.threads.sync_async import never
 from resourcepool.waiting import assignment, tickets
 from resourcepool.waiting.handover import FIRST_TICKETS
-from resourcepool.waiting.pacing import FIRST_IN_LINE, scan_pause
+from resourcepool.waiting.pacing import EMPTY_FOR, FIRST_IN_LINE, scan_pause
 from resourcepool.waiting.release import release
 from resourcepool.waiting.tickets import TicketState
 from resourcepool.waiting.waiter import Waiter
@@ -180,8 +180,13 @@ class Poller:
         self._threads.setdefault(self, self._loop.wakeup.wake)
         if not self._leads(self):
             return math.inf
-        if self._due() <= monotonic():
-            self.take_turn()
+        try:
+            if self._due() <= monotonic():
+                self.take_turn()
+        except Exception as error:
+            logger.exception("cannot serve the waiters on database %r", self.using)
+            for waiter in list(self.waiters):
+                waiter.outcome.fail(error)
         return self._due()
 
     # A turn
@@ -206,10 +211,6 @@ class Poller:
             self.db_error, self._off_until = error, monotonic() + PAUSE_AFTER_FAILURE
             for waiter in list(self.waiters):
                 waiter.db_error = error
-        except Exception as error:
-            logger.exception("cannot serve the waiters on database %r", self.using)
-            for waiter in list(self.waiters):
-                waiter.outcome.fail(error)
 
     def _turn(self) -> None:
         noticed = list(self._noticed)
@@ -231,7 +232,8 @@ class Poller:
             if waiter.is_orphaned:
                 waiter.outcome.cancel()
         done = [waiter for waiter in list(self.waiters) if waiter.is_done]
-        self.remove([waiter for waiter in done if not waiter.outcome.leases])
+        if gone := [waiter for waiter in done if not waiter.outcome.leases]:
+            self.remove(gone)
         for waiter in done:
             self.use(waiter)
 
@@ -339,7 +341,9 @@ class Poller:
             mine = [waiter for waiter in waiters if waiter.line == line]
             seconds = self._assign(mine[0].model, mine, now)
             for waiter in mine:
-                waiter.next_scan = now + seconds
+                # New waiters keep their own second scan, for rows that a release left free because it did not ask.
+                if waiter.next_scan <= now or waiter.began + 2 * EMPTY_FOR < now:
+                    waiter.next_scan = now + seconds
         self._prune({waiter.model for waiter in waiters}, now)
 
     def _assign(self, model: Model, mine: list[Waiter], now: float) -> float:
@@ -351,7 +355,8 @@ class Poller:
             demand = sum(waiter.request.count for waiter in alike)
             if demand > len(alike) and has_waited_long:
                 assignment.reclaim_from_later(self._connection, model, selector)
-                self._restore_number(alike)
+                for waiter in alike if model.line_per_name else ():
+                    self._restore_rows(waiter)  # their number may have changed meanwhile
             if has_waited_long and not self._is_any_near(model, selector, alike):
                 continue
             seen, _ = assignment.assign_free_rows(self._connection, model, selector, FIRST_TICKETS + demand)
@@ -362,12 +367,6 @@ class Poller:
             if not seen.free and seen.next_in is None and model.line_per_name:
                 self._restore_rows(alike[0])
         return soonest
-
-    def _restore_number(self, alike: list[Waiter]) -> None:
-        """Let sources of several rows per name check the number of rows: it may have changed meanwhile."""
-        for waiter in alike:
-            if waiter.model.line_per_name and waiter.request.count > 1:
-                self._restore_rows(waiter)
 
     def _restore_rows(self, waiter: Waiter) -> None:
         """Let the source of ``waiter`` create its rows again: they may have been removed as unused."""

@@ -8,7 +8,7 @@ LOCK, LOCKABLE, HOLD, REGISTRY, BASE = (
 TESTS = ("tests/locks/test_lock.py",)
 OWNERS = ("tests/locks/test_owners.py",)
 CYCLES = "status/locks/cycles.py"
-PER_NAME = ("tests/waiting/test_waiter_loop_per_name.py", *TESTS)
+PER_NAME = ("tests/waiting/test_poll_per_name.py", *TESTS)
 
 LOCKS = (
     Mutation(

@@ -9,7 +9,7 @@ HANDOVER, TICKETS, ACQUIRE, ASSIGNMENT, WAITER, RELEASE, PACING = (
 THE_HANDOVER = tuple(
     f"tests/waiting/test_{name}.py" for name in ("handover", "assignment", "handover_lost_replies")
 )
-THE_LINE = tuple(f"tests/waiting/test_waiter_loop{end}.py" for end in ("", "_trust", "_several"))
+THE_LINE = tuple(f"tests/waiting/test_poll{end}.py" for end in ("", "_trust", "_several"))
 THE_TICKETS = ("tests/waiting/test_tickets.py",)
 
 WAITING = (
@@ -134,7 +134,7 @@ WAITING = (
         WAITER,
         "self.next_look = min(at + first, max(at + SHORTEST, at_last))",
         "self.next_look = at + first",
-        ("tests/waiting/test_waiter_loop.py",),
+        ("tests/waiting/test_poll.py",),
     ),
     # Who is served
     Mutation(

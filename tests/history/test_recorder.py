@@ -7,7 +7,6 @@ import pytest
 from django.db import DataError, OperationalError
 
 from resourcepool import clock, signals
-from resourcepool.database.background import own_connections
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.history import recorder as recording
 from resourcepool.history import writer
@@ -32,12 +31,12 @@ class TestTheWayItIsWritten:
         eventually(lambda: recording.recorder.is_idle)
         assert told(proxy) == ["released"] * 20
         written = [one for one in statements if "INTO" in one.sql and "event" in one.sql]
-        assert {one.thread for one in written} == {"resourcepool-history"}
+        assert {one.thread for one in written} == {"resourcepool-background-default"}
         assert len(written) <= 3
 
     def test_through_an_outage(self, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         failed, write = threading.Event(), recording.write
-        monkeypatch.setattr(recording, "PAUSE_AFTER_FAILURE", 0.1)
+        monkeypatch.setattr(recording, "EVERY", 0.1)
 
         def gone(_: Any) -> None:
             failed.set()
@@ -111,11 +110,10 @@ class TestTheWayItIsWritten:
             raise OperationalError("gone")
 
         monkeypatch.setattr(recording, "write", gone)
-        monkeypatch.setattr(recording, "EVERY", 0.0)
+        monkeypatch.setattr(recording, "BATCH", 1)
         stays.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", 1))
-        with own_connections() as own:
-            again_at = stays._turn(own)
-        assert again_at > clock.monotonic() + recording.PAUSE_AFTER_FAILURE / 2
+        again_at = stays._turn()
+        assert again_at > clock.monotonic() + recording.EVERY / 2
         stays.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", 2))
         assert stays._due_at == again_at
 
@@ -190,7 +188,7 @@ class TestWhatTheDatabaseCannotTake:
 
     def test_does_not_end_the_thread_that_writes(self, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         failed, write = threading.Event(), recording.write
-        monkeypatch.setattr(recording, "PAUSE_AFTER_FAILURE", 0.1)
+        monkeypatch.setattr(recording, "EVERY", 0.1)
 
         def broken(_: Any) -> None:
             failed.set()

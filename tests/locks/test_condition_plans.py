@@ -8,13 +8,13 @@ from django.db import connection
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.dialect.inspection import inspector
+from resourcepool.leases.free_rows import read_free_rows
 from resourcepool.leases.terms import Grant
 from resourcepool.locks import Condition, Lock
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import NotificationLease
 from resourcepool.models import ConditionWaiter, Ticket
 from resourcepool.safety.plans import capture_statement
-from resourcepool.leases.free_rows import read_free_rows
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
 

@@ -9,6 +9,7 @@ from django.db import connection, connections
 from resourcepool.locks import Barrier, Condition, Lock
 from resourcepool.models import Ticket
 from tests.eventually import InBackground, eventually
+from tests.spawned import Spawner
 from tests.waiting.test_sessions import BACKGROUND, COUNT, ITS, asked
 
 pytestmark = pytest.mark.only("mysql", "postgresql")
@@ -81,3 +82,42 @@ def test_a_thread_that_used_the_database_before_it_took_the_lock_keeps_its_sessi
     before, after = thread.result()
     assert other.result()
     assert before == after
+
+
+@pytest.mark.parametrize("wait", [waits_for_condition, waits_for_barrier])
+def test_a_thread_that_waits_alone_occupies_no_session_either(wait: Callable[[], bool]) -> None:
+    barrier, condition = Barrier("orders"), Condition(Lock("orders"))
+    barrier.create()
+    own: list[Any] = []
+
+    def work() -> bool:
+        own.append(connections["default"])
+        return wait()
+
+    thread = InBackground(work)
+    eventually(lambda: Ticket.objects.waiting().count() == 1)
+    eventually(lambda: own[0].connection is None)
+    with condition:
+        condition.notify_all()
+    barrier.remove()
+    assert thread.result()
+
+
+def wait_with_a_pool() -> None:
+    pooled = {
+        "CONN_MAX_AGE": 0,
+        "OPTIONS": {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 3}},
+    }
+    connections.settings["default"] |= pooled
+    threads = [InBackground(waits_for_condition) for _ in range(6)]
+    condition = Condition(Lock("orders"))
+    eventually(lambda: Ticket.objects.waiting().filter(pool__contains="orders").count() == len(threads))
+    with condition:
+        assert condition.notify_all() == len(threads)
+    assert all(thread.result() for thread in threads)
+    print("fine", flush=True)
+
+
+@pytest.mark.only("postgresql")
+def test_six_threads_that_wait_need_no_more_than_three_sessions_of_djangos_pool(spawn: Spawner) -> None:
+    spawn(wait_with_a_pool).line("fine")

@@ -10,9 +10,10 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.pool import Pool
+from resourcepool.threads.outcome import Outcome
 from resourcepool.waiting import acquire, assignment, lease, tickets
 from resourcepool.waiting.poll import Poller
-from resourcepool.waiting.waiter import Outcome, Waiter
+from resourcepool.waiting.waiter import Waiter
 from tests.app.rows import hold, new, several
 from tests.eventually import eventually
 from tests.resources.recording_resource import kind

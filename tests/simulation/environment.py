@@ -32,7 +32,7 @@ TICKET_TTL = 1.2  # seconds: shorter than the longer ones of the leases
 REMEMBERED = ("_last_held", "_last_seen")  # by a pool
 USED_BATCH = 2  # tickets of served waiters that are removed together
 
-notify: Any = importlib.import_module("resourcepool.hints.notify")  # ``hints`` has a function of this name
+notify: Any = importlib.import_module("resourcepool.hints.expected")  # ``hints`` has a function of this name
 
 
 class PerProcess(UserDict[Any, Any]):
