@@ -15,6 +15,7 @@ from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire
 from resourcepool.waiting.poll import poller_on
 from tests.app.rows import busy_for, columns, hold, new, several, steal
+from tests.committed import Clock
 from tests.eventually import eventually
 from tests.waiting.threads import all_have_tickets, let_pass
 
@@ -63,12 +64,13 @@ def test_aacquire_without_waiting_returns_none(run: Run) -> None:
     assert run(Proxy.pool.aacquire_many(2, wait=False)) is None
 
 
-def test_aacquire_gives_up_after_its_timeout(run: Run) -> None:
+def test_aacquire_gives_up_after_its_timeout(run: Run, process_clock: Clock) -> None:
     hold(new(Proxy))
 
     async def wait() -> None:
         waiter = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
         await aeventually(all_have_tickets)
+        process_clock.advance(20)
         let_pass(20)
         with pytest.raises(AcquireTimeout, match="within 20 s: 1 match, 1 leased"):
             await waiter

@@ -60,10 +60,10 @@ def test_the_resource_is_read_only_when_it_is_asked_for(statements: list[Stateme
     lease.release()
 
 
-def test_a_release_that_finds_somebody_in_line_is_one_statement_when_that_is_likely(
+def test_a_release_to_somebody_in_line_changes_row_and_ticket_in_one_statement(
     statements: list[Statement],
 ) -> None:
-    """If the database can change row and ticket in one statement."""
+    """If the database can."""
     lease, first, second = hold(new(Proxy)), ticket(Proxy), ticket(Proxy)
     pacing_of(pool_name(Proxy), "default").found_waiters(monotonic())
     statements.clear()
