@@ -2,8 +2,8 @@
 
 What happens to a request, and where:
 
-1. ``acquire`` claims a free row (one UPDATE). If that fails, it enqueues: it takes a ticket (``tickets``, ``models``) and
-   scans once more, for rows that were freed before the ticket was visible.
+1. ``acquire`` claims a free row (one UPDATE). If that fails, it enqueues: it takes a ticket (``tickets``, ``models``)
+   and scans once more, for rows that were freed before the ticket was visible.
 2. ``poll``: the caller's thread looks at its ticket until it was given a row. If several threads of a process wait, one
    looks for all. ``pacing`` decides when; a wake-up (``hints``) makes it look at once.
 3. ``release`` reads the first tickets and hands the row over to the first one (``handover``: row and ticket change
