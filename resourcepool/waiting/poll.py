@@ -277,6 +277,7 @@ class Poller:
         """Take another ticket, after an outage of the database or a long pause of this process."""
         if waiter.is_done or waiter.request.fifo_once:
             return
+        waiter.insert_in_doubt = True
         ticket = tickets.take(self._connection, waiter.model, waiter.request, waiter.holder)
         waiter.set_ticket(ticket)
         waiter.next_scan = 0.0
