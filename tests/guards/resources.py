@@ -53,7 +53,7 @@ RESOURCES = (
         "waiting/lease.py",
         "        lease.release_quietly()",
         "        lease.release()",
-        ("tests/waiting/test_waiters.py",),
+        ("tests/waiting/test_leaving.py",),
     ),
     Mutation(
         "a clean-up can be cancelled",

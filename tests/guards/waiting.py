@@ -320,6 +320,6 @@ WAITING = (
         WAITER,
         "        if not self.outcome.serve(leases):",
         "        if self.outcome.serve(leases) is None:",
-        ("tests/waiting/test_waiters.py",),
+        ("tests/waiting/test_leaving.py",),
     ),
 )
