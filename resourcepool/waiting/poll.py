@@ -277,7 +277,12 @@ class Poller:
         """Take another ticket, after an outage of the database or a long pause of this process."""
         if waiter.is_done or waiter.request.fifo_once:
             return
-        ticket = tickets.take(self._connection, waiter.model, waiter.request, waiter.holder)
+        waiter.insert_in_doubt = True
+        try:
+            ticket = tickets.take(self._connection, waiter.model, waiter.request, waiter.holder)
+        except DatabaseUnavailable:
+            waiter.insert_in_doubt = False
+            raise
         waiter.set_ticket(ticket)
         waiter.next_scan = 0.0
         self.expect(waiter)
