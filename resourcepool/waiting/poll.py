@@ -127,7 +127,7 @@ class Poller:
         self._loop.start()
 
     def expect(self, waiter: Waiter) -> None:
-        """Look at the ticket of this waiter when notified that it was given a row."""
+        """Look at the ticket of this waiter when somebody says that it was given a row."""
         assert waiter.ticket is not None  # noqa: S101 (for the type checker)
         hints.expect(self.using, waiter.ticket.pk, partial(self._notice, waiter.ticket.pk))
 
@@ -278,7 +278,11 @@ class Poller:
         if waiter.is_done or waiter.request.fifo_once:
             return
         waiter.insert_in_doubt = True
-        ticket = tickets.take(self._connection, waiter.model, waiter.request, waiter.holder)
+        try:
+            ticket = tickets.take(self._connection, waiter.model, waiter.request, waiter.holder)
+        except DatabaseUnavailable:
+            waiter.insert_in_doubt = False
+            raise
         waiter.set_ticket(ticket)
         waiter.next_scan = 0.0
         self.expect(waiter)

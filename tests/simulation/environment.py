@@ -1,6 +1,5 @@
 """Replacements for the environment of the package: simulated clocks, sleep, threads, hints, a server."""
 
-import importlib
 import logging
 import threading
 import time
@@ -17,6 +16,7 @@ from resourcepool.database import background
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.dialect import ErrorKind
 from resourcepool.dialect.sqlite import SQLite
+from resourcepool.hints import expected
 from resourcepool.leases import shutdown, terms
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
@@ -31,8 +31,6 @@ QUARANTINE = {"base": 0.5, "cap": 3.0}  # seconds
 TICKET_TTL = 1.2  # seconds: shorter than the longer ones of the leases
 REMEMBERED = ("_last_held", "_last_seen")  # by a pool
 USED_BATCH = 2  # tickets of served waiters that are removed together
-
-notify: Any = importlib.import_module("resourcepool.hints.expected")  # ``hints`` has a function of this name
 
 
 class PerProcess(UserDict[Any, Any]):
@@ -51,11 +49,11 @@ def install() -> None:
     SignalSafeEvent.wait = _rung_in_time  # type: ignore[method-assign]
     Wakeup._receive = _heard_in_time(Wakeup._receive)  # type: ignore[method-assign]
     pacing._lines, poll._pollers, poll.USED_BATCH = _lines, _pollers, USED_BATCH  # type: ignore[assignment]
-    assignment._returned_at, notify._expected = _returned_at, _expected  # type: ignore[assignment]
+    assignment._returned_at, expected._expected = _returned_at, _expected  # type: ignore[assignment]
     poll.Poller._notice = _if_heard(poll.Poller._notice)  # type: ignore[method-assign]
     hints.address = lambda: schedule.now_running().current.process.name
-    notify.is_enabled = hints.is_enabled = lambda: schedule.now_running().habits.hinted
-    notify.send, notify.listen = _send_hint, lambda *_: None
+    expected.is_enabled = hints.is_enabled = lambda: schedule.now_running().habits.hinted
+    expected.send, expected.listen = _send_hint, lambda *_: None
     background.start = _start
     Daemon.ensure_started = lambda _: None  # type: ignore[method-assign]  # the schedule does their work
     shutdown.at_exit = lambda *_: None
@@ -141,7 +139,7 @@ def _send_hint(address: str, _per_second: float = 0.0) -> None:
     for process in {actor.process.name: actor.process for actor in running.actors}.values():
         if process.name == address and not process.is_dead:
             process.swap_in()
-            notify.wake_all()
+            expected.wake_all()
     running.current.process.swap_in()
 
 
