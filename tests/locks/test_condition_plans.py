@@ -119,7 +119,7 @@ def test_a_wait_is_a_ticket_besides_what_the_lock_takes(statements: list[Stateme
         "UPDATE",
         "DELETE",
         "UPDATE",
-    ]  # its ticket; the lock's release; its ticket; the lock
+    ]  # its ticket, the lock's release, its ticket, the lock
 
 
 def _indexes_of_text_keys() -> set[str]:

@@ -1,4 +1,4 @@
-"""Threads that wait for a condition or a barrier occupy no session of their own, though they have used one before."""
+"""Of the threads that wait for a condition or a barrier only the one that looks for all of them has a session."""
 
 from collections.abc import Callable
 from typing import Any
@@ -84,23 +84,20 @@ def test_a_thread_that_used_the_database_before_it_took_the_lock_keeps_its_sessi
     assert before == after
 
 
-@pytest.mark.parametrize("wait", [waits_for_condition, waits_for_barrier])
-def test_a_thread_that_waits_alone_occupies_no_session_either(wait: Callable[[], bool]) -> None:
-    barrier, condition = Barrier("orders"), Condition(Lock("orders"))
-    barrier.create()
+def test_of_several_threads_that_wait_only_the_one_that_looks_has_a_session() -> None:
     own: list[Any] = []
 
     def work() -> bool:
         own.append(connections["default"])
-        return wait()
+        return waits_for_condition()
 
-    thread = InBackground(work)
-    eventually(lambda: Ticket.objects.waiting().count() == 1)
-    eventually(lambda: own[0].connection is None)
+    condition = Condition(Lock("orders"))
+    threads = [InBackground(work) for _ in range(3)]
+    eventually(lambda: Ticket.objects.waiting().count() == 3)
+    eventually(lambda: sum(each.connection is not None for each in own) == 1)
     with condition:
         condition.notify_all()
-    barrier.remove()
-    assert thread.result()
+    assert all(thread.result() for thread in threads)
 
 
 def wait_with_a_pool() -> None:
