@@ -20,6 +20,7 @@ from resourcepool.elections.term import Leader, Term, standbys
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import MIN_TTL, Grant, Terms, default_holder
+from resourcepool.options import Seconds
 from resourcepool.signals import is_recorded
 from resourcepool.waiting.acquire import atry_now, try_now
 from resourcepool.waiting.lease import delivered
@@ -59,8 +60,8 @@ class Election:
         name: str,
         model: type[AbstractElection] = ElectionRow,
         *,
-        ttl: object = TTL,
-        lock_delay: object = 0,
+        ttl: Seconds = TTL,
+        lock_delay: Seconds = 0,
         on_elected: Callable[[Term], object] | None = None,
         on_lost: Callable[[Term], object] | None = None,
     ) -> None:
@@ -78,7 +79,7 @@ class Election:
         """The database that decides the election."""
         return router.db_for_write(self.model)
 
-    def campaign(self, timeout: object = None, *, stop: Callable[[], bool] = never) -> Term:
+    def campaign(self, timeout: Seconds | None = None, *, stop: Callable[[], bool] = never) -> Term:
         """Wait to lead; return the term.
 
         Args:
@@ -93,7 +94,7 @@ class Election:
         """
         return run_sync(self._campaign, timeout, stop)
 
-    async def acampaign(self, timeout: object = None, *, stop: Callable[[], bool] = never) -> Term:
+    async def acampaign(self, timeout: Seconds | None = None, *, stop: Callable[[], bool] = never) -> Term:
         """``campaign`` for asyncio; waiting occupies no thread. ``stop`` is a plain function, too."""
         return await self._campaign(ASYNC, timeout, stop)
 
@@ -128,7 +129,7 @@ class Election:
         holders = tickets.values_list("holder", flat=True)[:limit]
         return retrying(connections[self.using], lambda: list(holders.all()))
 
-    def _request(self, timeout: object) -> Request:
+    def _request(self, timeout: Seconds | None) -> Request:
         wait = math.inf if timeout is None else options.seconds("timeout", timeout)
         recorded = is_recorded(self.model)
         terms = Terms(
@@ -136,7 +137,7 @@ class Election:
         )
         return Request(terms, timeout=wait, selector=selector(self.name))
 
-    async def _campaign(self, mode: Mode, timeout: object, stop: Callable[[], bool]) -> Term:
+    async def _campaign(self, mode: Mode, timeout: Seconds | None, stop: Callable[[], bool]) -> Term:
         options.plain_function("stop", stop, "a plain function that returns whether to stop")
         request = self._request(timeout)
         return await self._begin(mode, await mode.acquire(self, request, stop=stop), request, stop)

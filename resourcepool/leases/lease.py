@@ -24,6 +24,7 @@ from resourcepool.exceptions import (
 from resourcepool.leases import verbs
 from resourcepool.leases.base_lease import BaseLease
 from resourcepool.leases.terms import MAX_LENGTH, MIN_TTL
+from resourcepool.options import Seconds
 from resourcepool.signals import EventKind
 
 logger = logging.getLogger(__name__)
@@ -122,7 +123,7 @@ class Lease(BaseLease):
         except Exception:
             logger.exception("could not release %s; it will expire", self)
 
-    def hand_over(self, to: str, *, ttl: object = None) -> int:
+    def hand_over(self, to: str, *, ttl: Seconds | None = None) -> int:
         """Hand the row over to a successor, who takes it with ``pool.adopt(pk, fence)``.
 
         In a transaction it takes effect with the commit, so notify the successor after that.

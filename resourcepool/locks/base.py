@@ -21,6 +21,7 @@ from resourcepool.leases.terms import MIN_TTL, Grant, Terms
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import MAX_NAME, AbstractNamed
 from resourcepool.locks.registry import Key, current_owner, new_holder
+from resourcepool.options import Seconds
 from resourcepool.translation import gettext_noop as _
 from resourcepool.waiting.request import Request
 
@@ -36,8 +37,8 @@ _known_until: dict[Key, float] = {}  # names whose rows the sweep cannot have re
 class LockOptions(TypedDict, total=False):
     """The options of all kinds of locks; see ``Named``."""
 
-    ttl: object
-    timeout: object
+    ttl: Seconds
+    timeout: Seconds | None
     on_lost: Callable[[Hold], object] | None
 
 
@@ -63,8 +64,8 @@ class Named:
         self,
         name: str,
         *,
-        ttl: object = TTL,
-        timeout: object = None,
+        ttl: Seconds = TTL,
+        timeout: Seconds | None = None,
         on_lost: Callable[[Hold], object] | None = None,
     ) -> None:
         if on_lost is not None:
@@ -94,7 +95,7 @@ class Named:
     def __reduce__(self) -> Any:
         raise TypeError(f"{self!r} cannot be pickled or copied: create it by name instead")
 
-    def _wait(self, blocking: bool, timeout: object) -> float:
+    def _wait(self, blocking: bool, timeout: Seconds | None) -> float:
         """Return the seconds to wait, from the two arguments of ``threading``; raises BadOption."""
         if not options.flag("blocking", blocking):
             if timeout not in (None, FOREVER):

@@ -11,6 +11,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, NotHeld
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import Hold, LockLease, suppress_if_raising
 from resourcepool.locks.registry import Key, current_owner, holds_of, is_task
+from resourcepool.options import Seconds
 from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
@@ -26,7 +27,7 @@ class Lockable(Generic[H]):
 
     _timeout: float
 
-    def acquire(self, blocking: bool = True, timeout: object = None) -> H | None:
+    def acquire(self, blocking: bool = True, timeout: Seconds | None = None) -> H | None:
         """Return the hold, or None if it did not become free in time; like ``threading.Lock.acquire``.
 
         Args:
@@ -40,7 +41,7 @@ class Lockable(Generic[H]):
         """
         return run_sync(self._acquire, self._wait(blocking, timeout))
 
-    async def aacquire(self, blocking: bool = True, timeout: object = None) -> H | None:
+    async def aacquire(self, blocking: bool = True, timeout: Seconds | None = None) -> H | None:
         """``acquire`` for asyncio, for the running task; waiting occupies no thread."""
         return await self._acquire(ASYNC, self._wait(blocking, timeout))
 
@@ -109,7 +110,7 @@ class Lockable(Generic[H]):
         """Return the object to release at the end of a ``with`` block."""
         return self
 
-    def _wait(self, blocking: bool, timeout: object) -> float:
+    def _wait(self, blocking: bool, timeout: Seconds | None) -> float:
         raise NotImplementedError
 
     async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> H:

@@ -124,7 +124,7 @@ def _decoded(key: object) -> object:
     return key
 
 
-def _checked(blocking_timeout: object) -> object:
+def _checked(blocking_timeout: float | None) -> float | None:
     wait_seconds("blocking_timeout", blocking_timeout)
     return blocking_timeout
 

@@ -22,6 +22,7 @@ from resourcepool.locks.models import AbstractPermit, SemaphorePermit
 from resourcepool.locks.permits import PermitLease, Permits, warn_once
 from resourcepool.locks.registry import Key, holds, is_of_caller
 from resourcepool.locks.resize import MAX_PERMITS, resize
+from resourcepool.options import Seconds
 from resourcepool.threads.async_threads import for_asyncio, in_thread
 from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.request import Request
@@ -96,7 +97,9 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         # release a permit that another thread acquired since.
         self._blocks: list[SemaphoreHold] = []
 
-    def acquire(self, blocking: bool = True, timeout: object = None, n: int = 1) -> SemaphoreHold | None:
+    def acquire(
+        self, blocking: bool = True, timeout: Seconds | None = None, n: int = 1
+    ) -> SemaphoreHold | None:
         """Return the hold of ``n`` permits, all or none; None if they did not become free. See also ``Lock.acquire``.
 
         Raises:
@@ -104,7 +107,9 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         """
         return run_sync(self._acquire, self._wait(blocking, timeout), n)
 
-    async def aacquire(self, blocking: bool = True, timeout: object = None, n: int = 1) -> SemaphoreHold | None:
+    async def aacquire(
+        self, blocking: bool = True, timeout: Seconds | None = None, n: int = 1
+    ) -> SemaphoreHold | None:
         """``acquire`` for asyncio; waiting occupies no thread."""
         return await self._acquire(ASYNC, self._wait(blocking, timeout), n)
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self
 
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -15,7 +15,9 @@ from resourcepool.events import SentenceField, sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError, SecretUnreadable
 from resourcepool.leases import verbs
 from resourcepool.leases.instance import instance
+from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.terms import Grant
+from resourcepool.options import Seconds
 from resourcepool.resources.quarantine import QuarantinePolicy, next_strikes, quarantine_seconds
 from resourcepool.resources.state import MAX_REASON
 from resourcepool.signals import EventKind
@@ -24,26 +26,35 @@ from resourcepool.waiting.acquire import aacquire, acquire
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request, Source, refuse_open_transaction
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # with a default before Python 3.13; needed by type checkers only
+
+    M = TypeVar("M", bound=AbstractLease, default=Any)
+else:
+    from typing import TypeVar
+
+    M = TypeVar("M")
+
 DELETED = sentence_for("row_deleted")
 
 
 class ReleaseListener(Source, Protocol):
     """A pool that is notified of releases."""
 
-    def note_release(self, lease: "ResourceLease") -> None:
+    def note_release(self, lease: "ResourceLease[Any]") -> None:
         """Note that ``lease`` was released by this process."""
 
 
-class ResourceLease(AwaitedLease):
-    """A lease of a resource. See ``Lease`` for its guarantees and their limits."""
+class ResourceLease(AwaitedLease, Generic[M]):
+    """A lease of a resource, a row of the model ``M``. See ``Lease`` for its guarantees and their limits."""
 
     def __init__(self, pool: ReleaseListener, using: str, grant: Grant, request: Request) -> None:
         self.pool, self.request = pool, request
-        self._resource: Any = None
+        self._resource: M | None = None
         super().__init__(pool.model, using, grant, request.terms)
 
     @property
-    def resource(self) -> Any:
+    def resource(self) -> M:
         """The model instance; read from the database on first use.
 
         Raises:
@@ -111,7 +122,7 @@ class ResourceLease(AwaitedLease):
             self.quarantine_if_unreadable(error)
         super().__exit__(kind, error, trace)
 
-    def fix(self, reason: str, *, timeout: object = None) -> None:
+    def fix(self, reason: str, *, timeout: Seconds | None = None) -> None:
         """Quarantine the resource and move this handle to another one, acquired with the same request.
 
         ``fence``, ``pk`` and ``resource`` change. If no resource comes free in time, the handle is released, and the
@@ -130,12 +141,12 @@ class ResourceLease(AwaitedLease):
         self.quarantine(reason, what=EventKind.FIXED)
         self._become(acquire(self.pool, request)[0])
 
-    def _same_request(self, timeout: object) -> Request:
+    def _same_request(self, timeout: Seconds | None) -> Request:
         request = self.request.again(timeout)
         refuse_open_transaction(connections[self.using], request)
         return request
 
-    def _become(self, other: "ResourceLease") -> None:
+    def _become(self, other: "ResourceLease[M]") -> None:
         other._finish("moved to another handle")
         self.request, self.terms, self._resource = other.request, other.terms, other._resource
         self.lost.clear()
@@ -172,7 +183,7 @@ class ResourceLease(AwaitedLease):
         """``quarantine`` for asyncio."""
         await in_thread(self.quarantine, reason)
 
-    async def afix(self, reason: str, *, timeout: object = None) -> None:
+    async def afix(self, reason: str, *, timeout: Seconds | None = None) -> None:
         """``fix`` for asyncio; waiting for another resource occupies no thread."""
         request = await in_thread(self._same_request, timeout)
         await in_thread(partial(self.quarantine, reason, what=EventKind.FIXED))

@@ -5,14 +5,14 @@ import os
 import threading
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, cast
 
 from django.db import connections
 
 from resourcepool import options
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.leases.terms import MIN_TTL
-from resourcepool.resources.lease import ResourceLease
+from resourcepool.resources.lease import M, ResourceLease
 from resourcepool.resources.models import AbstractResource
 from resourcepool.waiting.acquire import acquire
 
@@ -22,12 +22,12 @@ MAX_INVALID = 10  # in a row, before the checker is blamed instead of the resour
 RETRY_DELAY = 0.2  # seconds between attempts to replace a lost resource
 
 
-class Resource(threading.Thread):
+class Resource(threading.Thread, Generic[M]):
     """Holds one resource of ``model``, and replaces it when it is lost or invalid.
 
     Example::
 
-        class CrawlerProxy(Resource):
+        class CrawlerProxy(Resource[Proxy]):
             model = Proxy
             occupation_delta = timedelta(minutes=2)
             occupation_interval = 30
@@ -59,7 +59,7 @@ class Resource(threading.Thread):
     acquire_timeout: ClassVar[float | timedelta | None] = None
     selectors: ClassVar[dict[str, Any]] = {}
 
-    def __init__(self, *, on_change: Callable[[Any, Any], None] | None = None) -> None:
+    def __init__(self, *, on_change: Callable[[M | None, M], None] | None = None) -> None:
         """Acquire a valid resource.
 
         Args:
@@ -73,8 +73,8 @@ class Resource(threading.Thread):
         super().__init__(name=type(self).__name__, daemon=True)
         self._ttl, self._interval = parse_intervals(self)
         self._on_change = on_change
-        self._lease: ResourceLease | None = None
-        self._replaced: ResourceLease | None = None  # until a replacement is acquired
+        self._lease: ResourceLease[M] | None = None
+        self._replaced: ResourceLease[M] | None = None  # until a replacement is acquired
         self._checked = threading.local()  # the lease that this thread is checking with ``is_valid``
         self._closed = self._stopped = False
         self._wake = threading.Event()
@@ -87,18 +87,18 @@ class Resource(threading.Thread):
             raise
 
     @property
-    def o(self) -> Any:
+    def o(self) -> M:
         """The held model instance; None after ``close``.
 
         Inside ``is_valid``: the instance being checked, even if another thread calls ``close`` meanwhile.
         """
         lease = self.lease
-        return None if lease is None else lease.resource
+        return cast(M, None if lease is None else lease.resource)
 
     @property
-    def lease(self) -> ResourceLease | None:
+    def lease(self) -> ResourceLease[M] | None:
         """The current handle; changes with ``o``."""
-        checked: ResourceLease | None = getattr(self._checked, "lease", None)
+        checked: ResourceLease[M] | None = getattr(self._checked, "lease", None)
         return self._lease if checked is None else checked
 
     def is_valid(self) -> bool:
@@ -113,7 +113,7 @@ class Resource(threading.Thread):
         """Renew the lease once; raises LeaseLost if it is lost. ``start()`` does this automatically."""
         self._held().renew()
 
-    def _held(self) -> ResourceLease:
+    def _held(self) -> ResourceLease[M]:
         if (lease := self.lease) is None:
             raise LeaseReleased(f"{self} holds nothing: it was closed")
         return lease
@@ -196,7 +196,7 @@ class Resource(threading.Thread):
                     self._wake.wait(RETRY_DELAY)
                     self._wake.set()
 
-    def _replace(self, before: ResourceLease | None) -> None:
+    def _replace(self, before: ResourceLease[M] | None) -> None:
         self._replaced = before or self._replaced
         self._acquire()
         (before, self._replaced), after = (self._replaced, None), self._lease
@@ -242,14 +242,14 @@ class Resource(threading.Thread):
     def _is_ended(self) -> bool:
         return self._stopped or self._closed
 
-    def _check(self, lease: ResourceLease) -> bool:
+    def _check(self, lease: ResourceLease[M]) -> bool:
         self._checked.lease = lease
         try:
             return self.is_valid()
         finally:
             self._checked.lease = None
 
-    def _end(self, end: Callable[[ResourceLease], None]) -> None:
+    def _end(self, end: Callable[[ResourceLease[Any]], None]) -> None:
         """Hold nothing, and end the current lease, if any, with ``end``."""
         if (lease := self._swap(None)) is not None:
             try:
@@ -257,7 +257,7 @@ class Resource(threading.Thread):
             except LeaseLost as lost:
                 logger.info("%s", lost)
 
-    def _swap(self, lease: ResourceLease | None) -> ResourceLease | None:
+    def _swap(self, lease: ResourceLease[M] | None) -> ResourceLease[M] | None:
         with self._swapping:
             before = self._lease
             if before is not None:
@@ -266,7 +266,7 @@ class Resource(threading.Thread):
         return before
 
 
-def _quarantine(lease: ResourceLease) -> None:
+def _quarantine(lease: ResourceLease[Any]) -> None:
     try:
         lease.quarantine("is_valid() returned False")
     except LeaseLost:
@@ -276,7 +276,7 @@ def _quarantine(lease: ResourceLease) -> None:
         raise
 
 
-def _resource_of(lease: ResourceLease | None) -> Any:
+def _resource_of(lease: ResourceLease[Any] | None) -> Any:
     """Return the resource of the lease; None if it no longer exists."""
     try:
         return None if lease is None else lease.resource

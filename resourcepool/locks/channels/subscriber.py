@@ -15,6 +15,7 @@ from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.poller import pollers
 from resourcepool.locks.channels.position import Position
 from resourcepool.locks.channels.subscription import SubscriptionSource
+from resourcepool.options import Seconds
 from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
@@ -85,7 +86,7 @@ class Subscriber:
         """The number of the last message that is done."""
         return self._position.place.cursor
 
-    def get(self, timeout: object = None) -> Message | None:
+    def get(self, timeout: Seconds | None = None) -> Message | None:
         """Return the next message; None: timeout, ``stop`` returned True, or the subscriber is closed.
 
         Args:
@@ -105,7 +106,7 @@ class Subscriber:
             self._position.redeliver(error)
             raise
 
-    async def aget(self, timeout: object = None) -> Message | None:
+    async def aget(self, timeout: Seconds | None = None) -> Message | None:
         """``get`` for asyncio; waiting occupies no thread."""
         return self._position.deliver() if await self._is_ready(ASYNC, self._next(timeout)) else None
 
@@ -137,7 +138,7 @@ class Subscriber:
         """``start`` for asyncio."""
         await self._take(ASYNC, monotonic() + self._timeout)
 
-    def _next(self, timeout: object) -> float:
+    def _next(self, timeout: Seconds | None) -> float:
         wait = self._timeout if timeout is None else wait_seconds("timeout", timeout)
         self._position.move_on()
         return monotonic() + wait

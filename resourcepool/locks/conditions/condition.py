@@ -23,6 +23,7 @@ from resourcepool.locks.conditions.notifications import (
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import ConditionWaiter
+from resourcepool.options import Seconds
 from resourcepool.waiting.lease import release_quietly
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
@@ -67,7 +68,7 @@ class Condition(NotificationSource):
         self.acquire, self.aacquire = self.lock.acquire, self.lock.aacquire
         self.release, self.arelease = self.lock.release, self.lock.arelease
 
-    def wait(self, timeout: object = None) -> bool:
+    def wait(self, timeout: Seconds | None = None) -> bool:
         """Release the lock, wait for a notification, acquire the lock again; False: not notified in time.
 
         Args:
@@ -82,11 +83,11 @@ class Condition(NotificationSource):
         """
         return run_sync(self._run_wait, self._wait(True, timeout))
 
-    async def await_(self, timeout: object = None) -> bool:
+    async def await_(self, timeout: Seconds | None = None) -> bool:
         """``wait`` for asyncio; waiting occupies no thread. A cancelled task acquires the lock again, too."""
         return await self._run_wait(ASYNC, self._wait(True, timeout))
 
-    def wait_for(self, predicate: Callable[[], Result], timeout: object = None) -> Result:
+    def wait_for(self, predicate: Callable[[], Result], timeout: Seconds | None = None) -> Result:
         """Wait until ``predicate()``, called with the lock held, is true; return its result. Raises like ``wait``."""
         allowed = "a plain function; await_for also accepts a coroutine function"
         options.plain_function("predicate", predicate, allowed)
@@ -96,7 +97,7 @@ class Condition(NotificationSource):
         return result
 
     async def await_for(
-        self, predicate: Callable[[], Result | Awaitable[Result]], timeout: object = None
+        self, predicate: Callable[[], Result | Awaitable[Result]], timeout: Seconds | None = None
     ) -> Result:
         """``wait_for`` for asyncio; ``predicate`` may be a coroutine function, which can query the database."""
         if not callable(predicate):

@@ -22,6 +22,7 @@ from resourcepool.locks.models import RWLockPermit
 from resourcepool.locks.registry import current_owner, new_holder
 from resourcepool.locks.rwlock.permits import UPGRADE_PRIORITY, RWPermits
 from resourcepool.locks.rwlock.read_write import ReadLock, WriteLock
+from resourcepool.options import Seconds
 from resourcepool.waiting.lease import delivered, release_quietly
 from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
@@ -70,7 +71,7 @@ class RWLock(RWPermits):
         """``downgrade`` for asyncio."""
         return await self._run_downgrade(ASYNC)
 
-    def upgrade(self, blocking: bool = True, timeout: object = None) -> Hold | None:
+    def upgrade(self, blocking: bool = True, timeout: Seconds | None = None) -> Hold | None:
         """Turn from reader to writer, before all waiters, once there is no other reader; None: not in time.
 
         There is no other writer in between. Afterwards call ``downgrade``, or release it as a reader. Arguments and
@@ -84,7 +85,7 @@ class RWLock(RWPermits):
         """
         return run_sync(self._run_upgrade, blocking, timeout)
 
-    async def aupgrade(self, blocking: bool = True, timeout: object = None) -> Hold | None:
+    async def aupgrade(self, blocking: bool = True, timeout: Seconds | None = None) -> Hold | None:
         """``upgrade`` for asyncio."""
         return await self._run_upgrade(ASYNC, blocking, timeout)
 
@@ -94,7 +95,7 @@ class RWLock(RWPermits):
             await mode.call(hold.continue_reading, others)
         return hold
 
-    async def _run_upgrade(self, mode: Mode, blocking: bool, timeout: object) -> Hold | None:
+    async def _run_upgrade(self, mode: Mode, blocking: bool, timeout: Seconds | None) -> Hold | None:
         hold, wait = self.read().require_hold("upgrade"), self._wait(blocking, timeout)
         if hold.is_writing:
             return hold

@@ -9,6 +9,7 @@ from resourcepool.locks.lockable import Reentrant
 from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import Key, current_owner, holds_of
 from resourcepool.locks.rwlock.permits import RWPermits
+from resourcepool.options import Seconds
 from resourcepool.waiting.sync_async import Mode
 
 
@@ -104,7 +105,7 @@ class _RWSideLock(Reentrant[RWHold]):
         hold = holds_of(current_owner()).get(self.lock.key)
         return hold is not None and hold.is_held and (hold.is_writing or not self.writes)
 
-    def _wait(self, blocking: bool, timeout: object) -> float:
+    def _wait(self, blocking: bool, timeout: Seconds | None) -> float:
         return self.lock._wait(blocking, timeout)
 
     def _new_hold(self) -> RWHold:
