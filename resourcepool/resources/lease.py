@@ -79,17 +79,19 @@ class ResourceLease(AwaitedLease, Generic[M]):
         super().release()
         self.pool.note_release(self)
 
-    def quarantine(self, reason: str, *, what: EventKind = EventKind.QUARANTINED) -> None:
+    def quarantine(self, reason: str) -> None:
         """End the lease and quarantine the resource, for twice as long after each consecutive strike.
 
         Args:
             reason: one line for people; without secrets.
-            what: the kind of the emitted event.
 
         Raises:
             LeaseLost: the lease was lost before; a new holder is not disturbed.
             BadOption: the reason is empty, too long or not one line.
         """
+        self._quarantine(reason, EventKind.QUARANTINED)
+
+    def _quarantine(self, reason: str, what: EventKind) -> None:
         self.ensure_held()
         reason = options.text("reason", reason, most=MAX_REASON)
         policy = QuarantinePolicy.from_settings()
@@ -138,7 +140,7 @@ class ResourceLease(AwaitedLease, Generic[M]):
             ClaimInTransaction: a transaction is open; nothing was changed.
         """
         request = self._same_request(timeout)
-        self.quarantine(reason, what=EventKind.FIXED)
+        self._quarantine(reason, EventKind.FIXED)
         self._become(acquire(self.pool, request)[0])
 
     def _same_request(self, timeout: Seconds | None) -> Request:
@@ -186,7 +188,7 @@ class ResourceLease(AwaitedLease, Generic[M]):
     async def afix(self, reason: str, *, timeout: Seconds | None = None) -> None:
         """``fix`` for asyncio; waiting for another resource occupies no thread."""
         request = await in_thread(self._same_request, timeout)
-        await in_thread(partial(self.quarantine, reason, what=EventKind.FIXED))
+        await in_thread(self._quarantine, reason, EventKind.FIXED)
         await in_thread(self._become, (await aacquire(self.pool, request))[0])
 
     async def __aenter__(self) -> Self:
