@@ -45,22 +45,7 @@ Owner = TypeVar("Owner", bound=AbstractLease)
 class Pool(PoolMethods[M], Generic[M]):
     """Leases the rows of a model; every resource model has one as ``Model.pool``.
 
-    Options of ``acquire``, ``lease`` and ``acquire_many`` (times in seconds or timedelta):
-
-    - ``timeout``: how long to wait until a suitable row is free; default: RESOURCEPOOL["TIMEOUT"].
-    - ``ttl``: how long the lease outlives a crashed process. A running process renews it automatically.
-    - ``holder``: the name of the holder, for people; default: host/pid/thread/number.
-    - ``priority``: the order of waiters: the lowest number first, then by arrival.
-    - ``strategy``: "spread" (one of the 64 longest idle), "sticky" (the last one of this holder) or "random" (by
-      weight).
-    - ``cooldown``: how long the resource stays unavailable after its release.
-    - ``max_hold``: the lease is not renewed beyond this time after it was granted.
-    - ``on_lost``: called with the lease from a background thread when it is lost.
-    - ``allow_in_transaction``: claim inside the caller's open transaction; a rollback undoes it. Not in a savepoint.
-    - other arguments are selectors: a field of the model with a value or a list of values, or ``tags``.
-
-    All methods raise BadOption for a wrong option, ClaimInTransaction, NotMigrated, and (only when not waiting)
-    DatabaseUnavailable.
+    A model may set defaults of its own, such as ``pool = Pool(ttl=120, cooldown=5)``; see ``PoolOptions``.
     """
 
     def __init__(self, **declared: Unpack[PoolOptions]) -> None:

@@ -29,7 +29,7 @@ from resourcepool.waiting.request import Request, refuse_open_transaction
 
 
 class PoolMethods(ReleaseListener, Generic[M]):
-    """The base of ``Pool``. ``criteria`` are the options and selectors that ``Pool`` describes."""
+    """The base of ``Pool``. ``criteria`` are the options and selectors of ``acquire``."""
 
     @overload
     @takes(wait_options)
@@ -39,13 +39,28 @@ class PoolMethods(ReleaseListener, Generic[M]):
     def acquire(self, **criteria: Any) -> ResourceLease[M] | None: ...
     @takes(acquire_options)
     def acquire(self, *, wait: bool = True, **criteria: Any) -> ResourceLease[M] | None:
-        """Lease one resource. The other options, and the selectors: see ``Pool``.
+        """Lease one resource. Times are in seconds or timedelta; None: the pool's default.
 
         Args:
             wait: False: return None at once if no matching resource is free.
+            timeout: how long to wait until a matching resource is free.
+            ttl: how long the lease outlives a crashed process. A running process renews it automatically.
+            holder: the name of the holder, for people; None: host/pid/thread/number.
+            priority: the order of waiters: the lowest number first, then by arrival.
+            strategy: "spread" (one of the 64 longest idle), "sticky" (the last one of this holder) or "random" (by
+                weight).
+            cooldown: how long the resource stays unavailable after its release.
+            max_hold: the lease is not renewed beyond this time after it was granted.
+            on_lost: called with the lease from a background thread when it is lost.
+            allow_in_transaction: claim inside the caller's open transaction; a rollback undoes it. Not in a savepoint.
+            fields: selectors: a field of the model with a value or a collection of values, or ``tags``. Numbers go
+                into a collection, ``port=[80]``: so type checkers find a misspelt option, such as ``timout=3``.
 
         Raises:
             AcquireTimeout: no matching resource came free in time.
+            BadOption: an option or a selector is wrong.
+            ClaimInTransaction: a transaction is open.
+            DatabaseUnavailable: only with ``wait=False``, or if the database refuses the login.
         """
         leases = self._acquire(1, wait, criteria)
         return delivered(leases)[0] if leases else None
@@ -58,14 +73,14 @@ class PoolMethods(ReleaseListener, Generic[M]):
     def acquire_many(self, count: int, **criteria: Any) -> list[ResourceLease[M]] | None: ...
     @takes_count(acquire_options)
     def acquire_many(self, count: int, *, wait: bool = True, **criteria: Any) -> list[ResourceLease[M]] | None:
-        """Lease ``count`` resources, all or none. See ``acquire``."""
+        """Lease ``count`` resources, all or none; see ``acquire``."""
         leases = self._acquire(count, wait, criteria)
         return None if leases is None else delivered(leases)
 
     @takes(lease_options)
     @contextlib.contextmanager
     def lease(self, **criteria: Any) -> Iterator[ResourceLease[M]]:
-        """Lease one resource for a ``with`` block; raises LeaseLost at its end if the lease was lost."""
+        """Lease one resource for a ``with`` block; see ``acquire``. Raises LeaseLost at its end if it was lost."""
         with acquire(self, self.request(1, criteria))[0] as lease:
             lease.is_delivered = True
             yield lease

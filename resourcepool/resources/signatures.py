@@ -20,7 +20,7 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 Self = TypeVar("Self")
 
-# The value of a selector. Numbers only in a collection, port=[80]: so type checkers find timout=3.
+# The value of a selector. Numbers only in a collection, port=[80], so that type checkers find timout=3.
 Selector = str | bool | date | time | Decimal | UUID | Model | Collection[object] | None
 OnLost = Callable[[ResourceLease[Any]], object] | None
 
@@ -50,7 +50,7 @@ def lease_options(
     allow_in_transaction: bool = False,
     **fields: Selector,
 ) -> None:
-    """The parameters of ``lease``; None: the pool's default. See ``Pool`` for their meaning."""
+    """The parameters of ``lease``; see ``acquire`` for their meaning."""
 
 
 def wait_options(
