@@ -4,7 +4,7 @@ import contextlib
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar
 
 from django.db import IntegrityError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -32,14 +32,6 @@ KNOWN_FOR = 3_600.0  # seconds; rows used within this time are assumed to exist
 FOREVER = -1  # the infinite timeout of ``threading``
 
 _known_until: dict[Key, float] = {}  # names whose rows the sweep cannot have removed before this time
-
-
-class LockOptions(TypedDict, total=False):
-    """The options of all kinds of locks; see ``Named``."""
-
-    ttl: Seconds
-    timeout: Seconds | None
-    on_lost: Callable[[Hold], object] | None
 
 
 class Named:

@@ -4,7 +4,7 @@ Each permit is a leased row, so the permits of a crashed process become free aga
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Max, Q
@@ -15,7 +15,7 @@ from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.exceptions import BadOption, NotHeld
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant
-from resourcepool.locks.base import LockOptions
+from resourcepool.locks.base import TTL
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.lockable import Lockable
 from resourcepool.locks.models import AbstractPermit, SemaphorePermit
@@ -90,8 +90,16 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     lease = SemaphoreLease
     kind = "semaphore"
 
-    def __init__(self, name: str, value: int = 1, **chosen: Unpack[LockOptions]) -> None:
-        super().__init__(name, **chosen)
+    def __init__(
+        self,
+        name: str,
+        value: int = 1,
+        *,
+        ttl: Seconds = TTL,
+        timeout: Seconds | None = None,
+        on_lost: Callable[[Hold], object] | None = None,
+    ) -> None:
+        super().__init__(name, ttl=ttl, timeout=timeout, on_lost=on_lost)
         self.permits = options.whole("value", value, least=0, most=MAX_PERMITS)
         # Holds of open ``with`` blocks, in order. ``registry.forget`` does not remove them: the end of the block would
         # release a permit that another thread acquired since.

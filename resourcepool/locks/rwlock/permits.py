@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Unpack
+from typing import Any, ClassVar, NamedTuple
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -16,11 +16,12 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailab
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant
-from resourcepool.locks.base import LockOptions
+from resourcepool.locks.base import TTL
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import AbstractPermit, RWLockPermit
 from resourcepool.locks.permits import Permits, warn_once
 from resourcepool.locks.registry import Key
+from resourcepool.options import Seconds
 from resourcepool.waiting.lease import release_grant
 from resourcepool.waiting.request import Request
 from resourcepool.waiting.sync_async import Mode, never
@@ -49,9 +50,16 @@ class RWPermits(Permits):
     kind = "read-write lock"
 
     def __init__(
-        self, name: str, *, readers: int = READERS, fair: bool = False, **chosen: Unpack[LockOptions]
+        self,
+        name: str,
+        *,
+        readers: int = READERS,
+        fair: bool = False,
+        ttl: Seconds = TTL,
+        timeout: Seconds | None = None,
+        on_lost: Callable[[Hold], object] | None = None,
     ) -> None:
-        super().__init__(name, **chosen)
+        super().__init__(name, ttl=ttl, timeout=timeout, on_lost=on_lost)
         self.permits = options.whole("readers", readers, least=1, most=MAX_READERS)
         self.priority = 0 if options.flag("fair", fair) else WRITER_PRIORITY
 
