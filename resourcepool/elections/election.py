@@ -153,7 +153,7 @@ class Election:
             await self._keep_lock_delay(mode, term, await mode.call(self._store_beginning, term), request, stop)
             return await mode.call(self._deliver, term)
         except BaseException:
-            await mode.call(term.release_quietly)
+            await mode.call(term._release_quietly)
             raise
 
     async def _keep_lock_delay(
@@ -180,7 +180,7 @@ class Election:
     def _deliver(self, term: Term) -> Term:
         term.ensure_held()
         # Not earlier: after a term that ended before this point, the next leader must wait for the lock-delay.
-        term.stores_resignation = bool(self._lock_delay)
+        term._stores_resignation = bool(self._lock_delay)
         delivered([term])
         if self._on_elected is not None:
             self._on_elected(term)

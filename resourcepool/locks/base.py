@@ -96,7 +96,7 @@ class Named:
         return self._timeout if timeout is None else wait_seconds("timeout", timeout)
 
     def _request(self, wait: float, hold: Hold, count: int = 1, priority: int = 0) -> Request:
-        terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True, on_lost=hold.when_lost)
+        terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True, on_lost=hold._when_lost)
         return Request(terms, count=count, timeout=wait, priority=priority, selector=self.name)
 
     # ``waiting.request.Source``

@@ -128,7 +128,7 @@ class Reentrant(Lockable[H]):
         hold = holds_of(current_owner()).get(self._named.key)
         return hold is not None and hold.is_held
 
-    def require_hold(self, do: str) -> H:
+    def _require_hold(self, do: str) -> H:
         """Return the caller's hold, which it needs to ``do`` something; raises NotHeld, LeaseLost."""
         hold: H | None = holds_of(current_owner()).get(self._named.key)
         if hold is None:

@@ -94,7 +94,7 @@ class RedisStyleLock:
 
     def reacquire(self) -> bool:
         """Renew it now. Raises NotHeld, LeaseLost."""
-        self._lock.require_hold("renew it").leases[0].renew()
+        self._lock._require_hold("renew it").leases[0].renew()
         return True
 
     def locked(self) -> bool:

@@ -61,10 +61,10 @@ class SemaphoreHold(Hold):
 
     arelease = for_asyncio(release)
 
-    def stop_renewing(self) -> None:
+    def _stop_renewing(self) -> None:
         """Stop renewing them: permits that are not released expire."""
         for lease in self.leases:
-            lease.stop_renewing()
+            lease._stop_renewing()
         holds.remove(self)
 
 
@@ -179,7 +179,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
             hold = hold or self._innermost()
             if hold is not None:
                 self._has_ended(hold)
-                hold.stop_renewing()
+                hold._stop_renewing()
             raise
 
     def _enter_result(self, hold: SemaphoreHold) -> SemaphoreHold:
@@ -216,7 +216,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
             # One order for all, in which ``guard`` locks the rows.
             hold.leases = sorted(leases, key=lambda lease: str(lease.pk))
             for lost in holds.superseded(hold):  # revoked by an operator and granted to this caller
-                lost.lose(verbs.TAKEN)
+                lost._lose(verbs.TAKEN)
             holds.add(hold)
             delivered(leases)  # last: until then the keeper lets leases of an interrupted caller expire
         except BaseException:

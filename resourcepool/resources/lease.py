@@ -49,7 +49,7 @@ class ResourceLease(AwaitedLease, Generic[M]):
     """A lease of a resource, a row of the model ``M``. See ``Lease`` for its guarantees and their limits."""
 
     def __init__(self, pool: ReleaseListener, using: str, grant: Grant, request: Request) -> None:
-        self.pool, self.request = pool, request
+        self._pool, self._request = pool, request
         self._resource: M | None = None
         super().__init__(pool.model, using, grant, request.terms)
 
@@ -61,23 +61,23 @@ class ResourceLease(AwaitedLease, Generic[M]):
             LeaseLost: its row has been deleted.
         """
         if self._resource is None:
-            trust = self.trust
+            trust = self._trust
             with statement_timeout():
                 self._resource = instance(connections[self.using], self.model, self.pk)
             if self._resource is None:
-                self.lose(DELETED, trust)
+                self._lose(DELETED, trust)
                 self.ensure_held()
                 raise LeaseLost(f"{self} is lost: {DELETED}")  # another thread is releasing or moving it
         return self._resource
 
-    def load(self) -> None:
+    def _load(self) -> None:
         """Read the model instance now."""
         self.resource  # noqa: B018 (reads it)
 
     def release(self) -> None:
         """Release the resource; it cools down before the next lease. Raises as ``Lease.release``."""
         super().release()
-        self.pool.note_release(self)
+        self._pool.note_release(self)
 
     def quarantine(self, reason: str) -> None:
         """End the lease and quarantine the resource, for twice as long after each consecutive strike.
@@ -98,12 +98,12 @@ class ResourceLease(AwaitedLease, Generic[M]):
 
         def send(connection: BaseDatabaseWrapper) -> int:
             row = (self.model, self.pk, self.fence)
-            settle = partial(verbs.settle_release, connection, *row, self.trust.until)
+            settle = partial(verbs.settle_release, connection, *row, self._trust.until)
             return retrying(connection, partial(self._store_quarantine, reason, policy), settle=settle)
 
         self._give_up(what, f"quarantined ({reason})", send, reason)
 
-    def quarantine_if_unreadable(self, error: SecretUnreadable) -> bool:
+    def _quarantine_if_unreadable(self, error: SecretUnreadable) -> bool:
         """Quarantine the resource if ``error`` is about its own secret; return whether it did. Never raises.
 
         Without this, the next holder would get the unreadable resource. Only an error with a ``row`` counts: if this
@@ -121,7 +121,7 @@ class ResourceLease(AwaitedLease, Generic[M]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, SecretUnreadable):
-            self.quarantine_if_unreadable(error)
+            self._quarantine_if_unreadable(error)
         super().__exit__(kind, error, trace)
 
     def fix(self, reason: str, *, timeout: Seconds | None = None) -> None:
@@ -141,18 +141,18 @@ class ResourceLease(AwaitedLease, Generic[M]):
         """
         request = self._same_request(timeout)
         self._quarantine(reason, EventKind.FIXED)
-        self._become(acquire(self.pool, request)[0])
+        self._become(acquire(self._pool, request)[0])
 
     def _same_request(self, timeout: Seconds | None) -> Request:
-        request = self.request.again(timeout)
+        request = self._request.again(timeout)
         refuse_open_transaction(connections[self.using], request)
         return request
 
     def _become(self, other: "ResourceLease[M]") -> None:
         other._finish("moved to another handle")
-        self.request, self.terms, self._resource = other.request, other.terms, other._resource
+        self._request, self._terms, self._resource = other._request, other._terms, other._resource
         self.lost.clear()
-        grant = Grant(other.pk, other.fence, other.holder, other.trust.sent_at, other.trust.valid_for)
+        grant = Grant(other.pk, other.fence, other.holder, other._trust.sent_at, other._trust.valid_for)
         self._take(grant, self._connection)
 
     def _store_quarantine(self, reason: str, policy: QuarantinePolicy) -> int:
@@ -189,7 +189,7 @@ class ResourceLease(AwaitedLease, Generic[M]):
         """``fix`` for asyncio; waiting for another resource occupies no thread."""
         request = await in_thread(self._same_request, timeout)
         await in_thread(self._quarantine, reason, EventKind.FIXED)
-        await in_thread(self._become, (await aacquire(self.pool, request))[0])
+        await in_thread(self._become, (await aacquire(self._pool, request))[0])
 
     async def __aenter__(self) -> Self:
         return self

@@ -110,7 +110,7 @@ class Pool(PoolMethods[M], Generic[M]):
 
     def note_release(self, lease: ResourceLease[Any]) -> None:
         """Remember the row for the strategy "sticky" of its holder."""
-        self._last_held.note(lease.request, lease.pk)
+        self._last_held.note(lease._request, lease.pk)
 
     # Used by waiting: see ``waiting.request.Source``
 

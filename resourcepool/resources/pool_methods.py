@@ -82,7 +82,7 @@ class PoolMethods(ReleaseListener, Generic[M]):
     def lease(self, **criteria: Any) -> Iterator[ResourceLease[M]]:
         """Lease one resource for a ``with`` block; see ``acquire``. Raises LeaseLost at its end if it was lost."""
         with acquire(self, self.request(1, criteria))[0] as lease:
-            lease.is_delivered = True
+            lease._is_delivered = True
             yield lease
 
     @takes(adopt_options)
@@ -151,7 +151,7 @@ class PoolMethods(ReleaseListener, Generic[M]):
     async def alease(self, **criteria: Any) -> AsyncIterator[ResourceLease[M]]:
         """``lease`` for asyncio."""
         async with (await aacquire(self, self.request(1, criteria)))[0] as lease:
-            lease.is_delivered = True
+            lease._is_delivered = True
             yield lease
 
     def request(self, count: int, criteria: Mapping[str, Any]) -> Request:

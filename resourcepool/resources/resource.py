@@ -83,7 +83,7 @@ class Resource(threading.Thread, Generic[M]):
         try:
             self._acquire()
         except BaseException:  # the caller never gets this object
-            self._end(ResourceLease.release_quietly)
+            self._end(ResourceLease._release_quietly)
             raise
 
     @property
@@ -144,7 +144,7 @@ class Resource(threading.Thread, Generic[M]):
         If it was lost before, its new holder is not affected.
         """
         self._closed = True
-        self._end(ResourceLease.release_or_expire)
+        self._end(ResourceLease._release_or_expire)
 
     def terminate(self) -> None:
         """Release the resource and stop the thread."""
@@ -219,16 +219,16 @@ class Resource(threading.Thread, Generic[M]):
             (lease,) = acquire(model.pool, model.pool.request(1, criteria), lambda: self._stopped)
             self._swap(lease)
             if self._is_ended:
-                self._end(ResourceLease.release_or_expire)
+                self._end(ResourceLease._release_or_expire)
                 return
             try:
                 valid = self._check(lease)
             except BaseException:
-                self._end(ResourceLease.release_quietly)  # is_valid() failed: the resource may be fine
+                self._end(ResourceLease._release_quietly)  # is_valid() failed: the resource may be fine
                 raise
             if valid:
                 logger.info("%s is valid", self)
-                lease.is_delivered = True
+                lease._is_delivered = True
                 return
             logger.info("%s is not valid, trying another", self)
             self._end(_quarantine)
@@ -261,7 +261,7 @@ class Resource(threading.Thread, Generic[M]):
         with self._swapping:
             before = self._lease
             if before is not None:
-                before.stop_renewing()  # its handle is dropped here
+                before._stop_renewing()  # its handle is dropped here
             self._lease = lease
         return before
 
@@ -272,7 +272,7 @@ def _quarantine(lease: ResourceLease[Any]) -> None:
     except LeaseLost:
         raise
     except Exception:
-        lease.release_quietly()  # free earlier than by expiry
+        lease._release_quietly()  # free earlier than by expiry
         raise
 
 

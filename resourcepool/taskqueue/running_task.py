@@ -159,7 +159,7 @@ class RunningTask(Attempt):
         """
         using = self.lease.using
         with guard_transaction(using, self.ensure_held, "task"):
-            set_idle_timeout(connections[using], self.lease.terms.ttl)
+            set_idle_timeout(connections[using], self.lease._terms.ttl)
             self._write(holder=F("holder"))
         yield self
 

@@ -120,7 +120,7 @@ class Subscriber:
             lease.ensure_ours()
         except LeaseFromAnotherProcess:
             return  # in a fork; the subscription belongs to the parent
-        lease.stop_renewing()  # first: if anything fails after this, it expires
+        lease._stop_renewing()  # first: if anything fails after this, it expires
         with contextlib.suppress(LeaseLost, DatabaseUnavailable), statement_timeout():
             if lease.is_held:
                 self._position.store()
@@ -173,10 +173,10 @@ class Subscriber:
                 if row is not None:
                     self._position.begin_at(lease, row)
             except BaseException:
-                await mode.call(lease.release_quietly)
+                await mode.call(lease._release_quietly)
                 raise
             if row is None:
-                await mode.call(lease.release_quietly)
+                await mode.call(lease._release_quietly)
 
     def _away(self, error: Exception) -> float:
         """Log an outage once; return when to try again."""

@@ -108,7 +108,7 @@ class SubscriptionSource:
 
     def leave(self, lease: SubscriptionLease) -> None:
         """Release it; remove its row if it is not durable."""
-        lease.release_or_log()
+        lease._release_or_log()
         if not self.is_durable:
             rows = Subscription.objects.using(self.using).filter(pk=lease.pk, is_durable=False)
             retrying(connections[self.using], partial(rows._raw_delete, self.using))

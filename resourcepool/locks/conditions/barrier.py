@@ -133,7 +133,7 @@ class Barrier(NotificationSource):
         try:
             for lease in own:
                 self._remove(self._row(self._connection).filter(fence=lease.fence))
-                lease.mark_released()
+                lease._mark_released()
         except BaseException:
             release_quietly(own)  # it passes to the next waiter, which does the same
             raise

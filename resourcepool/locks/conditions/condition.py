@@ -144,15 +144,15 @@ class Condition(NotificationSource):
         await self.lock.__aexit__(*raised)
 
     async def _run_notify(self, mode: Mode, n: int) -> int:
-        self.lock.require_hold("notify")
+        self.lock._require_hold("notify")
         return await mode.call(self._notify, options.whole("n", n, least=0, most=ALL_WAITERS))
 
     def _notify(self, count: int) -> int:
         return notifications.notify(self._connection, ConditionWaiter, self.name, count)
 
     async def _run_wait(self, mode: Mode, seconds: float) -> bool:
-        hold, is_away = self.lock.require_hold("wait"), False
-        again = partial(self.lock.acquire_again_async, hold, hold.leases)
+        hold, is_away = self.lock._require_hold("wait"), False
+        again = partial(self.lock._acquire_again_async, hold, hold.leases)
         notified: NotificationLeases | None = None
 
         async def release(mode: Mode) -> None:
@@ -168,11 +168,11 @@ class Condition(NotificationSource):
             with contextlib.suppress(AcquireTimeout):
                 notified = await mode.acquire(self, self._wait_request(seconds), on_enqueued=release)
             if is_away:
-                await mode.either(partial(self.lock.acquire_again, hold), again)
+                await mode.either(partial(self.lock._acquire_again, hold), again)
         except BaseException:  # a signal or a cancellation; another signal also ends this cleanup
             try:
                 if is_away:
-                    await mode.either(partial(self.lock.acquire_again_interrupted, hold), again)
+                    await mode.either(partial(self.lock._acquire_again_interrupted, hold), again)
             finally:
                 await mode.call(release_quietly, notified)
             raise
@@ -195,6 +195,6 @@ async def _answer(predicate: Callable[[], Result | Awaitable[Result]]) -> Result
 def _give_back(hold: Hold) -> None:
     """Release the lock; if the database is unavailable, let it expire. Raises LeaseLost."""
     try:
-        hold.leases[0].release_or_expire()
+        hold.leases[0]._release_or_expire()
     except DatabaseUnavailable as error:
         logger.warning("a lock was not released before a wait and will expire: %s", error)

@@ -90,13 +90,13 @@ class RWLock(RWPermits):
         return await self._run_upgrade(ASYNC, blocking, timeout)
 
     async def _run_downgrade(self, mode: Mode) -> Hold:
-        hold = self.write().require_hold("downgrade")
-        if others := hold.keep_one_lease():
-            await mode.call(hold.continue_reading, others)
+        hold = self.write()._require_hold("downgrade")
+        if others := hold._keep_one_lease():
+            await mode.call(hold._continue_reading, others)
         return hold
 
     async def _run_upgrade(self, mode: Mode, blocking: bool, timeout: Seconds | None) -> Hold | None:
-        hold, wait = self.read().require_hold("upgrade"), self._wait(blocking, timeout)
+        hold, wait = self.read()._require_hold("upgrade"), self._wait(blocking, timeout)
         if hold.is_writing:
             return hold
         leases: list[Any] = []
@@ -120,7 +120,7 @@ class RWLock(RWPermits):
             hold.ensure_held()
             return None
         except BaseException:  # even if all were granted
-            hold.undo_upgrade(leases)
+            hold._undo_upgrade(leases)
             if leases:
                 await mode.call(release_quietly, leases)
             raise
@@ -129,13 +129,13 @@ class RWLock(RWPermits):
 @contextlib.asynccontextmanager
 async def upgrade_intent(mode: Mode, name: str, using: str, terms: Terms) -> AsyncIterator[None]:
     """Hold the upgrade intent, which only one reader can. Raises UpgradeConflict if another reader holds it."""
-    lease = await mode.call(_declare, name, using, terms, undo=LockLease.release_quietly)
+    lease = await mode.call(_declare, name, using, terms, undo=LockLease._release_quietly)
     try:
         yield
     except BaseException:
-        await mode.call(lease.release_quietly)
+        await mode.call(lease._release_quietly)
         raise
-    await mode.call(lease.release_or_log)
+    await mode.call(lease._release_or_log)
 
 
 def _declare(name: str, using: str, terms: Terms) -> LockLease:
@@ -150,7 +150,7 @@ def _declare(name: str, using: str, terms: Terms) -> LockLease:
             " acquire write()"
         )
     lease = LockLease(RWLockPermit, using, grant, terms)
-    lease.is_delivered = True
+    lease._is_delivered = True
     return lease
 
 
