@@ -9,9 +9,11 @@ import pytest
 
 from resourcepool.conf import POOL_OPTIONS
 from resourcepool.exceptions import BadOption
+from resourcepool.locks import Lock, RWLock, Semaphore
 from resourcepool.models import Proxy
 from resourcepool.resources import signatures
 from resourcepool.resources.request_builder import OPTIONS
+from tests.app.rows import new
 
 TWINS = [("acquire", "aacquire"), ("acquire_many", "aacquire_many"), ("lease", "alease")]
 
@@ -26,12 +28,18 @@ def test_help_names_every_option_with_its_type_and_default() -> None:
         "wait: bool = True",
         "timeout: float | datetime.timedelta | None = None",
         "priority: int = 0",
-        "strategy: Optional[Literal['spread', 'sticky', 'random']] = None",
+        "Literal['spread', 'sticky', 'random']",
         "allow_in_transaction: bool = False",
         "**fields: ",
         "AcquireTimeout: no matching resource came free in time.",
     ):
         assert part in text
+
+
+@pytest.mark.parametrize("kind", [Lock, RWLock, Semaphore])
+def test_help_names_every_option_of_a_lock(kind: type) -> None:
+    assert {"name", "ttl", "timeout", "on_lost"} <= parameters(kind).keys()
+    assert all(one.kind is not inspect.Parameter.VAR_KEYWORD for one in parameters(kind).values())
 
 
 @pytest.mark.parametrize(("plain", "for_asyncio"), TWINS)
@@ -73,3 +81,35 @@ def test_a_pool_declares_the_options_that_the_settings_have() -> None:
 def test_a_misspelt_option_is_told_what_was_meant(misspelt: dict[str, Any], meant: str) -> None:
     with pytest.raises(BadOption, match=rf"no such selector; did you mean {meant}\? resourcepool\.Proxy has: "):
         Proxy.pool.acquire(**misspelt)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lease_offers_what_is_for_users_and_nothing_else() -> None:
+    new(Proxy)
+    with Proxy.pool.lease() as lease:
+        offered = {name for name in dir(lease) if not name.startswith("_")}
+    assert offered == {
+        *("resource", "pk", "fence", "holder", "model", "using"),
+        *("is_held", "is_released", "remaining", "lost", "ensure_held", "guard"),
+        *("renew", "release", "fix", "quarantine", "hand_over"),
+        *("arenew", "arelease", "afix", "aquarantine"),
+    }
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_hold_offers_what_is_for_users_and_nothing_else() -> None:
+    for lock in (Lock("report"), RWLock("catalogue").read(), Semaphore("licence")):
+        with lock as hold:
+            offered = {name for name in dir(hold) if not name.startswith("_")}
+        assert offered - {
+            "key",
+            "release",
+            "arelease",
+            "is_of_block",
+            "is_writing",
+            "is_upgraded",
+            "writes",
+        } == {
+            *("name", "fence", "holder", "count", "leases"),
+            *("is_held", "remaining", "lost", "ensure_held", "guard"),
+        }
