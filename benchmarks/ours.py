@@ -66,7 +66,7 @@ class Ours(Contestant):
         lease = self.pool.acquire(timeout=60, **self.asks)
         returned_at = time.monotonic()
         # What a handed-over row has left, by the database's clock, tells when it was given.
-        given_at = lease.trust.sent_at + lease.trust.valid_for - ticket_ttl()
+        given_at = lease._trust.sent_at + lease._trust.valid_for - ticket_ttl()
         self.notes = [(number, returned_at, given_at) for number in self._numbers.pop()]
         return lease
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from resourcepool.lazy import lazy_getattr
+from resourcepool.lazy import lazy_names
 
 __version__ = "0.1.0"
 __all__ = [
@@ -21,14 +21,23 @@ if TYPE_CHECKING:
     from resourcepool.resources.lease import ResourceLease
     from resourcepool.resources.resource import Resource
     from resourcepool.resources.state import Verdict
-
-_HOMES = {
-    "Checker": "health_checks.checker",
-    "Finding": "health_checks.checker",
-    "Resource": "resources.resource",
-    "ResourceLease": "resources.lease",
-    "Verdict": "resources.state",
-    "release_on_sigterm": "leases.shutdown",
-}
-
-__getattr__ = lazy_getattr(__name__, _HOMES)
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "Checker": "health_checks.checker",
+            "Finding": "health_checks.checker",
+            "Resource": "resources.resource",
+            "ResourceLease": "resources.lease",
+            "Verdict": "resources.state",
+            "release_on_sigterm": "leases.shutdown",
+        },
+        "__version__",
+        "elections",
+        "exceptions",
+        "locks",
+        "models",
+        "queues",
+        "signals",
+        "taskqueue",
+    )

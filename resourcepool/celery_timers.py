@@ -21,6 +21,7 @@ from django.db import connections, router
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.hints.broker import CONNECT_TIMEOUT, broker_connection
+from resourcepool.options import Seconds
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.timers.claims import RESEND_AFTER
 from resourcepool.taskqueue.timers.models import Timer, Topic
@@ -35,7 +36,7 @@ def apply_async_at(
     task: Task[Any, Any] | str,
     *,
     at: datetime.datetime | None = None,
-    after: object = None,
+    after: Seconds | None = None,
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
     name: str | None = None,

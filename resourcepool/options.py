@@ -19,6 +19,7 @@ UNITS = (
 )
 
 Choice = TypeVar("Choice", bound=str)
+Seconds = float | timedelta  # a duration as callers give it
 
 
 def duration_text(seconds: float) -> Sentence:

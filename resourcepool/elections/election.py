@@ -21,6 +21,7 @@ from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs
 from resourcepool.leases.request import Request
 from resourcepool.leases.terms import MIN_TTL, Grant, Terms, default_holder
+from resourcepool.options import Seconds
 from resourcepool.signals import is_recorded
 from resourcepool.threads.sync_async import ASYNC, Mode, never, run_sync
 from resourcepool.waiting.acquire import acquire, acquire_now
@@ -59,8 +60,8 @@ class Election:
         name: str,
         model: type[AbstractElection] = ElectionRow,
         *,
-        ttl: object = TTL,
-        lock_delay: object = 0,
+        ttl: Seconds = TTL,
+        lock_delay: Seconds = 0,
         on_elected: Callable[[Term], object] | None = None,
         on_lost: Callable[[Term], object] | None = None,
     ) -> None:
@@ -78,7 +79,7 @@ class Election:
         """The database that decides the election."""
         return router.db_for_write(self.model)
 
-    def campaign(self, timeout: object = None, *, stop: Callable[[], bool] = never) -> Term:
+    def campaign(self, timeout: Seconds | None = None, *, stop: Callable[[], bool] = never) -> Term:
         """Wait to lead; return the term.
 
         Args:
@@ -93,7 +94,7 @@ class Election:
         """
         return run_sync(self._campaign, timeout, stop)
 
-    async def acampaign(self, timeout: object = None, *, stop: Callable[[], bool] = never) -> Term:
+    async def acampaign(self, timeout: Seconds | None = None, *, stop: Callable[[], bool] = never) -> Term:
         """``campaign`` for asyncio; waiting occupies no thread. ``stop`` is a plain function, too."""
         return await self._campaign(ASYNC, timeout, stop)
 
@@ -128,7 +129,7 @@ class Election:
         holders = tickets.values_list("holder", flat=True)[:limit]
         return retrying(connections[self.using], lambda: list(holders.all()))
 
-    def _request(self, timeout: object) -> Request:
+    def _request(self, timeout: Seconds | None) -> Request:
         wait = math.inf if timeout is None else options.seconds("timeout", timeout)
         recorded = is_recorded(self.model)
         terms = Terms(
@@ -136,7 +137,7 @@ class Election:
         )
         return Request(terms, timeout=wait, selector=selector(self.name))
 
-    async def _campaign(self, mode: Mode, timeout: object, stop: Callable[[], bool]) -> Term:
+    async def _campaign(self, mode: Mode, timeout: Seconds | None, stop: Callable[[], bool]) -> Term:
         options.plain_function("stop", stop, "a plain function that returns whether to stop")
         request = self._request(timeout)
         return await self._begin(mode, await acquire(mode, self, request, stop=stop), request, stop)
@@ -152,7 +153,7 @@ class Election:
             await self._keep_lock_delay(mode, term, await mode.call(self._store_beginning, term), request, stop)
             return await mode.call(self._deliver, term)
         except BaseException:
-            await mode.call(term.release_quietly)
+            await mode.call(term._release_quietly)
             raise
 
     async def _keep_lock_delay(
@@ -179,13 +180,13 @@ class Election:
     def _deliver(self, term: Term) -> Term:
         term.ensure_held()
         # Not earlier: after a term that ended before this point, the next leader must wait for the lock-delay.
-        term.stores_resignation = bool(self._lock_delay)
+        term._stores_resignation = bool(self._lock_delay)
         delivered([term])
         if self._on_elected is not None:
             self._on_elected(term)
         return term
 
-    # Used by waiting: see ``waiting.request.Source``
+    # Used by waiting: see ``waiting.lease.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self.name, request.terms)

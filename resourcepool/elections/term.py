@@ -32,7 +32,7 @@ class Leader(NamedTuple):
 class Term(AwaitedLease):
     """A term: a lease whose ``fence`` is its number; see ``Lease``. As a context manager it resigns at the end."""
 
-    stores_resignation = False  # whether resigning is stored in the row, so that no lock-delay follows
+    _stores_resignation = False  # whether resigning is stored in the row, so that no lock-delay follows
 
     @property
     def is_leader(self) -> bool:
@@ -63,7 +63,7 @@ class Term(AwaitedLease):
             f"term {self.fence} of {self.pk!r} belongs to this process: pass on its name and number instead"
         )
 
-    def report_leak(self, why: str) -> None:
+    def _report_leak(self, why: str) -> None:
         """Report nothing: a program that always leads need not keep the handle."""
 
     def _move_to_front(self, holder: str) -> None:
@@ -76,7 +76,7 @@ class Term(AwaitedLease):
             raise BadOption("to", holder, "a standby: " + (", ".join(names) or "none at present"))
 
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
-        if self.stores_resignation:
+        if self._stores_resignation:
             own_row = verbs.rows_of(connection, self.model).filter(pk=self.pk, fence=self.fence)
             retrying(connection, lambda: own_row.update(resigned_term=self.fence))
         return super()._send_release(connection)

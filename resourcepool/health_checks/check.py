@@ -166,7 +166,7 @@ class _Batch:
 def _restore_all(leases: list[CheckLease]) -> None:
     """Restore these without an event. Leases that cannot be restored expire."""
     for lease in leases:
-        lease.stop_renewing()  # all at first, so that an interruption leaves none renewed
+        lease._stop_renewing()  # all at first, so that an interruption leaves none renewed
     for number, lease in enumerate(leases):
         try:
             with contextlib.suppress(LeaseLost):

@@ -48,7 +48,7 @@ class CheckLease(ResourceLease):
         if not self._update(quarantined, **BACK_IN_SERVICE):
             return False
         grant = (self.model, self.using, self.pk, self.fence)
-        emit(RowEvent(EventKind.RETURNED, *grant, reason=sentence_for("good_again"), actor=self.actor))
+        emit(RowEvent(EventKind.RETURNED, *grant, reason=sentence_for("good_again"), actor=self._actor))
         return True
 
     def restore(self) -> None:
@@ -78,7 +78,7 @@ class CheckLease(ResourceLease):
         verdict = sentence_for(finding.verdict)
         reason = sentence_for("about", name=verdict, why=finding.why) if finding.why else verdict
         grant = (self.model, self.using, self.pk, self.fence, self.holder)
-        emit(RowEvent(EventKind.CHECKED, *grant, reason=reason, actor=self.actor, seconds=finding.seconds))
+        emit(RowEvent(EventKind.CHECKED, *grant, reason=reason, actor=self._actor, seconds=finding.seconds))
 
     def _emit(self, what: EventKind, connection: BaseDatabaseWrapper, reason: str = "") -> None:
         if what not in (EventKind.ACQUIRED, EventKind.RELEASED):
@@ -113,7 +113,7 @@ def lease_candidate(model: Any, candidate: Candidate, actor: str = "") -> CheckL
         expired = (model, pool.using, candidate.pk, candidate.fence, candidate.holder)
         emit(RowEvent(EventKind.EXPIRED, *expired, sentence_for("acquired_since")))
     lease = CheckLease(pool, pool.using, grant, request)
-    lease.candidate, lease.actor = candidate, actor
+    lease.candidate, lease._actor = candidate, actor
     return lease
 
 

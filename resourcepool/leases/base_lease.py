@@ -29,15 +29,15 @@ logger = logging.getLogger(__name__)
 class BaseLease:
     """A grant of one row, from its beginning to its end. Implements ``Renewable``; ``Lease`` is the holder's side."""
 
-    is_delivered = False  # whether acquire() has returned it
-    loop: "weakref.ref[AbstractEventLoop] | None" = None  # of the asyncio task that acquires it
-    actor = ""  # the operator, for the history; "": a program
+    _is_delivered = False  # whether acquire() has returned it
+    _loop: "weakref.ref[AbstractEventLoop] | None" = None  # of the asyncio task that acquires it
+    _actor = ""  # the operator, for the history; "": a program
     _transaction: OpenTransaction | None
 
     def __init__(self, model: Model, using: str, grant: Grant, terms: Terms) -> None:
         self.model = model
         self.using = using
-        self.terms = terms
+        self._terms = terms
         self._acquired_at = caller_location() if model.emits_events else None
         self._is_leak_reported = not model.emits_events
         connection = connections[using]
@@ -54,7 +54,7 @@ class BaseLease:
         event: threading.Event = self.__dict__.setdefault("_lost", threading.Event())  # lazy: rarely used
         return event
 
-    def stop_renewing(self) -> None:
+    def _stop_renewing(self) -> None:
         """Stop renewing it: unless it is released, it expires, or is released at the end of the process."""
         keeper.stop_renewing(self)
 
@@ -64,32 +64,32 @@ class BaseLease:
         return bool(self._state.outcome)
 
     @property
-    def is_ending(self) -> bool:
+    def _is_ending(self) -> bool:
         """Whether a thread is releasing it or handing it over now."""
         return self._state.is_ending
 
     @property
-    def is_in_transaction(self) -> bool:
+    def _is_in_transaction(self) -> bool:
         """Whether a transaction of this process has the row locked, so a renewal would have to wait."""
         if self._transaction is not None and not self._transaction.is_open:
             self._transaction = None
         return self._transaction is not None
 
     @property
-    def is_orphaned(self) -> bool:
+    def _is_orphaned(self) -> bool:
         """Whether no code can release it: its asyncio task never received it, and the loop is closed."""
-        if self.is_delivered or self.loop is None:
+        if self._is_delivered or self._loop is None:
             return False
-        loop = self.loop()
+        loop = self._loop()
         return loop is None or loop.is_closed()
 
     @property
-    def leaks_at(self) -> float:
+    def _leaks_at(self) -> float:
         """The time, by this process's clock, from which it counts as leaked; infinity: never, or already reported."""
-        after = self.terms.leak_after
-        return math.inf if after is None or self._is_leak_reported else self.trust.granted_at + after
+        after = self._terms.leak_after
+        return math.inf if after is None or self._is_leak_reported else self._trust.granted_at + after
 
-    def report_leak(self, why: str) -> None:
+    def _report_leak(self, why: str) -> None:
         """Report once that it may be leaked, and where it was acquired. It is still renewed."""
         if self._is_leak_reported:
             return
@@ -99,23 +99,23 @@ class BaseLease:
         logger.warning("%s may be leaked: %s", self, why)
         self._emit(EventKind.LEAKED, self._connection, why)
 
-    def mark_released(self) -> None:
+    def _mark_released(self) -> None:
         """Mark it as released, after a batch with others was."""
         self._finish("released")
         self._emit(EventKind.RELEASED, self._connection)
 
     @staticmethod
-    def after_batch_release(using: str, model: Model, pks: Sequence[Any]) -> None:
+    def _after_batch_release(using: str, model: Model, pks: Sequence[Any]) -> None:
         """Called once after the leases of these rows were released together."""
 
-    def lose(self, reason: str, trust: Trust | None = None) -> None:
+    def _lose(self, reason: str, trust: Trust | None = None) -> None:
         """Mark the lease as lost, once: set ``lost`` and run ``on_lost``.
 
         Args:
             trust: the trust window of the lost grant; ignored if the handle has another grant by now.
         """
         state = self._state
-        if state.is_ending or trust not in (None, self.trust):
+        if state.is_ending or trust not in (None, self._trust):
             return  # the thread that releases it learns from the fence how it ended
         is_first = state.end(lost=LeaseLost(f"{self} of {self.holder} is lost: {reason}"))
         if is_first or state is self._state:
@@ -123,10 +123,10 @@ class BaseLease:
         if not is_first:
             return
         self.lost.set()
-        if self.terms.on_lost is not None:  # before the receivers of signals, which may fail
+        if self._terms.on_lost is not None:  # before the receivers of signals, which may fail
             # In its own thread, so that it cannot delay the keeper.
             try:
-                background.start("on-lost", partial(self.terms.on_lost, self))
+                background.start("on-lost", partial(self._terms.on_lost, self))
             except RuntimeError:
                 logger.exception("on_lost of %s could not be run", self)
         logger.warning("%s", self._state.lost)
@@ -144,12 +144,12 @@ class BaseLease:
         # The row is invisible to the keeper's connection until the commit.
         self._transaction = self._opened(connection) if connection.atomic_blocks else None
         is_proven = self._transaction is None
-        self.trust = Trust(self.terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
+        self._trust = Trust(self._terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
         self._state = Ending()  # last: a thread that sees a running lease sees all of the above
         keeper.keep(self)
 
     def _opened(self, connection: BaseDatabaseWrapper) -> OpenTransaction:
-        set_idle_timeout(connection, self.terms.ttl)
+        set_idle_timeout(connection, self._terms.ttl)
         return OpenTransaction(connection)
 
     @property
@@ -163,15 +163,15 @@ class BaseLease:
     def _emit(self, kind: EventKind, connection: BaseDatabaseWrapper, reason: str = "") -> None:
         if not self.model.emits_events:
             return
-        terms, at = self.terms, monotonic()
+        terms, at = self._terms, monotonic()
         if not (terms.is_recorded or SIGNALS[kind].receivers):
             return
         is_start = kind is EventKind.ACQUIRED
-        seconds = None if is_start else at - self.trust.granted_at
+        seconds = None if is_start else at - self._trust.granted_at
         ttl = terms.ttl if is_start and terms.max_hold is None else None
         grant = (self.model, self.using, self.pk, self.fence, self.holder)
         emit_to_listeners(
-            RowEvent(kind, *grant, reason, self.actor or terms.actor, seconds, ttl, at),
+            RowEvent(kind, *grant, reason, self._actor or terms.actor, seconds, ttl, at),
             terms.is_recorded,
             connection,
         )

@@ -61,7 +61,7 @@ class Keeper:
         # Checked inline, because calls would cost several times as much.
         if routine is None or not (routine.owner.daemon.is_running and self._watcher.is_running):
             routine = self._start(lease.using)
-        trust = lease.trust
+        trust = lease._trust
         if trust.due_at < routine.next_at:
             routine.bring_forward(trust.due_at)
         if routine.owner.is_lent:
@@ -120,7 +120,7 @@ class Keeper:
             RENEWALS,
             partial(self._renew_due_leases, using),
             partial(self._has_leases_on, using),
-            needed_by=lambda now: must_begin_by(now, (lease.trust for lease in self._kept_on(using))),
+            needed_by=lambda now: must_begin_by(now, (lease._trust for lease in self._kept_on(using))),
         )
         thread.daemon.ensure_started()
         self._watcher.ensure_started()
@@ -137,12 +137,12 @@ class Keeper:
         self._report_leaks(using)
         now, due, wake_at = monotonic(), defaultdict(list), math.inf
         for lease in self._kept_on(using):
-            if lease.is_in_transaction or lease.is_ending or not _may_renew(lease):
-                wake_at = min(wake_at, now + lease.terms.ttl / 10)
-            elif lease.trust.due_at <= now + lease.trust.valid_for / 12:  # leases due soon are renewed along
+            if lease._is_in_transaction or lease._is_ending or not _may_renew(lease):
+                wake_at = min(wake_at, now + lease._terms.ttl / 10)
+            elif lease._trust.due_at <= now + lease._trust.valid_for / 12:  # leases due soon are renewed along
                 due[lease.model].append(lease)
             else:
-                wake_at = min(wake_at, lease.trust.due_at)
+                wake_at = min(wake_at, lease._trust.due_at)
         for leases in due.values():
             for start in range(0, len(leases), verbs.BATCH):
                 wake_at = min(wake_at, self._renew(using, leases[start : start + verbs.BATCH]))
@@ -150,19 +150,19 @@ class Keeper:
 
     def _report_leaks(self, using: str) -> None:
         for lease in unreferenced(self._kept_on(using)):
-            if lease.is_delivered:
+            if lease._is_delivered:
                 _report_leak(lease, sentence_for("no_handle"))
             else:  # the thread that acquired it was interrupted
                 self.stop_renewing(lease)
-        for lease in [lease for lease in self._kept_on(using) if lease.is_orphaned]:
-            if lease.is_delivered:  # another thread may still use the handle, so report the loss
-                _lose(lease, sentence_for("owner_ended"), lease.trust)
+        for lease in [lease for lease in self._kept_on(using) if lease._is_orphaned]:
+            if lease._is_delivered:  # another thread may still use the handle, so report the loss
+                _lose(lease, sentence_for("owner_ended"), lease._trust)
             else:
                 self.stop_renewing(lease)
         now = monotonic()
         for lease in self._kept_on(using):
-            if lease.leaks_at <= now:
-                _report_leak(lease, sentence_for("held_long", seconds=lease.terms.leak_after))
+            if lease._leaks_at <= now:
+                _report_leak(lease, sentence_for("held_long", seconds=lease._terms.leak_after))
 
     def _renew(self, using: str, batch: list[Renewable]) -> float:
         """Renew one batch independently of the others; return when to run again."""
@@ -180,7 +180,7 @@ class Keeper:
             renewed_all = False
         else:
             self._unavailable.discard(using)
-        return min(lease.trust.due_at for lease in batch) if renewed_all else monotonic() + PAUSE_AFTER_FAILURE
+        return min(lease._trust.due_at for lease in batch) if renewed_all else monotonic() + PAUSE_AFTER_FAILURE
 
     def _watch_loop(self) -> None:
         while True:
@@ -196,10 +196,10 @@ class Keeper:
         """Mark leases as lost whose trust window is over; return when to run again."""
         now, wake_at = monotonic(), math.inf
         for lease in self.unreleased():
-            trust = lease.trust
+            trust = lease._trust
             if trust.until > now:
                 wake_at = min(wake_at, trust.until)
-            elif lease.is_ending:  # the releasing thread reports the loss, unless it fails
+            elif lease._is_ending:  # the releasing thread reports the loss, unless it fails
                 wake_at = min(wake_at, now + PAUSE_AFTER_FAILURE)
             elif self.is_renewing(lease):
                 _lose(lease, trust.end_reason(now), trust)
@@ -227,7 +227,7 @@ def renew_together(using: str, leases: list[Renewable]) -> bool:
         DatabaseUnavailable: it is unknown which were renewed.
     """
     model, connection = leases[0].model, connections[using]
-    held = [_Held(lease.trust, lease, lease.pk, lease.fence) for lease in leases]
+    held = [_Held(lease._trust, lease, lease.pk, lease.fence) for lease in leases]
     if len({grant.pk for grant in held}) < len(held):  # an older handle of the same row is among them
         held = _mark_lost(using, held)
     sent_at, renewed = _send(connection, model, held)
@@ -271,18 +271,18 @@ def _mark_lost(using: str, held: list[_Held]) -> list[_Held]:
 def _may_renew(lease: Renewable) -> bool:
     """Whether the holder's ``renew_while`` is true; an exception counts as false."""
     with log_errors("renew_while of %s failed; not renewed yet", lease):
-        return lease.terms.may_renew
+        return lease._terms.may_renew
     return False
 
 
 def _lose(lease: Renewable, reason: str, trust: Trust) -> None:
     with log_errors("could not report to every receiver that %s is lost", lease):
-        lease.lose(reason, trust)
+        lease._lose(reason, trust)
 
 
 def _report_leak(lease: Renewable, why: str) -> None:
     with log_errors("could not report to every receiver that %s may be leaked", lease):
-        lease.report_leak(why)
+        lease._report_leak(why)
 
 
 def _grants(held: list[_Held]) -> set[tuple[object, int]]:

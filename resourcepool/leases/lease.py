@@ -24,6 +24,7 @@ from resourcepool.exceptions import (
 from resourcepool.leases import verbs
 from resourcepool.leases.base_lease import BaseLease
 from resourcepool.leases.terms import MAX_LENGTH, MIN_TTL
+from resourcepool.options import Seconds
 from resourcepool.signals import EventKind
 
 logger = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ class Lease(BaseLease):
     def remaining(self) -> float:
         """Seconds until the lease must be renewed to stay held; 0 when it is not held."""
         is_over = self._state.may_have_ended or self._pid != os.getpid()
-        return 0.0 if is_over else max(0.0, self.trust.until - monotonic())
+        return 0.0 if is_over else max(0.0, self._trust.until - monotonic())
 
     def ensure_held(self) -> None:
         """Raise unless this process still holds the lease. No I/O, so call it before each use.
@@ -72,8 +73,8 @@ class Lease(BaseLease):
             LeaseReleased: it was released.
         """
         self._check_process()
-        if not self._state.has_ended and (now := monotonic()) >= (trust := self.trust).until:
-            self.lose(trust.end_reason(now), trust)
+        if not self._state.has_ended and (now := monotonic()) >= (trust := self._trust).until:
+            self._lose(trust.end_reason(now), trust)
         self._state.raise_if_ended(self)
 
     def renew(self) -> None:
@@ -96,33 +97,33 @@ class Lease(BaseLease):
         # Also if it counts as lost here: the fence decides, and a row that is still ours becomes free sooner.
         self._give_up(EventKind.RELEASED, "released", self._send_release)
 
-    def release_or_expire(self) -> None:
+    def _release_or_expire(self) -> None:
         """Release the lease, or let it expire if the database does not confirm that.
 
         Raises:
             LeaseReleased, LeaseLost: see ``release``.
             DatabaseUnavailable: it expires.
         """
-        self.stop_renewing()  # before the statement, because no code releases it after an interruption
+        self._stop_renewing()  # before the statement, because no code releases it after an interruption
         self.release()
 
-    def release_or_log(self) -> None:
-        """``release_or_expire`` that logs failures; raises only exceptions of a signal handler."""
+    def _release_or_log(self) -> None:
+        """``_release_or_expire`` that logs failures; raises only exceptions of a signal handler."""
         try:
-            self.release_or_expire()
+            self._release_or_expire()
         except LeaseLost as lost:
             logger.warning("%s", lost)
         except DatabaseUnavailable as error:
             logger.warning("could not release %s; it will expire: %s", self, error)
 
-    def release_quietly(self) -> None:
-        """``release_or_expire`` that never raises, for callers with a more important exception of their own."""
+    def _release_quietly(self) -> None:
+        """``_release_or_expire`` that never raises, for callers with a more important exception of their own."""
         try:
-            self.release_or_log()
+            self._release_or_log()
         except Exception:
             logger.exception("could not release %s; it will expire", self)
 
-    def hand_over(self, to: str, *, ttl: object = None) -> int:
+    def hand_over(self, to: str, *, ttl: Seconds | None = None) -> int:
         """Hand the row over to a successor, who takes it with ``pool.adopt(pk, fence)``.
 
         In a transaction it takes effect with the commit, so notify the successor after that.
@@ -138,7 +139,7 @@ class Lease(BaseLease):
             LeaseLost: it was lost before.
         """
         self.ensure_held()
-        span = self.terms.ttl if ttl is None else options.seconds("ttl", ttl, least=MIN_TTL)
+        span = self._terms.ttl if ttl is None else options.seconds("ttl", ttl, least=MIN_TTL)
         to = options.text("to", to, most=MAX_LENGTH)
 
         fence = 0
@@ -179,9 +180,9 @@ class Lease(BaseLease):
         if self._state.outcome:
             return
         if error is None:
-            self.release_or_expire()
+            self._release_or_expire()
         else:
-            self.release_quietly()  # the caller's exception matters more
+            self._release_quietly()  # the caller's exception matters more
 
     def __repr__(self) -> str:
         state = "held" if self.is_held else "ended"
@@ -191,17 +192,17 @@ class Lease(BaseLease):
 
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
         row = (connection, self.model, self.pk, self.fence)
-        return verbs.release(*row, self.terms.cooldown, trusted_until=self.trust.until)
+        return verbs.release(*row, self._terms.cooldown, trusted_until=self._trust.until)
 
     def _renew(self) -> None:
         # The trust of this grant: another thread's ``fix()`` may move the handle to another row meanwhile.
-        sent_at, trust = monotonic(), self.trust
+        sent_at, trust = monotonic(), self._trust
         self._transaction = self._opened(self._connection) if self._connection.atomic_blocks else None
         held = [(self.pk, self.fence)]
         with statement_timeout():
             is_held = verbs.renew(self._connection, self.model, held, trust.next_ttl(sent_at))
         if not is_held:
-            self.lose(verbs.TAKEN, trust)
+            self._lose(verbs.TAKEN, trust)
             self.ensure_held()
         if self._transaction is not None:  # a rollback would undo it
             transaction.on_commit(partial(trust.confirm, sent_at), using=self.using)
@@ -217,7 +218,7 @@ class Lease(BaseLease):
             connection = self._connection
             with statement_timeout():
                 if connection.atomic_blocks:
-                    set_idle_timeout(connection, self.terms.ttl)
+                    set_idle_timeout(connection, self._terms.ttl)
                 done = bool(send(connection))
             if done:
                 self._finish(outcome)
@@ -225,7 +226,7 @@ class Lease(BaseLease):
             return done
 
         if not self._state.attempt(self, give_up):
-            self.lose(verbs.TAKEN)
+            self._lose(verbs.TAKEN)
         if self._state.lost is not None:
             raise self._state.lost.again()
 

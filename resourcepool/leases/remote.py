@@ -76,9 +76,9 @@ def detach(lease: Lease) -> str:
     """
     keeper.remove(lease)
     if shutdown.has_begun():
-        lease.release_quietly()
+        lease._release_quietly()
         raise DatabaseUnavailable("this web server is shutting down; send the request again")
-    granted_at, terms = time.time() - (monotonic() - lease.trust.granted_at), lease.terms
+    granted_at, terms = time.time() - (monotonic() - lease._trust.granted_at), lease._terms
     spans = terms.ttl, terms.cooldown, terms.max_hold
     which = lease.model._meta.label_lower, str(lease.pk), lease.fence, lease.holder
     return Token(*which, granted_at, *spans).signed()
@@ -93,11 +93,11 @@ class Remote(Lease):
     def ensure_held(self) -> None:
         """Raise LeaseLost if it was held for ``max_hold`` seconds, or has ended in this call."""
         now = monotonic()
-        if not self._state.has_ended and self.trust.next_ttl(now) <= 0.0:
-            self.lose(self.trust.end_reason(now))
+        if not self._state.has_ended and self._trust.next_ttl(now) <= 0.0:
+            self._lose(self._trust.end_reason(now))
         self._state.raise_if_ended(self)
 
-    def lose(self, reason: str, trust: Trust | None = None) -> None:
+    def _lose(self, reason: str, trust: Trust | None = None) -> None:
         """Mark it as lost for this request, without an event: the program may have released it before."""
         why = f"it was released before, {reason}" if reason == TAKEN else reason
         self._state.end(lost=LeaseLost(f"{self} of {self.holder} has ended: {why}"))
@@ -107,7 +107,7 @@ class Remote(Lease):
         row = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
         with statement_timeout():
             if retrying(self._connection, row.expired().exists):
-                self.lose(sentence_for("not_renewed_in_ttl", seconds=self.terms.ttl))
+                self._lose(sentence_for("not_renewed_in_ttl", seconds=self._terms.ttl))
                 self._state.raise_if_ended(self)
         super()._give_up(*how)
 
@@ -115,7 +115,7 @@ class Remote(Lease):
         self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
         self._transaction = None
         self._pid = os.getpid()
-        self.trust = Trust(self.terms, grant.sent_at, is_proven=True)
+        self._trust = Trust(self._terms, grant.sent_at, is_proven=True)
         self._state = Ending()
 
     def _emit(self, kind: EventKind, connection: BaseDatabaseWrapper, reason: str = "") -> None:

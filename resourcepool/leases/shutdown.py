@@ -67,19 +67,19 @@ def release_everything(leases: list[Renewable]) -> None:
                 continue
             for start in range(0, len(group), verbs.BATCH):
                 held = [(lease.pk, lease.fence) for lease in group[start : start + verbs.BATCH]]
-                cooldowns = [lease.terms.cooldown for lease in group[start : start + verbs.BATCH]]
+                cooldowns = [lease._terms.cooldown for lease in group[start : start + verbs.BATCH]]
                 try:
                     if verbs.release_all(connections[using], model, held, cooldowns) == len(held):
                         for lease in group[start : start + verbs.BATCH]:
                             with log_errors("could not report to every receiver that %s was released", lease):
-                                lease.mark_released()
+                                lease._mark_released()
                 except Exception as error:  # noqa: BLE001 (another database may still answer)
                     logger.warning("%d leases not released at exit; they will expire: %s", len(held), error)
                     unavailable.add(using)
                     break
             else:
                 with log_errors("waiters were not notified of released rows; they find them by polling"):
-                    group[0].after_batch_release(using, model, [lease.pk for lease in group])
+                    group[0]._after_batch_release(using, model, [lease.pk for lease in group])
 
 
 def release_on_sigterm() -> None:

@@ -2,18 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from resourcepool.lazy import lazy_getattr
-
-if TYPE_CHECKING:
-    from resourcepool.locks.bulk_release import arelease_all, release_all
-    from resourcepool.locks.channels.channel import Channel
-    from resourcepool.locks.conditions.barrier import Barrier
-    from resourcepool.locks.conditions.condition import Condition
-    from resourcepool.locks.hold import Hold
-    from resourcepool.locks.lock import Lock
-    from resourcepool.locks.redis_style import cache_lock
-    from resourcepool.locks.rwlock.lock import RWLock
-    from resourcepool.locks.semaphore import Semaphore
+from resourcepool.lazy import lazy_names
 
 __all__ = [
     "Barrier",
@@ -28,17 +17,29 @@ __all__ = [
     "release_all",
 ]
 
-_PLACES = {
-    "Barrier": "conditions.barrier",
-    "Channel": "channels.channel",
-    "Condition": "conditions.condition",
-    "Hold": "hold",
-    "Lock": "lock",
-    "RWLock": "rwlock.lock",
-    "Semaphore": "semaphore",
-    "arelease_all": "bulk_release",
-    "cache_lock": "redis_style",
-    "release_all": "bulk_release",
-}
-
-__getattr__ = lazy_getattr(__name__, _PLACES)
+if TYPE_CHECKING:
+    from resourcepool.locks.bulk_release import arelease_all, release_all
+    from resourcepool.locks.channels.channel import Channel
+    from resourcepool.locks.conditions.barrier import Barrier
+    from resourcepool.locks.conditions.condition import Condition
+    from resourcepool.locks.hold import Hold
+    from resourcepool.locks.lock import Lock
+    from resourcepool.locks.redis_style import cache_lock
+    from resourcepool.locks.rwlock.lock import RWLock
+    from resourcepool.locks.semaphore import Semaphore
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "Barrier": "conditions.barrier",
+            "Channel": "channels.channel",
+            "Condition": "conditions.condition",
+            "Hold": "hold",
+            "Lock": "lock",
+            "RWLock": "rwlock.lock",
+            "Semaphore": "semaphore",
+            "arelease_all": "bulk_release",
+            "cache_lock": "redis_style",
+            "release_all": "bulk_release",
+        },
+    )

@@ -4,7 +4,7 @@ import contextlib
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar
 
 from django.db import IntegrityError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -22,6 +22,7 @@ from resourcepool.leases.terms import MIN_TTL, Grant, Terms
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import MAX_NAME, AbstractNamed
 from resourcepool.locks.registry import Key, current_owner, new_holder
+from resourcepool.options import Seconds
 from resourcepool.translation import gettext_noop as _
 
 TTL = 30.0  # seconds
@@ -33,16 +34,8 @@ FOREVER = -1  # the infinite timeout of ``threading``
 _known_until: dict[Key, float] = {}  # names whose rows the sweep cannot have removed before this time
 
 
-class LockOptions(TypedDict, total=False):
-    """The options of all kinds of locks; see ``Named``."""
-
-    ttl: object
-    timeout: object
-    on_lost: Callable[[Hold], object] | None
-
-
 class Named:
-    """A lock known by its name; the ``Source`` (``waiting.request``) of its rows.
+    """A lock known by its name; the ``Source`` (``waiting.lease``) of its rows.
 
     Args:
         name: one line of 1 to 200 characters; case matters.
@@ -63,8 +56,8 @@ class Named:
         self,
         name: str,
         *,
-        ttl: object = TTL,
-        timeout: object = None,
+        ttl: Seconds = TTL,
+        timeout: Seconds | None = None,
         on_lost: Callable[[Hold], object] | None = None,
     ) -> None:
         if on_lost is not None:
@@ -94,7 +87,7 @@ class Named:
     def __reduce__(self) -> Any:
         raise TypeError(f"{self!r} cannot be pickled or copied: create it by name instead")
 
-    def _wait(self, blocking: bool, timeout: object) -> float:
+    def _wait(self, blocking: bool, timeout: Seconds | None) -> float:
         """Return the seconds to wait, from the two arguments of ``threading``; raises BadOption."""
         if not options.flag("blocking", blocking):
             if timeout not in (None, FOREVER):
@@ -103,10 +96,10 @@ class Named:
         return self._timeout if timeout is None else wait_seconds("timeout", timeout)
 
     def _request(self, wait: float, hold: Hold, count: int = 1, priority: int = 0) -> Request:
-        terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True, on_lost=hold.when_lost)
+        terms = Terms(self._ttl, new_holder(current_owner()), holder_is_unique=True, on_lost=hold._when_lost)
         return Request(terms, count=count, timeout=wait, priority=priority, selector=self.name)
 
-    # ``waiting.request.Source``
+    # ``waiting.lease.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         raise NotImplementedError

@@ -89,7 +89,7 @@ def _release_ours(emit_of: Callable[[LockLease], object] = id) -> int:
         if isinstance(lease, LockLease) and not issubclass(lease.model, AbstractNotification):
             groups[lease.model, lease.using, lease.model.name_of(lease.pk)].append(lease)
     for lease in (lease for group in groups.values() for lease in group):
-        lease.stop_renewing()  # all of them first: if the database is unavailable, they expire
+        lease._stop_renewing()  # all of them first: if the database is unavailable, they expire
     released, last_error = 0, None
     for group in groups.values():
         for start in range(0, len(group), verbs.BATCH):
@@ -114,7 +114,7 @@ def _give_back(leases: Sequence[Any]) -> None:
         return
     for lease in leases:  # a lost lease of one thread may be held by another thread now
         with contextlib.suppress(LeaseLost):
-            lease.release_or_expire()
+            lease._release_or_expire()
 
 
 def _release_theirs(model: Any, incarnation: str, reason: str, actor: str) -> int:

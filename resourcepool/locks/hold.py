@@ -36,19 +36,19 @@ class LockLease(AwaitedLease):
     is_of_owner: ClassVar[bool] = True
 
     @property
-    def is_orphaned(self) -> bool:
+    def _is_orphaned(self) -> bool:
         """See ``BaseLease``; also true if its thread or task has ended, even if something still refers to the hold."""
-        return super().is_orphaned or (self.is_of_owner and has_ended(self.holder))
+        return super()._is_orphaned or (self.is_of_owner and has_ended(self.holder))
 
-    def report_leak(self, why: str) -> None:
+    def _report_leak(self, why: str) -> None:
         """Let it expire: its thread or task ended without releasing it, and nothing else can."""
         logger.warning("%s: its holder ended without releasing it; it will expire: %s", self, self.holder)
-        self.stop_renewing()
+        self._stop_renewing()
 
-    def lose(self, reason: str, trust: Any = None) -> None:
+    def _lose(self, reason: str, trust: Any = None) -> None:
         """Record the loss in the history, which has too many grants and releases of locks to record those."""
         had_ended = self._state.has_ended
-        super().lose(reason, trust)
+        super()._lose(reason, trust)
         if self._state.lost is not None and not had_ended:
             emit(RowEvent(EventKind.LOST, self.model, self.using, self.pk, self.fence, self.holder, reason))
 
@@ -112,17 +112,17 @@ class Hold:
             yield self
 
     @property
-    def when_lost(self) -> Callable[[LockLease], object]:
-        """The ``on_lost`` callback of its leases: calls ``note_loss`` while the hold exists."""
+    def _when_lost(self) -> Callable[[LockLease], object]:
+        """The ``on_lost`` callback of its leases: calls ``_note_loss`` while the hold exists."""
         hold = weakref.ref(self)  # a strong reference from its lease would hide a leak
 
         def note(lease: LockLease) -> None:
             if (mine := hold()) is not None:
-                mine.note_loss(lease)
+                mine._note_loss(lease)
 
         return note
 
-    def note_loss(self, lease: LockLease) -> None:
+    def _note_loss(self, lease: LockLease) -> None:
         """Note the loss of a row; called once for each row, from a background thread."""
         is_first = not self.lost.is_set()
         self.lost.set()

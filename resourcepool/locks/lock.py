@@ -90,30 +90,30 @@ class Lock(Named, Reentrant[Hold]):
             return
         del mine[key]  # atomic: after an interruption before it, release() can be called again
         hold.count = 0
-        await mode.call(hold.leases[0].release_or_expire)
+        await mode.call(hold.leases[0]._release_or_expire)
 
     # For conditions
 
-    def acquire_again(self, hold: Hold) -> None:
+    def _acquire_again(self, hold: Hold) -> None:
         """Acquire it again for ``hold``, whose lease was released; no timeout."""
         # The caller's database session was opened for the lock, so it ends with it.
         request = dataclasses.replace(self._request(math.inf, hold), ends_session=True)
         self._take(holds_of(current_owner()), self.key, hold, run_sync(acquire, self, request))
 
-    def acquire_again_interrupted(self, hold: Hold) -> None:
-        """``acquire_again`` after an interruption during or after the release."""
+    def _acquire_again_interrupted(self, hold: Hold) -> None:
+        """``_acquire_again`` after an interruption during or after the release."""
         lease, mine = hold.leases[0], holds_of(current_owner())
-        if mine.get(self.key) is hold and lease.is_delivered and keeper.is_renewing(lease):
+        if mine.get(self.key) is hold and lease._is_delivered and keeper.is_renewing(lease):
             return
         me = parse_holder(new_holder(current_owner()))
         leases = (kept for kept in keeper.unreleased() if isinstance(kept, LockLease))
         for kept in leases:  # a lease of this caller would block the acquire
             if (kept.model, kept.using, kept.pk) == self.key and parse_holder(kept.holder) == me:
-                kept.release_quietly()
-        self.acquire_again(hold)
+                kept._release_quietly()
+        self._acquire_again(hold)
 
-    async def acquire_again_async(self, hold: Hold, given: Sequence[LockLease]) -> None:
-        """``acquire_again`` for asyncio; a cancellation takes effect only once ``hold`` has new leases."""
+    async def _acquire_again_async(self, hold: Hold, given: Sequence[LockLease]) -> None:
+        """``_acquire_again`` for asyncio; a cancellation takes effect only once ``hold`` has new leases."""
         cancelled: asyncio.CancelledError | None = None
         while hold.leases is given:
             try:
@@ -123,7 +123,7 @@ class Lock(Named, Reentrant[Hold]):
         if cancelled is not None:
             raise cancelled
 
-    # ``waiting.request.Source``
+    # ``waiting.lease.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self.name, request.terms)

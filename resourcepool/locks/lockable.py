@@ -11,6 +11,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, NotHeld
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import Hold, LockLease, suppress_if_raising
 from resourcepool.locks.registry import Key, current_owner, holds_of, is_task
+from resourcepool.options import Seconds
 from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import delivered
@@ -27,7 +28,7 @@ class Lockable(Generic[H]):
 
     _timeout: float
 
-    def acquire(self, blocking: bool = True, timeout: object = None) -> H | None:
+    def acquire(self, blocking: bool = True, timeout: Seconds | None = None) -> H | None:
         """Return the hold, or None if it did not become free in time; like ``threading.Lock.acquire``.
 
         Args:
@@ -41,7 +42,7 @@ class Lockable(Generic[H]):
         """
         return run_sync(self._acquire, self._wait(blocking, timeout))
 
-    async def aacquire(self, blocking: bool = True, timeout: object = None) -> H | None:
+    async def aacquire(self, blocking: bool = True, timeout: Seconds | None = None) -> H | None:
         """``acquire`` for asyncio, for the running task; waiting occupies no thread."""
         return await self._acquire(ASYNC, self._wait(blocking, timeout))
 
@@ -110,7 +111,7 @@ class Lockable(Generic[H]):
         """Return the object to release at the end of a ``with`` block."""
         return self
 
-    def _wait(self, blocking: bool, timeout: object) -> float:
+    def _wait(self, blocking: bool, timeout: Seconds | None) -> float:
         raise NotImplementedError
 
     async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> H:
@@ -128,7 +129,7 @@ class Reentrant(Lockable[H]):
         hold = holds_of(current_owner()).get(self._named.key)
         return hold is not None and hold.is_held
 
-    def require_hold(self, do: str) -> H:
+    def _require_hold(self, do: str) -> H:
         """Return the caller's hold, which it needs to ``do`` something; raises NotHeld, LeaseLost."""
         hold: H | None = holds_of(current_owner()).get(self._named.key)
         if hold is None:

@@ -75,8 +75,8 @@ def warn_once(text: str) -> None:
 class PermitLease(LockLease):
     """The lease of one permit."""
 
-    def release_or_expire(self) -> None:
-        super().release_or_expire()
+    def _release_or_expire(self) -> None:
+        super()._release_or_expire()
         name = self.model.name_of(self.pk)
         if pacing_of(line_name(self.model, name), self.using).awaited_until <= monotonic():
             recently_released.note((self.model, self.using, name), self.pk)
@@ -92,7 +92,7 @@ class PermitLease(LockLease):
         released = [lease for lease in leases if lease.is_released]
         remaining = [lease for lease in leases if lease not in released]
         if len(remaining) == 1:
-            remaining[0].release_or_expire()
+            remaining[0]._release_or_expire()
         elif remaining:
             PermitLease._release_several(remaining)
         for lease in released:
@@ -103,21 +103,21 @@ class PermitLease(LockLease):
         for lease in leases:
             lease._check_process()
         for lease in leases:
-            lease.stop_renewing()  # before the statement: after an interruption nothing would release it
+            lease._stop_renewing()  # before the statement: after an interruption nothing would release it
             lease._state.is_in_doubt = True
         latest = {lease.pk: lease for lease in sorted(leases, key=lambda lease: lease.fence)}
-        first, until = leases[0], min(lease.trust.until for lease in leases)
+        first, until = leases[0], min(lease._trust.until for lease in leases)
         connection = connections[first.using]
         with statement_timeout():
             if connection.atomic_blocks:
-                set_idle_timeout(connection, first.terms.ttl)
+                set_idle_timeout(connection, first._terms.ttl)
             rows = [(pk, lease.fence) for pk, lease in latest.items()]
             lost = release_many(connection, first.model, rows, trusted_until=until)
         for lease in leases:  # an older grant of a row that was granted to this process again was lost
             if lease.pk in lost or lease is not latest[lease.pk]:
-                lease.lose(verbs.TAKEN)
+                lease._lose(verbs.TAKEN)
             else:
-                lease.mark_released()
+                lease._mark_released()
         for lease in leases:
             if lease._state.lost is not None:
                 raise lease._state.lost.again()

@@ -94,7 +94,7 @@ class RedisStyleLock:
 
     def reacquire(self) -> bool:
         """Renew it now. Raises NotHeld, LeaseLost."""
-        self._lock.require_hold("renew it").leases[0].renew()
+        self._lock._require_hold("renew it").leases[0].renew()
         return True
 
     def locked(self) -> bool:
@@ -124,7 +124,7 @@ def _decoded(key: object) -> object:
     return key
 
 
-def _checked(blocking_timeout: object) -> object:
+def _checked(blocking_timeout: float | None) -> float | None:
     wait_seconds("blocking_timeout", blocking_timeout)
     return blocking_timeout
 

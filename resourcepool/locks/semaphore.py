@@ -4,7 +4,7 @@ Each permit is a leased row, so the permits of a crashed process become free aga
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Max, Q
@@ -16,13 +16,14 @@ from resourcepool.exceptions import BadOption, NotHeld
 from resourcepool.leases import verbs
 from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant
-from resourcepool.locks.base import LockOptions
+from resourcepool.locks.base import TTL
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.lockable import Lockable
 from resourcepool.locks.models import AbstractPermit, SemaphorePermit
 from resourcepool.locks.permits import PermitLease, Permits, warn_once
 from resourcepool.locks.registry import Key, holds, is_of_caller
 from resourcepool.locks.resize import MAX_PERMITS, resize
+from resourcepool.options import Seconds
 from resourcepool.threads.async_threads import for_asyncio, in_thread
 from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.acquire import acquire
@@ -61,10 +62,10 @@ class SemaphoreHold(Hold):
 
     arelease = for_asyncio(release)
 
-    def stop_renewing(self) -> None:
+    def _stop_renewing(self) -> None:
         """Stop renewing them: permits that are not released expire."""
         for lease in self.leases:
-            lease.stop_renewing()
+            lease._stop_renewing()
         holds.remove(self)
 
 
@@ -90,14 +91,24 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     lease = SemaphoreLease
     kind = "semaphore"
 
-    def __init__(self, name: str, value: int = 1, **chosen: Unpack[LockOptions]) -> None:
-        super().__init__(name, **chosen)
+    def __init__(
+        self,
+        name: str,
+        value: int = 1,
+        *,
+        ttl: Seconds = TTL,
+        timeout: Seconds | None = None,
+        on_lost: Callable[[Hold], object] | None = None,
+    ) -> None:
+        super().__init__(name, ttl=ttl, timeout=timeout, on_lost=on_lost)
         self.permits = options.whole("value", value, least=0, most=MAX_PERMITS)
         # Holds of open ``with`` blocks, in order. ``registry.forget`` does not remove them: the end of the block would
         # release a permit that another thread acquired since.
         self._blocks: list[SemaphoreHold] = []
 
-    def acquire(self, blocking: bool = True, timeout: object = None, n: int = 1) -> SemaphoreHold | None:
+    def acquire(
+        self, blocking: bool = True, timeout: Seconds | None = None, n: int = 1
+    ) -> SemaphoreHold | None:
         """Return the hold of ``n`` permits, all or none; None if they did not become free. See also ``Lock.acquire``.
 
         Raises:
@@ -105,7 +116,9 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
         """
         return run_sync(self._acquire, self._wait(blocking, timeout), n)
 
-    async def aacquire(self, blocking: bool = True, timeout: object = None, n: int = 1) -> SemaphoreHold | None:
+    async def aacquire(
+        self, blocking: bool = True, timeout: Seconds | None = None, n: int = 1
+    ) -> SemaphoreHold | None:
         """``acquire`` for asyncio; waiting occupies no thread."""
         return await self._acquire(ASYNC, self._wait(blocking, timeout), n)
 
@@ -167,7 +180,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
             hold = hold or self._innermost()
             if hold is not None:
                 self._has_ended(hold)
-                hold.stop_renewing()
+                hold._stop_renewing()
             raise
 
     def _enter_result(self, hold: SemaphoreHold) -> SemaphoreHold:
@@ -204,7 +217,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
             # One order for all, in which ``guard`` locks the rows.
             hold.leases = sorted(leases, key=lambda lease: str(lease.pk))
             for lost in holds.superseded(hold):  # revoked by an operator and granted to this caller
-                lost.lose(verbs.TAKEN)
+                lost._lose(verbs.TAKEN)
             holds.add(hold)
             delivered(leases)  # last: until then the keeper lets leases of an interrupted caller expire
         except BaseException:
@@ -219,7 +232,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
             raise NotHeld(f"cannot release {n}: this process holds {leases} of {self!r}")
         return leases
 
-    # ``waiting.request.Source``
+    # ``waiting.lease.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grants = super().claim_free(connection, request)

@@ -2,12 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from resourcepool.lazy import lazy_getattr
+from resourcepool.lazy import lazy_names
 
 __all__ = ["HeldQueue", "QueueServer"]
 
 if TYPE_CHECKING:
     from resourcepool.queues.serving.held_queue import HeldQueue
     from resourcepool.queues.serving.server import QueueServer
-
-__getattr__ = lazy_getattr(__name__, {"HeldQueue": "serving.held_queue", "QueueServer": "serving.server"})
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__, {"HeldQueue": "serving.held_queue", "QueueServer": "serving.server"}
+    )

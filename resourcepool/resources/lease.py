@@ -2,7 +2,7 @@
 
 from functools import partial
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self
 
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -16,8 +16,10 @@ from resourcepool.events import SentenceField, sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError, SecretUnreadable
 from resourcepool.leases import verbs
 from resourcepool.leases.instance import instance
+from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant
+from resourcepool.options import Seconds
 from resourcepool.resources.quarantine import QuarantinePolicy, next_strikes, quarantine_seconds
 from resourcepool.resources.state import MAX_REASON
 from resourcepool.signals import EventKind
@@ -26,73 +28,84 @@ from resourcepool.threads.sync_async import ASYNC, run_sync
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import AwaitedLease, Source
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # with a default before Python 3.13; needed by type checkers only
+
+    M = TypeVar("M", bound=AbstractLease, default=Any)
+else:
+    from typing import TypeVar
+
+    M = TypeVar("M")
+
 DELETED = sentence_for("row_deleted")
 
 
 class ReleaseListener(Source, Protocol):
     """A pool that is notified of releases."""
 
-    def note_release(self, lease: "ResourceLease") -> None:
+    def note_release(self, lease: "ResourceLease[Any]") -> None:
         """Note that ``lease`` was released by this process."""
 
 
-class ResourceLease(AwaitedLease):
-    """A lease of a resource. See ``Lease`` for its guarantees and their limits."""
+class ResourceLease(AwaitedLease, Generic[M]):
+    """A lease of a resource, a row of the model ``M``. See ``Lease`` for its guarantees and their limits."""
 
     def __init__(self, pool: ReleaseListener, using: str, grant: Grant, request: Request) -> None:
-        self.pool, self.request = pool, request
-        self._resource: Any = None
+        self._pool, self._request = pool, request
+        self._resource: M | None = None
         super().__init__(pool.model, using, grant, request.terms)
 
     @property
-    def resource(self) -> Any:
+    def resource(self) -> M:
         """The model instance; read from the database on first use.
 
         Raises:
             LeaseLost: its row has been deleted.
         """
         if self._resource is None:
-            trust = self.trust
+            trust = self._trust
             with statement_timeout():
                 self._resource = instance(connections[self.using], self.model, self.pk)
             if self._resource is None:
-                self.lose(DELETED, trust)
+                self._lose(DELETED, trust)
                 self.ensure_held()
                 raise LeaseLost(f"{self} is lost: {DELETED}")  # another thread is releasing or moving it
         return self._resource
 
-    def load(self) -> None:
+    def _load(self) -> None:
         """Read the model instance now."""
         self.resource  # noqa: B018 (reads it)
 
     def release(self) -> None:
         """Release the resource; it cools down before the next lease. Raises as ``Lease.release``."""
         super().release()
-        self.pool.note_release(self)
+        self._pool.note_release(self)
 
-    def quarantine(self, reason: str, *, what: EventKind = EventKind.QUARANTINED) -> None:
+    def quarantine(self, reason: str) -> None:
         """End the lease and quarantine the resource, for twice as long after each consecutive strike.
 
         Args:
             reason: one line for people; without secrets.
-            what: the kind of the emitted event.
 
         Raises:
             LeaseLost: the lease was lost before; a new holder is not disturbed.
             BadOption: the reason is empty, too long or not one line.
         """
+        self._quarantine(reason, EventKind.QUARANTINED)
+
+    def _quarantine(self, reason: str, what: EventKind) -> None:
         self.ensure_held()
         reason = options.text("reason", reason, most=MAX_REASON)
         policy = QuarantinePolicy.from_settings()
 
         def send(connection: BaseDatabaseWrapper) -> int:
             row = (self.model, self.pk, self.fence)
-            settle = partial(verbs.settle_release, connection, *row, self.trust.until)
+            settle = partial(verbs.settle_release, connection, *row, self._trust.until)
             return retrying(connection, partial(self._store_quarantine, reason, policy), settle=settle)
 
         self._give_up(what, f"quarantined ({reason})", send, reason)
 
-    def quarantine_if_unreadable(self, error: SecretUnreadable) -> bool:
+    def _quarantine_if_unreadable(self, error: SecretUnreadable) -> bool:
         """Quarantine the resource if ``error`` is about its own secret; return whether it did. Never raises.
 
         Without this, the next holder would get the unreadable resource. Only an error with a ``row`` counts: if this
@@ -110,10 +123,10 @@ class ResourceLease(AwaitedLease):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, SecretUnreadable):
-            self.quarantine_if_unreadable(error)
+            self._quarantine_if_unreadable(error)
         super().__exit__(kind, error, trace)
 
-    def fix(self, reason: str, *, timeout: object = None) -> None:
+    def fix(self, reason: str, *, timeout: Seconds | None = None) -> None:
         """Quarantine the resource and move this handle to another one, acquired with the same request.
 
         ``fence``, ``pk`` and ``resource`` change. If no resource comes free in time, the handle is released, and the
@@ -129,19 +142,19 @@ class ResourceLease(AwaitedLease):
             ClaimInTransaction: a transaction is open; nothing was changed.
         """
         request = self._same_request(timeout)
-        self.quarantine(reason, what=EventKind.FIXED)
-        self._become(run_sync(acquire, self.pool, request)[0])
+        self._quarantine(reason, EventKind.FIXED)
+        self._become(run_sync(acquire, self._pool, request)[0])
 
-    def _same_request(self, timeout: object) -> Request:
-        request = self.request.again(timeout)
+    def _same_request(self, timeout: Seconds | None) -> Request:
+        request = self._request.again(timeout)
         refuse_open_transaction(connections[self.using], is_allowed=request.allow_in_transaction)
         return request
 
-    def _become(self, other: "ResourceLease") -> None:
+    def _become(self, other: "ResourceLease[M]") -> None:
         other._finish("moved to another handle")
-        self.request, self.terms, self._resource = other.request, other.terms, other._resource
+        self._request, self._terms, self._resource = other._request, other._terms, other._resource
         self.lost.clear()
-        grant = Grant(other.pk, other.fence, other.holder, other.trust.sent_at, other.trust.valid_for)
+        grant = Grant(other.pk, other.fence, other.holder, other._trust.sent_at, other._trust.valid_for)
         self._take(grant, self._connection)
 
     def _store_quarantine(self, reason: str, policy: QuarantinePolicy) -> int:
@@ -174,11 +187,11 @@ class ResourceLease(AwaitedLease):
         """``quarantine`` for asyncio."""
         await in_thread(self.quarantine, reason)
 
-    async def afix(self, reason: str, *, timeout: object = None) -> None:
+    async def afix(self, reason: str, *, timeout: Seconds | None = None) -> None:
         """``fix`` for asyncio; waiting for another resource occupies no thread."""
         request = await in_thread(self._same_request, timeout)
-        await in_thread(partial(self.quarantine, reason, what=EventKind.FIXED))
-        await in_thread(self._become, (await acquire(ASYNC, self.pool, request))[0])
+        await in_thread(self._quarantine, reason, EventKind.FIXED)
+        await in_thread(self._become, (await acquire(ASYNC, self._pool, request))[0])
 
     async def __aenter__(self) -> Self:
         return self

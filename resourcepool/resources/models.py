@@ -44,7 +44,7 @@ class AbstractResource(AbstractLease):
 
     default_checker: ClassVar[str | None] = None  # dotted path; RESOURCEPOOL["CHECKS"] may name another one
     claimable_when: ClassVar[dict[str, bool]] = {"in_service": True}
-    pool: ClassVar[Pool] = Pool()
+    pool: Pool[Any] = Pool()
 
     in_service = models.BooleanField(_("in service"), default=True, help_text=_("Can be leased."))
     status = CharField(

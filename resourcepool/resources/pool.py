@@ -1,40 +1,32 @@
 """A pool leases the rows of one model, each to one holder at a time."""
 
-import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar, Unpack, cast
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db import DatabaseError, InterfaceError, connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Q
 
-from resourcepool import options
 from resourcepool.clock import monotonic
 from resourcepool.conf import POOL_OPTIONS, pool_setting
-from resourcepool.database.open_transaction import refuse_open_transaction
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.dialect import DbNow
-from resourcepool.events import Sentence
-from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost, ResourcePoolError
+from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import verbs
-from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.request import Request
-from resourcepool.leases.table import Model, refuse_inherited
+from resourcepool.leases.table import refuse_inherited
 from resourcepool.leases.terms import Grant
 from resourcepool.resources import selectors
-from resourcepool.resources.lease import ResourceLease
+from resourcepool.resources.lease import M, ResourceLease
+from resourcepool.resources.pool_methods import PoolMethods
 from resourcepool.resources.request_builder import RequestBuilder, check_option
+from resourcepool.resources.signatures import PoolOptions
 from resourcepool.resources.state import Status
 from resourcepool.resources.strategy import LastHeld, LastSeen, choose
-from resourcepool.threads.sync_async import ASYNC, run_sync
-from resourcepool.translation import gettext_noop
-from resourcepool.waiting.acquire import acquire, acquire_now
-from resourcepool.waiting.lease import delivered, make_handles
 from resourcepool.waiting.models import Ticket
 
 MAX_READS = 10  # of free rows, while all races for them are lost
@@ -47,55 +39,41 @@ ROW_COUNTS = (
     "; {others} others waiting for this pool"
 )
 
+Owner = TypeVar("Owner", bound=AbstractLease)
 
-class Pool:
+
+class Pool(PoolMethods[M], Generic[M]):
     """Leases the rows of a model; every resource model has one as ``Model.pool``.
 
-    Options of ``acquire``, ``lease`` and ``acquire_many`` (times in seconds or timedelta):
-
-    - ``timeout``: how long to wait until a suitable row is free; default: RESOURCEPOOL["TIMEOUT"].
-    - ``ttl``: how long the lease outlives a crashed process. A running process renews it automatically.
-    - ``holder``: the name of the holder, for people; default: host/pid/thread/number.
-    - ``priority``: the order of waiters: the lowest number first, then by arrival.
-    - ``strategy``: "spread" (one of the 64 longest idle), "sticky" (the last one of this holder) or "random" (by
-      weight).
-    - ``cooldown``: how long the resource stays unavailable after its release.
-    - ``max_hold``: the lease is not renewed beyond this time after it was granted.
-    - ``on_lost``: called with the lease from a background thread when it is lost.
-    - ``allow_in_transaction``: claim inside the caller's open transaction; a rollback undoes it. Not in a savepoint.
-    - other arguments are selectors: a field of the model with a value or a list of values, or ``tags``.
-
-    All methods raise BadOption for a wrong option, ClaimInTransaction, NotMigrated, and (only when not waiting)
-    DatabaseUnavailable.
+    A model may set defaults of its own, such as ``pool = Pool(ttl=120, cooldown=5)``; see ``PoolOptions``.
     """
 
-    def __init__(self, **declared: Any) -> None:
+    def __init__(self, **declared: Unpack[PoolOptions]) -> None:
         for name, value in declared.items():
             if name not in POOL_OPTIONS:
                 raise BadOption(name, value, because=f"Pool takes {', '.join(POOL_OPTIONS)}")
             check_option(name, value)
         self._declared = declared
-        self._bound: dict[type, Pool] = {}
-        self._model: Model | None = None
+        self._bound: dict[type, Pool[Any]] = {}
+        self._model: type[AbstractLease] | None = None
         self._history: tuple[object, bool] | None = (
             None  # the settings object that it was read from, and the value
         )
 
-    def __get__(self, instance: object, owner: type) -> "Pool":
-        if self._model is not None:
-            return self
-        if owner not in self._bound:
-            self._bound[owner] = bound = Pool(**self._declared)
-            bound._model = owner
-        return self._bound[owner]
+    def __get__(self, instance: object, owner: type[Owner]) -> "Pool[Owner]":
+        pool: Pool[Any] | None = self if self._model is not None else self._bound.get(owner)
+        if pool is None:
+            self._bound[owner] = pool = Pool(**self._declared)
+            pool._model = owner
+        return pool
 
     @cached_property
-    def model(self) -> Model:
+    def model(self) -> type[M]:
         """The model whose rows this pool leases."""
         model: Any = self._model
         if not isinstance(model, type) or not issubclass(model, AbstractLease) or model._meta.abstract:
             raise BadOption("model", model, "a concrete Django model derived from AbstractResource")
-        return model
+        return cast(type[M], model)
 
     @property
     def using(self) -> str:
@@ -124,97 +102,17 @@ class Pool:
     def _last_seen(self) -> LastSeen:
         return LastSeen()
 
-    # Acquiring
-
-    def acquire(self, *, wait: bool = True, **criteria: Any) -> ResourceLease | None:
-        """Lease one resource.
-
-        Args:
-            wait: False: return None at once if no matching resource is free.
-            criteria: options and selectors, see the class.
-
-        Raises:
-            AcquireTimeout: no matching resource came free in time.
-        """
-        leases = self._acquire(1, wait, criteria)
-        return delivered(leases)[0] if leases else None
-
-    def acquire_many(self, count: int, *, wait: bool = True, **criteria: Any) -> list[ResourceLease] | None:
-        """Lease ``count`` resources, all or none. See ``acquire``."""
-        leases = self._acquire(count, wait, criteria)
-        return None if leases is None else delivered(leases)
-
-    @contextlib.contextmanager
-    def lease(self, **criteria: Any) -> Iterator[ResourceLease]:
-        """Lease one resource for a ``with`` block; raises LeaseLost at its end if the lease was lost."""
-        with run_sync(acquire, self, self.request(1, criteria))[0] as lease:
-            lease.is_delivered = True
-            yield lease
-
-    def adopt(self, pk: Any, fence: int, **criteria: Any) -> ResourceLease:
-        """Adopt a lease that ``hand_over`` passed to this process, under a new, higher fence.
-
-        If two processes get the same message, only one of them gets the lease. A process that still holds the old
-        grant loses it.
-
-        Raises:
-            LeaseLost: the grant has ended, or another process has adopted it.
-            BadOption: this process holds the grant itself; hand it over first.
-        """
-        request = self.request(1, criteria)
-        options.whole("fence", fence, least=1, most=2**63 - 1)
-        field: Any = self.model._meta.pk
-        try:
-            key = field.to_python(pk)
-            field.run_validators(key)  # SQLite's driver fails on numbers that are too large
-        except (ValidationError, ValueError, TypeError, ArithmeticError):
-            raise BadOption(
-                "pk", pk, Sentence(gettext_noop("a primary key of %(pool)s"), pool=self.model._meta.label)
-            ) from None
-        refuse_open_transaction(connections[self.using], is_allowed=request.allow_in_transaction)
-        if keeper.holds(self.model, self.using, key, fence):
-            raise BadOption(
-                "fence", fence, "a grant of another process; this one holds it itself, hand it over first"
-            )
-        with statement_timeout():
-            grant = verbs.adopt(connections[self.using], self.model, key, fence, request.terms)
-        if grant is None:
-            raise LeaseLost(f"{self.model._meta.label} {pk} is no longer held under fence {fence}")
-        leases: list[ResourceLease] = make_handles(self, self.using, request, [grant])
-        return delivered(leases)[0]
-
-    # The same for asyncio
-
-    async def aacquire(self, *, wait: bool = True, **criteria: Any) -> ResourceLease | None:
-        """``acquire`` for asyncio; waiting occupies no thread."""
-        leases = await self._aacquire(1, wait, criteria)
-        return delivered(leases)[0] if leases else None
-
-    async def aacquire_many(
-        self, count: int, *, wait: bool = True, **criteria: Any
-    ) -> list[ResourceLease] | None:
-        """``acquire_many`` for asyncio."""
-        leases = await self._aacquire(count, wait, criteria)
-        return None if leases is None else delivered(leases)
-
-    @contextlib.asynccontextmanager
-    async def alease(self, **criteria: Any) -> AsyncIterator[ResourceLease]:
-        """``lease`` for asyncio."""
-        async with (await acquire(ASYNC, self, self.request(1, criteria)))[0] as lease:
-            lease.is_delivered = True
-            yield lease
-
     # Used by handles and ``Resource``
 
     def request(self, count: int, criteria: Mapping[str, Any]) -> Request:
         """Return the checked request for these options and selectors; raises BadOption."""
         return self._requests.request(count, criteria)
 
-    def note_release(self, lease: ResourceLease) -> None:
+    def note_release(self, lease: ResourceLease[Any]) -> None:
         """Remember the row for the strategy "sticky" of its holder."""
-        self._last_held.note(lease.request, lease.pk)
+        self._last_held.note(lease._request, lease.pk)
 
-    # Used by waiting: see ``waiting.request.Source``
+    # Used by waiting: see ``waiting.lease.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         """Claim free rows; None if too few are free."""
@@ -247,7 +145,7 @@ class Pool:
                     return
                 yield seen
 
-    def handle(self, using: str, grant: Grant, request: Request) -> ResourceLease:
+    def handle(self, using: str, grant: Grant, request: Request) -> ResourceLease[M]:
         """Return the handle of a grant."""
         return ResourceLease(self, using, grant, request)
 
@@ -300,13 +198,3 @@ class Pool:
         where = self.model.where(request.selector, connection)
         grant = verbs.claim(connection, self.model, pks[0], request.terms, where)
         return None if grant is None else [grant]
-
-    def _acquire(self, count: int, wait: bool, criteria: Mapping[str, Any]) -> list[ResourceLease] | None:
-        request = self._requests.request(count, criteria)
-        return run_sync(acquire if wait else acquire_now, self, request)
-
-    async def _aacquire(
-        self, count: int, wait: bool, criteria: Mapping[str, Any]
-    ) -> list[ResourceLease] | None:
-        request = self.request(count, criteria)
-        return await (acquire if wait else acquire_now)(ASYNC, self, request)

@@ -16,6 +16,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.short_transactions import run_short_transaction
 from resourcepool.leases.skip_locked import change_skipping_locked
+from resourcepool.options import Seconds
 from resourcepool.resources.state import MAX_REASON, Status
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.waiting.assignment import assign_quietly
@@ -50,7 +51,7 @@ class ResourceQuerySet(LeaseQuerySet):
         """Going out of service when the running lease ends."""
         return self.filter(in_service=False).held()
 
-    def drain(self, reason: str, *, duration: object = None, actor: str = "") -> int:
+    def drain(self, reason: str, *, duration: Seconds | None = None, actor: str = "") -> int:
         """Take these out of service; a held one drains: it goes out when its lease ends.
 
         Args:
@@ -60,7 +61,7 @@ class ResourceQuerySet(LeaseQuerySet):
         """
         return self._take_out(EventKind.DRAINED, Status.OUT_OF_SERVICE, reason, duration, actor)
 
-    def reserve(self, name: str, reason: str, *, duration: object = None, actor: str = "") -> int:
+    def reserve(self, name: str, reason: str, *, duration: Seconds | None = None, actor: str = "") -> int:
         """Reserve these for a person: programs cannot lease them. A held one is reserved when its lease ends.
 
         Args:
@@ -75,7 +76,7 @@ class ResourceQuerySet(LeaseQuerySet):
         """Take these out of service permanently; their rows stay."""
         return self._take_out(EventKind.DRAINED, Status.RETIRED, reason, None, actor)
 
-    def quarantine(self, reason: str, duration: object, *, actor: str = "") -> int:
+    def quarantine(self, reason: str, duration: Seconds, *, actor: str = "") -> int:
         """Quarantine these for ``duration`` (seconds or timedelta, up to 30 days).
 
         A held one keeps its lease: it drains, is in quarantine after its lease, and returns to service at the end. One
@@ -170,7 +171,7 @@ class ResourceQuerySet(LeaseQuerySet):
         what: EventKind,
         status: Status,
         reason: str,
-        duration: object,
+        duration: Seconds | None,
         actor: str,
         *,
         skip_locked: bool = False,
@@ -316,5 +317,5 @@ def _reason(reason: str) -> str:
     return options.text("reason", reason, most=MAX_REASON)
 
 
-def _duration(duration: object) -> float:
+def _duration(duration: Seconds) -> float:
     return options.seconds("duration", duration, most=MAX_DURATION)

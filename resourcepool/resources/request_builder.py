@@ -12,16 +12,14 @@ from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MAX_LENGTH, MIN_TTL, Terms
 from resourcepool.resources import selectors
+from resourcepool.resources.signatures import lease_options
 from resourcepool.resources.strategy import STRATEGIES
 
 MAX_COUNT = 1_000
 MAX_CACHED = 1_000  # requests per pool
 CACHEABLE = (str, int, float, bool, timedelta, type(None))  # types compared by value
 PRIORITIES = (-1_000_000, 1_000_000)
-OPTIONS = (
-    *("timeout", "ttl", "holder", "priority", "strategy", "cooldown", "max_hold"),
-    *("on_lost", "allow_in_transaction"),
-)
+OPTIONS = tuple(lease_options.__kwdefaults__ or ())
 # Arguments of acquire(): a field with one of these names cannot be a selector.
 RESERVED_NAMES = frozenset({*OPTIONS, "wait", "count", "tag"})
 
@@ -81,7 +79,7 @@ class RequestBuilder:
             timeout=pool_options["timeout"],
             priority=options.whole("priority", given.get("priority", 0), least=least, most=most),
             strategy=pool_options["strategy"],
-            selector=selectors.canonical_selector(self._model, fields),
+            selector=selectors.canonical_selector(self._model, fields, RESERVED_NAMES),
             terms=Terms(
                 ttl=ttl if max_hold is None else min(ttl, max_hold),
                 holder="" if holder is None else options.text("holder", holder, most=MAX_LENGTH),

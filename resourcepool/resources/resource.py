@@ -5,14 +5,14 @@ import os
 import threading
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, cast
 
 from django.db import connections
 
 from resourcepool import options
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.leases.terms import MIN_TTL
-from resourcepool.resources.lease import ResourceLease
+from resourcepool.resources.lease import M, ResourceLease
 from resourcepool.resources.models import AbstractResource
 from resourcepool.threads.sync_async import run_sync
 from resourcepool.waiting.acquire import acquire
@@ -23,12 +23,12 @@ MAX_INVALID = 10  # in a row, before the checker is blamed instead of the resour
 RETRY_DELAY = 0.2  # seconds between attempts to replace a lost resource
 
 
-class Resource(threading.Thread):
+class Resource(threading.Thread, Generic[M]):
     """Holds one resource of ``model``, and replaces it when it is lost or invalid.
 
     Example::
 
-        class CrawlerProxy(Resource):
+        class CrawlerProxy(Resource[Proxy]):
             model = Proxy
             occupation_delta = timedelta(minutes=2)
             occupation_interval = 30
@@ -60,7 +60,7 @@ class Resource(threading.Thread):
     acquire_timeout: ClassVar[float | timedelta | None] = None
     selectors: ClassVar[dict[str, Any]] = {}
 
-    def __init__(self, *, on_change: Callable[[Any, Any], None] | None = None) -> None:
+    def __init__(self, *, on_change: Callable[[M | None, M], None] | None = None) -> None:
         """Acquire a valid resource.
 
         Args:
@@ -74,8 +74,8 @@ class Resource(threading.Thread):
         super().__init__(name=type(self).__name__, daemon=True)
         self._ttl, self._interval = parse_intervals(self)
         self._on_change = on_change
-        self._lease: ResourceLease | None = None
-        self._replaced: ResourceLease | None = None  # until a replacement is acquired
+        self._lease: ResourceLease[M] | None = None
+        self._replaced: ResourceLease[M] | None = None  # until a replacement is acquired
         self._checked = threading.local()  # the lease that this thread is checking with ``is_valid``
         self._closed = self._stopped = False
         self._wake = threading.Event()
@@ -84,22 +84,22 @@ class Resource(threading.Thread):
         try:
             self._acquire()
         except BaseException:  # the caller never gets this object
-            self._end(ResourceLease.release_quietly)
+            self._end(ResourceLease._release_quietly)
             raise
 
     @property
-    def o(self) -> Any:
+    def o(self) -> M:
         """The held model instance; None after ``close``.
 
         Inside ``is_valid``: the instance being checked, even if another thread calls ``close`` meanwhile.
         """
         lease = self.lease
-        return None if lease is None else lease.resource
+        return cast(M, None if lease is None else lease.resource)
 
     @property
-    def lease(self) -> ResourceLease | None:
+    def lease(self) -> ResourceLease[M] | None:
         """The current handle; changes with ``o``."""
-        checked: ResourceLease | None = getattr(self._checked, "lease", None)
+        checked: ResourceLease[M] | None = getattr(self._checked, "lease", None)
         return self._lease if checked is None else checked
 
     def is_valid(self) -> bool:
@@ -114,7 +114,7 @@ class Resource(threading.Thread):
         """Renew the lease once; raises LeaseLost if it is lost. ``start()`` does this automatically."""
         self._held().renew()
 
-    def _held(self) -> ResourceLease:
+    def _held(self) -> ResourceLease[M]:
         if (lease := self.lease) is None:
             raise LeaseReleased(f"{self} holds nothing: it was closed")
         return lease
@@ -145,7 +145,7 @@ class Resource(threading.Thread):
         If it was lost before, its new holder is not affected.
         """
         self._closed = True
-        self._end(ResourceLease.release_or_expire)
+        self._end(ResourceLease._release_or_expire)
 
     def terminate(self) -> None:
         """Release the resource and stop the thread."""
@@ -197,7 +197,7 @@ class Resource(threading.Thread):
                     self._wake.wait(RETRY_DELAY)
                     self._wake.set()
 
-    def _replace(self, before: ResourceLease | None) -> None:
+    def _replace(self, before: ResourceLease[M] | None) -> None:
         self._replaced = before or self._replaced
         self._acquire()
         (before, self._replaced), after = (self._replaced, None), self._lease
@@ -220,16 +220,16 @@ class Resource(threading.Thread):
             (lease,) = run_sync(acquire, model.pool, model.pool.request(1, criteria), lambda: self._stopped)
             self._swap(lease)
             if self._is_ended:
-                self._end(ResourceLease.release_or_expire)
+                self._end(ResourceLease._release_or_expire)
                 return
             try:
                 valid = self._check(lease)
             except BaseException:
-                self._end(ResourceLease.release_quietly)  # is_valid() failed: the resource may be fine
+                self._end(ResourceLease._release_quietly)  # is_valid() failed: the resource may be fine
                 raise
             if valid:
                 logger.info("%s is valid", self)
-                lease.is_delivered = True
+                lease._is_delivered = True
                 return
             logger.info("%s is not valid, trying another", self)
             self._end(_quarantine)
@@ -243,14 +243,14 @@ class Resource(threading.Thread):
     def _is_ended(self) -> bool:
         return self._stopped or self._closed
 
-    def _check(self, lease: ResourceLease) -> bool:
+    def _check(self, lease: ResourceLease[M]) -> bool:
         self._checked.lease = lease
         try:
             return self.is_valid()
         finally:
             self._checked.lease = None
 
-    def _end(self, end: Callable[[ResourceLease], None]) -> None:
+    def _end(self, end: Callable[[ResourceLease[Any]], None]) -> None:
         """Hold nothing, and end the current lease, if any, with ``end``."""
         if (lease := self._swap(None)) is not None:
             try:
@@ -258,26 +258,26 @@ class Resource(threading.Thread):
             except LeaseLost as lost:
                 logger.info("%s", lost)
 
-    def _swap(self, lease: ResourceLease | None) -> ResourceLease | None:
+    def _swap(self, lease: ResourceLease[M] | None) -> ResourceLease[M] | None:
         with self._swapping:
             before = self._lease
             if before is not None:
-                before.stop_renewing()  # its handle is dropped here
+                before._stop_renewing()  # its handle is dropped here
             self._lease = lease
         return before
 
 
-def _quarantine(lease: ResourceLease) -> None:
+def _quarantine(lease: ResourceLease[Any]) -> None:
     try:
         lease.quarantine("is_valid() returned False")
     except LeaseLost:
         raise
     except Exception:
-        lease.release_quietly()  # free earlier than by expiry
+        lease._release_quietly()  # free earlier than by expiry
         raise
 
 
-def _resource_of(lease: ResourceLease | None) -> Any:
+def _resource_of(lease: ResourceLease[Any] | None) -> Any:
     """Return the resource of the lease; None if it no longer exists."""
     try:
         return None if lease is None else lease.resource

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from functools import lru_cache, reduce
 from operator import or_
 from typing import Any
@@ -29,12 +30,13 @@ MAX_DEPTH = 50  # of nested lists and objects; Django's filters recurse
 _STATE = LEASE_COLUMNS | STATE_COLUMNS
 
 
-def canonical_selector(model: type[Model], criteria: Mapping[str, Any]) -> str:
+def canonical_selector(model: type[Model], criteria: Mapping[str, Any], options: Collection[str] = ()) -> str:
     """Return ``criteria`` as JSON text, equal for equal criteria.
 
     Args:
         criteria: {field: a value, or a collection of alternative values}; ``tags`` (or ``tag``): one or several tags,
             all of which are required.
+        options: names of options to suggest for a misspelt name in ``criteria``.
 
     Raises:
         BadOption: an unknown field, or a value that the field does not accept.
@@ -44,15 +46,7 @@ def canonical_selector(model: type[Model], criteria: Mapping[str, Any]) -> str:
     for name, value in criteria.items():
         field = fields.get("tags" if name == "tag" else name)
         if field is None:
-            # The value is hidden, because people try url="http://joe:secret@.." and password="..".
-            known = ", ".join(sorted(fields))
-            raise BadOption(
-                name,
-                Hidden(),
-                because=Sentence(
-                    _("no such selector; %(pool)s has: %(fields)s"), pool=model._meta.label, fields=known
-                ),
-            )
+            raise _unknown(name, model, fields, options)
         if isinstance(field, TagsField):
             clean[field.name] = sorted({*clean.get(field.name, []), *_tags(name, value)})
         elif isinstance(value, list | tuple | set | frozenset):
@@ -65,6 +59,16 @@ def canonical_selector(model: type[Model], criteria: Mapping[str, Any]) -> str:
         else:
             clean[field.name] = _value(field, value)
     return _text(dict(sorted(clean.items())))
+
+
+def _unknown(name: str, model: type[Model], fields: Collection[str], options: Collection[str]) -> BadOption:
+    known = {"pool": model._meta.label, "fields": ", ".join(sorted(fields))}
+    because = Sentence(_("no such selector; %(pool)s has: %(fields)s"), **known)
+    if close := get_close_matches(name, [*sorted(options), *fields], 1):
+        text = _("no such selector; did you mean %(name)s? %(pool)s has: %(fields)s")
+        because = Sentence(text, name=close[0], **known)
+    # The value is hidden, because people try url="http://joe:secret@.." and password="..".
+    return BadOption(name, Hidden(), because=because)
 
 
 def _text(value: Any) -> str:

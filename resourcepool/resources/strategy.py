@@ -7,7 +7,7 @@ first few free rows.
 import random
 import threading
 from collections import OrderedDict
-from typing import Any
+from typing import Any, Literal, get_args
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -17,7 +17,8 @@ from resourcepool.leases.free_rows import candidates
 from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
 
-STRATEGIES = ("spread", "sticky", "random")
+Strategy = Literal["spread", "sticky", "random"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 SPREAD_OVER = 64  # the longest idle rows that "spread" picks from; with fewer, more races are lost
 MAX_WEIGHED = 1_000  # free rows considered in a choice by weight

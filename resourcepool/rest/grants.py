@@ -55,7 +55,7 @@ def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], quo
     try:
         quota.refuse_if_spent(source, with_this=True)
     except BaseException:
-        lease.release_quietly()
+        lease._release_quietly()
         raise
     return lease
 
@@ -63,13 +63,13 @@ def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], quo
 def acquire_lease(source: Source, wanted: LeaseRequest) -> Any:
     """Return a new lease for its whole ``ttl``; raises AcquireTimeout."""
     lease: Any = run_sync(acquire, source, wanted)[0]
-    if lease.trust.valid_for < wanted.terms.ttl:  # a lease handed over to a waiter first lasts only seconds
+    if lease._trust.valid_for < wanted.terms.ttl:  # a lease handed over to a waiter first lasts only seconds
         try:
             lease.renew()
         except LeaseLost as lost:
             raise AcquireTimeout(f"the lease was lost at once: {lost}") from None
         except BaseException:
-            lease.release_quietly()
+            lease._release_quietly()
             raise
     return lease
 
@@ -140,6 +140,6 @@ def detach_and_describe(lease: Lease) -> dict[str, Any]:
         "id": as_data(lease.pk),
         "fence": lease.fence,
         "holder": lease.holder,
-        "ttl": lease.terms.ttl,
+        "ttl": lease._terms.ttl,
         "expires_in": as_data(lease.remaining),
     }

@@ -51,10 +51,10 @@ class Acquire(View):
             try:
                 resource = as_data(lease.resource.for_holder())
             except BaseException as error:
-                is_put_away = isinstance(error, SecretUnreadable) and lease.quarantine_if_unreadable(error)
+                is_put_away = isinstance(error, SecretUnreadable) and lease._quarantine_if_unreadable(error)
                 unreadable += 1
                 if not is_put_away or unreadable == MAX_UNREADABLE:
-                    lease.release_quietly()
+                    lease._release_quietly()
                     raise
             else:
                 return Response({**detach_and_describe(lease), "resource": resource}, 201)

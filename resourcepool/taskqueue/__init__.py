@@ -2,7 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from resourcepool.lazy import lazy_getattr
+from resourcepool.lazy import lazy_names
+
+__all__ = ["Assigned", "Consumer", "Done", "GivenBack", "NewTask", "Rebuilt"]
+__all__ += ["RunningTask", "Stream", "Submitted", "Task", "TaskBucket", "TaskDispenser"]
+__all__ += ["TaskPool", "TaskRouter", "handler", "submit", "submit_many"]
 
 if TYPE_CHECKING:
     from resourcepool.taskqueue.consumer import Consumer
@@ -15,28 +19,27 @@ if TYPE_CHECKING:
     from resourcepool.taskqueue.models import Stream, Task
     from resourcepool.taskqueue.running_task import GivenBack, RunningTask
     from resourcepool.taskqueue.submission import NewTask, Submitted, submit, submit_many
-
-WHERE = {
-    "Assigned": "dispenser.validation",
-    "Consumer": "consumer",
-    "Done": "dispenser.dispenser",
-    "GivenBack": "running_task",
-    "NewTask": "submission",
-    "Rebuilt": "dispenser.rebuild",
-    "RunningTask": "running_task",
-    "Stream": "models",
-    "Submitted": "submission",
-    "Task": "models",
-    "TaskBucket": "dispenser.bucket",
-    "TaskDispenser": "dispenser.dispenser",
-    "TaskPool": "dispenser.pool",
-    "TaskRouter": "dispenser.bucket",
-    "handler": "handlers",
-    "submit": "submission",
-    "submit_many": "submission",
-}
-__all__ = ["Assigned", "Consumer", "Done", "GivenBack", "NewTask", "Rebuilt"]
-__all__ += ["RunningTask", "Stream", "Submitted", "Task", "TaskBucket", "TaskDispenser"]
-__all__ += ["TaskPool", "TaskRouter", "handler", "submit", "submit_many"]
-
-__getattr__ = lazy_getattr(__name__, WHERE)
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "Assigned": "dispenser.validation",
+            "Consumer": "consumer",
+            "Done": "dispenser.dispenser",
+            "GivenBack": "running_task",
+            "NewTask": "submission",
+            "Rebuilt": "dispenser.rebuild",
+            "RunningTask": "running_task",
+            "Stream": "models",
+            "Submitted": "submission",
+            "Task": "models",
+            "TaskBucket": "dispenser.bucket",
+            "TaskDispenser": "dispenser.dispenser",
+            "TaskPool": "dispenser.pool",
+            "TaskRouter": "dispenser.bucket",
+            "handler": "handlers",
+            "submit": "submission",
+            "submit_many": "submission",
+        },
+        "timers",
+    )

@@ -14,6 +14,7 @@ from resourcepool.database.timeouts import statement_timeout
 from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
+from resourcepool.options import Seconds
 from resourcepool.taskqueue.abstract import existing_names, tasks_text
 from resourcepool.taskqueue.models import MAX_KEY, SETTINGS, Stream, Task
 from resourcepool.taskqueue.stream_worker import StreamWorker
@@ -38,7 +39,7 @@ class Consumer(Runner):
     """
 
     def __init__(
-        self, stream: str, *, grace: object = GRACE, exit_process: Callable[[str], Never] = exit_process
+        self, stream: str, *, grace: Seconds = GRACE, exit_process: Callable[[str], Never] = exit_process
     ) -> None:
         """Create the consumer; ``run`` starts it.
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from resourcepool import options
 from resourcepool.exceptions import BadOption
+from resourcepool.options import Seconds
 from resourcepool.taskqueue.models import MAX_TYPE
 
 Run = TypeVar("Run", bound=Callable[[Any], Any])
@@ -57,7 +58,7 @@ task_registry = Registry("task_type", "type", MAX_TYPE)
 find = task_registry.find
 
 
-def handler(task_type: str, *, max_runtime: object = None) -> Callable[[Run], Run]:
+def handler(task_type: str, *, max_runtime: Seconds | None = None) -> Callable[[Run], Run]:
     """Register a function for the tasks of one type.
 
         @handler("CreateTableSpace", max_runtime=timedelta(minutes=10))

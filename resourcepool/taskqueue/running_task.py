@@ -20,6 +20,7 @@ from resourcepool.elections.term import Term
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.leases.lease import Lease
+from resourcepool.options import Seconds
 from resourcepool.taskqueue import sessions
 from resourcepool.taskqueue.abstract import MAX_OUTCOME
 from resourcepool.taskqueue.handlers import Handler
@@ -43,7 +44,7 @@ class GivenBack(ResourcePoolError):
         BadOption: ``after`` is not such a time.
     """
 
-    def __init__(self, why: str = "", *, after: object = 0) -> None:
+    def __init__(self, why: str = "", *, after: Seconds = 0) -> None:
         super().__init__(why)
         self.after = options.seconds("after", after)
 
@@ -158,7 +159,7 @@ class RunningTask(Attempt):
         """
         using = self.lease.using
         with guard_transaction(using, self.ensure_held, "task"):
-            set_idle_timeout(connections[using], self.lease.terms.ttl)
+            set_idle_timeout(connections[using], self.lease._terms.ttl)
             self._write(holder=F("holder"))
         yield self
 

@@ -107,7 +107,7 @@ class StreamWorker(Worker[RunningTask, Result]):
         Raises:
             LeaseLost: this process has lost the lead.
         """
-        if self._term.trust.due_at <= monotonic():
+        if self._term._trust.due_at <= monotonic():
             with contextlib.suppress(DatabaseUnavailable), statement_timeout(RENEW_TIMEOUT):
                 self._term.renew()
 

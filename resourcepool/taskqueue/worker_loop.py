@@ -13,6 +13,7 @@ from resourcepool.database.timeouts import statement_timeout
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
+from resourcepool.options import Seconds
 from resourcepool.signals import exit_hooks
 from resourcepool.taskqueue.handler_threads import AttemptT, HandlerThreads
 from resourcepool.taskqueue.running_task import Result
@@ -131,7 +132,7 @@ def exit_process(why: str) -> Never:
 class Runner:
     """A process that runs handlers until ``stop``; see ``Consumer`` for the arguments."""
 
-    def __init__(self, grace: object, exit_process: Callable[[str], Never]) -> None:
+    def __init__(self, grace: Seconds, exit_process: Callable[[str], Never]) -> None:
         self._grace = options.seconds("grace", grace)
         self._exit_process, self._wakeup = exit_process, Wakeup()
         # Not an Event: a signal handler that sets it could deadlock with its own thread.

@@ -55,18 +55,18 @@ class Source(Protocol):
 class AwaitedLease(Lease):
     """A lease whose release hands the row over to the first matching waiter. See ``Lease``."""
 
-    def load(self) -> None:
+    def _load(self) -> None:
         """Read lazy values now."""
 
     @staticmethod
-    def after_batch_release(using: str, model: Model, pks: Sequence[Any]) -> None:
+    def _after_batch_release(using: str, model: Model, pks: Sequence[Any]) -> None:
         """Assign free rows to the waiters."""
         assign_quietly(using, model, {selector_of(model, pk) for pk in pks})
 
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
-        if self.terms.cooldown:  # assigned to a waiter after the cool-down
+        if self._terms.cooldown:  # assigned to a waiter after the cool-down
             return super()._send_release(connection)
-        until = self.trust.until
+        until = self._trust.until
         return release(connection, self.model, self.pk, self.fence, trusted_until=until)
 
 
@@ -101,16 +101,16 @@ def release_grant(source: Source, using: str, grant: Grant) -> None:
 def release_quietly(leases: Sequence[Lease] | None) -> None:
     """Release these leases without raising."""
     for lease in leases or ():
-        lease.stop_renewing()  # all first, so that an interruption below cannot leave one renewed
+        lease._stop_renewing()  # all first, so that an interruption below cannot leave one renewed
     for lease in leases or ():
-        lease.release_quietly()
+        lease._release_quietly()
 
 
 def load(leases: Sequence[AwaitedLease], loop: AbstractEventLoop) -> None:
     """Read the lazy values of these leases now, for a task of ``loop``; if the loop is closed, they are lost."""
     for lease in leases:
-        lease.loop = weakref.ref(loop)
-        lease.load()
+        lease._loop = weakref.ref(loop)
+        lease._load()
 
 
 def delivered(leases: list[Handle]) -> list[Handle]:
@@ -120,9 +120,9 @@ def delivered(leases: list[Handle]) -> list[Handle]:
     """
     try:
         for lease in leases:
-            lease.is_delivered = True
+            lease._is_delivered = True
         return leases  # noqa: TRY300 (an interruption just here is caught, too)
     except BaseException:
         for lease in leases:
-            lease.is_delivered = False
+            lease._is_delivered = False
         raise

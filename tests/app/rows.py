@@ -151,7 +151,7 @@ def hold(row: Any, *, ttl: float = 60, holder: str = "me", **terms: Any) -> Leas
     handle = AwaitedLease if isinstance(row, AbstractResource) else Lease
     asked = Terms(ttl=ttl, holder=holder, is_recorded=is_recorded(type(row)), **terms)
     lease = handle(type(row), "default", granted(row, holder, ttl), asked)
-    lease.is_delivered = True
+    lease._is_delivered = True
     return lease
 
 

@@ -45,7 +45,7 @@ def in_child(lease: Any) -> None:
     Team.objects.create(name="by the child")
     own = Proxy.pool.acquire(wait=False, ttl=TTL)
     assert own.pk != lease.pk
-    eventually(lambda: own.trust.sent_at > own.trust.granted_at)  # it has a keeper of its own
+    eventually(lambda: own._trust.sent_at > own._trust.granted_at)  # it has a keeper of its own
     own.release()
 
 
@@ -62,13 +62,13 @@ def fork(how_the_child_ends: str) -> None:
         if how_the_child_ends == "_exit":
             os._exit(0)
         sys.exit(0)
-    forked_at = lease.trust.sent_at
+    forked_at = lease._trust.sent_at
     assert os.waitpid(pid, 0)[1] == 0
     for _ in range(3):  # a connection whose socket the child had used would be out of step by now
         Team.objects.create(name="by the parent, after")
         assert Team.objects.order_by("pk").first().name == "by the parent, before"
     lease.ensure_held()
-    eventually(lambda: lease.trust.sent_at > forked_at + TTL)  # its keeper goes on
+    eventually(lambda: lease._trust.sent_at > forked_at + TTL)  # its keeper goes on
     guard(lease)
     lease.renew()
     lease.release()

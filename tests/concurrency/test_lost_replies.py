@@ -94,7 +94,7 @@ class TestRelease:
         row = new(Proxy)
         lease: Any = Proxy.pool.acquire(wait=False)
         steal(row)
-        process_clock.ahead += lease.terms.ttl
+        process_clock.ahead += lease._terms.ttl
         wire.cut_after("UPDATE")
         with pytest.raises(LeaseLost):
             lease.release()
@@ -115,12 +115,12 @@ class TestRenew:
 
     def test_of_many_at_once_by_the_keeper_loses_none(self, wire: Wire) -> None:
         leases = [hold(row) for row in several(Bare, 5)]
-        sent = [lease.trust.sent_at for lease in leases]
+        sent = [lease._trust.sent_at for lease in leases]
         wire.cut_after("UPDATE")
         assert renew_together("default", leases)
         assert wire.cuts == 1
         assert not any(lease.lost.is_set() for lease in leases)
-        assert all(lease.trust.sent_at > before for lease, before in zip(leases, sent, strict=True))
+        assert all(lease._trust.sent_at > before for lease, before in zip(leases, sent, strict=True))
 
     def test_inside_guard_the_callers_transaction_fails_and_nothing_is_written(self, wire: Wire) -> None:
         lease: Any = hold(new(Bare))
@@ -157,7 +157,7 @@ class TestQuarantine:
         before = columns(row)
 
         def ttl_passes() -> None:
-            process_clock.ahead += lease.terms.ttl
+            process_clock.ahead += lease._terms.ttl
 
         wire.cut_after("SELECT", meanwhile=ttl_passes)
         with pytest.raises(LeaseLost):

@@ -130,10 +130,10 @@ def test_what_was_guarded_in_one_call_is_not_in_the_transaction_of_the_next() ->
 
     def guard() -> None:
         with lease.guard():
-            assert lease.is_in_transaction
+            assert lease._is_in_transaction
 
     decorated(guard)
-    assert not decorated(lambda: lease.is_in_transaction)
+    assert not decorated(lambda: lease._is_in_transaction)
 
 
 @pytest.mark.only("mysql", "postgresql")  # on SQLite nobody else writes while a transaction is open
@@ -147,7 +147,7 @@ def test_what_was_guarded_in_one_call_is_renewed_during_the_next(process_clock: 
 
     def renewed_meanwhile() -> None:
         process_clock.advance(25)
-        eventually(lambda: lease.trust.due_at > process_clock())
+        eventually(lambda: lease._trust.due_at > process_clock())
 
     decorated(guard)
     decorated(renewed_meanwhile)
@@ -159,22 +159,22 @@ class InsideTestCase(TestCase):
 
     def test_a_durable_block_may_begin_after_a_lease(self) -> None:
         lease = hold(new(Bare))
-        assert lease.is_in_transaction
+        assert lease._is_in_transaction
         with transaction.atomic(durable=True), lease.guard():
             Team.objects.create(name="written")
-        assert lease.is_in_transaction
+        assert lease._is_in_transaction
 
 
 def test_a_renewal_in_a_transaction_begun_by_hand_is_not_trusted() -> None:
     """Nobody tells when it is committed."""
     lease = hold(new(Bare))
-    until = lease.trust.until
+    until = lease._trust.until
     transaction.set_autocommit(False)
     try:
         lease.renew()
-        assert lease.trust.until == until
+        assert lease._trust.until == until
         transaction.rollback()
     finally:
         transaction.set_autocommit(True)
     lease.renew()
-    assert lease.trust.until > until
+    assert lease._trust.until > until

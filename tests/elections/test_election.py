@@ -164,7 +164,7 @@ def test_the_terms_of_jobs_are_nothing_to_the_history_and_no_term_is_a_leak() ->
     with Election("reports").campaign() as term, Election("sweep", Job).campaign() as job:
         assert isinstance(term, Term)
         assert (term.model.emits_events, job.model.emits_events) == (True, False)
-        logged = InBackground(lambda: term.report_leak("no code refers to its handle"))
+        logged = InBackground(lambda: term._report_leak("no code refers to its handle"))
         assert logged.result() is None
 
 

@@ -191,7 +191,7 @@ CHANNELS = (
     Mutation(
         "channels: a name comes free whatever fails at the end",
         SUBSCRIBER,
-        "        lease.stop_renewing()  # first: if anything fails after this, it expires\n",
+        "        lease._stop_renewing()  # first: if anything fails after this, it expires\n",
         "",
         READS,
     ),

@@ -63,7 +63,7 @@ CONDITIONS = (
     Mutation(
         "conditions: nobody waits without the lock",
         CONDITION,
-        'hold, is_away = self.lock.require_hold("wait"), False',
+        'hold, is_away = self.lock._require_hold("wait"), False',
         "from resourcepool.locks.registry import holds_of, current_owner\n"
         "        hold, is_away = holds_of(current_owner()).get(self.lock.key), False",
         TESTS,
@@ -71,7 +71,7 @@ CONDITIONS = (
     Mutation(
         "conditions: nobody notifies without the lock",
         CONDITION,
-        'self.lock.require_hold("notify")\n        return await',
+        'self.lock._require_hold("notify")\n        return await',
         "return await",
         TESTS,
     ),
@@ -92,7 +92,7 @@ CONDITIONS = (
     Mutation(
         "conditions: a signal does not take the lock away",
         CONDITION,
-        "await mode.either(partial(self.lock.acquire_again_interrupted, hold), again)",
+        "await mode.either(partial(self.lock._acquire_again_interrupted, hold), again)",
         "pass",
         TESTS,
     ),

@@ -23,12 +23,14 @@ ELECTIONS = (
         "",
         CAMPAIGNS,
     ),
-    Mutation("elections: a resignation is stored", TERM, "if self.stores_resignation:", "if False:", CAMPAIGNS),
+    Mutation(
+        "elections: a resignation is stored", TERM, "if self._stores_resignation:", "if False:", CAMPAIGNS
+    ),
     Mutation(
         "elections: a campaign that stops in the delay counts as resigned",
         ELECTION,
         "            columns = own_row.values_list(",
-        "            term.stores_resignation = True\n            columns = own_row.values_list(",
+        "            term._stores_resignation = True\n            columns = own_row.values_list(",
         CAMPAIGNS,
     ),
     Mutation(
@@ -41,7 +43,7 @@ ELECTIONS = (
     Mutation(
         "elections: a failed beginning releases the term",
         ELECTION,
-        "            await mode.call(term.release_quietly)\n",
+        "            await mode.call(term._release_quietly)\n",
         "            pass\n",
         CAMPAIGNS,
     ),

@@ -250,8 +250,8 @@ LEASES = (
     Mutation(
         "trust from the reply, not from the sending",
         "leases/base_lease.py",
-        "Trust(self.terms, grant.sent_at,",
-        "Trust(self.terms, monotonic(),",
+        "Trust(self._terms, grant.sent_at,",
+        "Trust(self._terms, monotonic(),",
         (
             "tests/leases/test_lease.py",
             "tests/leases/test_lease_end.py",
@@ -267,7 +267,7 @@ LEASES = (
     Mutation(
         "given up in vain, renewed for ever",
         LEASE,
-        "        self.stop_renewing()  # before the statement",
+        "        self._stop_renewing()  # before the statement",
         "        # before the statement",
         ("tests/leases/test_lease_end.py", "tests/leases/test_interrupted.py"),
     ),

@@ -56,8 +56,8 @@ LOCKS = (
     Mutation(
         "lock: a thread that ended keeps nothing, though its hold is kept",
         HOLD,
-        "super().is_orphaned or (self.is_of_owner and has_ended(self.holder))",
-        "super().is_orphaned",
+        "super()._is_orphaned or (self.is_of_owner and has_ended(self.holder))",
+        "super()._is_orphaned",
         OWNERS,
     ),
     Mutation(
@@ -95,7 +95,7 @@ LOCKS = (
         "                pass\n        try:",
         OWNERS,
     ),
-    Mutation("lock: nobody's is not renewed for ever", HOLD, "        self.stop_renewing()\n", "", TESTS),
+    Mutation("lock: nobody's is not renewed for ever", HOLD, "        self._stop_renewing()\n", "", TESTS),
     Mutation(
         "lock: a name is plain text",
         "options.py",
@@ -113,8 +113,8 @@ LOCKS = (
     Mutation(
         "lock: a lease does not keep its own hold alive",
         BASE,
-        "on_lost=hold.when_lost)",
-        "on_lost=hold.note_loss)",
+        "on_lost=hold._when_lost)",
+        "on_lost=hold._note_loss)",
         ("tests/locks/test_forgotten.py",),
     ),
     Mutation(

@@ -51,7 +51,7 @@ RESOURCES = (
     Mutation(
         "a loss hides an interruption",
         "waiting/lease.py",
-        "        lease.release_quietly()",
+        "        lease._release_quietly()",
         "        lease.release()",
         ("tests/waiting/test_leaving.py",),
     ),

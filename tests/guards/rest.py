@@ -108,7 +108,7 @@ REST = (
     Mutation(
         "rest: a waiter's lease is valid for its whole ttl",
         GRANTS,
-        "if lease.trust.valid_for < wanted.terms.ttl:",
+        "if lease._trust.valid_for < wanted.terms.ttl:",
         "if False:",
         LEASES,
     ),

@@ -58,8 +58,8 @@ READ_WRITE_LOCKS = (
     Mutation(
         "who has become the writer does not hear of a signal",
         LOCK,
-        "await mode.call(lease.release_or_log)",
-        "await mode.call(lease.release_quietly)",
+        "await mode.call(lease._release_or_log)",
+        "await mode.call(lease._release_quietly)",
         TESTS,
     ),
     Mutation(

@@ -117,7 +117,7 @@ SEMAPHORES = (
     Mutation(
         "semaphores: a row that came back to the process is one permit",
         SEMAPHORE,
-        "                lost.lose(verbs.TAKEN)\n",
+        "                lost._lose(verbs.TAKEN)\n",
         "                pass\n",
         SEATS,
     ),

@@ -62,8 +62,8 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: trust counts from when the renewal was sent",
         MEMBERSHIP,
-        "lease.trust.confirm(sent_at)",
-        "lease.trust.confirm(monotonic())",
+        "lease._trust.confirm(sent_at)",
+        "lease._trust.confirm(monotonic())",
         HANDLES,
     ),
     Mutation(
@@ -147,15 +147,15 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: no heartbeat without a check",
         MEMBERSHIP,
-        "        snapshot = self._check()\n        if renewed:\n            lease.trust.confirm(sent_at)\n",
-        "        if renewed:\n            lease.trust.confirm(sent_at)\n        snapshot = self._check()\n",
+        "        snapshot = self._check()\n        if renewed:\n            lease._trust.confirm(sent_at)\n",
+        "        if renewed:\n            lease._trust.confirm(sent_at)\n        snapshot = self._check()\n",
         HANDLES,
     ),
     Mutation(
         "queues: no trust in a check without a renewal",
         MEMBERSHIP,
-        "        if renewed:\n            lease.trust.confirm(sent_at)\n",
-        "        if True:\n            lease.trust.confirm(sent_at)\n",
+        "        if renewed:\n            lease._trust.confirm(sent_at)\n",
+        "        if True:\n            lease._trust.confirm(sent_at)\n",
         HANDLES,
     ),
     Mutation(
@@ -190,14 +190,14 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: a hand-over follows the end of the work",
         MEMBERSHIP,
-        "self._due_at(self._snapshot.earliest_check(self.lease.terms.ttl))",
+        "self._due_at(self._snapshot.earliest_check(self.lease._terms.ttl))",
         "pass",
         HANDLES,
     ),
     Mutation(
         "queues: no check before reload_every",
         MEMBERSHIP,
-        "self._due_at(self._snapshot.earliest_check(self.lease.terms.ttl))",
+        "self._due_at(self._snapshot.earliest_check(self.lease._terms.ttl))",
         "self._due_at(0.0)",
         HANDLES,
     ),
@@ -232,7 +232,7 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: a server checks in time for its own ttl",
         MEMBERSHIP,
-        "wait = min(snapshot.heartbeat_every, ttl / 3, self.lease.trust.due_at - snapshot.sent_at)",
+        "wait = min(snapshot.heartbeat_every, ttl / 3, self.lease._trust.due_at - snapshot.sent_at)",
         "wait = snapshot.heartbeat_every",
         MEMBERS,
     ),

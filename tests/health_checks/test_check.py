@@ -98,7 +98,7 @@ class TestFree:
         (candidate,) = find_candidates(Proxy, [row.pk], any_quarantine=False, skip_checked_within=0)
         lease: Any = lease_candidate(Proxy, candidate)
         assert lease.remaining > 50
-        assert lease.terms.leak_after is None
+        assert lease._terms.leak_after is None
         lease.release()
 
 

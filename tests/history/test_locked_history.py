@@ -38,8 +38,8 @@ def locked(other: BaseDatabaseWrapper) -> Iterator[None]:
 
 def survives(lease: Any, rounds: int = 4) -> bool:
     """Whether the lease is renewed for this many times its ttl."""
-    until = lease.trust.granted_at + rounds * TTL
-    eventually(lambda: lease.trust.sent_at > until or not lease.is_held)
+    until = lease._trust.granted_at + rounds * TTL
+    eventually(lambda: lease._trust.sent_at > until or not lease.is_held)
     return bool(lease.is_held)
 
 

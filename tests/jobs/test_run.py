@@ -117,7 +117,7 @@ def test_one_that_lost_its_lease_has_not_failed(is_taken: bool) -> None:
     def slow(lease: Any) -> str:
         if is_taken:
             steal(Job.objects.get(), holder="another")
-        lease.lose("it stood still for too long")
+        lease._lose("it stood still for too long")
         lease.ensure_held()
         return "late"
 
@@ -130,7 +130,7 @@ def test_one_that_loses_another_lease_has_failed() -> None:
     def borrows(_: Any) -> str:
         other = Election("another job", Job).try_now()
         assert other is not None
-        other.lose("for a test")
+        other._lose("for a test")
         other.ensure_held()
         return "late"
 

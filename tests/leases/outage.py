@@ -9,7 +9,7 @@ from resourcepool.leases import verbs
 
 
 def renewed(leases: list[Any], now: Callable[[], float]) -> Callable[[], bool]:
-    return lambda: all(lease.trust.due_at > now() for lease in leases)
+    return lambda: all(lease._trust.due_at > now() for lease in leases)
 
 
 class Outage:

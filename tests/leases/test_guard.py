@@ -217,7 +217,7 @@ class TestRowLock:
         lease, another = hold(row, ttl=60), hold(new(Bare), ttl=60)
         with transaction.atomic(), lease.guard():
             process_clock.advance(30)
-            eventually(lambda: another.trust.due_at > process_clock())
+            eventually(lambda: another._trust.due_at > process_clock())
             renewals = [
                 one.sql
                 for one in statements
@@ -232,10 +232,10 @@ class TestTheKeeper:
     def test_renews_again_as_soon_as_the_transaction_is_over(self, row: Any, process_clock: Clock) -> None:
         lease = hold(row, ttl=60)
         with transaction.atomic(), lease.guard():
-            assert lease.is_in_transaction
-        assert not lease.is_in_transaction
+            assert lease._is_in_transaction
+        assert not lease._is_in_transaction
         process_clock.advance(30)
-        eventually(lambda: lease.trust.due_at > process_clock())
+        eventually(lambda: lease._trust.due_at > process_clock())
 
     @pytest.mark.only("mysql", "postgresql")  # on SQLite any open transaction holds up every other writer
     def test_renews_while_a_later_transaction_of_the_same_connection_is_open(
@@ -246,7 +246,7 @@ class TestTheKeeper:
             pass
         with transaction.atomic():
             process_clock.advance(30)
-            eventually(lambda: lease.trust.due_at > process_clock())
+            eventually(lambda: lease._trust.due_at > process_clock())
 
     @pytest.mark.only("mysql", "postgresql")
     def test_renews_after_a_rollback(self, row: Any, process_clock: Clock) -> None:
@@ -255,7 +255,7 @@ class TestTheKeeper:
             raise LookupError
         with transaction.atomic():
             process_clock.advance(30)
-            eventually(lambda: lease.trust.due_at > process_clock())
+            eventually(lambda: lease._trust.due_at > process_clock())
 
     @pytest.mark.only("mysql", "postgresql")
     def test_renews_the_others_while_somebody_elses_transaction_locks_one_row(
@@ -266,10 +266,10 @@ class TestTheKeeper:
         with transaction.atomic():
             Bare.objects.select_for_update().get(pk=row.pk)
             process_clock.advance(30)
-            eventually(lambda: all(lease.trust.due_at > process_clock() for lease in others))
-            assert locked.trust.due_at < process_clock()
+            eventually(lambda: all(lease._trust.due_at > process_clock() for lease in others))
+            assert locked._trust.due_at < process_clock()
         wake_keeper()
-        eventually(lambda: locked.trust.due_at > process_clock())
+        eventually(lambda: locked._trust.due_at > process_clock())
 
 
 def test_an_error_of_the_database_inside_guard_reaches_the_caller(row: Any) -> None:

@@ -94,7 +94,7 @@ class TestAnInterruption:
     ) -> None:
         lease = hold(row)
         with pytest.raises(interrupted):
-            lease.release_or_expire()
+            lease._release_or_expire()
         assert not keeper.is_renewing(lease)
         assert lease in keeper.unreleased(), "the end of the process releases it"
 
@@ -132,7 +132,7 @@ class TestAnInterruption:
         with pytest.raises(KeyboardInterrupt):
             lease.release()
         assert keeper.is_renewing(lease)
-        assert not lease.is_ending
+        assert not lease._is_ending
         lease.release()
         assert columns(row)["fence"] == 2
         assert lease not in keeper.unreleased()
@@ -141,7 +141,7 @@ class TestAnInterruption:
 class TestWhatWasLetGo:
     def test_can_still_be_released_and_is_forgotten_then(self, row: Any) -> None:
         lease = hold(row)
-        lease.stop_renewing()
+        lease._stop_renewing()
         lease.release()
         assert columns(row)["fence"] == 2
         assert lease not in keeper.unreleased()
@@ -150,7 +150,7 @@ class TestWhatWasLetGo:
         self, row: Any, process_clock: Clock, caplog: pytest.LogCaptureFixture
     ) -> None:
         lease = hold(row, ttl=60)
-        lease.stop_renewing()
+        lease._stop_renewing()
         process_clock.advance(61)
         eventually(lambda: lease not in keeper.unreleased())
         assert not lease.lost.is_set()
@@ -159,7 +159,7 @@ class TestWhatWasLetGo:
     def test_is_not_remembered_when_it_had_ended_before(self, row: Any) -> None:
         lease = hold(row)
         lease.release()
-        lease.stop_renewing()
+        lease._stop_renewing()
         assert lease not in keeper.unreleased()
 
 
@@ -168,7 +168,7 @@ def test_one_abandoned_while_the_database_is_away_is_a_line_in_the_log_without_a
 ) -> None:
     lease = hold(row)
     monkeypatch.setattr(verbs, "release", unavailable)
-    lease.release_quietly()
+    lease._release_quietly()
     (said,) = caplog.records
     assert said.getMessage() == f"could not release {lease}; it will expire: database 'default' is gone"
     assert said.exc_info is None
@@ -180,7 +180,7 @@ class TestTwoThreads:
     ) -> None:
         lease = hold(row)
         other = HangingHandOver(lease, monkeypatch, unavailable)
-        lease.release_quietly()
+        lease._release_quietly()
         with pytest.raises(DatabaseUnavailable):
             other.end()
         assert not keeper.is_renewing(lease)
@@ -204,14 +204,14 @@ class TestWhileItIsGivenUp:
     ) -> None:
         lease, another = hold(row, ttl=60), hold(new(Bare), ttl=60)
         other = HangingHandOver(lease, monkeypatch, unavailable)
-        sent_at = lease.trust.sent_at
+        sent_at = lease._trust.sent_at
         process_clock.advance(25)
-        eventually(lambda: another.trust.due_at > process_clock())
-        assert lease.trust.sent_at == sent_at
+        eventually(lambda: another._trust.due_at > process_clock())
+        assert lease._trust.sent_at == sent_at
         with pytest.raises(DatabaseUnavailable):
             other.end()
         process_clock.advance(0)
-        eventually(lambda: lease.trust.sent_at > sent_at)
+        eventually(lambda: lease._trust.sent_at > sent_at)
 
     def test_its_loss_is_told_when_that_failed(
         self, row: Any, process_clock: Clock, monkeypatch: pytest.MonkeyPatch

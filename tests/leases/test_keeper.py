@@ -49,11 +49,11 @@ class TestBeat:
         self, process_clock: Clock, statements: list[Statement]
     ) -> None:
         lease = hold(new(Bare), ttl=60)
-        assert lease.trust.due_at == pytest.approx(process_clock() + 20, abs=1)
+        assert lease._trust.due_at == pytest.approx(process_clock() + 20, abs=1)
         process_clock.advance(14)
         another = hold(new(Bare), ttl=3)  # makes the keeper look
-        eventually(lambda: another.trust.due_at > process_clock() + 0.9)
-        assert lease.trust.due_at < process_clock() + 6.1
+        eventually(lambda: another._trust.due_at > process_clock() + 0.9)
+        assert lease._trust.due_at < process_clock() + 6.1
         assert len(renewals(statements, Bare)) <= 2
 
     def test_takes_along_what_is_due_soon(self, process_clock: Clock, statements: list[Statement]) -> None:
@@ -100,13 +100,13 @@ class TestBeat:
         assert len(renewals(statements, Bare)) == 1
         written = dict(Bare.objects.values_list("pk", "busy_before"))
         renewed_at = [
-            written[lease.pk] - timedelta(seconds=lease.trust.next_ttl(process_clock()))
+            written[lease.pk] - timedelta(seconds=lease._trust.next_ttl(process_clock()))
             for lease in leases
-            if lease.terms.max_hold is None
+            if lease._terms.max_hold is None
         ]
         assert max(renewed_at) - min(renewed_at) < timedelta(seconds=0.1), "each for its own ttl"
         for lease in leases:
-            assert lease.remaining < lease.trust.next_ttl(process_clock()), "trusted only for what was written"
+            assert lease.remaining < lease._trust.next_ttl(process_clock()), "trusted only for what was written"
 
     def test_does_not_renew_what_was_released(self, process_clock: Clock, statements: list[Statement]) -> None:
         released, kept = hold(new(Bare), ttl=60), hold(new(Bare), ttl=60)
@@ -223,7 +223,7 @@ class TestTrouble:
         outage.error, outage.only = ProgrammingError("this table is broken"), Bare
         process_clock.advance(25)
         eventually(renewed([works], process_clock))
-        assert broken.trust.due_at < process_clock()
+        assert broken._trust.due_at < process_clock()
 
 
 class TestTheEnd:
@@ -250,7 +250,7 @@ class TestWhatOneLeaseRaises:
         mute, kept = hold(new(Bare), ttl=60, renew_while=fail), hold(new(Bare), ttl=60)
         process_clock.advance(25)
         eventually(renewed([kept], process_clock))
-        assert mute.trust.due_at < process_clock()
+        assert mute._trust.due_at < process_clock()
         assert f"renew_while of {mute} failed" in caplog.text
 
     @pytest.mark.usefixtures("receivers_that_exit")

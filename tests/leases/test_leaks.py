@@ -45,7 +45,7 @@ def test_a_handle_that_nobody_has_any_more_is_reported_once_and_still_renewed(
 def pass_a_beat(clock: Clock) -> None:
     """Let time pass until every lease is due, and wait until all are renewed."""
     clock.advance(25)
-    eventually(lambda: all(lease.trust.due_at > clock() for lease in keeper.leases()))
+    eventually(lambda: all(lease._trust.due_at > clock() for lease in keeper.leases()))
 
 
 def forget_one() -> None:

@@ -40,16 +40,16 @@ class TestTrust:
         process_clock.ahead += 59
         with pytest.raises(LeaseLost):
             lease.ensure_held()
-        lease.trust.confirm(process_clock())
+        lease._trust.confirm(process_clock())
         assert not lease.is_held
         with pytest.raises(LeaseLost):
             lease.renew()
 
     def test_an_older_confirmation_does_not_shorten_it(self, row: Any, process_clock: Clock) -> None:
         lease = hold(row)
-        until = lease.trust.until
-        lease.trust.confirm(process_clock() - 30)
-        assert lease.trust.until == until
+        until = lease._trust.until
+        lease._trust.confirm(process_clock() - 30)
+        assert lease._trust.until == until
 
 
 class TestLoss:
@@ -62,7 +62,7 @@ class TestLoss:
         for use in (lease.renew, lease.ensure_held, lease.release):
             with pytest.raises(LeaseLost):
                 use()
-        lease.lose("once more")
+        lease._lose("once more")
         eventually(lambda: told == [lease])
 
     def test_is_noticed_by_the_keeper_without_a_call(self, row: Any, process_clock: Clock) -> None:

@@ -37,9 +37,9 @@ def handed_over(lease: Any) -> Callable[[], None]:
     def fix() -> None:
         lease.quarantine("bad")
         row = new(Proxy)
-        grant = verbs.claim(connection, Proxy, row.pk, lease.terms)
+        grant = verbs.claim(connection, Proxy, row.pk, lease._terms)
         assert grant is not None
-        other = Proxy.pool.handle("default", grant._replace(ttl=LASTS), lease.request)
+        other = Proxy.pool.handle("default", grant._replace(ttl=LASTS), lease._request)
         lease._become(other)
 
     return move

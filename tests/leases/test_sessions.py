@@ -30,7 +30,7 @@ def work() -> None:
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
     recording.EVERY, background_thread.IDLE = 0.05, 0.05
     lease = Proxy.pool.acquire(ttl=0.5)
-    eventually(lambda: lease.trust.sent_at > lease.trust.granted_at and recorder.is_idle)
+    eventually(lambda: lease._trust.sent_at > lease._trust.granted_at and recorder.is_idle)
     Channel("c").subscribe().get(timeout=1)
     say("works")
     signal.sigwait(GO)

@@ -52,7 +52,7 @@ def test_a_lease_that_was_lost_while_the_server_was_away_is_not_reported_as_rele
     lease: Any = Proxy.pool.acquire(wait=False, cooldown=cooldown)
     thief = steal(row)
     verbs.release(connection, Proxy, row.pk, thief.fence, 0)
-    process_clock.ahead += lease.terms.ttl
+    process_clock.ahead += lease._terms.ttl
     interference.expect("UPDATE", LOST_CONNECTION[connection.vendor])
     with pytest.raises(LeaseLost):
         lease.release()

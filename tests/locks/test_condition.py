@@ -168,7 +168,7 @@ class TestTheLock:
         def interrupted(*_: Any) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(Lock, "acquire_again", interrupted)
+        monkeypatch.setattr(Lock, "_acquire_again", interrupted)
         with pytest.raises(KeyboardInterrupt), condition():
             condition().wait(0)
         assert not Lock(NAME).owned()
@@ -201,17 +201,17 @@ class TestTheLock:
 
     def test_without_an_answer_to_the_release_the_wait_goes_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
         given_back: list[Hold] = []
-        release_or_expire = NotificationLease.release_or_expire
+        release_or_expire = NotificationLease._release_or_expire
 
         def unanswered(self: Any) -> None:
             if self.model is not LockRow or given_back:
                 release_or_expire(self)
                 return
             given_back.append(self)
-            self.stop_renewing()
+            self._stop_renewing()
             raise DatabaseUnavailable("away")
 
-        monkeypatch.setattr("resourcepool.leases.lease.Lease.release_or_expire", unanswered)
+        monkeypatch.setattr("resourcepool.leases.lease.Lease._release_or_expire", unanswered)
         (thread,) = waiting()
         expire(LockRow.objects.get(pk=NAME))
         notify()

@@ -75,8 +75,8 @@ class OurLock(Lock):
         return 0 if hold is None else hold.count
 
     def _release_save(self) -> Any:
-        hold = self.require_hold("wait")
-        hold.leases[0].release_or_expire()
+        hold = self._require_hold("wait")
+        hold.leases[0]._release_or_expire()
         return hold
 
 

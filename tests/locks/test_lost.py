@@ -15,7 +15,7 @@ from tests.queues.members import create_queue_group, join
 def lose(hold: Hold) -> None:
     lease = hold.leases[0]
     steal(lease.model.objects.get(pk=lease.pk))
-    lease.lose("stolen")
+    lease._lose("stolen")
 
 
 def test_of_a_semaphore_when_some_permits_were_released() -> None:

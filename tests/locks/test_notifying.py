@@ -217,14 +217,14 @@ class TestTimedOutAgainstNotified:
 
     def test_an_interrupted_waiter_passes_it_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
         first, second = waiting(2)
-        acquire_again = Lock.acquire_again
+        acquire_again = Lock._acquire_again
 
         def interrupted(self: Lock, hold: Hold) -> None:
             acquire_again(self, hold)
             if threading.current_thread() is first:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(Lock, "acquire_again", interrupted)
+        monkeypatch.setattr(Lock, "_acquire_again", interrupted)
         notify()
         with pytest.raises(KeyboardInterrupt):
             first.result()

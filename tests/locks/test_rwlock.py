@@ -155,7 +155,7 @@ class TestTakingItAgain:
         held = reading.acquire()
         reading.acquire()
         assert held is not None
-        held.leases[0].lose("taken")
+        held.leases[0]._lose("taken")
         reading.release()
         with pytest.raises(LeaseLost):
             reading.release()

@@ -132,7 +132,7 @@ class AReadWriteLock(RuleBasedStateMachine):
         if one.permits:
             for lease in self.by(client, self._hold).leases:
                 expire(RWLockPermit.objects.get(pk=lease.pk))
-                lease.lose("expired")
+                lease._lose("expired")
             one.is_lost, one.permits = True, 0
 
     @rule(number=st.integers(1, 4))

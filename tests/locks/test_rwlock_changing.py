@@ -75,7 +75,7 @@ class TestDowngrading:
 
     def test_and_before_anybody_else_says_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The release finds out; the background thread that tells of losses has not run yet."""
-        monkeypatch.setattr(RWHold, "note_loss", lambda *_: None)
+        monkeypatch.setattr(RWHold, "_note_loss", lambda *_: None)
         side = lock().write()
         held = side.acquire()
         assert held is not None
@@ -263,7 +263,7 @@ class TestUpgrading:
     def test_for_good_though_a_renewal_comes_late(self) -> None:
         """Otherwise the wait would end before its time, and tell nobody why."""
         with pytest.raises(LeaseLost), lock().read() as held:
-            trust = held.leases[0].trust
+            trust = held.leases[0]._trust
             trust.until = 0.0
             assert rwlock._is_lost(held)
             trust.confirm(monotonic())

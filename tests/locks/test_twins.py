@@ -33,10 +33,6 @@ AT_ONCE = {
     "read",
     "write",
     "ensure_held",
-    "note_loss",
-    "keep_one_lease",
-    "undo_upgrade",
-    "stop_renewing",
 }  # without I/O
 OF_MEMORY = {
     "fence",
@@ -44,7 +40,6 @@ OF_MEMORY = {
     "is_held",
     "remaining",
     "lost",
-    "when_lost",
     "ttl",
     "using",
     "key",
@@ -57,16 +52,8 @@ INSIDE = {
     "handle",
     "refuse_impossible",
     "timed_out",
-    "require_hold",
     *("revoke_rows", "checked_texts"),
-    *(
-        "acquire_again",
-        "acquire_again_interrupted",
-        "acquire_again_async",
-        "acquire_all",
-        "release_leases",
-        "continue_reading",
-    ),
+    *("acquire_all",),
 }
 
 

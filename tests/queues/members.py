@@ -85,7 +85,7 @@ def expire(server: Any) -> None:
 def notice_expiry(member: Membership) -> None:
     """Let a member be presumed dead, and notice that with its next renewal."""
     expire(Server.objects.get(pk=member.lease.pk))
-    member.lease.trust.due_at = 0.0
+    member.lease._trust.due_at = 0.0
     member.turn()
     assert not member.lease.is_held
 

@@ -55,8 +55,8 @@ def guarding() -> Iterator[Membership]:
 
 class TestAGuardedTransaction:
     def test_does_not_hold_up_the_heartbeat_of_its_server(self, guarding: Membership) -> None:
-        seen = guarding.lease.trust.sent_at
-        eventually(lambda: guarding.turn() and guarding.lease.trust.sent_at > seen)
+        seen = guarding.lease._trust.sent_at
+        eventually(lambda: guarding.turn() and guarding.lease._trust.sent_at > seen)
 
     def test_does_not_hold_up_the_plans_of_other_queues(self, guarding: Membership) -> None:
         b = join("B")
@@ -113,8 +113,8 @@ class TestAPlannerThatStandsStillInTheMiddleOfItsTransaction:
         planner = spawn(plan_and_stop, read_queue_group().pk)
         planner.line("stops")
         a.turn()
-        seen = a.lease.trust.sent_at
-        eventually(lambda: a.turn() and a.lease.trust.sent_at > seen)
+        seen = a.lease._trust.sent_at
+        eventually(lambda: a.turn() and a.lease._trust.sent_at > seen)
         handles(a)["1"].ensure_held()
         with transaction.atomic(), handles(a)["1"].guard():
             pass

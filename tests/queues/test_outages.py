@@ -37,7 +37,7 @@ def away(*members: Membership) -> None:
     """Let these servers and the database be without contact for too long."""
     for member in members:
         expire(Server.objects.get(pk=member.lease.pk))
-        member.lease.lose("a test cut it off")
+        member.lease._lose("a test cut it off")
 
 
 def settled(members: list[Membership]) -> None:

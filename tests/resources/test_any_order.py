@@ -173,7 +173,7 @@ class APool(RuleBasedStateMachine):
         with self.clients.playing(client, loses=loses):
             self._end(one, one.lease.release, told=one.is_told or not done)
         if one.is_current:
-            one.thing.pass_on("", is_busy=one.lease.terms.cooldown > 0)
+            one.thing.pass_on("", is_busy=one.lease._terms.cooldown > 0)
 
     @rule(data=the_data, client=a_client, loses=a_lost_reply)
     @precondition(lambda self: self.active_leases)

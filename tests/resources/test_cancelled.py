@@ -74,8 +74,8 @@ def test_the_end_of_a_block_releases(times: int) -> None:
 def test_what_was_granted_and_is_only_to_be_read_yet_is_given_back(
     times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row, read, go_on = new(Proxy), ResourceLease.load, threading.Event()
-    monkeypatch.setattr(ResourceLease, "load", lambda lease: go_on.wait(60) and read(lease))
+    row, read, go_on = new(Proxy), ResourceLease._load, threading.Event()
+    monkeypatch.setattr(ResourceLease, "_load", lambda lease: go_on.wait(60) and read(lease))
     first = hold(row)
 
     async def main() -> None:

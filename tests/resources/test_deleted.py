@@ -76,9 +76,9 @@ class TestItsLease:
 
     def test_is_lost_to_a_waiting_task(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Deleted between the grant and reading the row."""
-        row, load = new(Proxy), ResourceLease.load
+        row, load = new(Proxy), ResourceLease._load
         first: Any = Proxy.pool.acquire()
-        monkeypatch.setattr(ResourceLease, "load", lambda lease: (delete(row), load(lease)))
+        monkeypatch.setattr(ResourceLease, "_load", lambda lease: (delete(row), load(lease)))
 
         async def wait() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(timeout=60))

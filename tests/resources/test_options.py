@@ -111,4 +111,4 @@ def test_none_stands_for_the_pools_default() -> None:
     with Proxy.pool.lease(
         ttl=None, timeout=None, cooldown=None, max_hold=None, strategy=None, holder=None, on_lost=None
     ) as lease:
-        assert (lease.terms.ttl, lease.terms.max_hold, lease.request.strategy) == (60, None, "spread")
+        assert (lease._terms.ttl, lease._terms.max_hold, lease._request.strategy) == (60, None, "spread")

@@ -117,10 +117,10 @@ class TestDefaults:
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "TTL": 50}
         new(Proxy)
         with Proxy.pool.lease() as lease:
-            assert lease.terms.ttl == 50
+            assert lease._terms.ttl == 50
         new(Device)
         with Device.pool.lease() as lease:
-            assert lease.terms.ttl == 30
+            assert lease._terms.ttl == 30
 
     def test_in_the_settings_for_the_model_come_before_its_own(self, settings: Any) -> None:
         settings.RESOURCEPOOL = {
@@ -129,13 +129,13 @@ class TestDefaults:
         }
         device = new(Device)
         lease = Device.pool.acquire()
-        assert (lease.terms.ttl, lease.terms.max_hold, lease.request.strategy) == (40, 99, "random")
+        assert (lease._terms.ttl, lease._terms.max_hold, lease._request.strategy) == (40, 99, "random")
         lease.release()
         assert lasts(device, 3)
 
     def test_come_after_what_the_caller_says(self) -> None:
         new(Device)
-        assert Device.pool.acquire(ttl=7, max_hold=6.5).terms.ttl == 6.5
+        assert Device.pool.acquire(ttl=7, max_hold=6.5)._terms.ttl == 6.5
 
     def test_of_a_pool_are_checked_where_they_are_written(self) -> None:
         with pytest.raises(BadOption, match="ttl=0 is not allowed"):

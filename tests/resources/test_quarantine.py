@@ -171,7 +171,7 @@ class TestFix:
         lease.renew()
         assert keeper.is_renewing(lease)
         assert keeper.leases().count(lease) == len(keeper.leases())
-        assert (lease.terms.ttl, lease.terms.cooldown) == (50, 7)
+        assert (lease._terms.ttl, lease._terms.cooldown) == (50, 7)
         lease.release()
         assert lasts(lease.resource, 7)
 

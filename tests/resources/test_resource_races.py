@@ -65,7 +65,7 @@ def test_it_is_kept_before_it_is_started(process_clock: Clock) -> None:
     new(Proxy)
     crawler = Crawler()
     process_clock.advance(25)
-    eventually(lambda: crawler.lease.trust.due_at > process_clock())
+    eventually(lambda: crawler.lease._trust.due_at > process_clock())
     crawler.terminate()
 
 

@@ -46,7 +46,7 @@ def test_it_is_done_to_those_that_are_meant(root: Caller) -> None:
     root.got("pools/proxy/operations/revoke", 200, all=True, reason="hangs")
     assert [columns(row)["status"] for row in (us, eu)] == ["quarantined", "reserved"]
     assert columns(held)["holder"] == ""
-    lease.release_quietly()
+    lease._release_quietly()
 
 
 def test_the_history_names_who_did_it(transactional_db: None, root: Caller, settings: Any) -> None:

@@ -207,7 +207,7 @@ class Client(OperatorProcess):
 
     def release(self) -> None:
         held = self.any_held()
-        cooldown = held.lease.terms.cooldown
+        cooldown = held.lease._terms.cooldown
         operation = self.operation("release", ("release", "pass on"), held.pair, cooldown=cooldown)
         self.after_ending(operation, held, "release", operation.run(held.lease.release, LeaseLost))
 

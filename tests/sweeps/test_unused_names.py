@@ -83,7 +83,7 @@ class TestOfAnyKind:
     def test_stops_when_the_term_is_lost(self, model: Any) -> None:
         rows_of(model)
         term = hold(new(Job))
-        term.lose("stolen")
+        term._lose("stolen")
         with pytest.raises(LeaseLost):
             remove_unused_names(term)
         assert "seats" in names(model)

@@ -172,7 +172,7 @@ def test_a_leader_whose_turns_wait_for_a_lock_in_vain_goes_on_leading(monkeypatc
     tried: list[float] = []
 
     def locked(leading: StreamWorker, **_: Any) -> float:
-        trust = leading._term.trust
+        trust = leading._term._trust
         tried.append(trust.until)
         trust.due_at = 0.0  # as after a third of the term
         raise DatabaseUnavailable("lock wait timeout exceeded")

@@ -40,7 +40,7 @@ def test_a_free_row_is_claimed_without_a_ticket() -> None:
     with CaptureQueriesContext(connection) as sent:
         lease: Any = Proxy.pool.acquire(timeout=5)
     assert words(sent) == ["row", "row"]
-    assert lease.trust.valid_for == 60
+    assert lease._trust.valid_for == 60
 
 
 @pytest.mark.usefixtures("removed_at_once")

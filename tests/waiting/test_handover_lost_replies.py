@@ -91,7 +91,7 @@ class TestALostConnection:
     def test_does_not_hide_that_the_lease_was_lost(self, interference: Interference) -> None:
         row = new(Proxy)
         lease = hold(row)
-        lease.trust.until -= 100
+        lease._trust.until -= 100
         verbs.release(connection, Proxy, row.pk, steal(row).fence, 0)
         interference.expect("UPDATE", LOST_CONNECTION[connection.vendor])
         with pytest.raises(LeaseLost):

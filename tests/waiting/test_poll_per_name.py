@@ -27,7 +27,7 @@ HELD = "held"
 
 def request(name: str, priority: int = 0) -> Request:
     lock = Lock(name)
-    asked = lock._request(60.0, type("Nobody", (), {"when_lost": None})())  # type: ignore[arg-type]
+    asked = lock._request(60.0, type("Nobody", (), {"_when_lost": None})())  # type: ignore[arg-type]
     return dataclasses.replace(asked, priority=priority)
 
 

@@ -25,7 +25,7 @@ class TestTrust:
         look(line)
         after = process_clock()
         (lease,) = leases(waiter)
-        assert before <= lease.trust.sent_at <= after
+        assert before <= lease._trust.sent_at <= after
 
     def test_lasts_for_the_time_left_of_the_ticket(self, line: Poller) -> None:
         """The row was given at an unknown time before."""
@@ -35,7 +35,7 @@ class TestTrust:
         for one in (row, of(waiter)):
             change(one, busy_before=DbLater(4))
         look(line)
-        trust = leases(waiter)[0].trust
+        trust = leases(waiter)[0]._trust
         assert 3.5 < round(trust.valid_for, 3) <= 4
         assert trust.until == trust.sent_at + trust.valid_for - margin(trust.valid_for)
 

@@ -18,6 +18,7 @@ from resourcepool.locks.channels.publication import Publication
 from resourcepool.locks.channels.subscriber import Subscriber
 from resourcepool.locks.channels.subscription import SubscriptionSource
 from resourcepool.locks.models import MAX_NAME
+from resourcepool.options import Seconds
 from resourcepool.threads.async_threads import for_asyncio
 
 TTL = 15.0  # seconds
@@ -45,7 +46,7 @@ class Channel:
         name: str,
         *,
         most: int | None = None,
-        kept: object = None,
+        kept: Seconds | None = None,
         kept_count: int | None = None,
     ) -> None:
         """The first message or subscriber creates the channel. Raises BadOption.
@@ -109,9 +110,9 @@ class Channel:
         name: str | None = None,
         *,
         from_: validation.From = "now",
-        timeout: object = None,
+        timeout: Seconds | None = None,
         stop: Callable[[], bool] = lambda: False,
-        ttl: object = TTL,
+        ttl: Seconds = TTL,
     ) -> Subscriber:
         """Return an iterator of the messages.
 
@@ -139,9 +140,9 @@ class Channel:
         name: str | None = None,
         *,
         from_: validation.From = "now",
-        timeout: object = None,
+        timeout: Seconds | None = None,
         stop: Callable[[], bool] = lambda: False,
-        ttl: object = TTL,
+        ttl: Seconds = TTL,
     ) -> Subscriber:
         """``subscribe`` for asyncio, for ``async for``; waiting occupies no thread. ``stop`` is a plain function."""
         subscriber = self._subscriber(name, from_, timeout, stop, ttl)
@@ -157,7 +158,12 @@ class Channel:
         return number
 
     def _subscriber(
-        self, name: str | None, from_: object, timeout: object, stop: Callable[[], bool], ttl: object
+        self,
+        name: str | None,
+        from_: validation.From,
+        timeout: Seconds | None,
+        stop: Callable[[], bool],
+        ttl: Seconds,
     ) -> Subscriber:
         name = None if name is None else options.name("name", name, most=MAX_NAME)
         wait = wait_seconds("timeout", timeout)

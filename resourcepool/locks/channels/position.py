@@ -71,7 +71,7 @@ class Position:
     def note_loop(self, loop: AbstractEventLoop | None) -> None:
         """Note the event loop of the reading task (None: a thread); once it is closed, the lease is not renewed."""
         if self.lease is not None:
-            self.lease.loop = None if loop is None else weakref.ref(loop)
+            self.lease._loop = None if loop is None else weakref.ref(loop)
 
     def is_held(self) -> bool:
         """Whether it may still read. Raises LeaseFromAnotherProcess after a fork."""
@@ -84,7 +84,7 @@ class Position:
 
     def drop_lease(self) -> None:
         if self.lease is not None:
-            self.lease.stop_renewing()
+            self.lease._stop_renewing()
         self.lease = None
 
     def move_on(self) -> None:

@@ -18,6 +18,7 @@ from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.poller import pollers
 from resourcepool.locks.channels.position import Position
 from resourcepool.locks.channels.subscription import SubscriptionSource
+from resourcepool.options import Seconds
 from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.acquire import acquire
@@ -89,7 +90,7 @@ class Subscriber:
         """The number of the last message that is done."""
         return self._position.place.cursor
 
-    def get(self, timeout: object = None) -> Message | None:
+    def get(self, timeout: Seconds | None = None) -> Message | None:
         """Return the next message; None: timeout, ``stop`` returned True, or the subscriber is closed.
 
         Args:
@@ -109,7 +110,7 @@ class Subscriber:
             self._position.redeliver(error)
             raise
 
-    async def aget(self, timeout: object = None) -> Message | None:
+    async def aget(self, timeout: Seconds | None = None) -> Message | None:
         """``get`` for asyncio; waiting occupies no thread."""
         return self._position.deliver() if await self._is_ready(ASYNC, self._next(timeout)) else None
 
@@ -123,7 +124,7 @@ class Subscriber:
             lease.ensure_ours()
         except LeaseFromAnotherProcess:
             return  # in a fork; the subscription belongs to the parent
-        lease.stop_renewing()  # first: if anything fails after this, it expires
+        lease._stop_renewing()  # first: if anything fails after this, it expires
         with contextlib.suppress(LeaseLost, DatabaseUnavailable), statement_timeout():
             if lease.is_held:
                 self._position.store()
@@ -141,7 +142,7 @@ class Subscriber:
         """``start`` for asyncio."""
         await self._take(ASYNC, monotonic() + self._timeout)
 
-    def _next(self, timeout: object) -> float:
+    def _next(self, timeout: Seconds | None) -> float:
         wait = self._timeout if timeout is None else wait_seconds("timeout", timeout)
         self._position.move_on()
         return monotonic() + wait
@@ -176,10 +177,10 @@ class Subscriber:
                 if row is not None:
                     self._position.begin_at(lease, row)
             except BaseException:
-                await mode.call(lease.release_quietly)
+                await mode.call(lease._release_quietly)
                 raise
             if row is None:
-                await mode.call(lease.release_quietly)
+                await mode.call(lease._release_quietly)
 
     def _away(self, error: Exception) -> float:
         """Log an outage once; return when to try again."""

@@ -65,7 +65,7 @@ class SubscriptionLease(AwaitedLease):
 
 
 class SubscriptionSource:
-    """The ``waiting.request.Source`` of the one row of a subscription.
+    """The ``waiting.lease.Source`` of the one row of a subscription.
 
     Attributes:
         channel_row: the channel's row, added if it is missing.
@@ -109,7 +109,7 @@ class SubscriptionSource:
 
     def leave(self, lease: SubscriptionLease) -> None:
         """Release it; remove its row if it is not durable."""
-        lease.release_or_log()
+        lease._release_or_log()
         if not self.is_durable:
             rows = Subscription.objects.using(self.using).filter(pk=lease.pk, is_durable=False)
             retrying(connections[self.using], partial(rows._raw_delete, self.using))
@@ -161,7 +161,7 @@ class SubscriptionSource:
         terms = Terms(self._ttl, default_holder(), holder_is_unique=True)
         return Request(terms, timeout=wait, selector=json.dumps(self._pk))
 
-    # ``waiting.request.Source``
+    # ``waiting.lease.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self._pk, request.terms)

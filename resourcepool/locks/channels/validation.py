@@ -4,7 +4,7 @@ import datetime
 import json
 from collections.abc import Iterable, Mapping, Sized
 from itertools import islice
-from typing import Any
+from typing import Any, Literal, cast
 
 from django.conf import settings
 from django.utils import timezone
@@ -19,7 +19,7 @@ MAX_JSON_AT_ONCE = 4 * 1024 * 1024  # bytes
 EARLIEST, LATEST = 1900, 9998  # years that every database supports in every time zone
 MAX_NUMBER = 2**62
 
-From = str | int | datetime.datetime
+From = Literal["now", "start"] | int | datetime.datetime
 
 
 def payload(value: Any, option: str = "payload") -> str:
@@ -56,7 +56,7 @@ def payloads(value: object, most: int) -> list[str]:
 def start(value: object) -> From:
     """Return ``value`` if it is "now", "start", a number or a datetime; raises BadOption."""
     if isinstance(value, str) and value in ("now", "start"):
-        return value
+        return cast(From, value)
     if isinstance(value, datetime.datetime):
         return _moment(value)
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_NUMBER:

@@ -19,6 +19,7 @@ from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import NotificationLeases, NotificationSource, consume
 from resourcepool.locks.models import MAX_NAME
 from resourcepool.locks.models import Barrier as BarrierRow
+from resourcepool.options import Seconds
 from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.acquire import acquire
@@ -96,7 +97,7 @@ class Barrier(NotificationSource):
 
         return retrying(connection, send, settle=settle)
 
-    def wait(self, timeout: object = None) -> bool:
+    def wait(self, timeout: Seconds | None = None) -> bool:
         """Wait until it is removed and return True; False: it was still there after ``timeout`` (seconds or timedelta).
 
         Raises:
@@ -105,14 +106,14 @@ class Barrier(NotificationSource):
         """
         return run_sync(self._run_wait, timeout)
 
-    async def await_(self, timeout: object = None) -> bool:
+    async def await_(self, timeout: Seconds | None = None) -> bool:
         """``wait`` for asyncio; waiting occupies no thread."""
         return await self._run_wait(ASYNC, timeout)
 
     acreate = for_asyncio(create)
     aremove = for_asyncio(remove)
 
-    async def _run_wait(self, mode: Mode, timeout: object) -> bool:
+    async def _run_wait(self, mode: Mode, timeout: Seconds | None) -> bool:
         until = monotonic() + self._wait(True, timeout)
         try:
             current = awaited = await mode.call(self._first_fence)
@@ -133,7 +134,7 @@ class Barrier(NotificationSource):
         try:
             for lease in own:
                 self._remove(self._row(self._connection).filter(fence=lease.fence))
-                lease.mark_released()
+                lease._mark_released()
         except BaseException:
             release_quietly(own)  # it passes to the next waiter, which does the same
             raise

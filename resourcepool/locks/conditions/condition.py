@@ -23,6 +23,7 @@ from resourcepool.locks.conditions.notifications import (
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import ConditionWaiter
+from resourcepool.options import Seconds
 from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import release_quietly
@@ -68,7 +69,7 @@ class Condition(NotificationSource):
         self.acquire, self.aacquire = self.lock.acquire, self.lock.aacquire
         self.release, self.arelease = self.lock.release, self.lock.arelease
 
-    def wait(self, timeout: object = None) -> bool:
+    def wait(self, timeout: Seconds | None = None) -> bool:
         """Release the lock, wait for a notification, acquire the lock again; False: not notified in time.
 
         Args:
@@ -83,11 +84,11 @@ class Condition(NotificationSource):
         """
         return run_sync(self._run_wait, self._wait(True, timeout))
 
-    async def await_(self, timeout: object = None) -> bool:
+    async def await_(self, timeout: Seconds | None = None) -> bool:
         """``wait`` for asyncio; waiting occupies no thread. A cancelled task acquires the lock again, too."""
         return await self._run_wait(ASYNC, self._wait(True, timeout))
 
-    def wait_for(self, predicate: Callable[[], Result], timeout: object = None) -> Result:
+    def wait_for(self, predicate: Callable[[], Result], timeout: Seconds | None = None) -> Result:
         """Wait until ``predicate()``, called with the lock held, is true; return its result. Raises like ``wait``."""
         allowed = "a plain function; await_for also accepts a coroutine function"
         options.plain_function("predicate", predicate, allowed)
@@ -97,7 +98,7 @@ class Condition(NotificationSource):
         return result
 
     async def await_for(
-        self, predicate: Callable[[], Result | Awaitable[Result]], timeout: object = None
+        self, predicate: Callable[[], Result | Awaitable[Result]], timeout: Seconds | None = None
     ) -> Result:
         """``wait_for`` for asyncio; ``predicate`` may be a coroutine function, which can query the database."""
         if not callable(predicate):
@@ -144,15 +145,15 @@ class Condition(NotificationSource):
         await self.lock.__aexit__(*raised)
 
     async def _run_notify(self, mode: Mode, n: int) -> int:
-        self.lock.require_hold("notify")
+        self.lock._require_hold("notify")
         return await mode.call(self._notify, options.whole("n", n, least=0, most=ALL_WAITERS))
 
     def _notify(self, count: int) -> int:
         return notifications.notify(self._connection, ConditionWaiter, self.name, count)
 
     async def _run_wait(self, mode: Mode, seconds: float) -> bool:
-        hold, is_away = self.lock.require_hold("wait"), False
-        again = partial(self.lock.acquire_again_async, hold, hold.leases)
+        hold, is_away = self.lock._require_hold("wait"), False
+        again = partial(self.lock._acquire_again_async, hold, hold.leases)
         notified: NotificationLeases | None = None
 
         async def release(mode: Mode) -> None:
@@ -168,11 +169,11 @@ class Condition(NotificationSource):
             with contextlib.suppress(AcquireTimeout):
                 notified = await acquire(mode, self, self._wait_request(seconds), on_enqueued=release)
             if is_away:
-                await mode.either(partial(self.lock.acquire_again, hold), again)
+                await mode.either(partial(self.lock._acquire_again, hold), again)
         except BaseException:  # a signal or a cancellation; another signal also ends this cleanup
             try:
                 if is_away:
-                    await mode.either(partial(self.lock.acquire_again_interrupted, hold), again)
+                    await mode.either(partial(self.lock._acquire_again_interrupted, hold), again)
             finally:
                 await mode.call(release_quietly, notified)
             raise
@@ -195,6 +196,6 @@ async def _answer(predicate: Callable[[], Result | Awaitable[Result]]) -> Result
 def _give_back(hold: Hold) -> None:
     """Release the lock; if the database is unavailable, let it expire. Raises LeaseLost."""
     try:
-        hold.leases[0].release_or_expire()
+        hold.leases[0]._release_or_expire()
     except DatabaseUnavailable as error:
         logger.warning("a lock was not released before a wait and will expire: %s", error)

@@ -62,7 +62,7 @@ def consume(notified: NotificationLeases) -> None:
     """Remove notifications that had their effect; those that cannot be removed pass to other waiters."""
     for lease in notified:
         lease.is_consumed = True
-        lease.release_or_log()
+        lease._release_or_log()
 
 
 def pass_on_unconsumed(notified: NotificationLeases) -> int:
@@ -71,7 +71,7 @@ def pass_on_unconsumed(notified: NotificationLeases) -> int:
     for lease in notified:
         lease.is_consumed = False
         try:
-            lease.release_or_expire()
+            lease._release_or_expire()
         except LeaseLost:
             removed += 1
         except DatabaseUnavailable as error:

@@ -22,6 +22,7 @@ from resourcepool.locks.models import RWLockPermit
 from resourcepool.locks.registry import current_owner, new_holder
 from resourcepool.locks.rwlock.permits import UPGRADE_PRIORITY, RWPermits
 from resourcepool.locks.rwlock.read_write import ReadLock, WriteLock
+from resourcepool.options import Seconds
 from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.lease import delivered, release_quietly
 
@@ -70,7 +71,7 @@ class RWLock(RWPermits):
         """``downgrade`` for asyncio."""
         return await self._run_downgrade(ASYNC)
 
-    def upgrade(self, blocking: bool = True, timeout: object = None) -> Hold | None:
+    def upgrade(self, blocking: bool = True, timeout: Seconds | None = None) -> Hold | None:
         """Turn from reader to writer, before all waiters, once there is no other reader; None: not in time.
 
         There is no other writer in between. Afterwards call ``downgrade``, or release it as a reader. Arguments and
@@ -84,18 +85,18 @@ class RWLock(RWPermits):
         """
         return run_sync(self._run_upgrade, blocking, timeout)
 
-    async def aupgrade(self, blocking: bool = True, timeout: object = None) -> Hold | None:
+    async def aupgrade(self, blocking: bool = True, timeout: Seconds | None = None) -> Hold | None:
         """``upgrade`` for asyncio."""
         return await self._run_upgrade(ASYNC, blocking, timeout)
 
     async def _run_downgrade(self, mode: Mode) -> Hold:
-        hold = self.write().require_hold("downgrade")
-        if others := hold.keep_one_lease():
-            await mode.call(hold.continue_reading, others)
+        hold = self.write()._require_hold("downgrade")
+        if others := hold._keep_one_lease():
+            await mode.call(hold._continue_reading, others)
         return hold
 
-    async def _run_upgrade(self, mode: Mode, blocking: bool, timeout: object) -> Hold | None:
-        hold, wait = self.read().require_hold("upgrade"), self._wait(blocking, timeout)
+    async def _run_upgrade(self, mode: Mode, blocking: bool, timeout: Seconds | None) -> Hold | None:
+        hold, wait = self.read()._require_hold("upgrade"), self._wait(blocking, timeout)
         if hold.is_writing:
             return hold
         leases: list[Any] = []
@@ -119,7 +120,7 @@ class RWLock(RWPermits):
             hold.ensure_held()
             return None
         except BaseException:  # even if all were granted
-            hold.undo_upgrade(leases)
+            hold._undo_upgrade(leases)
             if leases:
                 await mode.call(release_quietly, leases)
             raise
@@ -128,13 +129,13 @@ class RWLock(RWPermits):
 @contextlib.asynccontextmanager
 async def upgrade_intent(mode: Mode, name: str, using: str, terms: Terms) -> AsyncIterator[None]:
     """Hold the upgrade intent, which only one reader can. Raises UpgradeConflict if another reader holds it."""
-    lease = await mode.call(_declare, name, using, terms, undo=LockLease.release_quietly)
+    lease = await mode.call(_declare, name, using, terms, undo=LockLease._release_quietly)
     try:
         yield
     except BaseException:
-        await mode.call(lease.release_quietly)
+        await mode.call(lease._release_quietly)
         raise
-    await mode.call(lease.release_or_log)
+    await mode.call(lease._release_or_log)
 
 
 def _declare(name: str, using: str, terms: Terms) -> LockLease:
@@ -149,7 +150,7 @@ def _declare(name: str, using: str, terms: Terms) -> LockLease:
             " acquire write()"
         )
     lease = LockLease(RWLockPermit, using, grant, terms)
-    lease.is_delivered = True
+    lease._is_delivered = True
     return lease
 
 

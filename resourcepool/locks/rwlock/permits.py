@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Unpack
+from typing import Any, ClassVar, NamedTuple
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -17,11 +17,12 @@ from resourcepool.leases import verbs
 from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant
-from resourcepool.locks.base import LockOptions
+from resourcepool.locks.base import TTL
 from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import AbstractPermit, RWLockPermit
 from resourcepool.locks.permits import Permits, warn_once
 from resourcepool.locks.registry import Key
+from resourcepool.options import Seconds
 from resourcepool.threads.sync_async import Mode, never
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import release_grant
@@ -50,9 +51,16 @@ class RWPermits(Permits):
     kind = "read-write lock"
 
     def __init__(
-        self, name: str, *, readers: int = READERS, fair: bool = False, **chosen: Unpack[LockOptions]
+        self,
+        name: str,
+        *,
+        readers: int = READERS,
+        fair: bool = False,
+        ttl: Seconds = TTL,
+        timeout: Seconds | None = None,
+        on_lost: Callable[[Hold], object] | None = None,
     ) -> None:
-        super().__init__(name, **chosen)
+        super().__init__(name, ttl=ttl, timeout=timeout, on_lost=on_lost)
         self.permits = options.whole("readers", readers, least=1, most=MAX_READERS)
         self.priority = 0 if options.flag("fair", fair) else WRITER_PRIORITY
 
@@ -112,7 +120,7 @@ class Row(NamedTuple):
 
 
 class AllPermits:
-    """The ``Source`` (``waiting.request``) of all rows of a name; one object per request.
+    """The ``Source`` (``waiting.lease``) of all rows of a name; one object per request.
 
     Only the database knows the number of rows. Rows are added only while a name has none, so the number cannot change
     while one is held.

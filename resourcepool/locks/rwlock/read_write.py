@@ -9,6 +9,7 @@ from resourcepool.locks.lockable import Reentrant
 from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import Key, current_owner, holds_of
 from resourcepool.locks.rwlock.permits import RWPermits
+from resourcepool.options import Seconds
 from resourcepool.threads.sync_async import Mode
 
 
@@ -45,29 +46,29 @@ class RWHold(Hold):
             raise self._broken.again()
         super().ensure_held()
 
-    def note_loss(self, lease: LockLease) -> None:
+    def _note_loss(self, lease: LockLease) -> None:
         """See ``Hold``: the loss of one row loses all."""
         self._broken = self._broken or lease._state.lost
-        super().note_loss(lease)
+        super()._note_loss(lease)
 
-    def keep_one_lease(self) -> list[PermitLease]:
+    def _keep_one_lease(self) -> list[PermitLease]:
         """Keep the lease with the highest fence, for reading; return the others."""
         kept = max(self.leases, key=lambda lease: lease.fence)
         others = [lease for lease in self.leases if lease is not kept]
         self.leases, self.is_writing, self.is_upgraded = [kept], False, False
         return others
 
-    def undo_upgrade(self, leases: Sequence[PermitLease]) -> None:
+    def _undo_upgrade(self, leases: Sequence[PermitLease]) -> None:
         """Stay a reader, without these leases of a failed upgrade."""
         self.leases = [lease for lease in self.leases if lease not in leases]
         self.is_writing = self.is_upgraded = False
 
-    def continue_reading(self, leases: Sequence[PermitLease]) -> None:
+    def _continue_reading(self, leases: Sequence[PermitLease]) -> None:
         """Release all leases but one, and confirm that one by a renewal. Raises LeaseLost."""
-        self.release_leases(leases)
+        self._release_leases(leases)
         self.leases[0].renew()
 
-    def release_leases(self, leases: Sequence[PermitLease]) -> None:
+    def _release_leases(self, leases: Sequence[PermitLease]) -> None:
         """Release these leases. Raises LeaseLost if any was lost, now or before."""
         try:
             PermitLease.release_together(leases)
@@ -92,9 +93,9 @@ class _RWSideLock(Reentrant[RWHold]):
     def _named(self) -> RWPermits:
         return self.lock
 
-    def require_hold(self, do: str) -> RWHold:
+    def _require_hold(self, do: str) -> RWHold:
         """See ``Reentrant``; a writer also reads."""
-        hold = super().require_hold(do)
+        hold = super()._require_hold(do)
         if self.writes and not hold.is_writing:
             raise self._not_held(do)
         return hold
@@ -104,7 +105,7 @@ class _RWSideLock(Reentrant[RWHold]):
         hold = holds_of(current_owner()).get(self.lock.key)
         return hold is not None and hold.is_held and (hold.is_writing or not self.writes)
 
-    def _wait(self, blocking: bool, timeout: object) -> float:
+    def _wait(self, blocking: bool, timeout: Seconds | None) -> float:
         return self.lock._wait(blocking, timeout)
 
     def _new_hold(self) -> RWHold:
@@ -129,7 +130,7 @@ class _RWSideLock(Reentrant[RWHold]):
         if hold is None or not (hold.writes if self.writes else hold.count - hold.writes):
             raise self._not_held("release it")
         leases: Sequence[PermitLease] = ()
-        release_leases = hold.release_leases
+        release_leases = hold._release_leases
         if hold.count == 1:
             del mine[self.lock.key]  # atomic: see ``Lock``
             hold.count = hold.writes = 0
@@ -138,7 +139,7 @@ class _RWSideLock(Reentrant[RWHold]):
             hold.count -= 1
             hold.writes -= self.writes
             if hold.is_writing and not hold.writes and not hold.is_upgraded:
-                leases, release_leases = hold.keep_one_lease(), hold.continue_reading
+                leases, release_leases = hold._keep_one_lease(), hold._continue_reading
         if leases:
             await mode.call(release_leases, leases)
 

@@ -161,7 +161,7 @@ class HeldQueue:
         """
         using, server = self._owner.using, self._owner.lease
         with guard_transaction(using, self.ensure_held, "queue"):
-            set_idle_timeout(connections[using], server.terms.ttl)
+            set_idle_timeout(connections[using], server._terms.ttl)
             row = Queue.objects.using(using).filter(pk=self.pk, cur_server=server.pk, fence=self.fence)
             if row.update(fence=F("fence")) != 1:
                 self.end(LeaseLost(f"{self} is lost: {OWNED_ELSEWHERE}"))

@@ -71,7 +71,7 @@ class Membership:
         self._is_draining = config.state == Server.State.DRAINING
         last: int | None = None if after is None else after.lease.pk
         self.lease: Lease = register(using, queue_group, config, self._was_lost, last)
-        now, ttl = monotonic(), self.lease.terms.ttl
+        now, ttl = monotonic(), self.lease._terms.ttl
         self._outages: OutageTracker = OutageTracker(now, ttl, None if after is None else after._outages)
         self._waits = max(1, min(SHORT_LOCK_WAIT, int(ttl / 3)))  # seconds, during which it does not renew
         self.activity: ActivityReporter = ActivityReporter(now, None if after is None else after.activity)
@@ -129,7 +129,7 @@ class Membership:
                 return
             self.changed.notify_all()
         if self._should_release(queue) and self._snapshot is not None:
-            self._due_at(self._snapshot.earliest_check(self.lease.terms.ttl))
+            self._due_at(self._snapshot.earliest_check(self.lease._terms.ttl))
 
     def finish_loops(self) -> None:
         """End the work of this thread's loops, which it has left, even if a reference to the generator remains."""
@@ -168,10 +168,10 @@ class Membership:
 
     def leave(self) -> None:
         """Hand all queues over at once and sign off. Work that is still in hand loses its queue."""
-        self.lease.stop_renewing()
+        self.lease._stop_renewing()
         self.lose_all(LeaseReleased(f"server {self} has left"))
         self._reassign(leaving=[self.lease.pk], wait=SHORT_LOCK_WAIT)
-        self.lease.mark_released()
+        self.lease._mark_released()
         logger.info("server %s has left", self)
 
     def next_config(self) -> ServerConfig:
@@ -209,15 +209,15 @@ class Membership:
         # Only both together confirm the lease, from when the renewal was sent: a request that this server has not seen
         # takes effect after its ttl at the earliest.
         lease, sent_at, renewed = self.lease, monotonic(), None
-        if lease.trust.due_at <= sent_at:
+        if lease._trust.due_at <= sent_at:
             held = [(lease.pk, lease.fence)]
-            renewed = verbs.renew_unless_locked(connections[self.using], Server, held, [lease.terms.ttl])
+            renewed = verbs.renew_unless_locked(connections[self.using], Server, held, [lease._terms.ttl])
             if renewed == 0:
-                lease.lose(verbs.TAKEN)
+                lease._lose(verbs.TAKEN)
                 return None
         snapshot = self._check()
         if renewed:
-            lease.trust.confirm(sent_at)
+            lease._trust.confirm(sent_at)
         return snapshot
 
     def _check(self) -> QueueGroupSnapshot:
@@ -244,7 +244,7 @@ class Membership:
             for pk, (row, parameter) in owned.items():
                 queue = self._held.setdefault(pk, HeldQueue(self, row, parameter))
                 queue.parameter = parameter
-                queue.reliable_until = snapshot.reliable_until(row, self.lease.terms.ttl)
+                queue.reliable_until = snapshot.reliable_until(row, self.lease._terms.ttl)
                 queue.is_leaving = False
             self.changed.notify_all()
         if len(owned) != count_before:
@@ -297,8 +297,8 @@ class Membership:
 
     def _next_check_at(self, snapshot: QueueGroupSnapshot) -> float:
         """Return when to check again: in time for the renewal of this run, even if the settings have changed."""
-        ttl, plan_in = self.lease.terms.ttl, self._outages.plan_in(snapshot)
-        wait = min(snapshot.heartbeat_every, ttl / 3, self.lease.trust.due_at - snapshot.sent_at)
+        ttl, plan_in = self.lease._terms.ttl, self._outages.plan_in(snapshot)
+        wait = min(snapshot.heartbeat_every, ttl / 3, self.lease._trust.due_at - snapshot.sent_at)
         wait = min(wait, plan_in + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)
         if snapshot.sent_at < self._fast_poll_until:
             wait = 0.0

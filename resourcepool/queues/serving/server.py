@@ -218,7 +218,7 @@ class QueueServer:
             self._wakeup.wake()
             self._thread.join(LEAVE_TIMEOUT)
             if (left := self._membership) is not None:
-                left.lease.stop_renewing()
+                left.lease._stop_renewing()
                 logger.warning("server %s did not sign off; the other servers will presume it dead", left)
 
     def __enter__(self) -> Self:

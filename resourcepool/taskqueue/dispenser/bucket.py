@@ -1,9 +1,8 @@
 """Buckets without a dispenser: the tasks of one worker for a limited time, and the list of all live buckets."""
 
 from collections.abc import Callable, Iterable
-from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 from django.db import connections
 
@@ -12,16 +11,18 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
+from resourcepool.options import Seconds
 from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.rebuild import chunks, put, read_known
+from resourcepool.taskqueue.dispenser.validation import K
 from resourcepool.translation import gettext_noop as _
 
 Rows = list[statements.Row]
 
 
-class TaskBucket:
+class TaskBucket(Generic[K]):
     """The tasks of one worker until the bucket expires; then they return to the pool.
 
         bucket = TaskBucket("alice", 600, pool="reviews")
@@ -34,10 +35,10 @@ class TaskBucket:
     def __init__(
         self,
         name: str,
-        exp: float | timedelta = 600.0,
+        exp: Seconds = 600.0,
         *,
         pool: str,
-        factory: Callable[[str], Any] = str,
+        factory: Callable[[str], K] = str,  # type: ignore[assignment]  # without it K is str
         holder: str = "",
     ) -> None:
         """Name the bucket, which is created when tasks are added; raises BadOption.
@@ -52,7 +53,7 @@ class TaskBucket:
         self._factory, self._holder = validation.factory(factory), validators.name("holder", holder or name)
         self._using: str = bucket_lifecycle.database()
 
-    def add(self, tasks: Iterable[Any]) -> list[validation.Assigned]:
+    def add(self, tasks: Iterable[Any]) -> list[validation.Assigned[K]]:
         """Put these keys, from the pool or new, into the bucket; return them, except keys that other workers have.
 
         Tasks whose keys ``factory`` refuses are failed, as by ``TaskDispenser.assign_tasks``.
@@ -107,7 +108,7 @@ class TaskBucket:
             self._using, self._pool, self.name, self._holder, self._ttl, send
         )[1]
 
-    def expire(self, t: float | timedelta) -> bool:
+    def expire(self, t: Seconds) -> bool:
         """Let it expire in ``t`` (seconds or timedelta, up to a day); False: it does not exist, or has expired."""
         seconds, bucket = options.seconds("t", t), self._live()
         if bucket is None:
@@ -120,7 +121,7 @@ class TaskBucket:
         bucket = self._live()
         return 0 if bucket is None else bucket_lifecycle.empty_bucket(self._using, bucket)
 
-    def pop(self, *, reverse: bool = False) -> Any:
+    def pop(self, *, reverse: bool = False) -> K | None:
         """Remove and return its first task (``reverse``: its last), and extend the bucket; None: empty or expired.
 
         At most once: a task is lost if its process crashes, unless it was taken in an open transaction. Tasks whose
@@ -130,7 +131,7 @@ class TaskBucket:
         if bucket is None:
             return None
 
-        def send() -> Any:
+        def send() -> K | None:
             if not statements.touch(connection, bucket, self._ttl):
                 return None
             rows = statements.tasks_in_bucket(connection, bucket)
@@ -139,12 +140,13 @@ class TaskBucket:
                 bucket_lifecycle.fail_unreadable(self._using, refused)
                 # Matches the fence, because tasks_done locks the task but not the bucket.
                 if made and statements.retire(connection, {row.pk: row.fence}, "assigned"):
-                    return made[0][1]
+                    key: K = made[0][1]
+                    return key
             return None
 
         return bucket_lifecycle.in_transaction(self._using, send)
 
-    def peek_all(self) -> list[Any]:
+    def peek_all(self) -> list[K]:
         """Return its keys in order, except those that ``factory`` refuses; [] if it is expired or does not exist."""
         bucket, connection = self._live(), connections[self._using]
         if bucket is None:
@@ -165,7 +167,7 @@ class TaskRouter:
     An expired bucket is no longer listed.
     """
 
-    def __init__(self, key: str, prefix: str = "{}", exp: float | timedelta = 600.0) -> None:
+    def __init__(self, key: str, prefix: str = "{}", exp: Seconds = 600.0) -> None:
         """Name the pool; raises BadOption.
 
         Args:

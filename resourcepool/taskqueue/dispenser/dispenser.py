@@ -2,10 +2,9 @@
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 from django.db import connections
 
@@ -13,13 +12,14 @@ from resourcepool import options
 from resourcepool.database.open_transaction import set_idle_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, for_project
+from resourcepool.options import Seconds
 from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.bucket import TaskBucket
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import MAX_BUCKET_TASKS, TaskPool
 from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, chunks, clock, rebuild
-from resourcepool.taskqueue.dispenser.validation import Assigned
+from resourcepool.taskqueue.dispenser.validation import Assigned, K
 
 MIN_TTL = 0.1  # seconds
 
@@ -32,7 +32,7 @@ class Done(StrEnum):
     UNKNOWN = "unknown"  # there is no such task
 
 
-class TaskDispenser:
+class TaskDispenser(Generic[K]):
     """Hands out an endless supply of tasks in small buckets, to workers that come and go.
 
         d = TaskDispenser("reviews", bucket_ttl=timedelta(minutes=10))
@@ -46,7 +46,11 @@ class TaskDispenser:
     """
 
     def __init__(
-        self, name: str, *, bucket_ttl: float | timedelta = 600.0, factory: Callable[[str], Any] = str
+        self,
+        name: str,
+        *,
+        bucket_ttl: Seconds = 600.0,
+        factory: Callable[[str], K] = str,  # type: ignore[assignment]  # without it K is str
     ) -> None:
         """Name the dispenser, which is created on first use; raises BadOption.
 
@@ -102,7 +106,7 @@ class TaskDispenser:
         """
         return rebuild(self._using, self.name, validation.scores(mapping), as_of)
 
-    def assign_tasks(self, limit: int, worker: str) -> list[Assigned]:
+    def assign_tasks(self, limit: int, worker: str) -> list[Assigned[K]]:
         """Fill the worker's bucket to ``limit`` tasks, as far as the pool has them; return them, lowest score first.
 
         The worker keeps its tasks and gets the first ones of the pool. If it has more than ``limit``, the last ones

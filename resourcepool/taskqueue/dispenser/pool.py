@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 from django.db import connections
 
@@ -13,11 +13,12 @@ from resourcepool.taskqueue.bulk_insert import BATCH
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.dispenser.rebuild import chunks, put
+from resourcepool.taskqueue.dispenser.validation import K
 
 MAX_BUCKET_TASKS = 10_000
 
 
-class TaskPool:
+class TaskPool(Generic[K]):
     """Ready tasks: each a key, unique in the pool, and a score.
 
         pool = TaskPool("reviews")
@@ -26,7 +27,12 @@ class TaskPool:
     A ``TaskDispenser`` of the same name hands them out without loss; ``assign`` here may lose tasks.
     """
 
-    def __init__(self, key: str, *, factory: Callable[[str], Any] = str) -> None:
+    def __init__(
+        self,
+        key: str,
+        *,
+        factory: Callable[[str], K] = str,  # type: ignore[assignment]  # without it K is str
+    ) -> None:
         """Name the pool, which need not exist; raises BadOption.
 
         Args:
@@ -74,7 +80,7 @@ class TaskPool:
             # The snapshot of a transaction may still show tasks that were taken meanwhile.
             after = (rows[-1].score, rows[-1].pk + 1)
 
-    def assign(self, size: int = 20) -> list[Any]:
+    def assign(self, size: int = 20) -> list[K]:
         """Remove the first tasks from the pool; returns up to ``size`` keys.
 
         At most once: tasks are lost if the process crashes, unless they were taken in an open transaction, which is

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
@@ -12,13 +12,22 @@ from resourcepool.taskqueue.dispenser.models import MAX_KEY
 from resourcepool.taskqueue.dispenser.statements import Row
 from resourcepool.translation import gettext_noop as _
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # with a default before Python 3.13; needed by type checkers only
+
+    K = TypeVar("K", default=str)
+else:
+    from typing import TypeVar
+
+    K = TypeVar("K")
+
 PAIRS = _("tasks returned by assign_tasks, or (key, fence) pairs: a key alone does not identify the assignment")
 
 
-class Assigned(NamedTuple):
+class Assigned(NamedTuple, Generic[K]):
     """A task in a worker's bucket. ``fence`` identifies this assignment."""
 
-    key: Any
+    key: K
     fence: int
     score: float
 
@@ -40,7 +49,7 @@ def apply_factory(rows: Iterable[Row], factory: Factory) -> tuple[list[tuple[Row
     return made, refused
 
 
-def assigned_tasks(rows: Iterable[Row], factory: Factory) -> tuple[list[Assigned], RefusedKeys]:
+def assigned_tasks(rows: Iterable[Row], factory: Factory) -> tuple[list[Assigned[Any]], RefusedKeys]:
     """Return tasks for callers, and the tasks whose keys ``factory`` refuses or changes, with the errors."""
     made, refused = apply_factory(rows, partial(same_key, factory))
     return [Assigned(key, row.fence, row.score) for row, key in made], refused

@@ -10,24 +10,26 @@ def expire(timer): ...
 
 from typing import TYPE_CHECKING
 
-from resourcepool.lazy import lazy_getattr
+from resourcepool.lazy import lazy_names
+
+__all__ = ["Outcome", "RunningTimer", "Scheduled", "TimerRunner", "cancel", "on", "reschedule", "schedule"]
 
 if TYPE_CHECKING:
     from resourcepool.taskqueue.timers.handlers import on
     from resourcepool.taskqueue.timers.runner import TimerRunner
     from resourcepool.taskqueue.timers.running_timer import RunningTimer
     from resourcepool.taskqueue.timers.scheduling import Outcome, Scheduled, cancel, reschedule, schedule
-
-WHERE = {
-    "Outcome": "scheduling",
-    "RunningTimer": "running_timer",
-    "Scheduled": "scheduling",
-    "TimerRunner": "runner",
-    "cancel": "scheduling",
-    "on": "handlers",
-    "reschedule": "scheduling",
-    "schedule": "scheduling",
-}
-__all__ = ["Outcome", "RunningTimer", "Scheduled", "TimerRunner", "cancel", "on", "reschedule", "schedule"]
-
-__getattr__ = lazy_getattr(__name__, WHERE)
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "Outcome": "scheduling",
+            "RunningTimer": "running_timer",
+            "Scheduled": "scheduling",
+            "TimerRunner": "runner",
+            "cancel": "scheduling",
+            "on": "handlers",
+            "reschedule": "scheduling",
+            "schedule": "scheduling",
+        },
+    )

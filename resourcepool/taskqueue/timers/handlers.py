@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from django.utils.module_loading import autodiscover_modules
 
+from resourcepool.options import Seconds
 from resourcepool.taskqueue.handlers import Registry, Run
 from resourcepool.taskqueue.timers.models import MAX_TOPIC
 
@@ -13,7 +14,7 @@ timer_registry = Registry("topic", "topic", MAX_TOPIC)
 find = timer_registry.find
 
 
-def on(topic: str, *, max_runtime: object = None) -> Callable[[Run], Run]:
+def on(topic: str, *, max_runtime: Seconds | None = None) -> Callable[[Run], Run]:
     """Register a function for the timers of one topic; see ``taskqueue.handler`` for its results and ``max_runtime``.
 
         @timers.on("order.timeout")

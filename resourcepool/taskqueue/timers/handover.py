@@ -102,7 +102,7 @@ def _store(using: str, timer: RunningTimer, ended: AttemptEnd) -> None:
     """Store the result; retry for up to a ttl while the row is locked or the database cannot be reached."""
     gives_up_at = monotonic() + timer.claimed.rule.ttl
     send = partial(claims.finish_and_claim, using, [ended], [], {}, ended.claimed.holder)
-    timer.lease.stop_renewing()  # a renewal would find another fence
+    timer.lease._stop_renewing()  # a renewal would find another fence
     while True:
         try:
             with statement_timeout():
@@ -111,7 +111,7 @@ def _store(using: str, timer: RunningTimer, ended: AttemptEnd) -> None:
         except DatabaseUnavailable as unavailable:
             error = unavailable
         if error is None:
-            timer.lease.mark_released()
+            timer.lease._mark_released()
             return
         if monotonic() >= gives_up_at:
             raise error

@@ -12,6 +12,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
+from resourcepool.options import Seconds
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.taskqueue.timers.nodes import Node
 from resourcepool.taskqueue.timers.timer_worker import HandOver, TimerDispatcher, TimerWorker
@@ -41,8 +42,8 @@ class TimerRunner(Runner):
         threads: int = THREADS,
         labels: Mapping[str, str] | None = None,
         version: str | None = None,
-        grace: object = GRACE,
-        late_rate: object = LATE_RATE,
+        grace: Seconds = GRACE,
+        late_rate: float = LATE_RATE,
         by: HandOver | None = None,
         exit_process: Callable[[str], Never] = exit_process,
     ) -> None:

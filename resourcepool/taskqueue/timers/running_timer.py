@@ -38,7 +38,7 @@ class RunningTimer(Attempt):
         grant = Grant(claimed.pk, claimed.fence, claimed.holder, claimed.sent_at)
         lease, topic = Lease(Timer, using, grant, Terms(claimed.rule.ttl, claimed.holder)), claimed.rule.name
         super().__init__(lease, topic, claimed.payload, handler, claimed.attempt, claimed.fence)
-        lease.is_delivered = True
+        lease._is_delivered = True
         self.name, self.topic, self.previous_end = claimed.name, topic, claimed.previous_end
         self.due_at, self.missed = for_project(claimed.due_at), claimed.missed
         self.late_by: datetime.timedelta = claimed.now - claimed.due_at

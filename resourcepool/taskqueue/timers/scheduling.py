@@ -5,7 +5,7 @@ import datetime
 import enum
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from django.db import IntegrityError, connections, router, transaction
 from django.db.models import F, Q
@@ -15,13 +15,15 @@ from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns, read_clock
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable
+from resourcepool.options import Seconds
 from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.timers import nodes, occurrences
 from resourcepool.taskqueue.timers.models import MAX_TOPIC, Timer, Topic
 from resourcepool.translation import gettext_noop as _
 
 State = Timer.State
-IF_EXISTS = ("replace", "keep", "error")
+CatchUp = Literal["once", "all", "skip"]
+IfExists = Literal["replace", "keep", "error"]
 MAX_AHEAD = 36_500 * options.DAY  # seconds
 SOON = datetime.timedelta(seconds=1.5)  # nodes read later timers in time without a hint
 MAX_TRIES = 5  # while other processes change the row
@@ -71,15 +73,15 @@ def schedule(
     name: str,
     *,
     topic: str,
-    after: object = None,
+    after: Seconds | None = None,
     at: datetime.datetime | None = None,
-    every: object = None,
+    every: Seconds | None = None,
     cron: str | None = None,
     start: datetime.datetime | None = None,
     tz: str = "UTC",
     payload: Mapping[str, Any] | None = None,
-    catch_up: str = "once",
-    if_exists: str = "replace",
+    catch_up: CatchUp = "once",
+    if_exists: IfExists = "replace",
 ) -> Scheduled:
     """Schedule a timer. Inside a transaction of the caller it is scheduled when that commits.
 
@@ -107,10 +109,10 @@ def schedule(
     """
     when = _when(after, at, every, cron, tz, start)
     name, topic = validators.name("name", name), validators.name("topic", topic, most=MAX_TOPIC)
-    mode = options.one_of("if_exists", if_exists, IF_EXISTS)
+    mode = options.one_of("if_exists", if_exists, get_args(IfExists))
     values = {
         "payload": validators.json_object("payload", {} if payload is None else payload),
-        "catch_up": options.one_of("catch_up", catch_up, Timer.CatchUp.values),
+        "catch_up": options.one_of("catch_up", catch_up, get_args(CatchUp)),
         "schedule": "" if when.schedule is None else when.schedule.text(),
     }
     using = router.db_for_write(Timer)
@@ -161,9 +163,9 @@ def reschedule(
     name: str,
     *,
     topic: str | None = None,
-    after: object = None,
+    after: Seconds | None = None,
     at: datetime.datetime | None = None,
-    every: object = None,
+    every: Seconds | None = None,
     cron: str | None = None,
     start: datetime.datetime | None = None,
     tz: str = "UTC",

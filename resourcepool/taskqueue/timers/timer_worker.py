@@ -155,11 +155,11 @@ class TimerWorker(Worker[RunningTimer, AttemptEnd]):
     def _finish_and_claim(self, due: list[DueTimer]) -> int:
         """Store results, claim timers, and run these; return how many."""
         for timer in self._unwritten:
-            timer.lease.stop_renewing()  # a renewal would find another fence
+            timer.lease._stop_renewing()  # a renewal would find another fence
         ends = list(self._unwritten.values())
         claimed, locked = self._claim(due, partial(claims.finish_and_claim, self._using, ends))
         for timer in [timer for timer in self._unwritten if timer.claimed.pk not in locked]:
-            timer.lease.mark_released()
+            timer.lease._mark_released()
             del self._unwritten[timer]
             if self.in_hand.get(timer.claimed.pk) is timer:
                 del self.in_hand[timer.claimed.pk]

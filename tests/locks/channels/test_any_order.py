@@ -112,7 +112,7 @@ class AChannel(RuleBasedStateMachine):
         """The process is killed: another one reads from the cursor that was stored, which may be earlier."""
         reader = self.readers[name]
         if reader.subscriber is not None and (lease := reader.subscriber._position.lease) is not None:
-            lease.stop_renewing()
+            lease._stop_renewing()
             expire(Subscription.objects.get(name=name))
         assert reader.stored < (reader.in_hand or reader.next)
         reader.next = reader.stored + 1
@@ -130,7 +130,7 @@ class AChannel(RuleBasedStateMachine):
                 with pytest.raises(LeaseLost):
                     message.done()
             elif frozen._position.lease is not None:
-                frozen._position.lease.lose("it finds out")
+                frozen._position.lease._lose("it finds out")
             assert reader.stored == before == other.cursor
         reader.next, reader.in_hand, reader.message = reader.stored + 1, 0, None
 

@@ -71,7 +71,7 @@ def test_one_that_lost_its_name_reads_on_from_the_cursor_when_it_has_it_again() 
     next(reader)
     steal(durable(), "another one")
     Subscription.objects.update(cursor=1)
-    reader._position.lease.lose("stolen")
+    reader._position.lease._lose("stolen")
     expire(durable())
     assert all_of(reader) == [2, 3]
 
@@ -80,7 +80,7 @@ def test_a_subscriber_without_a_name_whose_lease_ran_out_goes_on_where_it_was() 
     reader = filled(3).subscribe(from_="start")
     next(reader)
     expire(Subscription.objects.get())
-    reader._position.lease.lose("it was frozen")
+    reader._position.lease._lose("it was frozen")
     assert all_of(reader) == [2, 3]
 
 
@@ -88,7 +88,7 @@ def test_one_that_was_removed_is_not_made_again() -> None:
     reader = filled(3).subscribe("a", from_="start")
     next(reader)
     Subscription.objects.all()._raw_delete("default")
-    reader._position.lease.lose("removed")
+    reader._position.lease._lose("removed")
     with pytest.raises(LeaseLost, match="subscription 'a' of channel 'c' was removed"):
         reader.get(timeout=0)
     assert not Subscription.objects.exists()
@@ -148,7 +148,7 @@ def test_a_message_of_an_earlier_turn_is_not_done_in_a_later_one() -> None:
     old = next(reader)
     steal(durable(), "another one")
     Subscription.objects.update(cursor=2)  # it has read the same, and written what comes of it
-    reader._position.lease.lose("stolen")
+    reader._position.lease._lose("stolen")
     expire(durable())
     new = next(reader)
     assert new.number == 3

@@ -63,7 +63,7 @@ class NotedCondition(Condition):
 
     def _notify(self, count: int) -> int:
         began = time.monotonic()
-        self.lock.require_hold(
+        self.lock._require_hold(
             "notify"
         )  # when it began: who stood in line by then had released the lock before
         told = super()._notify(count)

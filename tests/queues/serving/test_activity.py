@@ -86,7 +86,7 @@ class TestItsServerTells:
         a = served()
         passes(process_clock, a, 40)
         expire(Server.objects.get(pk=a.lease.pk))
-        a.lease.lose("a test cut it off")
+        a.lease._lose("a test cut it off")
         again = rejoin(a)
         again.turn()
         assert seen(again).last_activity == about(40, 41)

@@ -165,10 +165,10 @@ class TestTrust:
 
     def test_and_the_heartbeat_end_when_nobody_takes_a_turn(self, process_clock: Clock) -> None:
         a, mine = single_queue()
-        sent_at = a.lease.trust.sent_at
+        sent_at = a.lease._trust.sent_at
         process_clock.advance(16)
         keeper._renew_due_leases("default")
-        assert a.lease.trust.sent_at == sent_at, "the keeper only watches it"
+        assert a.lease._trust.sent_at == sent_at, "the keeper only watches it"
         process_clock.advance(2.1)
         eventually(lambda: not a.lease.is_held)
         eventually(mine.lost.is_set)

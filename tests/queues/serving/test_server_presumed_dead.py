@@ -54,7 +54,7 @@ class TestBeingJudgedDead:
             background.background_paused()
         ):  # a renewal that is just being sent would make the row count for longer
             Server.objects.update(busy_before=DbLater(1))
-            lease.lose("a test gave it up")
+            lease._lose("a test gave it up")
         eventually(lambda: server.name != name, 20)
         assert [str(one) for one in Server.objects.all()] == [server.name]
 

@@ -88,7 +88,7 @@ class TestStopping:
         wait_for_queues(server, 2)
         (lease,) = keeper.leases()
         server.stop()  # otherwise it would register again
-        lease.lose("a test lets it stand still")
+        lease._lose("a test lets it stand still")
         server.close()
         assert owners() == "- -"
         assert Server.objects.count() == 0

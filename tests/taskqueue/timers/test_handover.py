@@ -203,7 +203,7 @@ def test_one_that_fails_after_its_lease_ran_out_is_handed_over_again_as_after_a_
     def stand_still(one: Any) -> None:
         if one.attempt == 1:
             expire(timer())
-            one.lease.lose("not renewed")
+            one.lease._lose("not renewed")
             raise ValueError("the server has gone away")
 
     due()

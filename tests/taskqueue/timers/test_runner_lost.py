@@ -44,12 +44,12 @@ def write(one: Any) -> None:
 
 
 def gone_away(one: Any) -> None:
-    one.lease.lose("not renewed")
+    one.lease._lose("not renewed")
     raise OperationalError("the server has ended a session that stood still in a transaction")
 
 
 def return_false(one: Any) -> bool:
-    one.lease.lose("not renewed")
+    one.lease._lose("not renewed")
     return False
 
 

@@ -61,12 +61,12 @@ def test_one_that_waits_for_a_thread_when_its_node_stops_is_given_back_as_it_was
     one.stop()
     assert one.run().is_given_back
     assert (one.has_begun, seen) == (False, [])
-    one.lease.release_quietly()
+    one.lease._release_quietly()
 
 
 def test_one_whose_lease_runs_out_while_it_waits_for_a_thread_is_given_back_as_it_was(seen: list[Any]) -> None:
     one = claimed_here()
-    one.lease.lose("its process stood still")
+    one.lease._lose("its process stood still")
     assert one.run().is_given_back
     assert (one.has_begun, seen) == (False, [])
     claims.finish_and_claim("default", [one.ended(one.run())], [], {}, "this node")
@@ -109,7 +109,7 @@ def test_one_that_ran_for_too_long_because_its_process_stood_still_has_not_faile
     runner = TimerRunner(exit_process=exit_process)
     running = InBackground(runner.run)
     assert gate.began.wait(WITHIN)
-    gate.tasks[0].lease.lose("not renewed")
+    gate.tasks[0].lease._lose("not renewed")
     with pytest.raises(SystemExit):
         running.result(WITHIN)
     gate.may_end.set()
@@ -154,7 +154,7 @@ def test_a_timer_that_was_given_back_before_a_thread_was_free_does_not_begin(see
     assert one.take_turn()
     assert one.run().is_given_back
     assert (one.has_begun, seen) == (False, [])
-    one.lease.release_quietly()
+    one.lease._release_quietly()
 
 
 def test_what_was_given_back_is_not_written_again_when_a_thread_comes_to_it(

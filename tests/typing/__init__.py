@@ -1,0 +1,1 @@
+"""Type checkers on the code of a project that uses the package."""
