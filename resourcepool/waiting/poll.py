@@ -127,7 +127,7 @@ class Poller:
         self._loop.start()
 
     def expect(self, waiter: Waiter) -> None:
-        """Look at the ticket of this waiter when somebody says that it was given a row."""
+        """Look at the ticket of this waiter when notified that it was given a row."""
         assert waiter.ticket is not None  # noqa: S101 (for the type checker)
         hints.expect(self.using, waiter.ticket.pk, partial(self._notice, waiter.ticket.pk))
 
