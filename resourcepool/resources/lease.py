@@ -1,5 +1,6 @@
 """The handle of a leased resource."""
 
+import logging
 from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -23,6 +24,8 @@ from resourcepool.threads.async_threads import in_thread
 from resourcepool.waiting.acquire import aacquire, acquire
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request, Source, refuse_open_transaction
+
+logger = logging.getLogger(__name__)
 
 DELETED = sentence_for("row_deleted")
 
@@ -114,12 +117,14 @@ class ResourceLease(AwaitedLease):
     def fix(self, reason: str, *, timeout: object = None) -> None:
         """Quarantine the resource and move this handle to another one, acquired with the same request.
 
+        Blocks until another resource is free, at most ``timeout``; ``fix(reason, timeout=0)`` does not wait.
         ``fence``, ``pk`` and ``resource`` change. If no resource comes free in time, the handle is released, and the
         bad resource stays in quarantine.
 
         Args:
             reason: one line for people.
-            timeout: how long to wait for another resource (seconds or timedelta); default: as it was acquired.
+            timeout: how long to wait for another resource (seconds or timedelta); default: as it was acquired, which
+                is 60 s unless ``acquire`` or RESOURCEPOOL["TIMEOUT"] says otherwise.
 
         Raises:
             LeaseLost: the lease was lost before.
@@ -128,12 +133,16 @@ class ResourceLease(AwaitedLease):
         """
         request = self._same_request(timeout)
         self.quarantine(reason, what=EventKind.FIXED)
+        self._log_search(request)
         self._become(acquire(self.pool, request)[0])
 
     def _same_request(self, timeout: object) -> Request:
         request = self.request.again(timeout)
         refuse_open_transaction(connections[self.using], request)
         return request
+
+    def _log_search(self, request: Request) -> None:
+        logger.info("%s: quarantined; waiting up to %g s for another resource", self, request.timeout)
 
     def _become(self, other: "ResourceLease") -> None:
         other._finish("moved to another handle")
@@ -176,6 +185,7 @@ class ResourceLease(AwaitedLease):
         """``fix`` for asyncio; waiting for another resource occupies no thread."""
         request = await in_thread(self._same_request, timeout)
         await in_thread(partial(self.quarantine, reason, what=EventKind.FIXED))
+        self._log_search(request)
         await in_thread(self._become, (await aacquire(self.pool, request))[0])
 
     async def __aenter__(self) -> Self:
