@@ -134,7 +134,7 @@ def test_it_works_with_the_keyboard_alone(window: Callable[..., Any]) -> None:
     page.goto(f"{LIST}{proxy.pk}/change/")
     for _ in range(60):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.id") == "operate-free":
+        if page.evaluate("document.activeElement.id") == "operate-revoke":
             break
     style = "(() => { const s = getComputedStyle(document.activeElement); return s.outlineStyle })()"
     assert page.evaluate(style) != "none"
