@@ -10,7 +10,7 @@ from django.db import connections
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.conf import setting
-from resourcepool.exceptions import BadOption, PackageMissing
+from resourcepool.exceptions import BadOption, Hidden, PackageMissing
 from resourcepool.hints.transport import Transport
 
 NAME = "RESOURCEPOOL['HINTS']"
@@ -65,7 +65,7 @@ class Choice:
             client = "redis-py" if self.service in REDIS else "kombu"
             package = "redis" if self.service in REDIS else "celery"
             why = f"{client} is not installed: pip install {package}"
-            raise PackageMissing(NAME, self.redacted, because=why) from None
+            raise PackageMissing(NAME, Hidden(), because=why) from None
         if problem:
             raise BadOption(NAME, self.redacted, because=problem)
 

@@ -60,7 +60,7 @@ def test_a_missing_package_is_a_warning_that_stops_no_migration(project: Path, w
     said = " ".join(done.stderr.split())
     assert said.count("(resourcepool.W041)") == 2
     for package, command in (("httpcore", "pip install httpcore certifi"), ("redis-py", "pip install redis")):
-        assert f"{package} is not installed: {command}." in said
+        assert f"]: {package} is not installed: {command}." in said
 
 
 def test_what_is_printed_has_80_columns_and_its_options_can_be_copied(project: Path) -> None:

@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.database.clock import monotonic
 from resourcepool.events import sentence_for
-from resourcepool.exceptions import BadOption, CheckerBroken, PackageMissing, SecretUnreadable
+from resourcepool.exceptions import BadOption, CheckerBroken, Hidden, PackageMissing, SecretUnreadable
 from resourcepool.health_checks.checker import Checker, Finding
 from resourcepool.proxies.health_check.address_filter import AddressFilter
 from resourcepool.proxies.health_check.deadline import Deadline
@@ -46,7 +46,7 @@ class ProxyChecker(Checker):
         super().__init__(**general)
         if find_spec("httpcore") is None:
             why = f"httpcore is not installed: {INSTALL}"
-            raise PackageMissing("checker", type(self).__name__, because=why)
+            raise PackageMissing("checker", Hidden(), because=why)
         self._url, self._host, self._port = _target(url)
         self._status, self._text, self._ca = _statuses(status), _text(text), _file(ca)
         self._filter = AddressFilter(allow)
