@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test lint format lock messages run bench mutations chaos proof queues streams dispenser locks simulation matrix screenshots clean
+.PHONY: help demo quick test lint format lock wheel messages run bench mutations chaos proof queues streams dispenser locks simulation matrix screenshots clean
 
 # What make test passes on, e.g. make test ARGS="--only mariadb -- tests/leases -k renew"
 ARGS ?=
@@ -40,7 +40,7 @@ format:  ## Let ruff repair what it can
 run:     ## Serve the project on http://127.0.0.1:8000/ for development (DATABASE_URL, else SQLite in var/)
 	@.ci/bootstrap demo
 	@.venv/bin/python manage.py migrate --verbosity 0
-	@DEBUG=$${DEBUG:-1} .venv/bin/python manage.py runserver
+	@DEBUG=$${DEBUG:-1} .venv/bin/python manage.py runserver --insecure  # static files also with DEBUG=0
 
 bench:   ## Measure speed beside other ways to do the same, write docs/benchmarks.md (25 min; ARGS=--quick: under a minute)
 	@.ci/bootstrap bench
@@ -81,6 +81,10 @@ simulation: ## Play SEEDS=100000 seeded schedules on a simulated clock, statemen
 lock:    ## Write requirements.txt anew: versions and hashes (ARGS=--upgrade: the newest that fit)
 	@.ci/bootstrap lint
 	@.venv/bin/python -m tests.lock $(ARGS)
+
+wheel:   ## Build the wheel into dist/, check its files, install it with each extra into an environment of its own (3 min)
+	@.ci/bootstrap lint
+	@.venv/bin/python -m tests.wheel
 
 messages: ## Collect the texts for translation, and compile what is translated (needs Debian's gettext)
 	@.ci/bootstrap lint

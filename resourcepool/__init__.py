@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from resourcepool.lazy import lazy_names
 
-__version__ = "0.1.0"
+__version__ = "0.1.0a1"
 __all__ = [
     "Checker",
     "Finding",

@@ -20,7 +20,7 @@ from django.db import connections, router
 
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
-from resourcepool.hints.broker import CONNECT_TIMEOUT, broker_connection
+from resourcepool.hints.broker import CONNECT_TIMEOUT, broker_connection, broker_named
 from resourcepool.options import Seconds
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.timers.claims import RESEND_AFTER
@@ -99,6 +99,7 @@ def by_celery() -> Iterator[Callable[[int, int, float | None], object]]:
 
         def send(pk: int, fence: int, max_runtime: float | None) -> None:
             limits: dict[str, Any] = {"expires": RESEND_AFTER, "time_limit": max_runtime, "retry": False}
-            current_app.send_task("resourcepool.run_timer", [pk, fence], connection=connection, **limits)
+            with broker_named(connection):
+                current_app.send_task("resourcepool.run_timer", [pk, fence], connection=connection, **limits)
 
         yield send

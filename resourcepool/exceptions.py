@@ -45,6 +45,10 @@ class BadOption(ResourcePoolError, ValueError):
         return type(self), (self.name, self.value, self.allowed, self.because)
 
 
+class PackageMissing(BadOption):
+    """A setting needs a package that is not installed; the message has the command that installs it."""
+
+
 class AcquireTimeout(ResourcePoolError, TimeoutError):
     """No matching resource became free within the timeout."""
 

@@ -3,9 +3,12 @@
 import os
 import re
 import shutil
+import socket
 import stat
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from django.test import Client
 
 from project.databases import database
 from project.environment import env_flag, env_list
+from tests.eventually import eventually
 from tests.spawned import ROOT
 
 
@@ -36,6 +40,37 @@ def test_closed_by_default(tmp_path: Path) -> None:
         [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     assert shown.stdout == f"False ['localhost', '127.0.0.1', '[::1]'] {tmp_path}/db.sqlite3\n"
+
+
+def test_make_run_serves_the_stylesheets_also_without_debug(tmp_path: Path) -> None:
+    (command,) = re.findall(r"manage\.py (runserver.*?)  #", (ROOT / "Makefile").read_text())
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    environment = {"PATH": os.environ["PATH"], "VAR_DIR": str(tmp_path), "DEBUG": "0"}
+    with subprocess.Popen(
+        [sys.executable, "manage.py", *command.split(), "--noreload", "--skip-checks", address],
+        cwd=ROOT,
+        env=environment,
+        stderr=subprocess.DEVNULL,
+    ) as server:
+        try:
+            for name in ("admin/css/base.css", "resourcepool/dashboard.css"):
+                url = f"http://{address}/static/{name}"
+                assert eventually(lambda url=url: fetched(url)).startswith(b"text/css")
+        finally:
+            server.terminate()
+
+
+def fetched(url: str) -> bytes:
+    """Return the type and the content of a page; b"" while nobody listens."""
+    try:
+        with urllib.request.urlopen(url) as page:
+            return f"{page.headers['Content-Type']} {page.read()}".encode()
+    except urllib.error.HTTPError as error:
+        return str(error).encode()
+    except OSError:
+        return b""
 
 
 def in_project(folder: Path, program: str, umask: int = 0o022, **environment: str) -> str:

@@ -25,6 +25,7 @@ from resourcepool.events import localized, sentence_for
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, ResourcePoolError
 from resourcepool.labels import join_names
 from resourcepool.operations import Operation
+from resourcepool.operations.operation import described
 from resourcepool.queues.ids import MAX_QUEUES_AT_ONCE
 
 SHOWN = 20  # rows listed on the confirmation page
@@ -190,7 +191,8 @@ class OperationsAdminMixin(BaseAdmin):
         if count:
             typed = ", ".join(str(value) for value in entered.values() if value)
             self.log(request, [row for row in rows if row.pk in changed_pks], operation, typed)
-            self.message_user(request, operation.done_message % {"count": count}, messages.SUCCESS)
+            what = described(self.model, count, list(map(str, rows)))
+            self.message_user(request, operation.done(count, what), messages.SUCCESS)
         if skipped := len(rows) - count:
             self.message_user(request, operation.skipped_message % {"count": skipped}, messages.WARNING)
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.checks import CheckMessage, Error, Tags, register
-from django.core.checks import Warning as CheckWarning
+from django.core.checks import CheckMessage, Tags, register
 from django.db import connections
 
+from resourcepool.checks.messages import CheckWarning, Error
 from resourcepool.safety.problem import Problem
 from resourcepool.safety.routing import ambiguous_models, used_aliases
 

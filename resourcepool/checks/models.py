@@ -4,9 +4,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.checks import CheckMessage, Error, register
-from django.core.checks import Warning as CheckWarning
+from django.core.checks import CheckMessage, register
 
+from resourcepool.checks.messages import CheckWarning, Error
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.table import inherited_from
 from resourcepool.resources.models import OWN_PERMISSIONS

@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, register
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool import options
+from resourcepool.checks.messages import CheckWarning, Error
 from resourcepool.conf import DEFAULTS, POOL_OPTIONS, all_settings, rest_limits, rest_waits, setting, ticket_ttl
 from resourcepool.elections.models import election_models
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, PackageMissing
 from resourcepool.health_checks.check_settings import check_settings_of
 from resourcepool.hints import choice
 from resourcepool.locks.models import Lock as LockRow
@@ -28,8 +29,8 @@ from resourcepool.taskqueue.timers.runner import node_labels, node_version
 
 @register("resourcepool")
 def check_settings(**_: Any) -> list[CheckMessage]:
-    """Report unknown or invalid settings (E001), options for models that do not exist (E002), and a hint service
-    that this process cannot use (E012)."""
+    """Report unknown or invalid settings (E001), options for models that do not exist (E002), a hint service that
+    this process cannot use (E012), and packages that are not installed (W041)."""
     if not isinstance(getattr(settings, "RESOURCEPOOL", {}), Mapping):
         return [Error("RESOURCEPOOL is not a dict.", id="resourcepool.E001")]
     messages = list(_unknown("RESOURCEPOOL", all_settings().keys(), DEFAULTS))
@@ -104,6 +105,8 @@ def _check_hints() -> Iterator[CheckMessage]:
     try:
         if chosen:
             chosen.check_usable()
+    except PackageMissing as error:
+        yield _package_missing(error)
     except BadOption as error:
         hint = "See docs/hints.md. With None everything works, too: waiting processes poll."
         yield Error(f"{error}.", hint=hint, id="resourcepool.E012")
@@ -131,5 +134,13 @@ def _unknown(where: str, names: Set[str], known: Any) -> Iterator[CheckMessage]:
 def _wrong(where: str, check: Callable[[], object]) -> Iterator[CheckMessage]:
     try:
         check()
+    except PackageMissing as error:
+        yield _package_missing(error)
     except BadOption as error:
         yield Error(f"{where}{error}.", id="resourcepool.E001")
+
+
+def _package_missing(error: PackageMissing) -> CheckMessage:
+    # A warning: everything else works without it, and errors stop `makemigrations` and `migrate`.
+    hint = "Install it, or remove the setting."
+    return CheckWarning(f"{error}.", hint=hint, id="resourcepool.W041")

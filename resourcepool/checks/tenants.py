@@ -4,9 +4,10 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, register
 from django.db import connections, router
 
+from resourcepool.checks.messages import Error
 from resourcepool.models import Event
 from resourcepool.safety.routing import leased_models
 

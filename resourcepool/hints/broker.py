@@ -3,10 +3,11 @@
 import contextlib
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kombu import Connection, Consumer, Exchange, Producer, Queue
+from kombu.exceptions import OperationalError
 
 from resourcepool import dialect
 from resourcepool.hints.transport import TIMEOUT, Transport
@@ -18,10 +19,22 @@ EXPIRES = 60.0  # seconds after which the broker removes the queue of a crashed 
 CONNECT_TIMEOUT = 4  # seconds, when a Celery task is sent
 
 
-def broker_connection(app: Any) -> Any:
-    """Return a connection of a Celery app to its broker; using it raises if the broker does not answer."""
+@contextlib.contextmanager
+def broker_connection(app: Any) -> Iterator[Any]:
+    """Yield a connection of a Celery app to its broker; using it raises if the broker does not answer."""
     options = {**dict.fromkeys(LIMITS, CONNECT_TIMEOUT), **app.conf.broker_transport_options}
-    return app.connection_for_write(connect_timeout=CONNECT_TIMEOUT, transport_options=options)
+    connection = app.connection_for_write(connect_timeout=CONNECT_TIMEOUT, transport_options=options)
+    with connection, broker_named(connection):
+        yield connection
+
+
+@contextlib.contextmanager
+def broker_named(connection: Any) -> Iterator[None]:
+    """Add the broker's address, without its password, to errors: "[Errno 111] Connection refused" has none."""
+    try:
+        yield
+    except (OperationalError, OSError) as error:
+        raise OperationalError(f"broker {connection.as_uri()}: {error}") from error
 
 
 class Broker(Transport):

@@ -10,7 +10,7 @@ from django.db import connections
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.conf import setting
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, Hidden, PackageMissing
 from resourcepool.hints.transport import Transport
 
 NAME = "RESOURCEPOOL['HINTS']"
@@ -52,13 +52,20 @@ class Choice:
 
     @sensitive_variables()
     def check_usable(self) -> None:
-        """Raise BadOption if the client is missing or rejects the URL, or the database is not PostgreSQL."""
-        if self.service == "postgresql":
-            problem = _problem_of_database(self.target)
-        elif self.service in REDIS:
-            problem = _problem_of_redis(self.target)
-        else:
-            problem = _problem_of_broker(self.service)
+        """Raise BadOption if the client rejects the URL or the database is not PostgreSQL, PackageMissing if there is
+        no client."""
+        try:
+            if self.service == "postgresql":
+                problem = _problem_of_database(self.target)
+            elif self.service in REDIS:
+                problem = _problem_of_redis(self.target)
+            else:
+                problem = _problem_of_broker(self.service)
+        except ImportError:
+            client = "redis-py" if self.service in REDIS else "kombu"
+            package = "redis" if self.service in REDIS else "celery"
+            why = f"{client} is not installed: pip install {package}"
+            raise PackageMissing(NAME, Hidden(), because=why) from None
         if problem:
             raise BadOption(NAME, self.redacted, because=problem)
 
@@ -111,10 +118,8 @@ def _problem_of_database(alias: str) -> str | None:
 
 
 def _problem_of_redis(url: str) -> str | None:
-    try:
-        from redis import connection
-    except ImportError:
-        return "redis-py is not installed: pip install 'django-resourcepool[redis]'"
+    from redis import connection
+
     try:
         connection.parse_url(url)  # type: ignore[no-untyped-call]
     except ValueError:  # its message may contain the password
@@ -123,10 +128,8 @@ def _problem_of_redis(url: str) -> str | None:
 
 
 def _problem_of_broker(scheme: str) -> str | None:
-    try:
-        from kombu.transport import TRANSPORT_ALIASES
-    except ImportError:
-        return "kombu is not installed: pip install 'django-resourcepool[celery]'"
+    from kombu.transport import TRANSPORT_ALIASES
+
     if scheme.lower().split("+")[0] in (name.lower() for name in TRANSPORT_ALIASES):
         return None
     return "unknown kombu broker; use amqp, amqps, sentinel or another one that kombu supports"

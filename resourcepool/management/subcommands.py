@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from django.core.management.base import CommandError, CommandParser
@@ -12,7 +12,9 @@ from resourcepool.database.retry import retrying
 from resourcepool.management import watch_mode
 from resourcepool.management.arguments import Argument, add, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
+from resourcepool.management.layout import one_line
 from resourcepool.operations import Operation
+from resourcepool.operations.operation import described
 from resourcepool.translation import gettext as _
 
 Options = dict[str, Any]
@@ -107,19 +109,25 @@ class CommandGroup(OperatorCommand):
             raise CommandError(_("--watch and --json work only with %s; nothing was changed") % queries)
         subcommand.do(options)
 
-    def operate(self, operation: Operation, rows: Any, count: int, answered: Options, also: str = "") -> None:
-        """Do ``operation`` to these ``count`` rows and report the result; see ``report_result``."""
-        do = retrying(connections[rows.db], lambda: operation.do(rows, actor=actor(), **answered))
-        self.report_result(operation, do, count, also)
+    def operate(
+        self, operation: Operation, rows: Any, names: Collection[str], answered: Options, also: str = ""
+    ) -> None:
+        """Do ``operation`` to the rows of these names and report the result; see ``report_result``."""
+        done = retrying(connections[rows.db], lambda: operation.do(rows, actor=actor(), **answered))
+        what = described(rows.model, done, [one_line(name) for name in names])
+        self.report_result(operation, done, len(names), what, also)
 
-    def report_result(self, operation: Operation, done: int, count: int, also: str = "") -> None:
+    def report_result(
+        self, operation: Operation, done: int, count: int, what: str = "", also: str = ""
+    ) -> None:
         """Print that ``operation`` was done to ``done`` of ``count`` rows; raises CommandError unless to all of them.
 
         Args:
+            what: the changed rows in words.
             also: another error, as a sentence.
         """
         if done:
-            self.stdout.write(operation.done_message % {"count": done})
+            self.stdout.write(operation.done(done, what))
         left = operation.skipped_message % {"count": count - done} if count > done else ""
         if left or also:
             raise CommandError(" ".join(filter(None, (left, also))))

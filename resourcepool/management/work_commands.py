@@ -121,7 +121,8 @@ class WorkCommand(NamedRowsCommand):
         )
 
     def switch(self, operation: Operation, options: Options) -> None:
-        self.operate(operation, self.rows.filter(pk=self.known(options).pk), 1, {})
+        row = self.known(options)
+        self.operate(operation, self.rows.filter(pk=row.pk), [str(row)], {})
 
     def operate_on_work(self, operation: Operation, options: Options) -> None:
         """Run an operation on tasks or timers; raises CommandError, BadOption."""
@@ -146,7 +147,7 @@ class WorkCommand(NamedRowsCommand):
         if missing:
             some = ", ".join(missing[:MAX_NAMES]) + (" .." if len(missing) > MAX_NAMES else "")
             also = _("Not in %(name)s: %(keys)s") % {"name": place, "keys": some}
-        self.operate(operation, rows.filter(**{f"{called}__in": existing}), len(existing), answered, also)
+        self.operate(operation, rows.filter(**{f"{called}__in": existing}), existing, answered, also)
 
     def _confirmed_keys_in_state(
         self, work: Any, operation: Operation, name: str, options: Options

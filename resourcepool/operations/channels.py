@@ -22,7 +22,7 @@ PRUNE = Operation(
     title=_("Prune (remove its messages)"),
     effect=_("All current messages are removed. A durable subscription that has not read them gets an error."),
     do=ChannelQuerySet.prune,
-    done_message=ngettext_lazy("%(count)d was pruned.", "%(count)d were pruned.", "count"),
+    done_message=ngettext_lazy("%(what)s was pruned.", "%(what)s were pruned.", "count"),
     skipped_message=_("%(count)d skipped: no messages."),
 )
 REMOVE_CHANNEL = Operation(
@@ -34,7 +34,7 @@ REMOVE_CHANNEL = Operation(
         " creates the channel again, with numbers from 1."
     ),
     do=ChannelQuerySet.remove,
-    done_message=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
+    done_message=ngettext_lazy("%(what)s was removed.", "%(what)s were removed.", "count"),
     skipped_message=_("%(count)d skipped: no longer there."),
 )
 MOVE = Operation(
@@ -56,7 +56,7 @@ MOVE = Operation(
     do=SubscriptionQuerySet.move,
     applicable=SubscriptionQuerySet.durable,
     is_offered=lambda row: bool(row.is_durable),
-    done_message=ngettext_lazy("%(count)d was moved.", "%(count)d were moved.", "count"),
+    done_message=ngettext_lazy("%(what)s was moved.", "%(what)s were moved.", "count"),
     skipped_message=_("%(count)d skipped: unnamed."),
 )
 REMOVE = Operation(
@@ -68,6 +68,6 @@ REMOVE = Operation(
     ),
     do=SubscriptionQuerySet.remove,
     applicable=SubscriptionQuerySet.available,
-    done_message=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
+    done_message=ngettext_lazy("%(what)s was removed.", "%(what)s were removed.", "count"),
     skipped_message=_("%(count)d skipped: it has a reader."),
 )

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from resourcepool import options
+from resourcepool.events import Sentence
+from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.resources.queryset import MAX_DURATION
+from resourcepool.translation import gettext_noop as _
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +35,12 @@ class TextField:
 
     def clean(self, value: Any, *, is_required: bool = True) -> str:
         """Return the line; raises BadOption."""
-        return (
-            options.text(self.option, value, most=self.max_length)
-            if value or (self.is_required and is_required)
-            else ""
-        )
+        if value:
+            return options.text(self.option, value, most=self.max_length)
+        if self.is_required and is_required:
+            why = Sentence(_("required, one line of 1 to %(count)s characters"), count=self.max_length)
+            raise BadOption(self.option, Hidden(), because=why)
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,9 @@ class DurationField:
 
     def clean(self, value: Any, *, is_required: bool = True) -> float | None:
         """Return the seconds; raises BadOption."""
-        if value is None and not (self.is_required and is_required):
+        if value is None and self.is_required and is_required:
+            raise BadOption(self.option, Hidden(), because=Sentence(_("required, in seconds")))
+        if value is None:
             return None
         return options.seconds(self.option, value, least=1, most=MAX_DURATION)
 

@@ -33,7 +33,7 @@ REVOKE = Operation(
     fields=(REASON_FIELD,),
     do=revoke,
     applicable=lambda rows: rows.filter(Exists(rows.model.objects.held().filter(name=OuterRef("name")))),
-    done_message=ngettext_lazy("%(count)d was revoked.", "%(count)d were revoked.", "count"),
+    done_message=ngettext_lazy("%(what)s was revoked.", "%(what)s were revoked.", "count"),
     skipped_message=_("%(count)d skipped: not held."),
 )
 REVOKE_HOLDER = Operation(
@@ -50,8 +50,8 @@ REVOKE_HOLDER = Operation(
     do=revoke_holders,
     applicable=REVOKE.applicable,
     done_message=ngettext_lazy(
-        "%(count)d was revoked, with everything else its holders held.",
-        "%(count)d were revoked, with everything else their holders held.",
+        "%(what)s was revoked, with everything else its holders held.",
+        "%(what)s were revoked, with everything else their holders held.",
         "count",
     ),
     skipped_message=REVOKE.skipped_message,
@@ -76,7 +76,7 @@ RESIZE = Operation(
         REASON_FIELD,
     ),
     do=lambda rows, permits, reason, actor: resize_names(rows, int(permits), reason, actor=actor),
-    done_message=ngettext_lazy("%(count)d was resized.", "%(count)d were resized.", "count"),
+    done_message=ngettext_lazy("%(what)s was resized.", "%(what)s were resized.", "count"),
     skipped_message=_("%(count)d skipped: no longer there."),
 )
 REMOVE_BARRIER = Operation(
@@ -89,6 +89,6 @@ REMOVE_BARRIER = Operation(
     ),
     fields=(REASON_FIELD,),
     do=remove_barriers,
-    done_message=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
+    done_message=ngettext_lazy("%(what)s was removed.", "%(what)s were removed.", "count"),
     skipped_message=_("%(count)d skipped: already removed."),
 )

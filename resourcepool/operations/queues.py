@@ -57,7 +57,7 @@ PAUSE = QueueOperation(
     ),
     do=lambda rows, actor: administration.pause(queue_group_of(rows[0]), by=actor),
     is_offered=lambda queue_group: not queue_group.is_paused,
-    done_message=ngettext_lazy("%(count)d was paused.", "%(count)d were paused.", "count"),
+    done_message=ngettext_lazy("%(what)s was paused.", "%(what)s were paused.", "count"),
 )
 RESUME = QueueOperation(
     name="resume",
@@ -66,7 +66,7 @@ RESUME = QueueOperation(
     effect=_("Its servers start work again from their next heartbeat on."),
     do=lambda rows, actor: administration.resume(queue_group_of(rows[0]), by=actor),
     is_offered=lambda queue_group: bool(queue_group.is_paused),
-    done_message=ngettext_lazy("%(count)d was resumed.", "%(count)d were resumed.", "count"),
+    done_message=ngettext_lazy("%(what)s was resumed.", "%(what)s were resumed.", "count"),
 )
 DRAIN = QueueOperation(
     name="drain",
@@ -106,7 +106,7 @@ PIN = QueueOperation(
     fields=(SERVER,),
     do=lambda rows, actor, server: administration.pin(queue_group_of(rows[0]), _ids(rows), server, by=actor),
     warnings=lambda name, server: [text for text in [missing_server_hint(name, server)] if text],
-    done_message=ngettext_lazy("%(count)d was pinned.", "%(count)d were pinned.", "count"),
+    done_message=ngettext_lazy("%(what)s was pinned.", "%(what)s were pinned.", "count"),
 )
 UNPIN = QueueOperation(
     name="unpin",
@@ -115,7 +115,7 @@ UNPIN = QueueOperation(
     effect=_("They are balanced across all servers again, moving as few as possible."),
     do=lambda rows, actor: administration.pin(queue_group_of(rows[0]), _ids(rows), "", by=actor),
     is_offered=lambda queue: bool(queue.pin),
-    done_message=ngettext_lazy("%(count)d was unpinned.", "%(count)d were unpinned.", "count"),
+    done_message=ngettext_lazy("%(what)s was unpinned.", "%(what)s were unpinned.", "count"),
 )
 REMOVE = QueueOperation(
     name="remove",
@@ -129,8 +129,8 @@ REMOVE = QueueOperation(
     states=(),  # pages have Django's own button
     do=lambda rows, actor: administration.remove_queues(queue_group_of(rows[0]), _ids(rows), by=actor),
     done_message=ngettext_lazy(
-        "%(count)d was removed, or will be once its server has finished.",
-        "%(count)d were removed, or will be once their servers have finished.",
+        "%(what)s was removed, or will be once its server has finished.",
+        "%(what)s were removed, or will be once their servers have finished.",
         "count",
     ),
 )

@@ -45,7 +45,9 @@ ALL = (
         states=(State.LEASED, State.DRAINING),
         applicable=ResourceQuerySet.held,
         do=ResourceQuerySet.revoke,
-        done_message=ngettext_lazy("%(count)d lease was revoked.", "%(count)d leases were revoked.", "count"),
+        done_message=ngettext_lazy(
+            "The lease of %(what)s was revoked.", "The leases of %(what)s were revoked.", "count"
+        ),
         skipped_message=_("%(count)d skipped: no longer held, or held by someone else."),
         for_current_lease=True,
     ),
@@ -58,10 +60,10 @@ ALL = (
         states=(State.FREE, State.LEASED, State.COOLING, State.QUARANTINED),
         applicable=lambda rows: rows.filter(Q(in_service=True) | Q(status=Status.QUARANTINED)),
         do=ResourceQuerySet.quarantine,
-        done_message=ngettext_lazy("%(count)d was quarantined.", "%(count)d were quarantined.", "count"),
+        done_message=ngettext_lazy("%(what)s was quarantined.", "%(what)s were quarantined.", "count"),
         deferred_message=ngettext_lazy(
-            "%(count)d is held: quarantined after its lease.",
-            "%(count)d are held: quarantined after their leases.",
+            "%(what)s is held: quarantined after its lease.",
+            "%(what)s are held: quarantined after their leases.",
             "count",
         ),
         status=Status.QUARANTINED,
@@ -78,7 +80,7 @@ ALL = (
         bulk_targets=lambda rows: rows.filter(in_service=False, status=Status.OUT_OF_SERVICE),
         do=ResourceQuerySet.return_to_service,
         done_message=ngettext_lazy(
-            "%(count)d was returned to service.", "%(count)d were returned to service.", "count"
+            "%(what)s was returned to service.", "%(what)s were returned to service.", "count"
         ),
         skipped_message=_("%(count)d skipped: already in service, or no longer there."),
     ),
@@ -94,11 +96,11 @@ ALL = (
         bulk_targets=lambda rows: rows.filter(in_service=True),
         do=ResourceQuerySet.drain,
         done_message=ngettext_lazy(
-            "%(count)d was taken out of service.", "%(count)d were taken out of service.", "count"
+            "%(what)s was taken out of service.", "%(what)s were taken out of service.", "count"
         ),
         deferred_message=ngettext_lazy(
-            "%(count)d is held: it leaves service after its lease.",
-            "%(count)d are held: they leave service after their leases.",
+            "%(what)s is held: it leaves service after its lease.",
+            "%(what)s are held: they leave service after their leases.",
             "count",
         ),
         status=Status.OUT_OF_SERVICE,
@@ -114,10 +116,10 @@ ALL = (
         ),
         fields=(TextField(name="name", label=_("For whom"), max_length=80), REASON, SPAN),
         do=ResourceQuerySet.reserve,
-        done_message=ngettext_lazy("%(count)d was reserved.", "%(count)d were reserved.", "count"),
+        done_message=ngettext_lazy("%(what)s was reserved.", "%(what)s were reserved.", "count"),
         deferred_message=ngettext_lazy(
-            "%(count)d is held: reserved after its lease.",
-            "%(count)d are held: reserved after their leases.",
+            "%(what)s is held: reserved after its lease.",
+            "%(what)s are held: reserved after their leases.",
             "count",
         ),
         status=Status.RESERVED,
@@ -137,7 +139,7 @@ ALL = (
         applicable=_leaks,
         do=acknowledge,
         done_message=ngettext_lazy(
-            "%(count)d leak was acknowledged.", "%(count)d leaks were acknowledged.", "count"
+            "The leak of %(what)s was acknowledged.", "The leaks of %(what)s were acknowledged.", "count"
         ),
         skipped_message=_(
             "%(count)d skipped: not reported as leaked within the last hour, or already acknowledged."
@@ -158,8 +160,8 @@ ALL = (
         applicable=lambda rows: rows.available() | rows.quarantined().filter(reason__code=CHECK_REASON),
         do=lambda rows, actor: check_now.check_now(rows.model, list(rows.values_list("pk", flat=True)), actor),
         done_message=ngettext_lazy(
-            "%(count)d was checked; see its last check for the result.",
-            "%(count)d were checked; see the list for the results.",
+            "%(what)s was checked; see its last check for the result.",
+            "%(what)s were checked; see the list for the results.",
             "count",
         ),
         skipped_message=_(

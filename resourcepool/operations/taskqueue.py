@@ -23,7 +23,7 @@ PAUSE = Operation(
     do=PausableQuerySet.pause,
     applicable=lambda rows: rows.filter(is_paused=False),
     is_offered=lambda row: not row.is_paused,
-    done_message=ngettext_lazy("%(count)d was paused.", "%(count)d were paused.", "count"),
+    done_message=ngettext_lazy("%(what)s was paused.", "%(what)s were paused.", "count"),
     skipped_message=_("%(count)d skipped: already paused."),
 )
 RESUME = Operation(
@@ -34,7 +34,7 @@ RESUME = Operation(
     do=PausableQuerySet.resume,
     applicable=PausableQuerySet.paused,
     is_offered=lambda row: bool(row.is_paused),
-    done_message=ngettext_lazy("%(count)d was resumed.", "%(count)d were resumed.", "count"),
+    done_message=ngettext_lazy("%(what)s was resumed.", "%(what)s were resumed.", "count"),
     skipped_message=_("%(count)d skipped: not paused."),
 )
 RETRY = Operation(
@@ -46,7 +46,7 @@ RETRY = Operation(
     do=WorkQuerySet.retry,
     applicable=WorkQuerySet.failed,
     is_offered=lambda work: work.state in work.failed_states,
-    done_message=ngettext_lazy("%(count)d is ready again.", "%(count)d are ready again.", "count"),
+    done_message=ngettext_lazy("%(what)s is ready again.", "%(what)s are ready again.", "count"),
     skipped_message=_("%(count)d skipped: not failed."),
 )
 DISCARD = Operation(
@@ -60,7 +60,7 @@ DISCARD = Operation(
     do=WorkQuerySet.discard,
     applicable=WorkQuerySet.discardable,
     is_offered=lambda work: work.state in work.discardable_states,
-    done_message=ngettext_lazy("%(count)d was discarded.", "%(count)d were discarded.", "count"),
+    done_message=ngettext_lazy("%(what)s was discarded.", "%(what)s were discarded.", "count"),
     skipped_message=_("%(count)d skipped: running, assigned, or already finished."),
 )
 REVOKE = Operation(
@@ -72,7 +72,7 @@ REVOKE = Operation(
         " worker is not stopped: use this if it has crashed or is stuck."
     ),
     do=BucketQuerySet.revoke,
-    done_message=ngettext_lazy("%(count)d was revoked.", "%(count)d were revoked.", "count"),
+    done_message=ngettext_lazy("%(what)s was revoked.", "%(what)s were revoked.", "count"),
     skipped_message=_("%(count)d skipped: already ended."),
 )
 FIRE = Operation(
@@ -86,7 +86,7 @@ FIRE = Operation(
     do=TimerQuerySet.fire,
     applicable=TimerQuerySet.waiting,
     is_offered=lambda timer: timer.state == Timer.State.PENDING,
-    done_message=ngettext_lazy("%(count)d is due now.", "%(count)d are due now.", "count"),
+    done_message=ngettext_lazy("%(what)s is due now.", "%(what)s are due now.", "count"),
     skipped_message=_("%(count)d skipped: already due, running, or finished."),
 )
 CANCEL = Operation(
@@ -99,6 +99,6 @@ CANCEL = Operation(
     do=TimerQuerySet.cancel,
     applicable=TimerQuerySet.cancellable,
     is_offered=lambda timer: timer.finished_at is None,
-    done_message=ngettext_lazy("%(count)d was cancelled.", "%(count)d were cancelled.", "count"),
+    done_message=ngettext_lazy("%(what)s was cancelled.", "%(what)s were cancelled.", "count"),
     skipped_message=_("%(count)d skipped: running or finished."),
 )

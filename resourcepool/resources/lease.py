@@ -1,5 +1,6 @@
 """The handle of a leased resource."""
 
+import logging
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self
@@ -36,6 +37,8 @@ else:
     from typing import TypeVar
 
     M = TypeVar("M")
+
+logger = logging.getLogger(__name__)
 
 DELETED = sentence_for("row_deleted")
 
@@ -129,12 +132,14 @@ class ResourceLease(AwaitedLease, Generic[M]):
     def fix(self, reason: str, *, timeout: Seconds | None = None) -> None:
         """Quarantine the resource and move this handle to another one, acquired with the same request.
 
+        Blocks until another resource is free, at most ``timeout``; ``fix(reason, timeout=0)`` does not wait.
         ``fence``, ``pk`` and ``resource`` change. If no resource comes free in time, the handle is released, and the
         bad resource stays in quarantine.
 
         Args:
             reason: one line for people.
-            timeout: how long to wait for another resource (seconds or timedelta); default: as it was acquired.
+            timeout: how long to wait for another resource (seconds or timedelta); default: as it was acquired, which
+                is 60 s unless ``acquire`` or RESOURCEPOOL["TIMEOUT"] says otherwise.
 
         Raises:
             LeaseLost: the lease was lost before.
@@ -143,12 +148,16 @@ class ResourceLease(AwaitedLease, Generic[M]):
         """
         request = self._same_request(timeout)
         self._quarantine(reason, EventKind.FIXED)
+        self._log_search(request)
         self._become(run_sync(acquire, self._pool, request)[0])
 
     def _same_request(self, timeout: Seconds | None) -> Request:
         request = self._request.again(timeout)
         refuse_open_transaction(connections[self.using], is_allowed=request.allow_in_transaction)
         return request
+
+    def _log_search(self, request: Request) -> None:
+        logger.info("%s: quarantined; waiting up to %g s for another resource", self, request.timeout)
 
     def _become(self, other: "ResourceLease[M]") -> None:
         other._finish("moved to another handle")
@@ -191,6 +200,7 @@ class ResourceLease(AwaitedLease, Generic[M]):
         """``fix`` for asyncio; waiting for another resource occupies no thread."""
         request = await in_thread(self._same_request, timeout)
         await in_thread(self._quarantine, reason, EventKind.FIXED)
+        self._log_search(request)
         await in_thread(self._become, (await acquire(ASYNC, self._pool, request))[0])
 
     async def __aenter__(self) -> Self:

@@ -53,16 +53,18 @@ def test_a_cursor_is_moved_and_a_wrong_place_is_refused(admin_client: Client) ->
     assert "now, start, or the number of a message." in operate(
         admin_client, "subscription", "move", [key], to="x"
     )
-    assert "1 was moved." in operate(admin_client, "subscription", "move", [key], to="start")
+    assert "Subscription config/indexer was moved." in operate(
+        admin_client, "subscription", "move", [key], to="start"
+    )
     assert Subscription.objects.get().cursor == 1
 
 
 def test_channels_and_subscriptions_are_pruned_and_removed(admin_client: Client) -> None:
     key = Subscription.objects.get().pk
-    assert "1 was removed." in operate(admin_client, "subscription", "remove", [key])
-    assert "1 was pruned." in operate(admin_client, "channel", "prune", ["config"])
+    assert "Subscription config/indexer was removed." in operate(admin_client, "subscription", "remove", [key])
+    assert "Channel config was pruned." in operate(admin_client, "channel", "prune", ["config"])
     assert not MessageRow.objects.exists()
-    assert "1 was removed." in operate(admin_client, "channel", "remove", ["config"])
+    assert "Channel config was removed." in operate(admin_client, "channel", "remove", ["config"])
     assert not ChannelRow.objects.exists()
 
 
@@ -74,11 +76,12 @@ def test_a_subscription_without_a_name_is_called_so(admin_client: Client) -> Non
 
 
 def test_what_is_removed_on_its_page_leads_to_the_list(admin_client: Client) -> None:
+    names = {"subscription": "Subscription config/indexer", "channel": "Channel config"}
     for model, key in (("subscription", Subscription.objects.get().pk), ("channel", "config")):
         address = reverse(f"admin:resourcepool_{model}_operate", args=[key, "remove"])
         answer = admin_client.post(address, {"confirmed": "yes"}, follow=True)
         assert answer.redirect_chain == [(reverse(f"admin:resourcepool_{model}_changelist"), 302)]
-        assert [str(one) for one in answer.context["messages"]] == ["1 was removed."]
+        assert [str(one) for one in answer.context["messages"]] == [f"{names[model]} was removed."]
 
 
 def test_it_takes_a_permission_of_its_own_and_payloads_another_one(

@@ -110,7 +110,7 @@ def test_a_barrier_that_was_left_behind_is_removed(admin_client: Client) -> None
     assert "<li>barrier import done</li>" in text(admin_client, REMOVE)
     answer = admin_client.post(REMOVE, {"confirmed": "yes", "reason": "it died"}, follow=True)
     assert answer.redirect_chain == [(BARRIERS, 302)]
-    assert "1 was removed." in answer.content.decode()
+    assert "Barrier import done was removed." in answer.content.decode()
     assert not Barrier.objects.filter(key="import done#0").exists()
     assert Ticket.objects.get(pool__endswith="barrier:import done").is_waiting is False
     recorder.flush()

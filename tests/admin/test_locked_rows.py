@@ -100,7 +100,7 @@ class TestMany:
         with locked(rows[1]):
             page = self.post(client, rows, "revoke", confirmed="yes", reason="stuck")
         assert LOCKED in page
-        assert "2 leases were revoked" in page
+        assert "The leases of 2 proxies were revoked" in page
         assert "1 unchanged." in page
         assert "or unknown" not in page
         assert [columns(row)["holder"] for row in rows] == ["", "me", ""]

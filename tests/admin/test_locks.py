@@ -109,7 +109,7 @@ class TestFreeing:
         assert "Its holders lose it at once" in admin_client.get(address).content.decode()
         assert LockRow.objects.get(pk="busy").holder == A
         said = admin_client.post(address, {"confirmed": "1", "reason": "hangs"}, follow=True).content.decode()
-        assert "1 was revoked." in said
+        assert "Lock busy was revoked." in said
         assert LockRow.objects.get(pk="busy").holder == later(B)
 
     def test_all_permits_of_a_name_are_freed_at_once(self, admin_client: Client) -> None:
@@ -144,7 +144,7 @@ class TestFreeingHolders:
         asked = admin_client.get(self.ADDRESS).content.decode()
         assert "web-1/4711/worker-2 holds read-write lock catalogue" in asked
         said = admin_client.post(self.ADDRESS, self.ANSWERS, follow=True).content.decode()
-        assert "1 was revoked, with everything else its holders held." in said
+        assert "Lock busy was revoked, with everything else its holders held." in said
         assert LockRow.objects.get(pk="busy").holder == later(B)
         assert not RWLockPermit.objects.held().exists()
 
@@ -210,7 +210,7 @@ class TestResizing:
         assert "Overrides the number in code" in admin_client.get(address).content.decode()
         answers = {"confirmed": "1", "permits": "2", "reason": "contract ended"}
         shown = admin_client.post(address, answers, follow=True).content.decode()
-        assert "1 was resized." in shown
+        assert "Semaphore busy was resized." in shown
         assert "3 of 2 held" in shown
         assert "1 above the limit until released" in shown
         assert (
@@ -230,7 +230,7 @@ class TestResizing:
         chosen = {"_selected_action": ["busy#0", "idle#0"], "action": "resize", "permits": "0", "reason": "x"}
         address = reverse("admin:resourcepool_semaphorepermit_changelist")
         shown = admin_client.post(address, {**chosen, "confirmed": "1"}, follow=True).content.decode()
-        assert "2 were resized." in shown
+        assert "2 semaphores were resized." in shown
         assert "no permits" in shown
         assert not SemaphorePermit.objects.filter(in_service=True).exists()
         assert RWLockPermit.objects.filter(in_service=True).count() == 4

@@ -85,9 +85,9 @@ def test_an_instance_that_was_read_before_the_term_began_does_not_undo_that(orac
 
 
 def test_streams_are_paused_and_resumed_by_those_who_may(admin_client: Client, oracle: Stream) -> None:
-    assert "1 was paused." in operate(admin_client, "stream", "pause", ["oracle"])
+    assert "Stream oracle was paused." in operate(admin_client, "stream", "pause", ["oracle"])
     assert Stream.objects.get().is_paused
-    assert "1 was resumed." in operate(admin_client, "stream", "resume", ["oracle"])
+    assert "Stream oracle was resumed." in operate(admin_client, "stream", "resume", ["oracle"])
     assert not Stream.objects.get().is_paused
 
 
@@ -107,9 +107,11 @@ def test_tasks_are_shown_with_their_errors_and_found_by_stream_state_and_key(
 def test_tasks_are_retried_and_discarded(admin_client: Client, oracle: Stream) -> None:
     pks = list(Task.objects.in_order().values_list("pk", flat=True))
     shown = operate(admin_client, "task", "retry", pks)
-    assert "1 is ready again." in shown
+    assert "1 task is ready again." in shown
     assert "2 skipped: not failed." in shown
-    assert "1 was discarded." in operate(admin_client, "task", "discard", pks[:1], reason="no such disk")
+    assert "Task oracle/a was discarded." in operate(
+        admin_client, "task", "discard", pks[:1], reason="no such disk"
+    )
     assert Task.objects.get(key="a").outcome == "discarded by admin: no such disk"
 
 

@@ -110,10 +110,10 @@ def test_a_topic_that_has_timers_is_not_deleted_and_they_are_not_listed(
 
 
 def test_topics_are_paused_and_resumed(admin_client: Client, topic: Topic) -> None:
-    assert "1 was paused." in operate(admin_client, "topic", "pause", [TOPIC])
+    assert f"Timer topic {TOPIC} was paused." in operate(admin_client, "topic", "pause", [TOPIC])
     assert Topic.objects.get().is_paused
     assert "it is paused" in page(admin_client, "topic", "changelist")
-    assert "1 was resumed." in operate(admin_client, "topic", "resume", [TOPIC])
+    assert f"Timer topic {TOPIC} was resumed." in operate(admin_client, "topic", "resume", [TOPIC])
 
 
 def test_timers_are_found_by_topic_state_lateness_and_whole_name(admin_client: Client, topic: Topic) -> None:
@@ -159,11 +159,13 @@ def test_one_that_is_handed_over_does_not_look_as_if_it_were_due_in_a_minute(
 def test_timers_are_fired_cancelled_retried_and_discarded(admin_client: Client, topic: Topic) -> None:
     pks = list(Timer.objects.order_by("name").values_list("pk", flat=True))
     shown = operate(admin_client, "timer", "fire", pks)
-    assert "1 is due now." in shown
+    assert "1 timer is due now." in shown
     assert "2 skipped: already due, running, or finished." in shown
-    assert "1 is ready again." in operate(admin_client, "timer", "retry", pks)
-    assert "1 was cancelled." in operate(admin_client, "timer", "cancel", pks[:1])
-    assert "1 was discarded." in operate(admin_client, "timer", "discard", pks[1:2], reason="paid")
+    assert "1 timer is ready again." in operate(admin_client, "timer", "retry", pks)
+    assert f"Timer {TOPIC}/a was cancelled." in operate(admin_client, "timer", "cancel", pks[:1])
+    assert f"Timer {TOPIC}/b was discarded." in operate(
+        admin_client, "timer", "discard", pks[1:2], reason="paid"
+    )
     assert dict(Timer.objects.values_list("name", "state")) == {
         "a": "cancelled",
         "b": "discarded",

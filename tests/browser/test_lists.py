@@ -134,7 +134,7 @@ def test_it_works_with_the_keyboard_alone(window: Callable[..., Any]) -> None:
     page.goto(f"{LIST}{proxy.pk}/change/")
     for _ in range(60):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.id") == "operate-free":
+        if page.evaluate("document.activeElement.id") == "operate-revoke":
             break
     style = "(() => { const s = getComputedStyle(document.activeElement); return s.outlineStyle })()"
     assert page.evaluate(style) != "none"
@@ -143,7 +143,7 @@ def test_it_works_with_the_keyboard_alone(window: Callable[..., Any]) -> None:
     page.get_by_label("Reason").focus()
     page.keyboard.type("stuck")
     page.keyboard.press("Enter")
-    page.get_by_text("1 lease was revoked.").wait_for()
+    page.get_by_text(f"The lease of proxy {proxy} was revoked.").wait_for()
 
 
 def test_a_task_has_room_for_its_outcome_and_two_lines_for_its_time(window: Callable[..., Any]) -> None:

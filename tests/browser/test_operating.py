@@ -63,7 +63,7 @@ def test_an_operator_finds_the_holder_and_revokes_the_lease_and_the_holder_is_no
     assert columns(proxy)["holder"] == "crawler-7/stuck", "no lease is revoked without a reason"
     page.get_by_label("Reason").fill("stuck since <b>the deploy</b>")
     page.get_by_role("button", name="Revoke").click()
-    page.get_by_text("1 lease was revoked.").wait_for()
+    page.get_by_text(f"The lease of proxy {proxy} was revoked.").wait_for()
     assert "The next request may get it." in now_said.inner_text()
     crawler.line("on_lost ran")
     crawler.line("LeaseLost")
@@ -85,7 +85,7 @@ def test_an_operator_quarantines_a_resource_and_returns_it(window: Callable[...,
     page.get_by_label("Reason").fill("answers with 403")
     page.get_by_label("Or until").fill(until)
     page.get_by_role("button", name="Quarantine").click()
-    page.get_by_text("1 was quarantined.").wait_for()
+    page.get_by_text(f"Proxy {proxy} was quarantined.").wait_for()
     assert Proxy.pool.acquire(wait=False) is None
     page.get_by_role("link", name="quarantined", exact=True).click()
     row = page.locator("#result_list tbody tr")
@@ -94,7 +94,7 @@ def test_an_operator_quarantines_a_resource_and_returns_it(window: Callable[...,
     page.get_by_text("It can be leased again in").wait_for()
     page.get_by_role("link", name="Return to service").click()
     page.get_by_role("button", name="Return to service").click()
-    page.get_by_text("1 was returned to service.").wait_for()
+    page.get_by_text(f"Proxy {proxy} was returned to service.").wait_for()
     lease = Proxy.pool.acquire(wait=False)
     assert lease is not None
     assert lease.pk == proxy.pk

@@ -8,7 +8,7 @@ from django.core.checks import run_checks
 from django.db import connection
 from django.test import override_settings
 
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, PackageMissing
 from resourcepool.hints import choice
 from resourcepool.hints.choice import Choice
 
@@ -77,16 +77,18 @@ def test_only_postgresql_carries_hints_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hints", "package", "extra"),
+    ("hints", "module", "package"),
     [("redis://host", "redis", "redis"), ("amqp://host", "kombu.transport", "celery")],
 )
 def test_a_client_that_is_not_installed_is_named(
-    hints: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+    hints: str, module: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, module, None)
     ((one, said, _),) = found(hints)
-    assert one == "resourcepool.E012"
-    assert f"is not installed: pip install 'django-resourcepool[{extra}]'" in said
+    assert one == "resourcepool.W041"
+    assert said.endswith(f"is not installed: pip install {package}.")
+    with pytest.raises(PackageMissing):
+        choice.parse_choice(hints).open()
 
 
 def test_use_raises_the_same_error() -> None:

@@ -75,7 +75,7 @@ def test_the_dashboard_is_in_chinese(client: Client, reviews: Dispenser) -> None
 def test_what_came_of_it_is_said_in_chinese(client: Client, reviews: Dispenser) -> None:
     alice = Bucket.objects.get(name="alice").pk
     answer = client.post(f"{BUCKETS}{alice}/operate/revoke/", {"confirmed": "yes"}, follow=True, **ASKED)
-    assert "已收回 1 个" in answer.content.decode()
+    assert "已收回：任务桶 reviews/alice。" in answer.content.decode()
 
 
 def test_why_nothing_is_handed_out_and_alarms_are_in_chinese(reviews: Dispenser) -> None:

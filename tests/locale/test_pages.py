@@ -85,7 +85,7 @@ def test_what_came_of_it_is_said_in_chinese_and_written_down_as_it_was_entered(
 ) -> None:
     entered = {"reason": "卡住了", "confirmed": "yes", "grant": f"{held.pk}:{held.fence}"}
     answer = client.post(f"{LIST}{held.pk}/operate/revoke/", entered, follow=True, **CHINESE)
-    assert "已收回 1 个租约。" in answer.content.decode()
+    assert f"已收回租约：代理 {held}。" in answer.content.decode()
 
 
 def test_what_the_program_wrote_is_translated_and_what_people_wrote_is_not(client: Client, held: Proxy) -> None:

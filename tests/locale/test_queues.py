@@ -109,10 +109,10 @@ def test_the_dashboard_is_in_chinese(client: Client, orders: QueueGroup) -> None
 @pytest.mark.parametrize(
     ("url", "entered", "expected"),
     [
-        (f"{QUEUE_GROUPS}{{type}}/operate/resume/", {}, "已恢复 1 个。"),
+        (f"{QUEUE_GROUPS}{{type}}/operate/resume/", {}, "已恢复：队列组 orders。"),
         (f"{SERVERS}{{server}}/operate/undrain/", {}, "1 台已结束排空："),
-        (f"{QUEUES}{{queue}}/operate/pin/", {"server": "A"}, "已固定 1 个。"),
-        (f"{QUEUES}{{queue}}/delete/", {}, "已移除 1 个，或待其服务器完成工作后移除。"),
+        (f"{QUEUES}{{queue}}/operate/pin/", {"server": "A"}, "已固定：队列 orders / "),
+        (f"{QUEUES}{{queue}}/delete/", {}, "，或待其服务器完成工作后移除。"),
         (f"{QUEUES}add/", {"queue_group": "orders", "queues": "n1\nn2", "labels": "{}"}, "已添加 2 个队列。"),
         (f"{QUEUES}add/", {"queue_group": "orders", "queues": "q1", "labels": "{}"}, "已存在于 orders 中"),
         (

@@ -77,8 +77,8 @@ def test_the_dashboard_is_in_chinese(client: Client, oracle: Stream) -> None:
 def test_what_came_of_it_is_said_in_chinese(client: Client, oracle: Stream) -> None:
     task = Task.objects.get(stream=oracle, key="0").pk
     for url, expected in (
-        (f"{TASKS}{task}/operate/retry/", "1 个已重新就绪。"),
-        (f"{STREAMS}oracle/operate/pause/", "已暂停 1 个。"),
+        (f"{TASKS}{task}/operate/retry/", "已重新就绪：任务 oracle/0。"),
+        (f"{STREAMS}oracle/operate/pause/", "已暂停：任务流 oracle。"),
     ):
         answer = client.post(url, {"confirmed": "yes"}, follow=True, **ASKED)
         assert expected in answer.content.decode()

@@ -78,9 +78,9 @@ def test_the_dashboard_is_in_chinese(client: Client, orders: Topic) -> None:
 
 def test_what_came_of_it_is_said_in_chinese(client: Client, orders: Topic) -> None:
     for url, expected in (
-        (f"{TIMERS}{Timer.objects.get(name='1').pk}/operate/fire/", "1 个现已到期。"),
-        (f"{TIMERS}{Timer.objects.get(name='0').pk}/operate/cancel/", "已取消 1 个。"),
-        (f"{TOPICS}orders/operate/pause/", "已暂停 1 个。"),
+        (f"{TIMERS}{Timer.objects.get(name='1').pk}/operate/fire/", "现已到期：定时器 orders/1。"),
+        (f"{TIMERS}{Timer.objects.get(name='0').pk}/operate/cancel/", "已取消：定时器 orders/0。"),
+        (f"{TOPICS}orders/operate/pause/", "已暂停：定时器主题 orders。"),
     ):
         answer = client.post(url, {"confirmed": "yes"}, follow=True, **ASKED)
         assert expected in answer.content.decode()

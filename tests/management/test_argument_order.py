@@ -30,6 +30,6 @@ class TestArguments:
         hold(row)
         assert run(command, "proxy", row.pk, "--dry-run").code == 0
         refused = run(command, "proxy", row.pk)
-        assert refused.err.startswith("--reason='' is not allowed")
+        assert refused.err.startswith("--reason: required,")
         assert refused.code == 1
         assert columns(row)["in_service"]

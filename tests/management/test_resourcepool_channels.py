@@ -98,15 +98,21 @@ def test_ctrl_c_ends_listening(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cursors_are_moved_and_all_else_is_removed(channel: Channel) -> None:
-    assert run("channels", "move", "config", "indexer", "--to", "now", "--yes").out == "1 was moved.\n"
+    assert (
+        run("channels", "move", "config", "indexer", "--to", "now", "--yes").out
+        == "Subscription config/indexer was moved.\n"
+    )
     assert Subscription.objects.get().cursor == 2
     assert "now, start, or" in run("channels", "move", "config", "indexer", "--to", "0", "--yes").err
     assert "must be one of indexer" in run("channels", "move", "config", "x", "--to", "now", "--yes").err
     assert "config/indexer?" in run("channels", "move", "config", "indexer", "--to", "now").err
     with channel.subscribe("indexer"):
         assert "it has a reader" in run("channels", "forget", "config", "indexer", "--yes").err
-    assert run("channels", "forget", "config", "indexer", "--yes").out == "1 was removed.\n"
-    assert run("channels", "prune", "config", "--yes").out == "1 was pruned.\n"
-    assert run("channels", "remove", "config", "--yes").out == "1 was removed.\n"
+    assert (
+        run("channels", "forget", "config", "indexer", "--yes").out
+        == "Subscription config/indexer was removed.\n"
+    )
+    assert run("channels", "prune", "config", "--yes").out == "Channel config was pruned.\n"
+    assert run("channels", "remove", "config", "--yes").out == "Channel config was removed.\n"
     assert not ChannelRow.objects.exists()
     assert run("channels", "--json", "prune", "config").code != 0

@@ -26,7 +26,7 @@ class TestOut:
         free, held, other = several(Proxy, 3)
         lease = hold(held)
         done = run("drain", "proxy", free.pk, held.pk, "--reason", "new cable")
-        assert done.out.endswith("Took 2 out of service.\n")
+        assert done.out.endswith("Took 2 proxies out of service.\n")
         assert done.code == 0
         lease.renew()
         assert [columns(row)["in_service"] for row in (free, held, other)] == [False, False, True]
@@ -105,7 +105,7 @@ class TestOut:
         rows = several(Proxy, 4)
         listed = run("drain", "proxy", "--all", "--reason", "x", "--dry-run", "--limit", 3)
         *_, more, end = listed.out.splitlines()
-        assert (more, end) == ("1 more; use --limit to show more", "Would take 4 out of service.")
+        assert (more, end) == ("1 more; use --limit to show more", "Would take 4 proxies out of service.")
         assert all(columns(row)["in_service"] for row in rows)
 
 
@@ -121,7 +121,9 @@ class TestBack:
         away = out(tags="eu")
         retired = new(Proxy, in_service=False, status=Status.RETIRED, tags="eu")
         reserved = new(Proxy, in_service=False, status=Status.RESERVED, tags="eu")
-        assert run("drain", "proxy", "--tag", "eu", "--back").out.endswith("Returned 1 to service.\n")
+        assert run("drain", "proxy", "--tag", "eu", "--back").out.endswith(
+            f"Returned proxy {away} to service.\n"
+        )
         assert [columns(row)["in_service"] for row in (away, retired, reserved)] == [True, False, False]
         assert run("drain", "proxy", retired.pk, "--back").code == 0
         assert columns(retired)["in_service"]
@@ -180,7 +182,7 @@ class TestWaiting:
             "id='99999999' is not allowed: no resourcepool.Proxy has this id",
         ),
         (["proxy", "--tag", "ue", "--reason", "x"], "nothing to do: no such resource"),
-        (["proxy", "--all"], "--reason='' is not allowed"),
+        (["proxy", "--all"], "--reason: required, one line of 1 to 200 characters"),
         (["proxy", "--all", "--back", "--for", "2h"], "--for cannot be combined with --back"),
         (
             ["proxy", "--all", "--reason", "x", "--for", "2 fortnights"],

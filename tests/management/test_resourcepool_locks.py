@@ -89,7 +89,7 @@ class TestFreeing:
         before: Any = LockRow.objects.get(pk="busy")
         assert (
             run("locks", "revoke", "busy", "--kind", "lock", "--reason", "web-1 hangs").out
-            == "1 was revoked.\n"
+            == "Lock busy was revoked.\n"
         )
         row: Any = LockRow.objects.get(pk="busy")
         assert (row.holder, row.fence) == (later(B), before.fence + 1)
@@ -172,7 +172,10 @@ class TestFreeingWhatOneHolderHas:
 @pytest.mark.usefixtures("crowd", "history")
 class TestResizing:
     def test_more_permits_go_to_those_in_line_and_the_history_tells_how_many_there_were(self) -> None:
-        assert run("locks", "resize", "busy", "5", "--reason", "one more bought").out == "1 was resized.\n"
+        assert (
+            run("locks", "resize", "busy", "5", "--reason", "one more bought").out
+            == "Semaphore busy was resized.\n"
+        )
         held = SemaphorePermit.objects.held().filter(name="busy")
         assert held.filter(holder=later(C)).count() == 2
         recorder.flush()
@@ -184,7 +187,7 @@ class TestResizing:
 
     def test_fewer_than_are_held_says_how_many_are_too_many(self) -> None:
         assert run("locks", "resize", "busy", "2", "--reason", "x").out == (
-            "1 was resized.\n1 above the new number are held until released.\n"
+            "Semaphore busy was resized.\n1 above the new number are held until released.\n"
         )
         assert "More permits are held than exist now" in run("locks", "show", "busy").out
         assert run("locks", "resize", "idle", "0", "--reason", "x").code == 0
@@ -247,7 +250,10 @@ class TestRemovingABarrier:
         assert run("locks", "remove", "import done", "--reason", "x", "--dry-run").out == (
             "Would remove barrier import done.\n"
         )
-        assert run("locks", "remove", "import done", "--reason", "it died").out == "1 was removed.\n"
+        assert (
+            run("locks", "remove", "import done", "--reason", "it died").out
+            == "Barrier import done was removed.\n"
+        )
         assert Barrier.objects.filter(key__endswith="#0").get().name == "import"
         assert Ticket.objects.get().is_waiting is False
         recorder.flush()

@@ -27,7 +27,7 @@ def test_what_is_done_is_what_the_admin_does() -> None:
     free, held = several(Proxy, 2)
     lease = hold(held)
     done = run("operate", "quarantine", "proxy", free.pk, held.pk, "--reason", "banned", "--for", "2h")
-    assert done.out.endswith("1 was quarantined.\n1 is held: quarantined after its lease.\n")
+    assert done.out.endswith("1 proxy was quarantined.\n1 proxy is held: quarantined after its lease.\n")
     lease.renew()
     assert {columns(row)["status"] for row in (free, held)} == {Status.QUARANTINED}
     run("operate", "reserve", "proxy", free.pk, "--name", "Ann", "--reason", "her test")
@@ -62,7 +62,7 @@ def test_all_asks_first(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [columns(row) for row in rows] == before
 
 
-@pytest.mark.parametrize(("changed", "said"), [(1, "1 was quarantined.\n"), (0, "")])
+@pytest.mark.parametrize(("changed", "said"), [(1, "1 proxy was quarantined.\n"), (0, "")])
 def test_what_has_changed_meanwhile_is_said_to_be_skipped(
     changed: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,7 +88,7 @@ def test_by_tag_only_what_is_in_service_is_drained() -> None:
     away = new(Proxy, in_service=False, status=Status.RESERVED, reason="Ann: x", tags="eu")
     here = new(Proxy, tags="eu")
     done = run("operate", "drain", "proxy", "--tag", "eu", "--reason", "x")
-    assert done.out.endswith("1 was taken out of service.\n")
+    assert done.out.endswith(f"Proxy {here} was taken out of service.\n")
     assert [columns(row)["status"] for row in (away, here)] == [Status.RESERVED, Status.OUT_OF_SERVICE]
 
 
@@ -96,7 +96,7 @@ def test_by_tag_only_what_is_in_service_is_drained() -> None:
     ("words", "said"),
     [
         (["revoke", "proxy", "--reason", "x"], "select resources by"),
-        (["revoke", "proxy", "{pk}"], "--reason='' is not allowed"),
+        (["revoke", "proxy", "{pk}"], "--reason: required, one line of 1 to 200 characters"),
         (["quarantine", "proxy", "{pk}", "--reason", "x"], "--for: required, e.g. 90s, 15m, 2h or 7d"),
         (["quarantine", "proxy", "--tag", "ue", "--reason", "x", "--for", "2h"], "no such resource"),
         (["quarantine", "proxy", "{pk}", "--reason", "x", "--for", "99d"], "--for="),

@@ -63,25 +63,25 @@ def test_what_is_not_on_the_first_page_is_on_the_next(topic: Topic) -> None:
 
 
 def test_a_topic_is_paused_and_resumed(topic: Topic) -> None:
-    assert run("topics", "pause", TOPIC).out == "1 was paused.\n"
+    assert run("topics", "pause", TOPIC).out == f"Timer topic {TOPIC} was paused.\n"
     assert run("topics", "pause", TOPIC).err == "1 skipped: already paused.\n"
     assert "it is paused" in run("topics").out
-    assert run("topics", "resume", TOPIC).out == "1 was resumed.\n"
+    assert run("topics", "resume", TOPIC).out == f"Timer topic {TOPIC} was resumed.\n"
 
 
 def test_timers_are_fired_cancelled_retried_and_discarded_by_name(topic: Topic) -> None:
-    assert run("topics", "fire", TOPIC, "a").out == "1 is due now.\n"
+    assert run("topics", "fire", TOPIC, "a").out == "Timer a is due now.\n"
     assert Timer.objects.due().get().name == "a"
     ran = run("topics", "cancel", TOPIC, "a", "c", "nix")
-    assert ran.out == "1 was cancelled.\n"
+    assert ran.out == "1 timer was cancelled.\n"
     assert ran.err == (f"1 skipped: running or finished. Not in {TOPIC}: nix\n")
-    assert run("topics", "retry", TOPIC, "c").out == "1 is ready again.\n"
-    assert run("topics", "discard", TOPIC, "b", "--reason", "paid").out == "1 was discarded.\n"
+    assert run("topics", "retry", TOPIC, "c").out == "Timer c is ready again.\n"
+    assert run("topics", "discard", TOPIC, "b", "--reason", "paid").out == "Timer b was discarded.\n"
     assert states() == {"a": "cancelled", "b": "discarded", "c": "pending"}
 
 
 def test_all_of_a_state_at_once_is_asked_for(topic: Topic) -> None:
-    assert run("topics", "fire", TOPIC, "--state", "pending", "--yes").out == "2 are due now.\n"
+    assert run("topics", "fire", TOPIC, "--state", "pending", "--yes").out == "2 timers are due now.\n"
     assert run("topics", "retry", TOPIC, "--state", "cancelled").err == f"nothing in {TOPIC} has that state\n"
     assert run("topics", "retry", TOPIC, "a", "--state", "dead").code != 0
     assert run("topics", "retry", TOPIC).code != 0

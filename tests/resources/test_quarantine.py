@@ -1,6 +1,7 @@
 """The duration of quarantines, and the use by the lease."""
 
 import datetime
+import logging
 from typing import Any
 
 import pytest
@@ -194,6 +195,16 @@ class TestFix:
         assert not keeper.is_renewing(lease)
         with pytest.raises(LeaseReleased):
             lease.ensure_held()
+
+    def test_logs_how_long_it_may_wait_for_another(self, caplog: pytest.LogCaptureFixture) -> None:
+        several(Proxy, 2)
+        lease, first = Proxy.pool.acquire(timeout=7), "quarantined; waiting up to %s s for another resource"
+        with caplog.at_level(logging.INFO, "resourcepool.resources"):
+            lease.fix("banned")
+            assert first % 7 in caplog.text
+            with pytest.raises(AcquireTimeout):
+                lease.fix("banned, too", timeout=0.02)
+        assert first % 0.02 in caplog.text
 
     def test_in_a_with_block_releases_the_last_one(self) -> None:
         rows = several(Proxy, 3)

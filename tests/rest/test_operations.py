@@ -115,3 +115,12 @@ def test_a_task_that_is_none_is_refused(root: Caller, sent: dict[str, Any], name
 def test_messages_are_numbered(root: Caller) -> None:
     assert [root.got("channels/config/publish", payload={"level": n})["number"] for n in (3, 4)] == [1, 2]
     assert root.post("channels/config/publish").json()["name"] == "payload"
+
+
+@pytest.mark.parametrize("missing", ["reason", "duration"])
+def test_a_field_that_is_missing_is_said_to_be_required(root: Caller, missing: str) -> None:
+    given = {"ids": [several(Proxy, 1)[0].pk], "reason": "x", "duration": 60}
+    del given[missing]
+    refused = root.got("pools/proxy/operations/quarantine", 400, **given)
+    assert refused["detail"].startswith(f"{missing}: required, ")
+    assert "not allowed" not in refused["detail"]

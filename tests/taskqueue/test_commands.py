@@ -141,10 +141,10 @@ def test_a_stream_is_added_shown_paused_and_resumed() -> None:
     submit("oracle", "note")
     shown = said("resourcepool_streams")
     assert "oracle: no consumer is leading" in shown
-    assert said("resourcepool_streams", "pause", "oracle") == "1 was paused."
+    assert said("resourcepool_streams", "pause", "oracle") == "Stream oracle was paused."
     with pytest.raises(CommandError, match="1 skipped: already paused"):
         said("resourcepool_streams", "pause", "oracle")
-    assert said("resourcepool_streams", "resume", "oracle") == "1 was resumed."
+    assert said("resourcepool_streams", "resume", "oracle") == "Stream oracle was resumed."
     (one,) = json.loads(said("resourcepool_streams", "show", "oracle", "--json"))["streams"]
     assert (one["name"], one["depth"], one["explanation"][:11]) == ("oracle", 1, "no consumer")
 
@@ -165,9 +165,9 @@ def test_tasks_are_retried_and_discarded_by_their_keys() -> None:
     submit("oracle", "note", key="a")
     with pytest.raises(CommandError, match="1 skipped: not failed"):
         said("resourcepool_streams", "retry", "oracle", "a")
-    assert said("resourcepool_streams", "discard", "oracle", "a", "--reason", "typo") == "1 was discarded."
+    assert said("resourcepool_streams", "discard", "oracle", "a", "--reason", "typo") == "Task a was discarded."
     assert states() == {"a": "discarded"}
-    assert said("resourcepool_streams", "retry", "oracle", "a") == "1 is ready again."
+    assert said("resourcepool_streams", "retry", "oracle", "a") == "Task a is ready again."
     assert states() == {"a": "ready"}
 
 
@@ -177,7 +177,10 @@ def test_all_tasks_in_a_state_are_retried_if_somebody_confirms_it() -> None:
     Task.objects.filter(key__in="ab").update(state="dead", finished_at=timezone.now())
     with pytest.raises(CommandError, match="Not a terminal: pass --yes"):
         said("resourcepool_streams", "retry", "oracle", "--state", "dead")
-    assert said("resourcepool_streams", "retry", "oracle", "--state", "dead", "--yes") == "2 are ready again."
+    assert (
+        said("resourcepool_streams", "retry", "oracle", "--state", "dead", "--yes")
+        == "2 tasks are ready again."
+    )
     assert set(states().values()) == {"ready"}
     with pytest.raises(CommandError, match="nothing in oracle has that state"):
         said("resourcepool_streams", "retry", "oracle", "--state", "dead", "--yes")

@@ -6,9 +6,11 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest
+from django.utils.text import capfirst
 
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.labels import join_names
+from resourcepool.operations.operation import described
 from resourcepool.operations.queues import queue_group_of
 from resourcepool.queues.ids import MAX_QUEUES_AT_ONCE
 from resourcepool.translation import gettext_lazy as _
@@ -33,7 +35,8 @@ class PerQueueGroupAdminMixin(OperationsAdminMixin):
             names += map(str, rows)
             self.attempt(request, partial(self._warn, request, operation, queue_group, entered))
         if names:
-            text = operation.done_message % {"count": len(names), "names": join_names(names)}
+            values = {"what": described(self.model, len(names), names), "names": join_names(names)}
+            text = capfirst(operation.done_message % {"count": len(names), **values})
             self.message_user(request, text, messages.SUCCESS)
 
     def _warn(self, request: HttpRequest, operation: Any, queue_group: str, entered: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError, RowLocked
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.operations.check_now import Unfinished
+from resourcepool.operations.operation import described
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import state_of
 from resourcepool.translation import gettext_lazy, ngettext_lazy
@@ -115,16 +116,16 @@ class ResourceOperationsMixin(OperationsAdminMixin):
                 self.message_user(request, localized(error), messages.ERROR)
             if error and not isinstance(error, RowLocked):
                 break
-        self._report(request, operation.done_message, done - held, messages.SUCCESS)
-        self._report(request, operation.deferred_message, held, messages.SUCCESS)
+        names = [] if len(chosen.grants) > 1 else list(map(str, chosen.shown))
+        for message, count in ((operation.done, done - held), (operation.deferred, held)):
+            if count:
+                text = message(count, described(self.model, count, names))
+                self.message_user(request, text, messages.SUCCESS)
         skipped_text = operation.skipped_message
         if error:
             skipped_text = _LOCKED if isinstance(error, RowLocked) else _UNKNOWN
-        self._report(request, skipped_text, len(chosen.grants) - done, messages.WARNING)
-
-    def _report(self, request: HttpRequest, text: Any, count: int, level: int) -> None:
-        if count > 0:
-            self.message_user(request, text % {"count": count}, level)
+        if (skipped := len(chosen.grants) - done) > 0:
+            self.message_user(request, skipped_text % {"count": skipped}, messages.WARNING)
 
     def state(self, resource: Any) -> str:
         """Return the state of ``resource`` as a badge."""

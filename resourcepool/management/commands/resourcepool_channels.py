@@ -120,7 +120,7 @@ class Command(NamedRowsCommand):
     def _confirmed(self, operation: Operation, rows: Any, called: str, options: Options) -> None:
         answered = field_values(operation, options)
         self.confirm(f"{operation.title}: {one_line(called)}?", yes=options["yes"])
-        self.operate(operation, rows, 1, answered)
+        self.operate(operation, rows, [called], answered)
 
 
 def _start(text: str) -> From:

@@ -1,6 +1,7 @@
 """``manage.py resourcepool_drain``: takes resources out of service after their leases, or returns them."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -67,12 +68,14 @@ class Command(resourcepool_operate.Command):
         targets = super().targets(operation, rows, by_id=by_id)
         return targets if operation is BACK else targets.exclude(status__in=(Status.RESERVED, Status.RETIRED))
 
-    def summary(self, operation: Operation, count: int, held: int, *, dry_run: bool) -> str:
+    def summary(
+        self, operation: Operation, count: int, held: int, what: Callable[[int], str], *, dry_run: bool
+    ) -> str:
         texts = {
             DRAIN.name: (_("Took %s out of service."), _("Would take %s out of service.")),
             BACK.name: (_("Returned %s to service."), _("Would return %s to service.")),
         }
-        return texts[operation.name][dry_run] % f"{count:,}"
+        return texts[operation.name][dry_run] % what(count)
 
     def after_change(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
         """Wait, if --wait was given."""

@@ -133,7 +133,8 @@ class Command(CommandGroup):
             self.stdout.write(would % values)
             return
         rows = one.kind.rows().filter(name=one.name)
-        self.report_result(operation, operation.do(rows, actor=actor(), **answered), 1)
+        done = operation.do(rows, actor=actor(), **answered)
+        self.report_result(operation, done, 1, one_line(one.called, 250))
 
 
 def _named(name: str, kind: str) -> list[Any]:

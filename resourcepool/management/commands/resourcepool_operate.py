@@ -1,5 +1,7 @@
 """``manage.py resourcepool_operate``: runs the operations of the admin."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -9,6 +11,7 @@ from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import more_rows_note, one_line
 from resourcepool.operations import OPERATIONS, Operation
+from resourcepool.operations.operation import described
 from resourcepool.resources.registry import resource_model, select_resources
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
@@ -65,7 +68,9 @@ class Command(OperatorCommand):
         changed = operation.do(targets, actor=actor(), **answered) if total and not dry_run else 0
         if total and not options["json"]:
             count = total if dry_run else changed
-            if summary := self.summary(operation, count, held, dry_run=dry_run):
+            names = [one_line(row["name"]) for row in listed] if total == 1 else []
+            what = partial(described, model, names=names)
+            if summary := self.summary(operation, count, held, what, dry_run=dry_run):
                 self.stdout.write(summary)
         if 0 < changed < total:
             self.note(operation.skipped_message % {"count": total - changed})
@@ -93,13 +98,19 @@ class Command(OperatorCommand):
         """Return the rows to change."""
         return operation.targets(rows, by_id=by_id)
 
-    def summary(self, operation: Operation, count: int, held: int, *, dry_run: bool) -> str:
-        """Return the message about ``count`` changed rows, of which ``held`` were held."""
+    def summary(
+        self, operation: Operation, count: int, held: int, what: Callable[[int], str], *, dry_run: bool
+    ) -> str:
+        """Return the message about ``count`` changed rows, of which ``held`` were held.
+
+        Args:
+            what: returns a number of these rows in words.
+        """
         if dry_run:
-            return _("Would change %s.") % f"{count:,}"
+            return _("Would change %s.") % what(count)
         held = min(held, count)
-        parts = [(operation.done_message, count - held), (operation.deferred_message, held)]
-        return "\n".join(str(text % {"count": number}) for text, number in parts if number)
+        parts = [(operation.done, count - held), (operation.deferred, held)]
+        return "\n".join(message(number, what(number)) for message, number in parts if number)
 
     def after_change(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
         """Hook after the change; return additions to the JSON object."""

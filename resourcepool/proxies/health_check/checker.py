@@ -13,14 +13,14 @@ from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.database.clock import monotonic
 from resourcepool.events import sentence_for
-from resourcepool.exceptions import BadOption, CheckerBroken, SecretUnreadable
+from resourcepool.exceptions import BadOption, CheckerBroken, Hidden, PackageMissing, SecretUnreadable
 from resourcepool.health_checks.checker import Checker, Finding
 from resourcepool.proxies.health_check.address_filter import AddressFilter
 from resourcepool.proxies.health_check.deadline import Deadline
 from resourcepool.proxies.health_check.fault import Fault, NotPublic
 from resourcepool.resources.state import Verdict
 
-INSTALL = "run: pip install 'django-resourcepool[checks]'"
+INSTALL = "pip install httpcore certifi"  # the extra "checks"
 TOO_MANY_REQUESTS = 429
 
 
@@ -45,7 +45,8 @@ class ProxyChecker(Checker):
     ) -> None:
         super().__init__(**general)
         if find_spec("httpcore") is None:
-            raise BadOption("checker", type(self).__name__, because=f"httpcore is not installed; {INSTALL}")
+            why = f"httpcore is not installed: {INSTALL}"
+            raise PackageMissing("checker", Hidden(), because=why)
         self._url, self._host, self._port = _target(url)
         self._status, self._text, self._ca = _statuses(status), _text(text), _file(ca)
         self._filter = AddressFilter(allow)

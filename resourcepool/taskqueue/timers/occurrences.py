@@ -19,8 +19,17 @@ MIN_INTERVAL, MAX_INTERVAL = 1.0, 3_650 * options.DAY  # seconds
 MAX_MISSED = 1_000  # occurrences of a crontab that are counted
 CRON = _(
     "five fields: minute 0-59, hour 0-23, day of month 1-31 or L, month 1-12, day of week 0-7 (0 and 7: Sunday);"
-    " each * or numbers, lists 1,15, ranges 1-5, steps */10"
+    " each * or numbers, lists 1,15, ranges 1-5, steps */10; or @hourly, @daily, @weekly, @monthly, @yearly"
 )
+SHORTHANDS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
 START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)  # where the search for a first occurrence begins
 NEVER = _("never fires: no such date")
 
@@ -94,8 +103,9 @@ def every(value: object) -> Every:
 
 
 def cron(fields: object, tz: object) -> Cron:
-    """Return a crontab in a time zone as a schedule; raises BadOption."""
-    schedule = Cron(" ".join(fields.split()) if isinstance(fields, str) else "", _zone(tz))
+    """Return a crontab, or one of ``SHORTHANDS``, in a time zone as a schedule; raises BadOption."""
+    text = " ".join(fields.split()) if isinstance(fields, str) else ""
+    schedule = Cron(SHORTHANDS.get(text, text), _zone(tz))
     if len(schedule.fields.split()) != 5 or len(schedule.text()) > MAX_SCHEDULE:
         raise BadOption("cron", fields, Sentence(CRON))
     try:

@@ -14,7 +14,7 @@ from resourcepool import options
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns, read_clock
 from resourcepool.events import Sentence
-from resourcepool.exceptions import BadOption, DatabaseUnavailable
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, Hidden
 from resourcepool.options import Seconds
 from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.timers import nodes, occurrences
@@ -95,7 +95,8 @@ def schedule(
         after: seconds or timedelta from now.
         at: a datetime; a time in the past fires at once.
         every: seconds (1 at least) or timedelta: a recurring timer, which first fires after one interval.
-        cron: five fields, as in a crontab, in the time zone ``tz``: "30 2 * * 1-5".
+        cron: five fields, as in a crontab, in the time zone ``tz``: "30 2 * * 1-5"; or "@hourly", "@daily", "@weekly",
+            "@monthly", "@yearly".
         start: only with ``every``: when the timer first fires.
         payload: the argument of the handler; a JSON object of at most 64 KiB.
         catch_up: for occurrences that a recurring timer missed while no node was alive: fire "once" for all of them,
@@ -188,12 +189,8 @@ def reschedule(
 
 
 def _when(after: object, at: object, every: object, cron: object, tz: object, start: object) -> _When:
-    given = {"after": after, "at": at, "every": every, "cron": cron}
-    names = [key for key, value in given.items() if value is not None]
-    if len(names) != 1:
-        raise BadOption(
-            "after", ", ".join(names) or None, Sentence(_("exactly one of after, at, every or cron"))
-        )
+    if [after, at, every, cron].count(None) != 3:
+        raise BadOption("after", Hidden(), because=Sentence(_("give exactly one of after, at, every and cron")))
     if start is not None and every is None:
         raise BadOption("start", start, because=Sentence(_("it is only used with every")))
     if cron is not None:

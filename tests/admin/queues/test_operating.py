@@ -50,7 +50,7 @@ def test_pause_and_resume_are_told_to_the_servers(operator: Client) -> None:
     assert orders.is_paused
     assert orders.generation == 1
     assert orders.assigned_by == "operator"
-    assert "1 was resumed." in text(do(operator, "resume", [orders]))
+    assert "Queue group orders was resumed." in text(do(operator, "resume", [orders]))
     orders.refresh_from_db()
     assert not orders.is_paused
 
@@ -153,7 +153,7 @@ def test_who_did_it_is_written_down(operator: Client) -> None:
 def test_queues_of_several_queue_groups_are_changed_each_in_its_own(operator: Client) -> None:
     queue_group("a", 1)
     queue_group("b", 1)
-    assert "2 were pinned." in text(do(operator, "pin", queues("q0"), server="B"))
+    assert "2 queues were pinned." in text(do(operator, "pin", queues("q0"), server="B"))
     assert {row.pin for row in queues("q0")} == {"B"}
 
 
@@ -173,14 +173,14 @@ def test_what_could_not_be_done_is_said_and_nothing_is_half_done(
     said = text(do(operator, "pin", queues("q0", "q1"), server="B"))
     assert "gone" in said
     assert "1 not changed" in said
-    assert "2 were pinned." in said
+    assert "2 queues were pinned." in said
 
 
 def test_a_pin_to_whom_nobody_knows_is_done_and_said(operator: Client) -> None:
     orders = queue_group()
     server(orders, "A")
     said = text(do(operator, "pin", queues("q0"), server="B"))
-    assert "1 was pinned." in said
+    assert "Queue orders / q0 was pinned." in said
     assert "No server named B is running (running: A)." in said
     assert "No server named" not in text(do(operator, "pin", queues("q0"), server="A"))
 

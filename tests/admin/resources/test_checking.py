@@ -45,7 +45,7 @@ def test_bad_resources_are_quarantined_and_held_ones_skipped(scripted: type[Scri
     before = columns(held)
     scripted.finds = {bad.pk: BAD}
     page = check("operator", [good, bad, held])
-    assert "2 were checked" in page
+    assert "2 proxies were checked" in page
     assert "1 skipped" in page
     assert columns(good)["verdict"] == Verdict.OK
     assert (columns(bad)["verdict"], columns(bad)["status"]) == (Verdict.BAD, Status.QUARANTINED)
@@ -57,7 +57,7 @@ def test_bad_resources_are_quarantined_and_held_ones_skipped(scripted: type[Scri
 def test_a_resource_quarantined_by_a_check_returns_to_service(scripted: type[ScriptedChecker]) -> None:
     row = new(Proxy)
     Proxy.objects.filter(pk=row.pk).quarantine(sentence_for("check", why="slow"), 3_600)
-    assert "1 was checked" in check("operator", [row])
+    assert f"Proxy {row} was checked" in check("operator", [row])
     assert columns(row)["status"] == Status.IN_SERVICE
 
 
@@ -139,7 +139,7 @@ def test_it_works_where_every_request_is_a_transaction(
 ) -> None:
     monkeypatch.setitem(connections.settings["default"], "ATOMIC_REQUESTS", True)
     row = new(Proxy)
-    assert "1 was checked" in check("operator", [row])
+    assert f"Proxy {row} was checked" in check("operator", [row])
     assert columns(row)["checked_at"] is not None
     for page in (LIST, f"{LIST}{row.pk}/operate/check/"):
         assert set(connections) <= resolve(page).func._non_atomic_requests

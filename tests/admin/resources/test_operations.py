@@ -54,7 +54,7 @@ def test_revoking_ends_the_leases_and_counts_them(operator: Client) -> None:
     held, free = several(Proxy, 2)
     lease(held)
     page = do(operator, "revoke", [held, free])
-    assert "1 lease was revoked." in page
+    assert "The lease of 1 proxy was revoked." in page
     assert "1 skipped: no longer held" in page
     assert busy_for(held) <= 0
     assert columns(held)["fence"] == 2
@@ -78,8 +78,8 @@ def test_a_quarantine_ends_and_does_not_disturb_a_lease(operator: Client) -> Non
     held, free = several(Proxy, 2)
     lease(held)
     page = do(operator, "quarantine", [held, free], amount=2, unit="hours")
-    assert "1 was quarantined." in page
-    assert "1 is held: quarantined after its lease." in page
+    assert "1 proxy was quarantined." in page
+    assert "1 proxy is held: quarantined after its lease." in page
     assert 7_000 < busy_for(free) <= 7_200
     assert columns(free)["status"] == Status.QUARANTINED
     assert busy_for(held) <= 60
@@ -98,22 +98,22 @@ def test_draining_and_returning(operator: Client) -> None:
     rows = several(Proxy, 3)
     lease(rows[0])
     page = do(operator, "drain", rows)
-    assert "2 were taken out of service." in page
-    assert "1 is held: it leaves service after its lease." in page
+    assert "2 proxies were taken out of service." in page
+    assert "1 proxy is held: it leaves service after its lease." in page
     assert {columns(row)["in_service"] for row in rows} == {False}
     assert busy_for(rows[0]) > 0
     page = do(operator, "return_to_service", [*rows, new(Proxy)], reason="")
-    assert "3 were returned to service." in page
+    assert "3 proxies were returned to service." in page
     assert "1 skipped: already in service, or no longer there." in page
 
 
 def test_a_reservation_is_for_a_person(operator: Client, proxy: Proxy) -> None:
-    assert "1 was reserved." in do(operator, "reserve", [proxy], name="Ann", amount=3, unit="days")
+    assert f"Proxy {proxy} was reserved." in do(operator, "reserve", [proxy], name="Ann", amount=3, unit="days")
     assert columns(proxy)["status"] == Status.RESERVED
     assert columns(proxy)["reason"] == "Ann: stuck"
     held = new(Proxy)
     lease(held)
-    assert "1 is held: reserved after its lease." in do(operator, "reserve", [held], name="Ann")
+    assert f"Proxy {held} is held: reserved after its lease." in do(operator, "reserve", [held], name="Ann")
 
 
 WRONG = [
@@ -179,7 +179,7 @@ def test_the_number_of_rows_changed_at_once_is_limited(
     monkeypatch.setattr(operations, "CHUNK", 2)
     rows = several(Proxy, 5)
     assert "More were selected" in text(ask(operator, "drain", rows))
-    assert "3 were taken out of service." in do(operator, "drain", rows)
+    assert "3 proxies were taken out of service." in do(operator, "drain", rows)
     assert Proxy.objects.filter(in_service=True).count() == 2
 
 
@@ -196,7 +196,7 @@ def test_changes_before_a_database_failure_are_reported_and_logged(
     monkeypatch.setattr(operations, "CHUNK", 2)
     rows = several(Proxy, 5)
     page = do(operator, "drain", rows)
-    assert "2 were taken out of service." in page
+    assert "2 proxies were taken out of service." in page
     assert "went away" in page
     assert "3 not changed, or unknown" in page
     assert LogEntry.objects.count() == Proxy.objects.filter(in_service=False).count() == 2

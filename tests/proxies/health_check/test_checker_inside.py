@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.exceptions import BadOption, CheckerBroken
+from resourcepool.exceptions import BadOption, CheckerBroken, PackageMissing
 from resourcepool.health_checks.checker import Finding
 from resourcepool.models import Proxy
 from resourcepool.proxies.health_check import checker as proxies
@@ -111,5 +111,5 @@ class TestOptions:
 
     def test_what_is_not_installed_is_named_with_the_command(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(proxies, "find_spec", lambda name: None if name == "httpcore" else object())
-        with pytest.raises(BadOption, match=r"pip install 'django-resourcepool\[checks\]'"):
+        with pytest.raises(PackageMissing, match="httpcore is not installed: pip install httpcore certifi"):
             ProxyChecker(url="http://target.test/", timeout=5)

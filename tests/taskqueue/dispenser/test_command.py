@@ -46,11 +46,11 @@ def test_the_next_page_is_shown_when_it_is_asked_for() -> None:
 
 def test_it_is_paused_and_resumed() -> None:
     dispenser()
-    assert run("pause", "reviews") == "1 was paused."
+    assert run("pause", "reviews") == "Dispenser reviews was paused."
     assert "it is paused" in run()
     with pytest.raises(CommandError, match="1 skipped: already paused"):
         run("pause", "reviews")
-    assert run("resume", "reviews") == "1 was resumed."
+    assert run("resume", "reviews") == "Dispenser reviews was resumed."
 
 
 def test_tasks_are_added_with_their_scores_and_get_new_ones() -> None:
@@ -96,7 +96,7 @@ def test_buckets_are_freed_by_the_names_of_their_workers_in_one_dispenser_alone(
     bucket("alice", "a", "b")
     bucket("bob", "c")
     bucket("alice", "d", name="other")
-    assert run("revoke", "reviews", "alice") == "1 was revoked."
+    assert run("revoke", "reviews", "alice") == "Bucket alice was revoked."
     assert states() == {"a": "ready", "b": "ready", "c": "assigned", "d": "assigned"}
     with pytest.raises(CommandError, match="Not in reviews: alice, carol"):
         run("revoke", "reviews", "carol", "alice", "bob")
@@ -108,14 +108,17 @@ def test_tasks_are_retried_and_discarded_by_key_and_by_state() -> None:
     failed("a", "b", "c")
     tasks("d")
     bucket("alice", "e")
-    assert run("retry", "reviews", "a") == "1 is ready again."
+    assert run("retry", "reviews", "a") == "Dispenser task a is ready again."
     with pytest.raises(CommandError, match="Not a terminal: pass --yes"):
         run("retry", "reviews", "--state", "failed")
-    assert run("discard", "reviews", "--state", "failed", "--yes", "--reason", "x") == "2 were discarded."
+    assert (
+        run("discard", "reviews", "--state", "failed", "--yes", "--reason", "x")
+        == "2 dispenser tasks were discarded."
+    )
     with pytest.raises(CommandError, match=r"assigned, or already finished\. Not in reviews: z"):
         run("discard", "reviews", "d", "e", "z", "--reason", "x")
     assert states() == {"a": "ready", "b": "discarded", "c": "discarded", "d": "discarded", "e": "assigned"}
-    assert run("retry", "reviews", "--state", "discarded", "--yes") == "3 are ready again."
+    assert run("retry", "reviews", "--state", "discarded", "--yes") == "3 dispenser tasks are ready again."
     with pytest.raises(CommandError, match="give keys or --state, not both"):
         run("retry", "reviews", "a", "--state", "failed")
 

@@ -1,10 +1,12 @@
 """A Celery task is sent at its time, under the same id in each attempt."""
 
-import contextlib
+import socket
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from celery import Celery
+from kombu import Connection
 
 from resourcepool import celery_timers
 from resourcepool.celery_timers import apply_async_at
@@ -12,6 +14,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
 from resourcepool.tasks import sweep
+from tests.eventually import eventually
 from tests.taskqueue.timers.runners import handling, over, timer
 
 
@@ -24,7 +27,7 @@ class Broker:
         self.conf = SimpleNamespace(broker_transport_options={})
 
     def connection_for_write(self, **_: Any) -> Any:
-        return contextlib.nullcontext()
+        return Connection("memory://")
 
     def send_task(self, *args: Any, **options: Any) -> None:
         self.sent.append((args, options))
@@ -63,6 +66,26 @@ def test_a_broker_that_answers_nothing_fails_the_attempt_and_keeps_no_thread(
     with handling():
         over(1)
     assert Timer.objects.get().outcome.startswith("OperationalError: ")
+
+
+def test_an_unreachable_broker_is_named_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    timers.on("celery")(celery_timers.send)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # and it does not listen: connections are refused
+        address = f"127.0.0.1:{unused.getsockname()[1]}/0"
+        app = Celery(broker=f"redis://crawler:sesame@{address}", set_as_current=False)
+        monkeypatch.setattr(celery_timers, "current_app", app)
+        apply_async_at("some.task", after=0)
+        with handling(by=celery_timers.by_celery):
+            eventually(lambda: caplog.text)
+        Topic.objects.update(retries=0)
+        with handling():
+            over(1)
+    for said in (caplog.text, Timer.objects.get().outcome):
+        assert f"OperationalError: broker redis://crawler:**@{address}: " in said
+        assert "sesame" not in said
 
 
 def test_each_call_has_a_timer_of_its_own_unless_it_names_one() -> None:

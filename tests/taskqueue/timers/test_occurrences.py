@@ -36,6 +36,28 @@ def test_a_crontab_is_in_utc_unless_a_zone_is_given() -> None:
     assert follow(cron("0 12 L * *", "UTC"), "2026-02-01 00:00", 1) == ["28 12:00"]
 
 
+@pytest.mark.parametrize(
+    ("shorthand", "first"),
+    [
+        ("@hourly", "2026-02-03 05:00"),
+        ("@daily", "2026-02-04 00:00"),
+        ("@midnight", "2026-02-04 00:00"),
+        ("@weekly", "2026-02-08 00:00"),  # a Sunday
+        ("@monthly", "2026-03-01 00:00"),
+        ("@yearly", "2027-01-01 00:00"),
+        ("@annually", "2027-01-01 00:00"),
+    ],
+)
+def test_the_shorthands_of_crontabs_are_understood(shorthand: str, first: str) -> None:
+    assert cron(shorthand, "UTC").after(utc("2026-02-03 04:05")) == utc(first)
+
+
+@pytest.mark.parametrize("unknown", ["@reboot", "@every 5m", "@DAILY", "@"])
+def test_other_words_are_refused_and_the_shorthands_named(unknown: str) -> None:
+    with pytest.raises(BadOption, match="or @hourly, @daily, @weekly, @monthly, @yearly"):
+        cron(unknown, "UTC")
+
+
 def test_microseconds_neither_repeat_an_occurrence_nor_leave_one_out() -> None:
     each = cron("* * * * *", "UTC")
     assert each.after(NOON.replace(microsecond=1)) == NOON + MINUTE

@@ -3,6 +3,7 @@
 import datetime
 import json
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import OperationalError, connection, transaction
@@ -66,6 +67,13 @@ def test_a_recurring_one_is_due_after_one_interval_or_from_its_start() -> None:
     assert set_one("b", every=60, start=start, catch_up="all").due_at == start
     assert json.loads(timer("b").schedule) == {"every": 60.0}
     assert timer("b").catch_up == "all"
+
+
+def test_a_shorthand_is_stored_as_the_crontab_that_it_stands_for() -> None:
+    made = set_one(cron="@daily", tz="Asia/Shanghai")
+    local = made.due_at.astimezone(ZoneInfo("Asia/Shanghai"))
+    assert (local.hour, local.minute, local > timezone.now()) == (0, 0, True)
+    assert json.loads(timer().schedule) == {"cron": "0 0 * * *", "tz": "Asia/Shanghai"}
 
 
 def test_a_crontab_is_due_when_it_comes_next() -> None:
@@ -271,8 +279,6 @@ NAIVE = datetime.datetime(2030, 1, 1)  # noqa: DTZ001
         ({"after": float("nan")}, "after"),
         ({"after": float("inf")}, "after"),
         ({"after": "soon"}, "after"),
-        ({"after": None}, "after"),
-        ({"after": 1, "every": 5}, "after"),
         ({"after": 1, "start": NAIVE}, "start"),
         ({"after": None, "at": NAIVE}, "at"),
         ({"after": None, "at": "tomorrow"}, "at"),
@@ -294,6 +300,14 @@ def test_what_is_not_allowed_is_refused_by_name_and_nothing_is_set(options: dict
         timers.schedule(given.pop("name"), **given)
     assert not Timer.objects.exists()
     assert not Topic.objects.exists()
+
+
+@pytest.mark.parametrize("options", [{}, {"after": 1, "every": 5}, {"after": 0, "at": NAIVE, "cron": "@daily"}])
+def test_without_a_time_or_with_several_none_is_shown_as_a_wrong_value(options: dict[str, Any]) -> None:
+    with pytest.raises(BadOption) as refused:
+        timers.schedule("a", topic="t", **options)
+    assert str(refused.value) == "after: give exactly one of after, at, every and cron"
+    assert not Timer.objects.exists()
 
 
 def test_a_naive_moment_is_refused_with_how_to_mend() -> None:
