@@ -27,7 +27,7 @@ from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 
 class RWLock(RWPermits):
-    """A read-write lock known by its name; see ``Named`` for the other options and ``Hold`` for its limits.
+    """A read-write lock known by its name; see ``Named`` for the other options and ``Hold`` for its limits::
 
         catalogue = RWLock("catalogue")
         with catalogue.read():
