@@ -22,7 +22,7 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 COMMENT = re.compile(r"<!-- (not run|until|terminal|fails|output|Ctrl-C|setup)(?:: (.*?))? ?-->", re.DOTALL)
-NAMED = re.compile(r"^`([\w./-]+\.\w+)`(?: \([^)]*\))?(?:, (?:beside `manage\.py`|(at its end)))?:$", re.MULTILINE)
+NAMED = re.compile(r"^`([\w./@-]+\.\w+)`(?:, (?:(at its end)|[^:]*))?:$", re.MULTILINE)
 OPTION = re.compile(r"^:[\w-]+:.*\n", re.MULTILINE)
 
 

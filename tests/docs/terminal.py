@@ -86,6 +86,7 @@ class Terminal:
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self.folder, self.environment = folder, {**os.environ, **environment}
+        self.places: dict[str, str] = {}  # addresses on the page -> those of the test
         self.shell = Typed(["bash"], folder, self.environment)
         self.shell.type("set -m\n")
         self.python: Typed | None = None

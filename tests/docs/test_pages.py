@@ -20,12 +20,17 @@ from django.db import connection
 
 from tests.docs.blocks import Block, blocks, commands
 from tests.docs.terminal import Terminal
+from tests.servers import ServerMissing
+from tests.servers.redis import redis_server
+from tests.servers.server import free_port
 from tests.spawned import ROOT
 
 PAGES = sorted(
-    str(path.relative_to(ROOT)) for path in (*(ROOT / "docs").rglob("*.md"), ROOT / "README.md") if "not run" or path
+    str(path.relative_to(ROOT)) for path in (*(ROOT / "docs").rglob("*.md"), ROOT / "README.md")
 )
 HERE = Path(__file__).parent
+REDIS = "redis://localhost:6379/0"  # on the pages; the tests have their own
+WEB = "127.0.0.1:8000"
 NOT_CODE = ("text", "json", "", "pycon", "yaml", "ini")
 
 
@@ -99,13 +104,27 @@ def terminal(tmp_path: Path, installed: Path, database: str) -> Iterator[Termina
             "NO_COLOR": "1",
         },
     )
+    one.places[WEB] = f"127.0.0.1:{free_port()}"
     yield one
     one.close()
 
 
+@pytest.fixture
+def redis() -> Iterator[str]:
+    try:
+        with redis_server() as url:
+            yield url
+    except ServerMissing as missing:
+        pytest.skip(str(missing))
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_every_block_of_a_page_runs(name: str, terminal: Terminal, database: str) -> None:
+def test_every_block_of_a_page_runs(
+    name: str, terminal: Terminal, database: str, request: pytest.FixtureRequest
+) -> None:
     page = blocks(ROOT / name)
+    if any(REDIS in block.body for block in page):
+        terminal.places[REDIS] = request.getfixturevalue("redis")
     if not any("startproject" in block.body for block in page):
         prepared(terminal, database)
     for block in page:
@@ -117,6 +136,8 @@ def test_every_block_of_a_page_runs(name: str, terminal: Terminal, database: str
 
 def run(block: Block, terminal: Terminal, database: str) -> None:
     """Do what a reader does with a block."""
+    for theirs, ours in terminal.places.items():
+        block.body = block.body.replace(theirs, ours)
     if "not run" in block.marks:
         assert block.marks["not run"], "say why it is not run"
     elif "Ctrl-C" in block.marks:
