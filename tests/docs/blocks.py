@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 FENCE = re.compile(
-    r"^(?P<indent> *)(?P<fence>```+|~~~+)(?:\{code-block\} *)?(?P<language>[\w{}-]*)[^\n]*\n(?P<body>.*?)^(?P=indent)(?P=fence)$",
+    r"^(?P<indent> *)(?P<fence>```+)(?:\{code-block\} *)?(?P<language>[\w{}-]*)[^\n]*\n"
+    r"(?P<body>.*?)^(?P=indent)(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )
 COMMENT = re.compile(r"<!-- (not run|until|terminal|fails|output|Ctrl-C|setup)(?:: (.*?))? ?-->", re.DOTALL)

@@ -10,12 +10,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.processes import kill_group
-
-DEADLINE = float(os.environ.get("DOCS_DEADLINE", 120))  # seconds; for what hangs, not for what is slow
+DEADLINE = float(os.environ.get("DOCS_DEADLINE", "120"))  # seconds; for what hangs, not for what is slow
 DONE = "the-command-has-ended"
 # What the tests have instead: their own environment, and the wheel on its path.
-SKIPPED = re.compile(r"^(python3? -m venv|\. \S*/activate|source \S*/activate|pip install|python -m pip install)\b")
+SKIPPED = re.compile(
+    r"^(python3? -m venv|\. \S*/activate|source \S*/activate|pip install|python -m pip install)\b"
+)
 
 INTERPRETER = f"""
 import django, json, sys, traceback
@@ -47,7 +47,8 @@ class Typed:
         )
         self.printed = ""
         self.changed = threading.Condition()
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout
@@ -75,10 +76,14 @@ class Typed:
         return int(self.wait_for(rf"{DONE} (\d+)", start)[1])
 
     def close(self) -> None:
-        kill_group(self.process)
-        for stream in (self.process.stdin, self.process.stdout):
-            if stream:
-                stream.close()
+        """End it and all that it has started: a shell's jobs have groups of their own, but its session."""
+        subprocess.run(["pkill", "-KILL", "-s", str(self.process.pid)], check=False)
+        self.process.wait(DEADLINE)
+        self.reader.join(DEADLINE)
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.close()
+        self.process.stdout.close()
 
 
 class Terminal:
@@ -148,12 +153,8 @@ class Terminal:
             opened.write(text)
 
     def close(self) -> None:
-        self.shell.type("kill -KILL $(jobs -p) 2>/dev/null; exit\n")
-        try:
-            self.shell.process.wait(10)
-        finally:
-            for one in filter(None, (self.shell, self.python)):
-                one.close()
+        for one in filter(None, (self.shell, self.python)):
+            one.close()
 
 
 def matches(expected: Sequence[str], printed: str) -> bool:
@@ -177,6 +178,16 @@ def unmatched(expected: Sequence[str], printed: str, *, is_exact: bool = False) 
 
 
 def pattern(line: str, *, is_exact: bool) -> re.Pattern[str]:
-    varying = r"\.\.\.?" if is_exact else r"\.\.\.?|(?<![\w.])[\d.,:+-]*\d[\d.,:+-]*"
-    words = (".*?".join(map(re.escape, re.split(varying, word))) for word in line.split())
-    return re.compile(r"[^\S\n]+".join(words))
+    """Return what finds a line: its words with any spaces between."""
+    return re.compile(r"[^\S\n]+".join(_word(word, is_exact=is_exact) for word in line.split()))
+
+
+def _word(word: str, *, is_exact: bool) -> str:
+    if re.fullmatch(r"\.\.\.?", word):
+        return ".*?"
+    known = re.split(r"(\.\.\.?|(?<![\w.])[\d.,:+-]*\d[\d.,:+-]*)", word)
+    for index in range(1, len(known), 2):  # what varies
+        is_kept = is_exact and not known[index].startswith("..")
+        known[index] = re.escape(known[index]) if is_kept else r"\S*?"
+    known[::2] = map(re.escape, known[::2])
+    return "".join(known)

@@ -25,9 +25,7 @@ from tests.servers.redis import redis_server
 from tests.servers.server import free_port
 from tests.spawned import ROOT
 
-PAGES = sorted(
-    str(path.relative_to(ROOT)) for path in (*(ROOT / "docs").rglob("*.md"), ROOT / "README.md")
-)
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"))
 HERE = Path(__file__).parent
 REDIS = "redis://localhost:6379/0"  # on the pages; the tests have their own
 WEB = "127.0.0.1:8000"
@@ -54,16 +52,12 @@ def database() -> Iterator[str]:
         return
     name = f"docs_{secrets.token_hex(4)}"
     server = dj_database_url.parse(settings.DATABASE_URL)
-    with _administrator(server) as run:
+    with _Session(server) as run:
         run(f"CREATE DATABASE {name}")
         try:
             yield urlsplit(settings.DATABASE_URL)._replace(path=f"/{name}").geturl()
         finally:
             run(f"DROP DATABASE {name}" + (" WITH (FORCE)" if connection.vendor == "postgresql" else ""))
-
-
-def _administrator(server: dict[str, object]) -> "_Session":
-    return _Session(server)
 
 
 class _Session:
@@ -140,22 +134,25 @@ def run(block: Block, terminal: Terminal, database: str) -> None:
         block.body = block.body.replace(theirs, ours)
     if "not run" in block.marks:
         assert block.marks["not run"], "say why it is not run"
-    elif "Ctrl-C" in block.marks:
-        terminal.interrupt()
-    elif "setup" in block.marks:
-        terminal.execute(block.body)
-    elif "output" in block.marks:
-        terminal.expect(block.body.splitlines())
+    elif block.path:
+        terminal.write(block.path, block.body, is_appended=block.is_appended)
+        if block.path == "mysite/settings.py" and database:
+            terminal.write(block.path, database_settings(database), is_appended=True)
     elif block.language == "console":
         for command, output in commands(block.body):
             terminal.run(command, output, block.marks)
             if "startproject" in command:
                 on_database(terminal, command, database)
-    elif block.path:
-        terminal.write(block.path, block.body, is_appended=block.is_appended)
-        if block.path == "mysite/settings.py" and database:
-            terminal.write(block.path, database_settings(database), is_appended=True)
-    elif block.language == "python":
+    else:
+        run_other(block, terminal)
+
+
+def run_other(block: Block, terminal: Terminal) -> None:
+    if "Ctrl-C" in block.marks:
+        terminal.interrupt()
+    elif "output" in block.marks:
+        terminal.expect(block.body.splitlines())
+    elif block.language == "python" or "setup" in block.marks:
         terminal.execute(block.body)
     else:
         assert block.language in NOT_CODE or block.language.startswith("{"), block.language
@@ -164,7 +161,7 @@ def run(block: Block, terminal: Terminal, database: str) -> None:
 def on_database(terminal: Terminal, command: str, database: str) -> None:
     """Let a new project use the database of the test."""
     if database:
-        folder = "." if command.endswith(" .") else command.split()[-1]
+        folder = "." if command.endswith(" .") else command.rsplit(maxsplit=1)[-1]
         terminal.write(f"{folder}/mysite/settings.py", database_settings(database), is_appended=True)
 
 

@@ -18,9 +18,15 @@ class Phone(AbstractResource):
 class Page(models.Model):
     url = models.CharField(max_length=200)
 
+    def __str__(self):
+        return self.url
+
 
 class TableSpace(models.Model):
     size = models.IntegerField()
+
+    def __str__(self):
+        return f"{self.size}"
 
 
 class Order(models.Model):
@@ -28,3 +34,6 @@ class Order(models.Model):
     state = models.CharField(max_length=20, default="new")
     paid_at = models.DateTimeField(null=True)
     taken = models.BooleanField(default=False)
+
+    def __str__(self):
+        return f"order {self.pk}"
