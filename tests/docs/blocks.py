@@ -6,6 +6,7 @@ Comments before a block, which a reader does not see, say the rest:
 <!-- not run: why -->     it cannot run here
 <!-- until -->            its command is repeated until its output is as shown
 <!-- terminal -->         its command runs on in another terminal; the next Ctrl-C comment ends it
+<!-- sample: of what -->   its commands run, but what they print depends on what there is
 <!-- fails -->            its command ends with an error
 <!-- output -->           it is what a command prints later
 <!-- Ctrl-C -->           (without a block) ends what runs in the other terminal
@@ -22,7 +23,9 @@ FENCE = re.compile(
     r"(?P<body>.*?)^(?P=indent)(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )
-COMMENT = re.compile(r"<!-- (not run|until|terminal|fails|output|Ctrl-C|setup)(?:: (.*?))? ?-->", re.DOTALL)
+COMMENT = re.compile(
+    r"<!-- (not run|sample|until|terminal|fails|output|Ctrl-C|setup)(?::\s(.*?))?\s?-->", re.DOTALL
+)
 NAMED = re.compile(r"^`([\w./@-]+\.\w+)`(?:, (?:(at its end)|[^:]*))?:$", re.MULTILINE)
 OPTION = re.compile(r"^:[\w-]+:.*\n", re.MULTILINE)
 

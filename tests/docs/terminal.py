@@ -102,7 +102,7 @@ class Terminal:
         if SKIPPED.match(command):
             return
         if "terminal" in marks:
-            command += " &"
+            command = f"{{ {command}\n}} &"  # it may end with a comment
         end = time.monotonic() + DEADLINE
         while True:
             self.start = len(self.shell.printed)
@@ -111,6 +111,9 @@ class Terminal:
             if "until" not in marks or matches(output, self.shell.printed[self.start :]):
                 break
             assert time.monotonic() < end, self.shell.printed[self.start :]
+        if "sample" in marks:
+            assert code <= 1, f"{command}: {code}\n{self.shell.printed[self.start :]}"  # 2: no such option
+            return
         assert bool(code) == ("fails" in marks), f"{command}: {code}\n{self.shell.printed[self.start :]}"
         if "until" not in marks:
             self.expect(output)
