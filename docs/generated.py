@@ -170,7 +170,7 @@ def check(code: str) -> str:
             continue  # put together elsewhere
         parts.append(f"> {_plain(message)}\n>\n> {_plain(hint)}" if hint else f"> {_plain(message)}")
     level = "error" if code.startswith("E") else "unsafe" if code in UNSAFE_WARNINGS else "warning"
-    return f"*{level}*\n\n" + "\n\n".join(parts)
+    return "\n\n".join([f"*{level}*", *parts])
 
 
 def _plain(text: str) -> str:
