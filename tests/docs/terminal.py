@@ -78,8 +78,8 @@ class Typed:
     def close(self) -> None:
         """End it and all that it has started: a shell's jobs have groups of their own, but its session."""
         subprocess.run(["pkill", "-KILL", "-s", str(self.process.pid)], check=False)
-        self.process.wait(DEADLINE)
-        self.reader.join(DEADLINE)
+        self.process.wait()
+        self.reader.join()
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.close()
@@ -93,7 +93,8 @@ class Terminal:
         self.folder, self.environment = folder, {**os.environ, **environment}
         self.places: dict[str, str] = {}  # addresses on the page -> those of the test
         self.shell = Typed(["bash"], folder, self.environment)
-        self.shell.type("set -m\n")
+        # Its input ends when the tests do, however that happens; then its jobs must not stay behind.
+        self.shell.type("set -m; trap 'for job in $(jobs -p); do kill -KILL -- -$job; done' EXIT\n")
         self.python: Typed | None = None
         self.start = 0
 
