@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test lint format lock wheel messages run bench mutations chaos proof queues streams dispenser locks simulation matrix screenshots clean
+.PHONY: help demo quick test lint docs format lock wheel messages run bench mutations chaos proof queues streams dispenser locks simulation matrix screenshots clean
 
 # What make test passes on, e.g. make test ARGS="--only mariadb -- tests/leases -k renew"
 ARGS ?=
@@ -31,6 +31,10 @@ test:    ## Install what is missing, then lint and test: everything on SQLite, w
 lint:    ## Ruff, mypy, import-linter, missing migrations, plain words
 	@.ci/bootstrap lint
 	@.venv/bin/python -m tests --only lint
+
+docs:    ## Build the documentation site into build/docs; a warning is an error
+	@.ci/bootstrap lint
+	@.venv/bin/python -m sphinx -q -n -W --keep-going -b html docs build/docs
 
 format:  ## Let ruff repair what it can
 	@.ci/bootstrap lint

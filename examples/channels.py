@@ -1,6 +1,7 @@
 """`python -m examples.channels`, from the top of the repository: a subscriber is killed, and the next one goes on.
 
-A few seconds, in a database of its own that is removed afterwards. docs/channels.md says what happens and why.
+A few seconds, in a database of its own that is removed afterwards.
+docs/reference/channels.md says what happens and why.
 """
 
 import sys

@@ -1,6 +1,7 @@
 """`python -m examples.dispenser`, from the top of the repository: no task is lost, though a worker is killed.
 
-A few seconds, in a database of its own that is removed afterwards. docs/dispenser.md says what happens and why.
+A few seconds, in a database of its own that is removed afterwards.
+docs/reference/dispenser.md says what happens and why.
 """
 
 import sys

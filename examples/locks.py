@@ -1,6 +1,6 @@
 """`python -m examples.locks`, from the top of the repository: a lock comes free, though its holder is killed.
 
-A few seconds, in a database of its own that is removed afterwards. docs/locks.md says what happens and why.
+A few seconds, in a database of its own that is removed afterwards. docs/reference/locks.md says what happens and why.
 """
 
 import sys

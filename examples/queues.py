@@ -1,6 +1,6 @@
 """`python -m examples.queues`, from the top of the repository: servers share 12 queues, come, go and are killed.
 
-Ten seconds, in a database of its own that is removed afterwards. docs/queues.md says what happens and why.
+Ten seconds, in a database of its own that is removed afterwards. docs/reference/queues.md says what happens and why.
 """
 
 import os

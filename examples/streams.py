@@ -1,6 +1,6 @@
 """`python -m examples.streams`, from the top of the repository: tasks in order, though their consumer is killed.
 
-A few seconds, in a database of its own that is removed afterwards. docs/streams.md says what happens and why.
+A few seconds, in a database of its own that is removed afterwards. docs/reference/streams.md says what happens and why.
 """
 
 import os

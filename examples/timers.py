@@ -1,6 +1,6 @@
 """`python -m examples.timers`, from the top of the repository: a timer fires, though the node handling it is killed.
 
-A few seconds, in a database of its own that is removed afterwards. docs/timers.md says what happens and why.
+A few seconds, in a database of its own that is removed afterwards. docs/reference/timers.md says what happens and why.
 """
 
 import os

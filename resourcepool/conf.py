@@ -10,48 +10,54 @@ from resourcepool import options
 from resourcepool.exceptions import BadOption, Hidden
 
 DEFAULTS: dict[str, Any] = {
-    # Seconds a grant lasts unless it is renewed. A crashed holder blocks its row this long.
+    # How long a grant lasts unless it is renewed, 0.1 to 86,400 s. A crashed holder blocks its row this long.
     "TTL": 60.0,
-    # Seconds acquire() waits by default.
+    # How long `acquire()` waits by default, 0 to 86,400 s.
     "TIMEOUT": 60.0,
-    # Seconds after a release before the row can be claimed again.
+    # Time after a release before the row can be claimed again, 0 to 86,400 s.
     "COOLDOWN": 0.0,
-    # A lease is not renewed beyond this many seconds after its grant; None: no limit.
+    # A lease is not renewed beyond this long after its grant, 0.1 to 86,400 s; `None`: no limit.
     "MAX_HOLD": None,
-    # A lease held longer than this many seconds is reported as leaked, with the line that acquired it; None: never.
+    # A lease held for longer, 0 to 86,400 s, is reported as leaked, with the line that acquired it; `None`: never.
     "LEAK_AFTER": None,
-    # How a free resource is chosen: "spread", "sticky" or "random".
+    # How a free resource is chosen: `"spread"`, `"sticky"` or `"random"`.
     "STRATEGY": "spread",
-    # The first quarantine lasts "base" seconds; each further one twice as long, up to "cap".
+    # The first quarantine lasts `base` seconds; each consecutive one twice as long, up to `cap` (30 days at most).
     "QUARANTINE": {"base": 300.0, "cap": 86_400.0},
-    # A waiter's ticket expires this many seconds after its process crashed.
+    # How long the ticket of a crashed waiter remains, 0.5 to 3,600 s.
     "TICKET_TTL": 6.0,
     # Whether events are recorded in the history.
     "HISTORY": True,
-    # Seconds after which the job "prune history" removes an event.
+    # Age at which the job "prune history" removes an event, or a move of a queue; 60 s to 10 years.
     "HISTORY_KEPT": 30 * 86_400.0,
-    # Maximum number of events; above it the oldest are removed, whatever their age.
+    # Maximum number of events, and of moves of queues, at least 1,000; above it the oldest are removed, whatever
+    # their age.
     "HISTORY_ROWS": 1_000_000,
-    # Limits in seconds above which the dashboard and the sweep raise alarms.
+    # Limits of alarms, each 0 to 86,400 s: the first waiter has waited (`oldest_wait`), the first task of a stream or
+    # dispenser is old (`oldest_task`), a timer is due (`late_timer`), a message of a durable subscription is unread
+    # (`unread`), the sweep has not run (`sweep`) for longer.
     "ALARMS": {"oldest_wait": 60.0, "oldest_task": 600.0, "late_timer": 60.0, "unread": 600.0, "sweep": 600.0},
-    # Health checks per model; see docs/health-checks.md.
+    # Health checks per model: `{"resourcepool.Proxy": {"url": "https://example.com/"}}`.
     "CHECKS": {},
-    # How waiting processes are woken at once: "postgresql", or a URL of Redis or another broker; None: they poll.
+    # How waiting processes are woken at once: `"postgresql"`, `"postgresql:alias"`, or a URL of Redis or of another
+    # broker; `None`: they poll.
     "HINTS": None,
-    # Whether frequent statements are prepared on MariaDB. False behind a proxy that shares sessions.
+    # Whether frequent statements are prepared on MariaDB. `False` behind a proxy that shares sessions.
     "PREPARED_STATEMENTS": True,
     # Fernet keys for secrets at rest: the first encrypts, all decrypt.
     "SECRET_KEYS": [],
-    # This timer node's labels, e.g. {"zone": "eu"} or {"canary": "yes"}, and the version of your code.
+    # The labels of this timer node, up to 20: `{"zone": "eu"}`, or `{"canary": "yes"}`.
     "NODE_LABELS": {},
+    # The version of your code on this timer node, up to 50 characters: `"2.10"`.
     "NODE_VERSION": "",
-    # How many REST requests may wait for a lease at a time in one web server process; fewer than its threads.
+    # How many REST requests may wait for a lease at a time in one web server process, 0 to 10,000; fewer than its
+    # threads, because renewals need one.
     "REST_WAITS": 1,
-    # Limits of one REST user per model, e.g. {"resourcepool.Proxy": {"ttl": 120, "leases": 10}}: the longest "ttl",
-    # "cooldown" and "max_hold" in seconds, the maximum number of "leases" at a time, the lowest "priority".
+    # Limits of one REST user per model, `{"resourcepool.Proxy": {"ttl": 120, "leases": 10}}`: the longest `ttl`,
+    # `cooldown` and `max_hold` in seconds, the maximum number of `leases` at a time, the lowest `priority`.
     "REST_LIMITS": {},
-    # Per model, e.g. {"resourcepool.Proxy": {"ttl": 30}}: ttl, timeout, cooldown, max_hold, strategy, history,
-    # leak_after.
+    # Settings of a single model, `{"resourcepool.Proxy": {"ttl": 30}}`: `ttl`, `timeout`, `cooldown`, `max_hold`,
+    # `strategy`, `history`, `leak_after`.
     "POOLS": {},
 }
 

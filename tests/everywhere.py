@@ -110,9 +110,11 @@ EVERYWHERE = (
     "tests/concurrency/test_crashes.py",  # kills in the middle of statements
     "tests/concurrency/test_lost_replies.py",  # lost replies
     "tests/concurrency/test_transient.py",  # each server's own errors
+    "tests/docs/test_pages.py::test_a_reader_gets_there_from_an_empty_folder",  # a new project, on each database
     "tests/rest/test_request_id.py",  # collations of holders' names; a hand-over to oneself
 )
 IN_TURN = (
+    "tests/docs/test_pages.py::test_every_block_of_a_page_runs",  # what a reader types
     # The verbs, the guard, and replies that were lost
     "tests/leases/test_any_order.py",  # the verbs in every order
     "tests/leases/test_recreated_rows.py",  # the default that the database computes for a new row's fence

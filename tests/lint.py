@@ -13,6 +13,7 @@ CHECKS = {
     "import-linter": ["-c", "from importlinter.cli import lint_imports_command as lint; lint()"],
     "migrations": ["manage.py", "makemigrations", "--check", "--dry-run"],
     "words": ["-m", "tests.words"],
+    "docs": ["-m", "sphinx", *["-q", "-n", "-W", "--keep-going", "-b", "html", "docs", "build/docs"]],
 }
 
 

@@ -1,4 +1,4 @@
-"""docs/glossary.md is sorted, defines each word once, and covers models, states, event kinds and settings."""
+"""docs/reference/glossary.md is sorted, defines each word once, and covers models, states, event kinds and settings."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from resourcepool.resources.state import State, Status, Verdict
 from tests.messages import catalogue, texts_of
 from tests.spawned import ROOT
 
-PAGE = Path(ROOT) / "docs" / "glossary.md"
+PAGE = Path(ROOT) / "docs" / "reference" / "glossary.md"
 ROW = re.compile(r"^\| (?!word )([^-|][^|]*) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 LABEL = re.compile(r"[*`]([^*`]+)[*`]")
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING's worked example of a new kind of resource, in its own project."""
+"""docs/how-to/own-resource.md, a new kind of resource, in its own project."""
 
 import os
 import re
@@ -55,7 +55,7 @@ call_command("resourcepool_why", "phone", "2")
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Write the files of the example, and settings with their app."""
-    text = (ROOT / "CONTRIBUTING.md").read_text()
+    text = (ROOT / "docs" / "how-to" / "own-resource.md").read_text()
     files = re.findall(r"^`(phones/\w+\.py)`:\n\n```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert [name for name, _ in files] == ["phones/models.py", "phones/checker.py", "phones/admin.py"]
     (tmp_path / "phones" / "migrations").mkdir(parents=True)

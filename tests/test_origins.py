@@ -1,4 +1,4 @@
-"""docs/origins.md explains every requirement number in use, and all its paths and names exist."""
+"""docs/internals/origins.md explains every requirement number in use, and all its paths and names exist."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ from django.apps import apps
 from tests.spawned import ROOT
 
 HOUSE = Path(ROOT)
-PAGE = HOUSE / "docs" / "origins.md"
+PAGE = HOUSE / "docs" / "internals" / "origins.md"
 NUMBER = re.compile(r"\bR\d\.\d+\b")
 ENTRY = re.compile(r"^- \*\*(R\d\.\d+)\*\*(.*?)(?=^- \*\*|^#|\Z)", re.MULTILINE | re.DOTALL)
 PLACE = re.compile(r"`((?:resourcepool|tests|docs|examples|benchmarks)/[^`]+)`")

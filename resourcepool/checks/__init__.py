@@ -1,4 +1,4 @@
-"""System checks, listed in docs/checks.md."""
+"""System checks, listed in docs/reference/checks.md."""
 
 from resourcepool.checks import database, models, settings, tenants
 

@@ -13,6 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 from resourcepool import options
 from resourcepool.checks.messages import CheckWarning, Error
 from resourcepool.conf import DEFAULTS, POOL_OPTIONS, all_settings, rest_limits, rest_waits, setting, ticket_ttl
+from resourcepool.documentation import documented
 from resourcepool.elections.models import election_models
 from resourcepool.exceptions import BadOption, PackageMissing
 from resourcepool.health_checks.check_settings import check_settings_of
@@ -25,6 +26,8 @@ from resourcepool.status.alarms import Thresholds
 from resourcepool.sweeps.pruning import history_kept, history_rows
 from resourcepool.taskqueue.abstract import recorded_models
 from resourcepool.taskqueue.timers.runner import node_labels, node_version
+
+_HINTS = documented("how-to/hints")
 
 
 @register("resourcepool")
@@ -99,7 +102,9 @@ def _check_hints() -> Iterator[CheckMessage]:
     try:
         chosen = choice.configured()
     except BadOption as error:
-        hint = "Write for example 'postgresql', 'redis://localhost:6379/0' or 'amqp://localhost'; see docs/hints.md."
+        hint = (
+            f"Write for example 'postgresql', 'redis://localhost:6379/0' or 'amqp://localhost'; see {_HINTS}."
+        )
         yield Error(f"{error}.", hint=hint, id="resourcepool.E001")
         return
     try:
@@ -108,7 +113,7 @@ def _check_hints() -> Iterator[CheckMessage]:
     except PackageMissing as error:
         yield _package_missing(error)
     except BadOption as error:
-        hint = "See docs/hints.md. With None everything works, too: waiting processes poll."
+        hint = f"See {_HINTS}. With None everything works, too: waiting processes poll."
         yield Error(f"{error}.", hint=hint, id="resourcepool.E012")
 
 

@@ -8,13 +8,15 @@ from django.core.checks import CheckMessage, register
 from django.db import connections, router
 
 from resourcepool.checks.messages import Error
+from resourcepool.documentation import documented
 from resourcepool.models import Event
 from resourcepool.safety.routing import leased_models
 
 SETTER = "set_schema"  # a method of the connections of such a backend
 HINT = (
     "Move this app from TENANT_APPS to SHARED_APPS: every connection finds the tables of the shared schema. Add a"
-    " column to distinguish the rows of the tenants. (docs/checks.md#e020)"
+    " column to distinguish the rows of the tenants. "
+    f"({documented('reference/checks', 'e020')})"
 )
 
 

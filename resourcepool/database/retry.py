@@ -1,7 +1,7 @@
 """Retries a statement after transient database errors.
 
 Only around a whole transaction: inside a caller's transaction the first error is raised, because retrying there could
-commit half of the work (docs/databases.md).
+commit half of the work (docs/operations/databases.md).
 """
 
 import logging

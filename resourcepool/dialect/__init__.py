@@ -1,6 +1,6 @@
 """The only package that knows the differences between databases: clocks, fence arithmetic, errors.
 
-The sources are in docs/databases.md. All SQL here takes times as whole microseconds.
+The sources are in docs/operations/databases.md. All SQL here takes times as whole microseconds.
 """
 
 from resourcepool.dialect.base import Dialect, ErrorKind, RowUpdate, micros

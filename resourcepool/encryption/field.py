@@ -19,6 +19,7 @@ from django.db.models import signals
 from django.db.models.query_utils import DeferredAttribute
 from django.views.decorators.debug import sensitive_variables
 
+from resourcepool.documentation import documented
 from resourcepool.encryption.form_field import SecretField, SecretInput
 from resourcepool.encryption.secret import ANY_PURPOSE, EncryptedSecret, Purpose, encrypt
 from resourcepool.exceptions import SecretUnreadable
@@ -100,9 +101,8 @@ class EncryptedTextField(TextField):
             text = f"bound_to must name other columns of this model, not: {', '.join(unknown)}."
             yield Error(text, obj=self, id="resourcepool.E014")
         elif not self._binding():
-            hint = (
-                "Name the columns that identify a row, e.g. bound_to=['name']; see docs/settings.md, Secrets."
-            )
+            page = documented("how-to/secrets")
+            hint = f"Name the columns that identify a row, e.g. bound_to=['name']; see {page}."
             text = "its secrets are bound to no row: a copy can be decrypted in any row of the table."
             yield CheckWarning(text, hint=hint, obj=self, id="resourcepool.W027")
 

@@ -9,6 +9,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from resourcepool import options
 from resourcepool.conf import setting
+from resourcepool.documentation import documented
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.health_checks.checker import Checker
@@ -34,6 +35,11 @@ class CheckSettings:
     suspicious: int
 
 
+def no_checker() -> Sentence:
+    """Return why nothing can be checked."""
+    return Sentence(_("no checker is configured; see %(page)s"), page=documented("how-to/health-checks"))
+
+
 @sensitive_variables()  # the URL of a checker may contain a key
 def check_settings_of(model: Any) -> CheckSettings:
     """Return the settings of the health checks of ``model``.
@@ -44,9 +50,7 @@ def check_settings_of(model: Any) -> CheckSettings:
     where = f"RESOURCEPOOL['CHECKS'][{model._meta.label!r}]"
     configured = setting("CHECKS").get(model._meta.label)
     if configured is None:
-        raise BadOption(
-            where, Hidden(), because=Sentence(_("no checker is configured; see docs/health-checks.md"))
-        )
+        raise BadOption(where, Hidden(), because=no_checker())
     every = _every(where, configured)  # at first, because it requires a dict
     return CheckSettings(
         checker=_checker(model, where, configured),

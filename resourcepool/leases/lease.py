@@ -51,7 +51,7 @@ class Lease(BaseLease):
     service that checks ``fence``, excludes a late write.
 
     Usable from any thread of the process that acquired it; as a context manager it releases at the end.
-    The theory: docs/how-it-works.md.
+    The theory: docs/explanation/how-it-works.md.
     """
 
     @property
@@ -158,7 +158,7 @@ class Lease(BaseLease):
 
         Renews the lease inside that transaction, which locks the row: no other process can acquire it before the
         commit. Keep the transaction shorter than half the ttl: the keeper cannot renew meanwhile, and the database
-        server ends a session that is idle in it for a ttl (5 s at least; docs/databases.md).
+        server ends a session that is idle in it for a ttl (5 s at least; docs/operations/databases.md).
 
         Raises:
             LeaseLost: it is not held; the innermost ``atomic`` block rolls back, also if the error is caught inside it.

@@ -25,7 +25,7 @@ _jobs: dict[int, list[tuple[int, Callable[[], object]]]] = {}  # {process: (orde
 
 
 def at_exit(order: int, job: Callable[[], object]) -> None:
-    """Run ``job`` at exit (docs/how-it-works.md, "Endings"); lower ``order`` first."""
+    """Run ``job`` at exit (docs/explanation/how-it-works.md, "How leases end"); lower ``order`` first."""
     pid = os.getpid()
     if pid not in _jobs:
         _jobs.clear()  # the parent's

@@ -104,7 +104,7 @@ class AbstractResource(AbstractLease):
         return super()._may_write(name, value, by_name=by_name)
 
     def for_holder(self) -> dict[str, Any]:
-        """Return the data that REST clients get with a lease, as JSON (docs/rest.md).
+        """Return the data that REST clients get with a lease, as JSON (docs/reference/rest.md).
 
         By default the name, the tags and the columns that your model adds, including secrets.
         """

@@ -10,6 +10,7 @@ from rest_framework.authentication import SessionAuthentication
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from resourcepool.documentation import documented
 from resourcepool.resources.strategy import STRATEGIES
 from resourcepool.rest.errors import STATUSES
 from resourcepool.rest.leases import MAX_TIMEOUT
@@ -156,7 +157,7 @@ def responses_of(view: type[View], method: str) -> Iterator[tuple[str, Schema]]:
         yield str(status), response_of("Done.", schema, "" if status == NO_CONTENT else view.media_type)
     for status in sorted({401, 403, *STATUSES.values()}):
         if method == "post" or status not in ONLY_POST:
-            yield str(status), response_of("See docs/rest.md.", "Error")
+            yield str(status), response_of(f"See {documented('reference/rest', 'errors')}.", "Error")
 
 
 def response_of(about: str, schema: str, media_type: str = JSON) -> Schema:

@@ -1,4 +1,4 @@
-"""The problems of databases and models, each with its remedy; docs/checks.md explains them.
+"""The problems of databases and models, each with its remedy; docs/reference/checks.md explains them.
 
 An error breaks mutual exclusion in normal operation. A problem that breaks it only after a crash of the database server
 is a warning in ``UNSAFE_WARNINGS``: developers may prefer speed, and ``migrate`` must not fail for them.
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from django.conf import settings
+
+from resourcepool.documentation import documented
 
 _ISOLATION = 'Set OPTIONS: {"isolation_level": "read committed"} for this database.'
 _STUCK = "statements may wait this long for a locked row, however short the timeout of acquire()."
@@ -265,7 +267,7 @@ class Problem:
     @property
     def link(self) -> str:
         """The place in the documentation."""
-        return f"docs/checks.md#{self.code.lower()}"
+        return documented("reference/checks", self.code.lower())
 
     @property
     def is_error(self) -> bool:

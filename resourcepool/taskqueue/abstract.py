@@ -1,6 +1,6 @@
 """Base models of work: tasks of streams, tasks of dispensers, and timers.
 
-The history records operator actions and final failures (docs/history.md), but neither successes nor automatic
+The history records operator actions and final failures (docs/reference/events.md), but neither successes nor automatic
 retries: these are too many.
 """
 

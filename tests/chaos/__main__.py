@@ -1,4 +1,6 @@
-"""Real processes share rows while everything fails; exit code 1 if a promise was broken (docs/reliability.md).
+"""Real processes share rows while everything fails; exit code 1 if a promise was broken.
+
+See docs/internals/reliability.md.
 
 python -m tests.chaos --minutes 1                            on MariaDB
 python -m tests.chaos --minutes 30 --database postgresql --json result.json

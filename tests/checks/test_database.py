@@ -12,6 +12,7 @@ from django.db import connection, connections, models, transaction
 from django.test import override_settings
 from django.test.utils import isolate_apps
 
+from resourcepool.documentation import documented
 from resourcepool.models import AbstractLease, Event
 from resourcepool.safety.diagnosis import keys_of
 from tests.aliases import alias, codes, messages
@@ -84,7 +85,7 @@ def test_a_message_has_the_place_the_problem_the_fix_and_a_link() -> None:
         "Leased models are written here, but its TEST setting declares it a mirror of default"
     )
     assert "DATABASE_ROUTERS" in message.hint
-    assert message.hint.endswith("(docs/checks.md#w010)")
+    assert message.hint.endswith(f"({documented('reference/checks', 'w010')})")
 
 
 @pytest.mark.only("mysql")

@@ -11,6 +11,7 @@ import pytest
 from django.core.checks import CheckMessage
 
 from resourcepool.checks.messages import CheckWarning, Error
+from resourcepool.documentation import documented
 from resourcepool.safety.problem import TEXTS
 from tests.spawned import ROOT
 
@@ -76,7 +77,11 @@ def test_each_text_fits_and_says_the_same(code: str) -> None:
     values = dict.fromkeys(re.findall(r"%\((\w+)\)", "".join(TEXTS[code])), 7)
     message, hint = (text % values for text in TEXTS[code])
     plain = CheckMessage(
-        30, message, hint=f"{hint} (docs/checks.md#w000)", obj="database 'default'", id="r.W000"
+        30,
+        message,
+        hint=f"{hint} ({documented('reference/checks', 'w000')})",
+        obj="database 'default'",
+        id="r.W000",
     )
     for kind in (Error, CheckWarning):
         shown = str(kind(plain.msg, hint=plain.hint, obj=plain.obj, id=plain.id))

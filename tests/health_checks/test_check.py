@@ -260,5 +260,5 @@ def test_what_is_told_is_the_check_and_not_its_lease(told: list[RowEvent]) -> No
 
 def test_a_model_that_the_settings_do_not_mention_cannot_be_checked(settings: Any) -> None:
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {}}
-    with pytest.raises(BadOption, match=r"CHECKS.*resourcepool.Proxy.*docs/health-checks.md"):
+    with pytest.raises(BadOption, match=r"CHECKS.*resourcepool.Proxy.*how-to/health-checks"):
         check(Proxy)

@@ -8,6 +8,7 @@ from django.core.checks import run_checks
 from django.db import connection
 from django.test import override_settings
 
+from resourcepool.documentation import documented
 from resourcepool.exceptions import BadOption, PackageMissing
 from resourcepool.hints import choice
 from resourcepool.hints.choice import Choice
@@ -65,7 +66,7 @@ def test_invalid_settings_are_reported_with_a_hint(hints: Any, identity: str, me
     ((one, said, advice),) = found(hints)
     assert one == f"resourcepool.{identity}"
     assert message in said
-    assert "docs/hints.md" in advice
+    assert documented("how-to/hints") in advice
     assert "hush" not in said + advice
 
 

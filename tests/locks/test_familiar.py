@@ -130,7 +130,7 @@ KAZOO = {  # 2.11
 
 
 def test_the_page_tells_of_each_call_of_theirs_what_it_is_here() -> None:
-    page = (Path(ROOT) / "docs/locks.md").read_text()
+    page = (Path(ROOT) / "docs/how-to/move-from-other-systems.md").read_text()
     redis, kazoo = page.partition("| redis-py")[2].split("\n\n")[:2]
     options = {*inspect.signature(Redis.lock).parameters, *inspect.signature(cache_lock).parameters}
     calls = {name for name in vars(RedisLock) if name[0] != "_" and not name.lower().startswith("lua_")}

@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 
 from resourcepool import events
 from resourcepool.dialect import DbLater
+from resourcepool.documentation import documented
 from resourcepool.jobs import run as run_job
 from resourcepool.models import Job, Proxy
 from resourcepool.resources.state import Status
@@ -168,7 +169,7 @@ def test_without_a_checker_it_says_where_to_read(settings: Any) -> None:
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {}}
     for words in ([], ["proxy"]):
         said = say("resourcepool_check", *words)
-        assert (said.code, "docs/health-checks.md" in said.err) == (1, True)
+        assert (said.code, documented("how-to/health-checks") in said.err) == (1, True)
 
 
 def test_the_real_thing_and_no_password_anywhere(settings: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""The worked example of CONTRIBUTING.md: an operation declared once appears everywhere."""
+"""The worked example of docs/how-to/own-resource.md: an operation declared once appears everywhere."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def _declared() -> Iterator[None]:
     """Run the example."""
-    text = (Path(ROOT) / "CONTRIBUTING.md").read_text().split("is added in one place")[1]
+    text = (Path(ROOT) / "docs/how-to/own-resource.md").read_text().split("An operation of your own")[1]
     exec(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0], {})
     yield
     del OPERATIONS[NAME]

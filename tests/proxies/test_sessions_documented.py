@@ -1,4 +1,4 @@
-"""The model for sessions in docs/importing.md."""
+"""The model for sessions in docs/how-to/importing.md."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ from tests.spawned import ROOT
 
 
 def test_the_documented_model_makes_the_address_of_each_session() -> None:
-    text = (ROOT / "docs" / "importing.md").read_text()
+    text = (ROOT / "docs" / "how-to" / "importing.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     names: dict[str, Any] = {"__name__": "tests.app.models"}
     with isolate_apps("tests.app"):

@@ -1,4 +1,4 @@
-"""Owners of queues, through the database: by the tables of docs/queues.md, after a crash, after a deadline."""
+"""Owners of queues, through the database: by docs/reference/queues.md, after a crash, after a deadline."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The naive protocol of the article that this project began with (docs/origins.md), to show its faults.
+"""The naive protocol of the article that this project began with (docs/internals/origins.md), to show its faults.
 
 A row is busy while its ``busy_before`` is ahead of the caller's own clock, in whole seconds. An UPDATE that compares
 ``busy_before`` claims and renews it; saving the caller's copy of the row releases and quarantines it.

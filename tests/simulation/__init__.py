@@ -2,5 +2,5 @@
 
 The package runs unchanged on a real SQLite file. Only its environment is replaced: clocks, sleep, and
 the time at which each statement runs. So a schedule is a pure function of its seed, and can be repeated.
-See docs/simulation.md.
+See docs/internals/simulation.md.
 """

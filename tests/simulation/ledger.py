@@ -1,4 +1,4 @@
-"""The history of every row and its allowed changes (docs/how-it-works.md), independent of the code under test."""
+"""The history of every row and its allowed changes, apart from the code under test; see "How it works"."""
 
 import sqlite3
 from collections.abc import Callable

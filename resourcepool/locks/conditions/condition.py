@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class Condition(NotificationSource):
-    """A condition variable of a lock; a lock may have several.
+    """A condition variable of a lock; a lock may have several::
 
         not_empty = Condition(Lock("orders"))
         with not_empty:

@@ -28,7 +28,7 @@ from resourcepool.waiting.lease import delivered, release_quietly
 
 
 class RWLock(RWPermits):
-    """A read-write lock known by its name; see ``Named`` for the other options and ``Hold`` for its limits.
+    """A read-write lock known by its name; see ``Named`` for the other options and ``Hold`` for its limits::
 
         catalogue = RWLock("catalogue")
         with catalogue.read():

@@ -5,9 +5,11 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from resourcepool.conf import setting
+from resourcepool.documentation import documented
 from resourcepool.events import localized
 from resourcepool.exceptions import BadOption, CheckerBroken, Hidden
 from resourcepool.health_checks.check import CheckOptions, check
+from resourcepool.health_checks.check_settings import no_checker
 from resourcepool.health_checks.results import CheckAction, CheckResult, Tally
 from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
@@ -64,7 +66,8 @@ class Command(OperatorCommand):
                 self.broken += 1
                 self.stderr.write(f"{model._meta.label}: {localized(error)}.")
         if self.broken:
-            message = _("the checker or its target seems broken; if not, use --believe (docs/health-checks.md)")
+            text = _("the checker or its target seems broken; if not, use --believe (%(page)s)")
+            message = text % {"page": documented("how-to/health-checks", "when-many-fail-together")}
             raise CommandError(message, returncode=BROKEN)
         if self.bad and self.bad_is_error:
             raise SystemExit(1)
@@ -94,8 +97,7 @@ def _models(label: str | None) -> list[Any]:
     """Return the model of this pool, or all models with a checker; raises BadOption."""
     labels = [label] if label else sorted(setting("CHECKS"))
     if not labels:
-        why = _("no checker is configured; see docs/health-checks.md")
-        raise BadOption("RESOURCEPOOL['CHECKS']", Hidden(), because=why)
+        raise BadOption("RESOURCEPOOL['CHECKS']", Hidden(), because=no_checker())
     return [resource_model(name) for name in labels]
 
 

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.urls import resolve
 
+from resourcepool.documentation import documented
 from resourcepool.events import sentence_for
 from resourcepool.models import Proxy
 from resourcepool.operations import check_now
@@ -113,7 +114,7 @@ def test_without_settings_the_list_does_not_offer_it_and_the_page_names_the_sett
     assert "No action selected." in text(client.post(LIST, chosen, follow=True))
     page = f"{LIST}{row.pk}/operate/check/"
     said = text(client.post(page, {"confirmed": "yes", "reason": ""}, follow=True))
-    assert "no checker is configured; see docs/health-checks.md" in said
+    assert f"no checker is configured; see {documented('how-to/health-checks')}" in said
     assert "None is not allowed" not in said
     assert columns(row)["checked_at"] is None
 

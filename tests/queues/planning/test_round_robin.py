@@ -1,4 +1,4 @@
-"""The tables of docs/queues.md, row by row, and the number of moves."""
+"""The tables of docs/reference/queues.md, row by row, and the number of moves."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Servers share queues while others start, stop and fail; exit code 1 when a promise was broken (docs/reliability.md).
+"""Servers share queues while others start, stop and fail; exit code 1 when a promise was broken.
+
+See docs/internals/reliability.md.
 
 python -m tests.queues.proof                                   one of everything on MariaDB, half a minute
 python -m tests.queues.proof --minutes 5 --database postgresql

@@ -1,4 +1,4 @@
-"""One server: it works on its queues in the loop of docs/queues.md, and logs its evidence."""
+"""One server: it works on its queues in the loop of docs/reference/queues.md, and logs its evidence."""
 
 import random
 import signal

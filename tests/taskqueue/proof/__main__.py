@@ -1,4 +1,4 @@
-"""Consumers of a stream under misfortunes; exit code 1 when a promise was broken (docs/streams.md).
+"""Consumers of a stream under misfortunes; exit code 1 when a promise was broken (docs/reference/streams.md).
 
 python -m tests.taskqueue.proof                                 2,000 tasks on MariaDB
 python -m tests.taskqueue.proof --tasks 10000 --lanes 4 --database postgresql

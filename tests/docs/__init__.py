@@ -1,0 +1,1 @@
+"""The documentation: its blocks run, its generated parts are right, its site builds."""

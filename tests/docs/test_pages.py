@@ -1,0 +1,197 @@
+"""Every block of every page runs, in the order of the page, in a fresh project with the wheel.
+
+A page that does not start its own project (``django-admin startproject``) finds one: ``mysite`` with the app ``shop``.
+"""
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import dj_database_url
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from tests.docs.blocks import Block, blocks, commands
+from tests.docs.terminal import Terminal
+from tests.servers import ServerMissing
+from tests.servers.redis import redis_server
+from tests.servers.server import free_port
+from tests.spawned import ROOT
+
+LEFT_OUT = {"docs/benchmarks.md"}  # its commands take minutes, in a checkout
+ALL = {str(path.relative_to(ROOT)) for path in (*(ROOT / "docs").rglob("*.md"), ROOT / "README.md")} - LEFT_OUT
+STARTS = sorted(name for name in ALL if "startproject" in (ROOT / name).read_text())
+PAGES = sorted(ALL - {*STARTS})
+HERE = Path(__file__).parent
+REDIS = "redis://localhost:6379/0"  # on the pages; the tests have their own
+WEB = "127.0.0.1:8000"
+NOT_CODE = ("text", "json", "", "yaml", "ini")
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what ``pip install`` unpacks."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = ["-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run([sys.executable, *build], cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    """The URL of an empty database; for SQLite "", because a new project brings its own."""
+    if connection.vendor == "sqlite":
+        yield ""
+        return
+    name = f"docs_{secrets.token_hex(4)}"
+    server = dj_database_url.parse(settings.DATABASE_URL)
+    with _Session(server) as run:
+        run(f"CREATE DATABASE {name}")
+        try:
+            yield urlsplit(settings.DATABASE_URL)._replace(path=f"/{name}").geturl()
+        finally:
+            run(f"DROP DATABASE {name}" + (" WITH (FORCE)" if connection.vendor == "postgresql" else ""))
+
+
+class _Session:
+    """A session of its own, outside of the test's transaction."""
+
+    def __init__(self, server: dict[str, object]) -> None:
+        options = {"host": server["HOST"], "port": int(str(server["PORT"])), "user": server["USER"]}
+        if connection.vendor == "postgresql":
+            import psycopg
+
+            self.session = psycopg.connect(
+                **options, password=server["PASSWORD"], dbname=server["NAME"], autocommit=True
+            )
+        else:
+            import MySQLdb
+
+            self.session = MySQLdb.connect(**options, password=server["PASSWORD"], autocommit=True)
+
+    def __enter__(self):
+        return self.run
+
+    def run(self, statement: str) -> None:
+        self.session.cursor().execute(statement)
+
+    def __exit__(self, *_: object) -> None:
+        self.session.close()
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, installed: Path, database: str) -> Iterator[Terminal]:
+    one = Terminal(
+        tmp_path,
+        {
+            "PYTHONPATH": os.pathsep.join([str(installed), "."]),
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "DJANGO_SETTINGS_MODULE": "mysite.settings",
+            "COLUMNS": "200",
+            "NO_COLOR": "1",
+        },
+    )
+    one.places[WEB] = f"127.0.0.1:{free_port()}"
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def redis() -> Iterator[str]:
+    try:
+        with redis_server() as url:
+            yield url
+    except ServerMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_a_reader_gets_there_from_an_empty_folder(
+    name: str, terminal: Terminal, database: str, request: pytest.FixtureRequest
+) -> None:
+    play(name, terminal, database, request)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_block_of_a_page_runs(
+    name: str, terminal: Terminal, database: str, request: pytest.FixtureRequest
+) -> None:
+    prepared(terminal, database)
+    play(name, terminal, database, request)
+
+
+def play(name: str, terminal: Terminal, database: str, request: pytest.FixtureRequest) -> None:
+    """Do what a reader of this page does."""
+    page = blocks(ROOT / name)
+    if any(REDIS in block.body for block in page):
+        terminal.places[REDIS] = request.getfixturevalue("redis")
+    for block in page:
+        try:
+            run(block, terminal, database)
+        except AssertionError as error:
+            raise AssertionError(f"{name}:{block.line}: {error}") from None
+
+
+def run(block: Block, terminal: Terminal, database: str) -> None:
+    """Do what a reader does with a block."""
+    for theirs, ours in terminal.places.items():
+        block.body = block.body.replace(theirs, ours)
+    if "not run" in block.marks:
+        assert block.marks["not run"], "say why it is not run"
+    elif block.path:
+        terminal.write(block.path, block.body, is_appended=block.is_appended)
+        if block.path == "mysite/settings.py" and database:
+            terminal.write(block.path, database_settings(database), is_appended=True)
+    elif block.language == "console":
+        for command, output in commands(block.body):
+            terminal.run(command, output, block.marks)
+            if "startproject" in command:
+                on_database(terminal, command, database)
+    else:
+        run_other(block, terminal)
+
+
+def run_other(block: Block, terminal: Terminal) -> None:
+    if "Ctrl-C" in block.marks:
+        terminal.interrupt()
+    elif "output" in block.marks:
+        terminal.expect(block.body.splitlines())
+    elif block.language == "python" or "setup" in block.marks:
+        terminal.execute(block.body.strip())
+    elif block.language == "pycon":
+        terminal.execute(
+            "".join(f"{line[4:]}\n" for line in block.body.splitlines() if line[:3] in (">>>", "..."))
+        )
+    else:
+        assert block.language in NOT_CODE or block.language.startswith("{"), block.language
+
+
+def on_database(terminal: Terminal, command: str, database: str) -> None:
+    """Let a new project use the database of the test."""
+    if database:
+        folder = "." if command.endswith(" .") else command.rsplit(maxsplit=1)[-1]
+        terminal.write(f"{folder}/mysite/settings.py", database_settings(database), is_appended=True)
+
+
+def database_settings(url: str) -> str:
+    parsed = {**dj_database_url.parse(url), "CONN_MAX_AGE": 60}
+    return f"\nDATABASES = {{'default': {parsed!r}}}\n"
+
+
+def prepared(terminal: Terminal, database: str) -> None:
+    """Give the reader a project with the app ``shop``."""
+    shutil.copytree(HERE / "project", terminal.folder, dirs_exist_ok=True)
+    if database:
+        terminal.write("mysite/settings.py", database_settings(database), is_appended=True)
+    terminal.run("python manage.py makemigrations shop", [], {})
+    terminal.run("python manage.py migrate --verbosity 0", [], {})
