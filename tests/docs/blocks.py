@@ -90,5 +90,5 @@ def commands(body: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _is_open(command: str) -> bool:
-    quotes = re.sub(r"\\.|'[^']*'|\"[^\"]*\"", "", command)
+    quotes = re.sub(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", "", command)
     return command.endswith("\\") or "'" in quotes or '"' in quotes
