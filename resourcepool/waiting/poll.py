@@ -64,9 +64,8 @@ class Poller:
         self.used: dict[int, None] = {}
         self.db_error: Exception | None = None
         self._noticed: dict[int, None] = {}
-        self._threads: dict[
-            object, Callable[[], None]
-        ] = {}  # that may take turns, in order, and how to wake them
+        # Who may take turns, in order, and how to wake it.
+        self._threads: dict[object, Callable[[], None]] = {}
         turn, name = self._turn_for_tasks, f"waiters-{using}"
         self._loop = Loop(name, Wakeup(), turn, self._has_tasks, idle_timeout=IDLE)
         self._sleeps_until = self._off_until = 0.0

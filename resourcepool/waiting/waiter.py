@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from resourcepool import hints
 from resourcepool.database.clock import monotonic
 from resourcepool.leases.free_rows import python_key
+from resourcepool.leases.keeper import keeper
 from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant
@@ -123,7 +124,11 @@ class Waiter:
         return tuple((python_key(self.model, pk), fence) for pk, fence in seen.granted)
 
     def deliver(self, grants: list[Grant]) -> None:
-        """Deliver these grants; releases them if the waiter was just cancelled."""
+        """Deliver these grants; releases them if the waiter was just cancelled.
+
+        If the thread that polls changes in the middle of a turn, two threads may deliver the same grants: the second
+        handles are dropped.
+        """
         leases = []
         try:
             leases = make_handles(self.source, self.using, self.request, grants)
@@ -134,4 +139,8 @@ class Waiter:
             self.outcome.fail(error)
             return
         if not self.outcome.serve(leases):
-            release_quietly(leases)
+            if self.outcome.leases:
+                for lease in leases:
+                    keeper.remove(lease)
+            else:
+                release_quietly(leases)

@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 import pytest
-from django.db import DataError, OperationalError
+from django.db import DataError, OperationalError, transaction
 
 from resourcepool import clock, signals
 from resourcepool.exceptions import DatabaseUnavailable
@@ -33,6 +33,44 @@ class TestTheWayItIsWritten:
         written = [one for one in statements if "INTO" in one.sql and "event" in one.sql]
         assert {one.thread for one in written} == {"resourcepool-background-default"}
         assert len(written) <= 3
+
+    def test_by_a_release_on_its_own_session_if_they_are_due(
+        self, proxy: Any, statements: list[Statement], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(recording, "EVERY", 0.0)
+        monkeypatch.setattr(recording, "RELEASES_FIRST", 60.0)
+        Proxy.pool.acquire().release()
+        assert told(proxy) == ["released"]
+        written = [one for one in statements if "INTO" in one.sql and "event" in one.sql]
+        assert {one.thread for one in written} == {"MainThread"}
+
+    def test_never_inside_a_transaction_of_the_caller(
+        self, proxy: Any, statements: list[Statement], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(recording, "EVERY", 0.0)
+        monkeypatch.setattr(recording, "RELEASES_FIRST", 60.0)
+        held = Proxy.pool.acquire()
+        with transaction.atomic():
+            held.release()
+            assert not [one for one in statements if "INTO" in one.sql and "event" in one.sql]
+
+    def test_after_a_failure_no_release_tries_it_again(
+        self, proxy: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A locked history table must not delay every release."""
+        tries: list[str] = []
+
+        def gone(_: Any) -> None:
+            tries.append(threading.current_thread().name)
+            raise OperationalError("locked")
+
+        monkeypatch.setattr(recording, "write", gone)
+        monkeypatch.setattr(recording, "EVERY", 0.0)
+        monkeypatch.setattr(recording, "RELEASES_FIRST", 60.0)
+        for _ in range(3):
+            Proxy.pool.acquire().release()
+        assert tries == ["MainThread"]
+        assert "1 events could not be written yet" in caplog.text or "2 events could not be" in caplog.text
 
     def test_through_an_outage(self, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         failed, write = threading.Event(), recording.write
@@ -115,7 +153,7 @@ class TestTheWayItIsWritten:
         again_at = stays._turn()
         assert again_at > clock.monotonic() + recording.EVERY / 2
         stays.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", 2))
-        assert stays._due_at == again_at
+        assert stays._due_at + recording.RELEASES_FIRST == again_at
 
     def test_the_log_and_the_history_say_once_how_many_are_missing(
         self, stays: Recorder, caplog: pytest.LogCaptureFixture

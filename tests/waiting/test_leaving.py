@@ -12,6 +12,7 @@ from django.db import connection
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.leases import verbs
+from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import poll, tickets
 from resourcepool.waiting.poll import PRUNE_EVERY, Poller, poller_on
@@ -114,6 +115,16 @@ class TestLeavingTheLine:
         waiter.outcome.cancel()
         waiter.deliver([granted(proxy)])
         assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (2, "")
+
+    def test_a_row_that_two_threads_deliver_is_held_once(self) -> None:
+        proxy = new(Proxy)
+        waiter, grant = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me"), granted(proxy)
+        waiter.deliver([grant])
+        waiter.deliver([grant])
+        (lease,) = waiter.outcome.result()
+        assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (grant.fence, grant.holder)
+        assert keeper.unreleased() == [lease]
+        lease.renew()
 
 
 class TestBeingServed:
