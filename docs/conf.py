@@ -54,17 +54,11 @@ python_use_unqualified_type_names = True
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
+suppress_warnings = ["ref.python"]  # several classes have an attribute of this name
 # The site is built without a network: names of other packages, and private ones of this, have no page here.
 nitpick_ignore_regex = [
     ("py:.*", r"(?!resourcepool\.(exceptions|locks|queues|taskqueue|elections)\.[A-Z]\w*$).*"),
 ]
-
-# benchmarks.md is still linked to where these pages were.
-MOVED = {
-    "hints.md": "how-to/hints.md",
-    "databases.md": "operations/databases.md",
-    "streams.md": "reference/streams.md",
-}
 
 
 def setup(app: Sphinx) -> None:
@@ -72,9 +66,6 @@ def setup(app: Sphinx) -> None:
 
     def generate(_app: Sphinx, page: str, source: list[str]) -> None:
         source[0] = fill(source[0])
-        if page == "benchmarks":
-            for old, new in MOVED.items():
-                source[0] = source[0].replace(f"]({old}", f"]({new}")
 
     app.connect("source-read", generate)
     app.connect("env-get-outdated", lambda *_: list(PAGES))  # the code may have changed
