@@ -164,9 +164,7 @@ def _enqueue(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | Waiter
         if not request.fifo_once:
             waiter.source.refuse_impossible(connection, request)
         if poller.db_error is not None:
-            return (
-                waiter  # the database is unavailable; a statement here would only take the time of its retries
-            )
+            return waiter  # a statement here would only take the time of its retries
         if waiter.loop is not None:
             poller.start()
         is_crowded, waiter.insert_in_doubt = waiter.pacing.crowded_until > monotonic(), True

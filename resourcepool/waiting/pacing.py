@@ -95,8 +95,8 @@ class Pacing:
         return min(max(min(early, self._mean) * self._late, SHORTEST), LONGEST)
 
     def first_scan(self, now: float) -> float:
-        """Return the seconds until the second scan; the first one comes with the ticket."""
-        return SCAN + EMPTY_FOR if self.awaited_until > now else EMPTY_FOR + SHORTEST
+        """Return the seconds from the first look to the second scan; the first one comes with the ticket."""
+        return SHORTEST if self.crowded_until > now else EMPTY_FOR + SHORTEST
 
 
 def pause(waited: float, *, is_near: bool, grant_seconds: float) -> float:
