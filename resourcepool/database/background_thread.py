@@ -14,11 +14,8 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.threads.daemon import Daemon
 
-RENEWALS, CHANNELS, HISTORY = ORDER = (
-    "renewals",
-    "channels",
-    "history",
-)  # if several are due, the first one runs
+RENEWALS, CHANNELS, HISTORY = "renewals", "channels", "history"
+ORDER = (RENEWALS, CHANNELS, HISTORY)  # if several are due, the first one runs
 IDLE = 10.0  # seconds without work after which the session is closed
 PAUSE_AFTER_FAILURE = 0.2  # seconds
 

@@ -1,12 +1,14 @@
-"""Writes events into the history a moment later, many at once, in the background thread of its database.
+"""Writes events into the history a moment later, many at once.
 
-Acquiring and releasing only append to a list.
+Acquiring and releasing only append to a list. After five seconds the next release writes them, on its own session: so a
+busy process needs no other one. If none comes, the background thread of the database does.
 """
 
 import contextlib
 import logging
 import math
 import os
+import random
 import threading
 from collections import deque
 from typing import Any
@@ -16,13 +18,18 @@ from django.db import connections, router
 from resourcepool.clock import monotonic
 from resourcepool.database.background import own_connections
 from resourcepool.database.background_thread import HISTORY, Routine, background_thread
+from resourcepool.database.timeouts import statement_timeout
 from resourcepool.history.merge import merge_events
 from resourcepool.history.models import Event
 from resourcepool.history.writer import write, write_gap
 from resourcepool.leases.shutdown import at_exit
-from resourcepool.signals import RowEvent, exit_hooks, recorders
+from resourcepool.signals import EventKind, RowEvent, exit_hooks, recorders
 
 EVERY = 5.0  # seconds until an event is written, and after a failure; a longer lease has an event of its acquisition
+SPREAD = 0.5  # an event may be written earlier by this random share, so that processes do not write together
+RELEASES_FIRST = (
+    1.0  # seconds for which a release may write them, on its session, before the background thread does
+)
 BATCH = 500  # events per statement; this many are written at once
 MAX_WAITING = 20_000  # waiting events; further ones are dropped
 MAX_WAITING_OPERATOR = 200_000  # the same for operators' events, because one action may change a whole pool
@@ -38,6 +45,7 @@ class Recorder:
         self._waiting: deque[RowEvent] = deque()
         self._in_hand = 0  # events that are being written
         self._flush_at = 0.0  # not earlier, after a failure of the database
+        self._early = 0.0  # share of ``EVERY``
         self._database: Any = None
         self._writing = threading.Lock()
         self._routine: Routine | None = None
@@ -47,6 +55,7 @@ class Recorder:
         """Queue ``event`` to be written."""
         if not self._waiting:
             self._check_database()
+            self._early = SPREAD * random.random()  # noqa: S311 (no secret)
         if len(self._waiting) + self._in_hand >= (MAX_WAITING_OPERATOR if event.actor else MAX_WAITING):
             self._drop()
             return
@@ -54,7 +63,10 @@ class Recorder:
         if (routine := self._routine) is None or not routine.owner.daemon.is_running:
             self._start()
         elif len(self._waiting) in (1, BATCH):
-            routine.bring_forward(self._due_at)
+            routine.bring_forward(self._due_at + RELEASES_FIRST)
+        # Not after a failure: the next attempt must not delay a release.
+        if event.kind is EventKind.RELEASED and not self._flush_at and self._due_at <= monotonic():
+            self._write_after_release(event.using)
 
     @property
     def is_idle(self) -> bool:
@@ -83,6 +95,14 @@ class Recorder:
             thread.start()
             thread.join(seconds)
 
+    def _write_after_release(self, using: str) -> None:
+        """Write the waiting events on this thread's session, which has just released a lease, if it can be used."""
+        connection = connections[using]
+        is_free = connection.connection is not None and connection.autocommit and not connection.in_atomic_block
+        if is_free and using == router.db_for_write(Event):
+            with statement_timeout(RELEASES_FIRST):
+                self._turn(0.0)
+
     def _write_batch(self) -> None:
         self._check_database()
         events = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH))]
@@ -90,7 +110,7 @@ class Recorder:
         try:
             if events:
                 write(merge_events(events))
-        except Exception:
+        except BaseException:  # including those of a signal handler
             self._waiting.extendleft(reversed(events))
             raise
         finally:
@@ -124,22 +144,23 @@ class Recorder:
         # RuntimeError: no more threads can start; retried with the next event, or at exit.
         with contextlib.suppress(RuntimeError):
             thread.daemon.ensure_started()
-        self._routine.bring_forward(self._due_at)
+        self._routine.bring_forward(self._due_at + RELEASES_FIRST)
 
-    def _turn(self) -> float:
-        """Write the first waiting events if they are due; return when to run again."""
+    def _turn(self, later: float = RELEASES_FIRST) -> float:
+        """Write the first waiting events if they are due since ``later`` seconds; return when to run again."""
         if not self._writing.acquire(blocking=False):  # another thread writes: waiting would delay renewals
             return monotonic() + EVERY
         try:
-            if self._due_at <= monotonic():
+            if self._due_at + later <= monotonic():
                 self._write_batch()
+                self._flush_at = 0.0
         except Exception as error:  # noqa: BLE001 (drivers raise various errors)
             why = f"{type(error).__name__}: {error}"
             logger.warning("%d events could not be written yet: %s", len(self._waiting), why)
             self._flush_at = monotonic() + EVERY
         finally:
             self._writing.release()
-        return self._due_at
+        return self._due_at + later
 
     @property
     def _due_at(self) -> float:
@@ -147,7 +168,7 @@ class Recorder:
         if len(self._waiting) >= BATCH:
             return self._flush_at
         try:
-            return max(self._flush_at, self._waiting[0].at + EVERY)
+            return max(self._flush_at, self._waiting[0].at + EVERY * (1 - self._early))
         except IndexError:
             return self._flush_at if self.dropped else math.inf
 

@@ -24,6 +24,8 @@ from resourcepool.waiting.models import Ticket, selector_of
 from resourcepool.waiting.pacing import pacing_of
 from resourcepool.waiting.tickets import Row, WaitingTicket
 
+MAX_READS = 5  # of the first tickets, while others are given rows at the same moment
+
 Rows = Sequence[Row]
 
 
@@ -51,7 +53,7 @@ def release_once(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: 
     row, pacing = (connection, model, pk, fence), pacing_of(line_of(model, pk), connection.alias)
     if pacing.awaited_until <= monotonic() and _free_if_nobody_waits(*row):
         return True
-    for _ in range(MAX_TRIES):
+    for _ in range(MAX_READS):
         line = tickets.in_line(connection, model, FIRST_TICKETS, selector_of(model, pk))
         pacing.found_line(len(line), monotonic())
         takes_any = list(itertools.takewhile(partial(_takes_any, model), line))

@@ -13,7 +13,7 @@ from resourcepool.history import recorder as recording
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
 from resourcepool.signals import EventKind, RowEvent
-from tests.eventually import eventually
+from tests.eventually import InBackground, eventually
 from tests.history.recorded import told
 
 TTL = 1.0  # seconds; a statement in the background waits for a lock as long as this, and is sent again
@@ -71,19 +71,18 @@ def test_a_thread_that_flushes_and_hangs_delays_no_renewal(proxy: Any, monkeypat
     goes_on, hangs, write = threading.Event(), threading.Event(), recording.write
 
     def hang(entries: Any) -> None:
-        if threading.current_thread() is flushing:
+        if not threading.current_thread().name.startswith("resourcepool-"):
             hangs.set()
             goes_on.wait(60)
         write(entries)
 
     monkeypatch.setattr(recording, "write", hang)
-    flushing = threading.Thread(target=recorder.flush)
     recorder.note(RowEvent(EventKind.EXPIRED, Proxy, "default", proxy.pk))
-    flushing.start()
+    flushing = InBackground(recorder.flush)
     assert hangs.wait(60)
     lease = Proxy.pool.acquire(ttl=TTL)
     assert survives(lease)
     goes_on.set()
-    flushing.join(60)
+    flushing.result()
     lease.release()
     assert told(proxy) == ["expired", "released"]
