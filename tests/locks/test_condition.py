@@ -14,7 +14,6 @@ from resourcepool.locks.conditions.notifications import NotificationLease
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Ticket
 from resourcepool.waiting import tickets
-from resourcepool.waiting.poll import Poller
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
 from tests.interruptions import Interruption, at_each_line, end

@@ -120,7 +120,8 @@ def test_a_consumer_does_not_wait_without_end_for_an_answer(monkeypatch: pytest.
     limits: list[float | None] = []
 
     def noted(*given: Any) -> Any:
-        limits.append(timeouts._local.state.limit)
+        block = timeouts._local.state.current_block
+        limits.append(block and block.seconds)
         return retrying(*given)
 
     monkeypatch.setattr("resourcepool.taskqueue.consumer.retrying", noted)

@@ -143,7 +143,12 @@ def test_a_timer_does_not_wait_for_a_slow_handler_while_another_node_has_a_threa
 
 def test_a_node_that_ends_does_not_wait_without_end_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float | None] = []
-    monkeypatch.setattr(nodes.Node, "leave", lambda _node: limits.append(timeouts._local.state.limit))
+
+    def leave(_node: nodes.Node) -> None:
+        block = timeouts._local.state.current_block
+        limits.append(block and block.seconds)
+
+    monkeypatch.setattr(nodes.Node, "leave", leave)
     with handling():
         eventually(TimerNode.objects.exists, WITHIN)  # one that has not begun does not leave
     assert limits == [timeouts.STATEMENT_TIMEOUT]
