@@ -123,6 +123,7 @@ class Poller:
 
     def start(self) -> None:
         """Start the background thread for tasks; raises RuntimeError if no more threads can be started."""
+        _leave_at_exit()
         self._loop.start()
 
     def expect(self, waiter: Waiter) -> None:
@@ -140,6 +141,7 @@ class Poller:
         self._resign(waiter)
         if waiter.loop is not None and self._loop.is_alive:
             self.waiters[waiter] = None
+            self._loop.wakeup.wake()  # the waiter may not have joined yet
             self.wake()
             return
         with log_errors("the ticket of %s was not removed; it will expire", waiter.holder), statement_timeout():
