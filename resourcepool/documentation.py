@@ -15,5 +15,5 @@ def _site() -> str:
         urls = metadata("django-resourcepool").get_all("Project-URL") or []
     except PackageNotFoundError:  # copied into a project instead of installed
         urls = []
-    named = dict(url.split(", ", 1) for url in urls)
+    named: dict[str, str] = dict(url.split(", ", 1) for url in urls)
     return named.get("Documentation", "docs/")
