@@ -3,15 +3,18 @@
 A page that does not start its own project (``django-admin startproject``) finds one: ``mysite`` with the app ``shop``.
 """
 
+import fcntl
 import os
 import secrets
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
+from zlib import crc32
 
 import dj_database_url
 import pytest
@@ -90,7 +93,15 @@ class _Session:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path, installed: Path, database: str) -> Iterator[Terminal]:
+def turn(name: str) -> Iterator[None]:
+    """Two pages at a time: each starts several processes, whose leases are short so that a reader need not wait."""
+    with (Path(tempfile.gettempdir()) / f"resourcepool-pages-{crc32(name.encode()) % 2}").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, installed: Path, database: str, turn: None) -> Iterator[Terminal]:
     one = Terminal(
         tmp_path,
         {
