@@ -16,8 +16,9 @@ from django.db.backends.utils import CursorWrapper
 from django.test import TestCase
 from pytest_django import DjangoDbBlocker
 
-from resourcepool.database import clock, loop, wakeup
+from resourcepool.database import background_thread, clock, loop, wakeup
 from resourcepool.dialect import statement
+from resourcepool.hints.expected import _expected
 from resourcepool.leases import base_lease, lease, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.locks.channels.models import Channel as ChannelRow
@@ -26,8 +27,7 @@ from resourcepool.models import Dispenser, DispenserTask, Event, Move, Queue, Qu
 from resourcepool.queues.serving import held_queue, membership, registration, server
 from resourcepool.queues.serving import snapshot as looking_at_queues
 from resourcepool.resources import pool, strategy
-from resourcepool.waiting import acquire, estimates, handover, tickets, waiter, waiter_loop
-from resourcepool.waiting import waiters as waiting
+from resourcepool.waiting import acquire, assignment, handover, pacing, poll, release, tickets, waiter
 from tests.app.models import Team
 from tests.app.rows import leased_models
 from tests.eventually import eventually
@@ -62,24 +62,28 @@ def remove_all_rows(models: Sequence[Any]) -> None:
 
 def forget_everything() -> None:
     """Leave no lease and no waiter to the next test."""
-    lines = waiting.waiters._waiter_loops
-    for one in [one for each in list(lines.values()) for one in each.waiters]:
-        one.outcome.cancel()
-    for looking in list(waiting.waiters._threads.values()):
-        looking.wakeup.wake()
-    eventually(lambda: not any(each.waiters for each in list(lines.values())))
-    lines.clear()
-    for memory in (estimates.recent_waits, estimates.recent_waiters):
-        memory.until.clear()
-    estimates.no_waiter_cache._known.clear()
-    estimates._speeds.clear()
-    estimates.throttle._done_at.clear()  # by a clock that a test may have moved
+    for poller in list(poll._pollers.values()):
+        forget_waiters(poller)
+    pacing._lines.clear()
+    assignment._returned_at.clear()  # by a clock that a test may have moved
+    _expected.clear()
     for model in leased_models():
         if isinstance(one := getattr(model, "pool", None), pool.Pool):
             one._last_seen._free.clear()
     for one in keeping.keeper.unreleased():
         keeping.keeper.remove(one)
     keeping.keeper._unavailable.clear()
+
+
+def forget_waiters(poller: poll.Poller) -> None:
+    """Cancel all waiters, and wait until their threads have left; its background thread stays for the next test."""
+    for one in list(poller.waiters):
+        one.outcome.cancel()
+    poller._loop.wakeup.wake()
+    eventually(lambda: not any(isinstance(one, waiter.Waiter) for one in list(poller._threads)))
+    for memory in (poller.waiters, poller.used, poller._noticed, poller._pruned_at):
+        memory.clear()
+    poller.db_error, poller._off_until = None, 0.0
 
 
 @pytest.fixture
@@ -107,20 +111,24 @@ class Clock:
     def advance(self, seconds: float) -> None:
         self.ahead += seconds
         wake_keeper()
+        for poller in list(poll._pollers.values()):
+            for wake in list(poller._threads.values()):
+                wake()
 
 
 def wake_keeper() -> None:
-    for beat in list(keeping.keeper._renewal_loops.values()):
-        beat.wakeup.wake()
+    for routine in list(keeping.keeper._routines.values()):
+        routine.wake()
     keeping.keeper._watch.wake()
 
 
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    of_waiting = (acquire, estimates, handover, waiter_loop, tickets, waiter, waiting)
+    of_waiting = (acquire, assignment, handover, poll, release, tickets, waiter)
     of_queues = (held_queue, looking_at_queues, membership, registration, server)
-    for module in (wakeup, keeping, base_lease, lease, loop, verbs, pool, strategy, *of_waiting, *of_queues):
+    of_database = (background_thread, loop, wakeup)
+    for module in (keeping, base_lease, lease, *of_database, verbs, pool, strategy, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved
 

@@ -81,10 +81,10 @@ EVERYWHERE = (
     "tests/waiting/test_handover.py",  # two rows in one transaction
     "tests/waiting/test_handover_locked.py",  # a row that is locked meanwhile
     "tests/waiting/test_handover_lost_replies.py",  # a lost COMMIT
-    "tests/waiting/test_large_tickets.py",  # how much a column takes
-    "tests/waiting/test_waiter_loop.py",  # order and locks
-    "tests/waiting/test_waiter_loop_per_name.py",  # hand-overs that choose by the name of a line
-    "tests/waiting/test_waiter_loop_several.py",  # order and locks
+    "tests/waiting/test_poll.py",  # order and locks
+    "tests/waiting/test_poll_per_name.py",  # hand-overs that choose by the name of a line
+    "tests/waiting/test_poll_several.py",  # order and locks
+    "tests/waiting/test_leader.py",  # sessions of threads
     "tests/waiting/test_order.py",  # NULLs, collations, priorities
     "tests/waiting/test_tickets.py",  # each statement on them
     # Pools: statements, choice and what operators change

@@ -12,7 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
-from resourcepool.exceptions import GuardOutsideTransaction
+from resourcepool.exceptions import ClaimInTransaction, GuardOutsideTransaction
 
 A_MINUTE = 60.0  # seconds
 MIN_IDLE_TIMEOUT = 5.0  # seconds that a process may always pause in a transaction
@@ -90,3 +90,38 @@ def _identifying_block(blocks: list[Any]) -> Any:
         blocks[0] = copy(blocks[0])
         blocks[0].identifies_transaction = True
     return blocks[0]
+
+
+def refuse_open_transaction(connection: BaseDatabaseWrapper, *, is_allowed: bool = False) -> None:
+    """Raise ClaimInTransaction if the caller has an open transaction, unless that ``is_allowed``."""
+    if connection.autocommit and not connection.atomic_blocks:
+        return
+    blocks = callers_blocks(connection)
+    is_open = connection.connection is not None
+    autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
+    commits_at_its_end = connection.in_atomic_block and connection.commit_on_exit
+    if not autocommit and not commits_at_its_end:
+        raise ClaimInTransaction(
+            f"autocommit is off on database {connection.alias!r}: the lease would not be committed by this call. Turn "
+            "autocommit on"
+        )
+    if blocks and not is_allowed:
+        raise ClaimInTransaction(
+            f"a transaction is open on database {connection.alias!r}: a lease claimed inside it would be "
+            "invisible to others until the commit and undone by a rollback. Acquire before "
+            "transaction.atomic() (ATOMIC_REQUESTS opens one for every view), or, for a resource, pass "
+            "allow_in_transaction=True if this is intended"
+        )
+    if _is_in_savepoint(connection, blocks):
+        raise ClaimInTransaction(
+            f"a savepoint is open on database {connection.alias!r} (an atomic block inside another one): if it "
+            "rolls back alone, other processes could lease the row while this handle is still valid. Acquire "
+            "outside of it, or open the inner block with savepoint=False"
+        )
+
+
+def _is_in_savepoint(connection: BaseDatabaseWrapper, blocks: list[Any]) -> bool:
+    """Whether one of the caller's ``blocks`` can roll back alone."""
+    in_test_case = len(blocks) < len(connection.atomic_blocks)  # the outermost block replaces a transaction
+    inner = len(blocks) - in_test_case
+    return inner > 0 and any(sid is not None for sid in connection.savepoint_ids[-inner:])

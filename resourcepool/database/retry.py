@@ -74,10 +74,12 @@ def retrying(
                     return busy()
                 unsure = unsure or kind is ErrorKind.DISCONNECTED
                 refuses = kind in (ErrorKind.REFUSED, ErrorKind.LOGIN)
-                is_last = turn == TRIES - 1 or (refuses and not unsure)
-                is_last = is_last or monotonic() > gives_up_at
+                pause = random.uniform(0, 0.03 * 2**turn)  # noqa: S311 (jitter, not a secret)
+                again_at = monotonic() + pause
+                is_last = turn == TRIES - 1 or (refuses and not unsure) or again_at > gives_up_at
+                is_last = is_last or (attempt.ends_by is not None and again_at > attempt.ends_by())
                 _raise_if_final(connection, error, kind, attempt, is_last=is_last)
-                time.sleep(random.uniform(0, 0.03 * 2**turn))  # noqa: S311 (jitter, not a secret)
+                time.sleep(pause)
     except (DatabaseError, InterfaceError, ResourcePoolError, Unsettled):
         raise
     except BaseException:
@@ -136,5 +138,5 @@ def fetch_rows(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any])
 def _message(code: str, connection: BaseDatabaseWrapper, error: Exception, attempt: StatementAttempt) -> str:
     """Return the database and its error message, without PostgreSQL's excerpt of the statement."""
     text, _, _ = str(error).partition("\nLINE ")
-    late = f" (no answer within {attempt.limit:g} s)" if attempt.is_over else ""
+    late = f" (no answer within {attempt.seconds:g} s)" if attempt.is_over else ""
     return sentence_for(code, alias=repr(connection.alias), error=f"{text}{late}")

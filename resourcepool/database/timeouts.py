@@ -11,6 +11,7 @@ import math
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -44,10 +45,9 @@ class ThreadState:
         self.attempt: weakref.ref[StatementAttempt] | None = None
 
     @property
-    def limit(self) -> float | None:
-        """Seconds that each of its attempts may take; None: no limit."""
-        block = self.block() if self.block is not None else None
-        return None if block is None else block.seconds
+    def current_block(self) -> "statement_timeout | None":
+        """The block that limits its attempts, unless a signal handler has interrupted its end."""
+        return self.block() if self.block is not None else None
 
 
 class _Local(threading.local):
@@ -61,17 +61,24 @@ class _Local(threading.local):
 class statement_timeout:  # noqa: N801 (used like a function)
     """Limits how long each attempt of a statement by this thread waits for its answer in the block."""
 
-    __slots__ = ("__weakref__", "_outer", "_state", "seconds")
+    __slots__ = ("__weakref__", "_outer", "_state", "ends_by", "seconds")
+    seconds: float
+    ends_by: Callable[[], float] | None
 
-    def __init__(self, seconds: float = STATEMENT_TIMEOUT) -> None:
+    def __init__(
+        self, seconds: float = STATEMENT_TIMEOUT, *, ends_by: Callable[[], float] | None = None
+    ) -> None:
         """Prepare the block.
 
         Args:
             seconds: the limit per attempt; a lower limit around the block still applies.
+            ends_by: returns the time (``clock.monotonic``) by which all attempts end. It may become earlier meanwhile:
+                call ``watchdog.check_by`` then. None: as around the block.
         """
         self._state = state = _local.state
-        outer = state.limit
-        self.seconds = seconds if outer is None else min(outer, seconds)
+        outer = state.current_block
+        self.seconds = seconds if outer is None else min(outer.seconds, seconds)
+        self.ends_by = outer.ends_by if ends_by is None and outer is not None else ends_by
 
     def __enter__(self) -> None:
         self._outer, self._state.block = self._state.block, weakref.ref(self)
@@ -85,6 +92,7 @@ class StatementAttempt:
 
     Attributes:
         limit: seconds it may take; None: no limit.
+        ends_by: see ``statement_timeout``.
         until: the time, by this process's clock, at which the limit is reached.
         shutdown_at: when to shut the socket down, for the first time or again.
         is_timed_out: whether it took longer.
@@ -92,10 +100,12 @@ class StatementAttempt:
 
     __slots__ = (
         "__weakref__",
+        "_began",
         "_connecting",
         "_outer",
         "_state",
         "connection",
+        "ends_by",
         "is_timed_out",
         "limit",
         "shutdown_at",
@@ -105,7 +115,9 @@ class StatementAttempt:
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self.connection, self.is_timed_out, self.until = connection, False, math.inf
         self._state = _local.state
-        self.limit = self._state.limit if connection.vendor != "sqlite" else None
+        block = self._state.current_block
+        self.limit = None if block is None or connection.vendor == "sqlite" else block.seconds
+        self.ends_by = None if block is None else block.ends_by
 
     def __enter__(self) -> None:
         if self.limit is None:
@@ -116,8 +128,11 @@ class StatementAttempt:
                 self._connecting = dialect.limit_connect_time(self.connection, self.limit)
                 self._connecting.__enter__()
             dialect.remember_socket(self.connection)
-        self.until = self.shutdown_at = monotonic() + self.limit
+        self._began = monotonic()
+        self.until = self.shutdown_at = self._began + self.limit
         self._outer, self._state.attempt = self._state.attempt, weakref.ref(self)
+        if self.ends_by is not None:  # last: from now on the watchdog checks it, too
+            self.until = self.shutdown_at = min(self.until, self.ends_by())
         # Checked inline, because calls would cost several times as much.
         if self.until < watchdog.wakeup.next_at or not watchdog.thread.is_running:
             watchdog.check_by(self.until)
@@ -132,6 +147,11 @@ class StatementAttempt:
             self._connecting.__exit__(None, None, None)
         if self.is_timed_out and not self.connection.in_atomic_block:
             dialect.close_quietly(self.connection)  # also if the answer came at the last moment
+
+    @property
+    def seconds(self) -> float:
+        """How long it may take."""
+        return round(self.until - self._began, 2)
 
     @property
     def is_over(self) -> bool:
@@ -186,6 +206,8 @@ class Watchdog:
                 or (attempt := current()) is None
             ):
                 continue
+            if attempt.ends_by is not None and not attempt.is_timed_out:
+                attempt.until = attempt.shutdown_at = min(attempt.until, attempt.ends_by())
             if attempt.shutdown_at <= now:
                 with self._shutting_down:
                     attempt.is_timed_out = True

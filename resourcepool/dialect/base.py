@@ -91,22 +91,19 @@ class Dialect:
         """
         return (first.update, second.update)
 
-    def change_row_and_first_ticket(
-        self, row: "RowUpdate", ticket: "RowUpdate", first: str, value: str
-    ) -> str | None:
-        """Return one statement that changes both the row and the first waiting ticket, or neither.
+    def change_row_and_first_ticket(self, row: "RowUpdate", ticket: "RowUpdate", first: str) -> str | None:
+        """Return one statement that changes both the row and the first unlocked one of the tickets, or neither.
 
         Args:
-            first: " FROM .. WHERE .. ORDER BY .." of the waiting tickets.
-            value: a whole number computed from the ticket's columns; see ``first_ticket_value``.
+            first: " FROM .. WHERE .. ORDER BY .." of the tickets, by key.
 
         Returns:
             None: this database has no such statement.
         """
         return None
 
-    def first_ticket_value(self, cursor: Any) -> int | None:
-        """Return ``value`` of the ticket that ``change_row_and_first_ticket`` changed; None if it changed nothing."""
+    def changed_ticket(self, cursor: Any) -> int | None:
+        """Return the key of the ticket that ``change_row_and_first_ticket`` changed; None if it changed nothing."""
         raise NotImplementedError
 
     def insert_rows(

@@ -119,19 +119,17 @@ class MySQL(Dialect):
         key = f"{second.table}.{second.pk}"
         return (f"{update} AND {key} = {_unlocked(second.table, key, second.where)}",)
 
-    def change_row_and_first_ticket(
-        self, row: RowUpdate, ticket: RowUpdate, first: str, value: str
-    ) -> str | None:
+    def change_row_and_first_ticket(self, row: RowUpdate, ticket: RowUpdate, first: str) -> str | None:
         # In a derived table, because MySQL cannot read a table that it updates.
-        first_ticket = f"SELECT {ticket.pk}{first} LIMIT 1 FOR UPDATE SKIP LOCKED"
-        query = f"SELECT {ticket.pk} FROM ({first_ticket}) first_in_line"  # noqa: S608
+        unlocked = f"SELECT {ticket.pk}{first} LIMIT 1 FOR UPDATE SKIP LOCKED"
+        chosen = f"SELECT {ticket.pk} FROM ({unlocked}) first_in_line"  # noqa: S608 (quoted names)
         return (
             f"UPDATE {row.table}, {ticket.table} SET {_assignments(row, ticket)} "  # noqa: S608
-            f"WHERE {row.where} AND {ticket.table}.{ticket.pk} = ({query}) AND {ticket.where} "
-            f"AND LAST_INSERT_ID({value}) IS NOT NULL"
+            f"WHERE {row.where} AND {ticket.table}.{ticket.pk} = ({chosen}) "
+            f"AND LAST_INSERT_ID({ticket.table}.{ticket.pk}) IS NOT NULL"
         )
 
-    def first_ticket_value(self, cursor: Any) -> int | None:
+    def changed_ticket(self, cursor: Any) -> int | None:
         return int(cursor.lastrowid) if cursor.rowcount else None
 
     def refuses_text(self, error: Exception) -> bool:

@@ -80,18 +80,16 @@ class PostgreSQL(Dialect):
         )
         return (text,)
 
-    def change_row_and_first_ticket(
-        self, row: RowUpdate, ticket: RowUpdate, first: str, value: str
-    ) -> str | None:
+    def change_row_and_first_ticket(self, row: RowUpdate, ticket: RowUpdate, first: str) -> str | None:
         return (
             f"WITH chosen AS (SELECT *{first} LIMIT 1 FOR UPDATE SKIP LOCKED), "  # noqa: S608 (quoted names)
             f"given AS (UPDATE {row.table} SET {row.assignments()} FROM chosen AS {ticket.table} "
-            f"WHERE {row.where} AND {ticket.where} RETURNING {ticket.table}.{ticket.pk} AS pk, {value} AS value) "
+            f"WHERE {row.where} RETURNING {ticket.table}.{ticket.pk} AS pk) "
             f"UPDATE {ticket.table} SET {ticket.assignments()} FROM given "
-            f"WHERE {ticket.table}.{ticket.pk} = given.pk RETURNING given.value"
+            f"WHERE {ticket.table}.{ticket.pk} = given.pk RETURNING given.pk"
         )
 
-    def first_ticket_value(self, cursor: Any) -> int | None:
+    def changed_ticket(self, cursor: Any) -> int | None:
         row = cursor.fetchone()
         return None if row is None else int(row[0])
 

@@ -17,7 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.conf import setting
 from resourcepool.dialect.driver import Reply, is_plain, send
 
-MAX_PREPARED = 8  # statements per session, enough to wait and work; a server's total limit is 16,382
+MAX_PREPARED = 12  # statements per session, enough to wait and work; a server's total limit is 16,382
 MAX_COUNTED = 256  # statements per session whose uses are counted
 # Unknown name (e.g. a proxy switched the session), or a table that is altered repeatedly. Nothing was executed.
 GONE = {1243, 1615}

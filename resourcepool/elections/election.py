@@ -19,12 +19,12 @@ from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.elections.term import Leader, Term, standbys
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs
+from resourcepool.leases.request import Request
 from resourcepool.leases.terms import MIN_TTL, Grant, Terms, default_holder
 from resourcepool.signals import is_recorded
-from resourcepool.waiting.acquire import atry_now, try_now
+from resourcepool.threads.sync_async import ASYNC, Mode, never, run_sync
+from resourcepool.waiting.acquire import acquire, acquire_now
 from resourcepool.waiting.lease import delivered
-from resourcepool.waiting.request import Request
-from resourcepool.waiting.sync_async import ASYNC, Mode, never, run_sync
 
 TTL = 60.0  # seconds
 POLL = 0.5  # seconds
@@ -139,11 +139,11 @@ class Election:
     async def _campaign(self, mode: Mode, timeout: object, stop: Callable[[], bool]) -> Term:
         options.plain_function("stop", stop, "a plain function that returns whether to stop")
         request = self._request(timeout)
-        return await self._begin(mode, await mode.acquire(self, request, stop=stop), request, stop)
+        return await self._begin(mode, await acquire(mode, self, request, stop=stop), request, stop)
 
     async def _try_now(self, mode: Mode) -> Term | None:
         request = self._request(0.0)
-        leases = await mode.either(partial(try_now, self, request), partial(atry_now, self, request))
+        leases = await acquire_now(mode, self, request)
         return None if leases is None else await self._begin(mode, leases, request, never)
 
     async def _begin(self, mode: Mode, leases: list[Any], request: Request, stop: Callable[[], bool]) -> Term:

@@ -9,6 +9,7 @@ from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.clock import monotonic
+from resourcepool.database.open_transaction import refuse_open_transaction
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.events import sentence_for
@@ -20,8 +21,7 @@ from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.queryset import BACK_IN_SERVICE, ResourceQuerySet
 from resourcepool.resources.state import Status
 from resourcepool.signals import EventKind, RowEvent, emit, is_recorded
-from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.request import refuse_open_transaction
+from resourcepool.waiting import release, tickets
 
 TICK = datetime.timedelta(milliseconds=1)
 TTL = 60.0  # seconds until the resource of a crashed checker is free, even if it was in quarantine
@@ -99,7 +99,7 @@ def lease_candidate(model: Any, candidate: Candidate, actor: str = "") -> CheckL
     # Without the pool's cool-down and max_hold, which are for users of the resource.
     terms = Terms(TTL, holder, holder_is_unique=True, is_recorded=is_recorded(model))
     request = dataclasses.replace(pool.request(1, {"holder": holder}), terms=terms)
-    refuse_open_transaction(connections[pool.using], request)
+    refuse_open_transaction(connections[pool.using], is_allowed=request.allow_in_transaction)
     connection = connections[pool.using]
     if candidate.is_quarantined:
         grant = _claim_quarantined(connection, model, candidate, terms)
@@ -125,7 +125,7 @@ def _given_to_waiter(connection: BaseDatabaseWrapper, model: Any, pk: Any) -> bo
     fence = retrying(connection, free.first)
     if fence is None:
         return False
-    give = partial(handover.give_to_first_match, connection, model, pk, fence, if_free=True)
+    give = partial(release.give_to_first_match, connection, model, pk, fence, if_free=True)
     return retrying(connection, give, busy=lambda: False)
 
 

@@ -5,6 +5,7 @@ RESOURCEPOOL["HINTS"] selects the service that carries them.
 """
 
 from resourcepool.hints.choice import load
+from resourcepool.hints.expected import expect, forget, notify
 from resourcepool.hints.process import (
     address,
     after_commit,
@@ -16,5 +17,6 @@ from resourcepool.hints.process import (
     stop_listening,
 )
 
-__all__ = ["address", "after_commit", "flush", "flush_at_exit", "is_enabled"]
+__all__ = ["address", "expect", "forget", "notify"]
+__all__ += ["after_commit", "flush", "flush_at_exit", "is_enabled"]
 __all__ += ["listen", "load", "send", "stop_listening"]

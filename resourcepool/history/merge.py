@@ -34,8 +34,3 @@ def merge_events(events: Iterable[RowEvent]) -> list[Entry]:
         else:
             entries.append(Entry(event))
     return [entry for entry in entries if entry is not None]
-
-
-def split_entries(entries: Iterable[Entry]) -> list[RowEvent]:
-    """Return the events in ``entries``."""
-    return [event for entry in entries for event in (entry.begun, entry.event) if event is not None]

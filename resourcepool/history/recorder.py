@@ -1,7 +1,7 @@
-"""Writes events into the history a moment later, many at once, in a thread with its own connection.
+"""Writes events into the history a moment later, many at once.
 
-Acquiring and releasing only append to a list. The thread starts with the first event, starts again after a fork, and
-closes its connection when it is idle.
+Acquiring and releasing only append to a list. After five seconds the next release writes them, on its own session: so a
+busy process needs no other one. If none comes, the background thread of the database does.
 """
 
 import contextlib
@@ -11,30 +11,28 @@ import os
 import random
 import threading
 from collections import deque
-from collections.abc import Sequence
 from typing import Any
 
 from django.db import connections, router
 
 from resourcepool.clock import monotonic
-from resourcepool.database import background
 from resourcepool.database.background import own_connections
-from resourcepool.database.wakeup import Wakeup
-from resourcepool.history.merge import Entry, merge_events, split_entries
+from resourcepool.database.background_thread import HISTORY, Routine, background_thread
+from resourcepool.database.timeouts import statement_timeout
+from resourcepool.history.merge import merge_events
 from resourcepool.history.models import Event
 from resourcepool.history.writer import write, write_gap
 from resourcepool.leases.shutdown import at_exit
-from resourcepool.signals import RowEvent, exit_hooks, recorders
-from resourcepool.threads.daemon import Daemon
+from resourcepool.signals import EventKind, RowEvent, exit_hooks, recorders
 
-EVERY = 2.0  # seconds between two writes, at most; a longer lease has an event of its acquisition
-SPREAD = 0.3  # a write may come earlier by this random share, so that processes do not write together
-WRITE_AT_ONCE = 5_000  # waiting events that cause a write at once
-BATCH = 500  # events per statement
+EVERY = 5.0  # seconds until an event is written, and after a failure; a longer lease has an event of its acquisition
+SPREAD = 0.5  # an event may be written earlier by this random share, so that processes do not write together
+RELEASES_FIRST = (
+    1.0  # seconds for which a release may write them, on its session, before the background thread does
+)
+BATCH = 500  # events per statement; this many are written at once
 MAX_WAITING = 20_000  # waiting events; further ones are dropped
 MAX_WAITING_OPERATOR = 200_000  # the same for operators' events, because one action may change a whole pool
-IDLE = 30.0  # seconds without events after which the connection is closed
-PAUSE_AFTER_FAILURE = 5.0  # seconds
 
 logger = logging.getLogger(__name__)
 
@@ -47,26 +45,28 @@ class Recorder:
         self._waiting: deque[RowEvent] = deque()
         self._in_hand = 0  # events that are being written
         self._flush_at = 0.0  # not earlier, after a failure of the database
-        self._jitter = 0.0  # seconds
+        self._early = 0.0  # share of ``EVERY``
         self._database: Any = None
-        self._wakeup = Wakeup()
         self._writing = threading.Lock()
-        self._thread = Daemon("history", self._run)
+        self._routine: Routine | None = None
         self._writes_at_exit = False
 
     def note(self, event: RowEvent) -> None:
         """Queue ``event`` to be written."""
         if not self._waiting:
-            self._check_database(_database())
-            self._jitter = EVERY * SPREAD * random.random()  # noqa: S311 (no secret)
+            self._check_database()
+            self._early = SPREAD * random.random()  # noqa: S311 (no secret)
         if len(self._waiting) + self._in_hand >= (MAX_WAITING_OPERATOR if event.actor else MAX_WAITING):
             self._drop()
             return
         self._waiting.append(event)
-        if not self._thread.is_running:
+        if (routine := self._routine) is None or not routine.owner.daemon.is_running:
             self._start()
-        if len(self._waiting) in (1, WRITE_AT_ONCE):
-            self._wakeup.bring_forward(self._due_at)
+        elif len(self._waiting) in (1, BATCH):
+            routine.bring_forward(self._due_at + RELEASES_FIRST)
+        # Not after a failure: the next attempt must not delay a release.
+        if event.kind is EventKind.RELEASED and not self._flush_at and self._due_at <= monotonic():
+            self._write_after_release(event.using)
 
     @property
     def is_idle(self) -> bool:
@@ -85,18 +85,8 @@ class Recorder:
             DatabaseUnavailable: unwritten events keep waiting.
         """
         with self._writing:
-            self._check_database(_database())
-            # All at once, so that as many leases as possible are merged into one event.
-            events = list(self._waiting)
-            self._in_hand = len(events)
-            for _ in events:
-                self._waiting.popleft()
-            try:
-                self._write(merge_events(events))
-            finally:
-                self._in_hand = 0
-            if self.dropped:
-                self._report_dropped(self.dropped)
+            for _ in range(len(self._waiting) // BATCH + 1):
+                self._write_batch()
 
     def flush_within(self, seconds: float) -> None:
         """Write the waiting events of a process that ends without atexit; give up after ``seconds``."""
@@ -105,13 +95,28 @@ class Recorder:
             thread.start()
             thread.join(seconds)
 
-    def _write(self, entries: Sequence[Entry]) -> None:
-        for start in range(0, len(entries), BATCH):
-            try:
-                write(entries[start : start + BATCH])
-            except Exception:
-                self._waiting.extendleft(reversed(split_entries(entries[start:])))
-                raise
+    def _write_after_release(self, using: str) -> None:
+        """Write the waiting events on this thread's session, which has just released a lease, if it can be used."""
+        connection = connections[using]
+        is_free = connection.connection is not None and connection.autocommit and not connection.in_atomic_block
+        if is_free and using == router.db_for_write(Event):
+            with statement_timeout(RELEASES_FIRST):
+                self._turn(0.0)
+
+    def _write_batch(self) -> None:
+        self._check_database()
+        events = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH))]
+        self._in_hand = len(events)
+        try:
+            if events:
+                write(merge_events(events))
+        except BaseException:  # including those of a signal handler
+            self._waiting.extendleft(reversed(events))
+            raise
+        finally:
+            self._in_hand = 0
+        if self.dropped and not self._waiting:
+            self._report_dropped(self.dropped)
 
     def _drop(self) -> None:
         if not self.dropped:
@@ -124,53 +129,46 @@ class Recorder:
         self.dropped -= count
         logger.error("%d events were dropped; new events are recorded again", count)
 
-    def _check_database(self, database: Any) -> None:
+    def _check_database(self) -> None:
         """Drop the events for another database: a test database that no longer exists."""
-        if database != self._database:
+        if (database := _database()) != self._database:
             self.forget()
-            self._database = database
+            self._database, self._routine = database, None
 
     def _start(self) -> None:
         if not self._writes_at_exit:
             at_exit(1, self._last_flush)
             self._writes_at_exit = True
+        thread = background_thread(router.db_for_write(Event))
+        self._routine = thread.routine(HISTORY, self._turn, lambda: not self.is_idle)
         # RuntimeError: no more threads can start; retried with the next event, or at exit.
         with contextlib.suppress(RuntimeError):
-            self._thread.ensure_started()
+            thread.daemon.ensure_started()
+        self._routine.bring_forward(self._due_at + RELEASES_FIRST)
 
-    def _run(self) -> None:
-        with own_connections() as own:
-            while True:
-                self._wakeup.reset()
-                wake_at = self._turn(own)
-                if math.isfinite(wake_at) or not own.are_open:
-                    self._wakeup.sleep_until(wake_at)
-                else:
-                    self._wakeup.sleep_until(monotonic() + IDLE)
-                    if self.is_idle:
-                        with own.turn:
-                            own.close()
-
-    def _turn(self, own: background.OwnConnections) -> float:
-        """Write the waiting events if they are due; return when to run again."""
-        if self._due_at > monotonic():
-            return self._due_at
+    def _turn(self, later: float = RELEASES_FIRST) -> float:
+        """Write the first waiting events if they are due since ``later`` seconds; return when to run again."""
+        if not self._writing.acquire(blocking=False):  # another thread writes: waiting would delay renewals
+            return monotonic() + EVERY
         try:
-            with own.turn:
-                self.flush()
-        except Exception as error:  # noqa: BLE001 (the thread must survive any error)
+            if self._due_at + later <= monotonic():
+                self._write_batch()
+                self._flush_at = 0.0
+        except Exception as error:  # noqa: BLE001 (drivers raise various errors)
             why = f"{type(error).__name__}: {error}"
             logger.warning("%d events could not be written yet: %s", len(self._waiting), why)
-            self._flush_at = monotonic() + PAUSE_AFTER_FAILURE
-        return self._due_at
+            self._flush_at = monotonic() + EVERY
+        finally:
+            self._writing.release()
+        return self._due_at + later
 
     @property
     def _due_at(self) -> float:
-        """When to write: at once if many events wait, otherwise soon after the first."""
-        if len(self._waiting) >= WRITE_AT_ONCE:
+        """When to write: at once if a batch waits, otherwise ``EVERY`` after its first event."""
+        if len(self._waiting) >= BATCH:
             return self._flush_at
         try:
-            return max(self._flush_at, self._waiting[0].at + EVERY - self._jitter)
+            return max(self._flush_at, self._waiting[0].at + EVERY * (1 - self._early))
         except IndexError:
             return self._flush_at if self.dropped else math.inf
 

@@ -52,8 +52,9 @@ def write(entries: Sequence[Entry]) -> None:
         raise
     except Exception as error:  # noqa: BLE001 (drivers raise various errors for text that cannot be stored)
         if len(entries) > 1:
-            for entry in entries:
-                write([entry])
+            half = len(entries) // 2
+            write(entries[:half])
+            write(entries[half:])
         else:
             event = entries[0].event
             # Not the error's text, because drivers repeat the values in it.

@@ -1,14 +1,14 @@
 """The keeper: renews all leases of this process and notices losses.
 
-One daemon thread per database renews its leases, on its own connection with short timeouts. Another thread only
-watches the clock, so a hanging database cannot delay the report of a loss. All start on first use, and start again
-after a fork.
+The background thread of each database renews its leases before all other work. Another thread only watches the clock,
+so a hanging database cannot delay the report of a loss. All start on first use, and start again after a fork.
 """
 
 import logging
 import math
 import os
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,9 +17,15 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.database.background import log_errors
+from resourcepool.database.background_thread import (
+    PAUSE_AFTER_FAILURE,
+    RENEWALS,
+    Routine,
+    background_thread,
+)
 from resourcepool.database.clock import monotonic
-from resourcepool.database.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.database.retry import retrying
+from resourcepool.database.timeouts import watchdog
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable
@@ -27,12 +33,10 @@ from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.leaks import unreferenced
 from resourcepool.leases.renewable import Renewable
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import Trust
+from resourcepool.leases.terms import MIN_TTL, Trust
 from resourcepool.threads.daemon import Daemon
 
 logger = logging.getLogger(__name__)
-
-IDLE = 1.0  # seconds without leases after which a connection is closed
 
 
 class Keeper:
@@ -44,7 +48,7 @@ class Keeper:
     def __init__(self) -> None:
         self._kept: dict[Renewable, None] = {}
         self._unrenewed: dict[Renewable, None] = {}  # no longer renewed, and perhaps not released yet
-        self._renewal_loops: dict[str, Loop] = {}
+        self._routines: dict[str, Routine] = {}
         self._watch = Wakeup()
         self._watcher = Daemon("watch", self._watch_loop)
         self._releases_at_exit = False
@@ -53,13 +57,15 @@ class Keeper:
     def keep(self, lease: Renewable) -> None:
         """Renew and watch ``lease`` from now on."""
         self._kept[lease] = None
-        beat = self._renewal_loops.get(lease.using)
+        routine = self._routines.get(lease.using)
         # Checked inline, because calls would cost several times as much.
-        if beat is None or not (beat.thread.is_running and self._watcher.is_running):
-            beat = self._start(lease.using)
+        if routine is None or not (routine.owner.daemon.is_running and self._watcher.is_running):
+            routine = self._start(lease.using)
         trust = lease.trust
-        if trust.due_at < beat.wakeup.next_at:
-            beat.wakeup.bring_forward(trust.due_at)
+        if trust.due_at < routine.next_at:
+            routine.bring_forward(trust.due_at)
+        if routine.owner.is_lent:
+            watchdog.check_by(trust.due_at)
         if trust.until < self._watch.next_at:
             self._watch.bring_forward(trust.until)
 
@@ -97,7 +103,8 @@ class Keeper:
 
     def is_alive(self) -> bool:
         """Whether all threads run; true before the first lease, too."""
-        return self._watcher.is_healthy and all(beat.is_alive for beat in list(self._renewal_loops.values()))
+        daemons = [self._watcher, *(routine.owner.daemon for routine in list(self._routines.values()))]
+        return all(daemon.is_healthy for daemon in daemons)
 
     def release_at_exit(self) -> None:
         """Release the remaining leases when this process exits normally."""
@@ -105,20 +112,19 @@ class Keeper:
             shutdown.at_exit(0, lambda: shutdown.release_everything(self.unreleased()))
             self._releases_at_exit = True
 
-    def _start(self, using: str) -> Loop:
-        """Start the threads that renew the leases on this database and watch all leases; return the first's loop."""
+    def _start(self, using: str) -> Routine:
+        """Start the threads that renew the leases on this database and watch all leases."""
         self.release_at_exit()
-        beat = self._renewal_loop(using)
-        beat.start()
+        thread = background_thread(using)
+        self._routines[using] = routine = thread.routine(
+            RENEWALS,
+            partial(self._renew_due_leases, using),
+            partial(self._has_leases_on, using),
+            needed_by=lambda now: must_begin_by(now, (lease.trust for lease in self._kept_on(using))),
+        )
+        thread.daemon.ensure_started()
         self._watcher.ensure_started()
-        return beat
-
-    def _renewal_loop(self, using: str) -> Loop:
-        if (beat := self._renewal_loops.get(using)) is None:
-            turn, has_work = partial(self._renew_due_leases, using), partial(self._has_leases_on, using)
-            new = Loop(f"beat-{using}", Wakeup(), turn, has_work, idle_timeout=IDLE)
-            beat = self._renewal_loops.setdefault(using, new)
-        return beat
+        return routine
 
     def _kept_on(self, using: str) -> list[Renewable]:
         return [lease for lease in self.leases() if lease.using == using]
@@ -200,6 +206,15 @@ class Keeper:
             else:
                 self.remove(lease)
         return wake_at
+
+
+def must_begin_by(now: float, trusts: Iterable[Trust]) -> float:
+    """Return when the thread must renew again: at half of the time between the due renewal (or ``now``) and a loss.
+
+    A lease that is about to be lost leaves other work ``MIN_TTL / 2``, enough for a server that answers.
+    """
+    moments = [(max(now, trust.due_at) + trust.until) / 2 for trust in trusts if trust.until > now]
+    return max(now + MIN_TTL / 2, min(moments, default=math.inf))
 
 
 def renew_together(using: str, leases: list[Renewable]) -> bool:

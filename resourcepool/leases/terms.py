@@ -19,7 +19,7 @@ from resourcepool.labels import host_name
 MIN_TTL = 0.1  # seconds
 MAX_LENGTH = 200  # of a holder's name
 PACKAGE = str(Path(__file__).resolve().parent.parent)
-WRAPPERS = ("contextlib.py", "/asgiref/", "/concurrent/futures/", "threading.py")
+WRAPPERS = ("contextlib.py", "/asgiref/", "/concurrent/futures/", "threading.py", "/django/utils/asyncio.py")
 
 Result = TypeVar("Result")
 SourceLine = tuple[CodeType, int]  # in the caller's code, and the line

@@ -32,7 +32,7 @@ from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import parse_holder
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.threads.async_threads import in_thread
-from resourcepool.waiting import batch_release
+from resourcepool.waiting.release import release_many
 
 MODELS: tuple[Any, ...] = (LockRow, SemaphorePermit, RWLockPermit, ConditionWaiter, Barrier)
 INCARNATION = re.compile(r"[0-9a-f]{8}")
@@ -135,7 +135,7 @@ def revoke_rows(
         for start in range(0, len(rows), verbs.BATCH):
             batch = rows[start : start + verbs.BATCH]
             pairs = [(pk, fence) for pk, fence, _ in batch]
-            lost = batch_release.release(connection, model, pairs, trusted_until=0.0)
+            lost = release_many(connection, model, pairs, trusted_until=0.0)
             for pk, fence, holder in batch:
                 if pk not in lost:
                     revoked.append(pk)

@@ -12,6 +12,7 @@ from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
+from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import Hold, LockLease
@@ -20,9 +21,9 @@ from resourcepool.locks.models import AbstractNamed
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.locks.registry import current_owner, holds_of, new_holder, parse_holder
 from resourcepool.threads.async_threads import for_asyncio
+from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.models import Ticket
-from resourcepool.waiting.request import Request
-from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 MAX_CONTENDERS = 10_000
 
@@ -97,7 +98,7 @@ class Lock(Named, Reentrant[Hold]):
         """Acquire it again for ``hold``, whose lease was released; no timeout."""
         # The caller's database session was opened for the lock, so it ends with it.
         request = dataclasses.replace(self._request(math.inf, hold), ends_session=True)
-        self._take(holds_of(current_owner()), self.key, hold, run_sync(Mode.acquire, self, request))
+        self._take(holds_of(current_owner()), self.key, hold, run_sync(acquire, self, request))
 
     def acquire_again_interrupted(self, hold: Hold) -> None:
         """``acquire_again`` after an interruption during or after the release."""

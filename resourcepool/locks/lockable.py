@@ -11,8 +11,9 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, NotHeld
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import Hold, LockLease, suppress_if_raising
 from resourcepool.locks.registry import Key, current_owner, holds_of, is_task
+from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import delivered
-from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -150,7 +151,7 @@ class Reentrant(Lockable[H]):
         raise NotImplementedError
 
     async def _leases(self, mode: Mode, hold: H, wait: float) -> list[Any]:
-        return await mode.acquire(self._named, self._named._request(wait, hold))
+        return await acquire(mode, self._named, self._named._request(wait, hold))
 
     def _count_again(self, mine: dict[Key, H], key: Key) -> H | None:
         """Return the caller's existing hold, with its count increased; None: it has none."""

@@ -16,17 +16,17 @@ from resourcepool.database.open_transaction import set_idle_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.leases import verbs
+from resourcepool.leases.free_rows import candidates
+from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import AbstractPermit
 from resourcepool.locks.registry import Key
 from resourcepool.threads.async_threads import for_asyncio
-from resourcepool.waiting import batch_release
-from resourcepool.waiting.estimates import recent_waiters
-from resourcepool.waiting.free_rows import candidates
 from resourcepool.waiting.models import line_name
-from resourcepool.waiting.request import Request
+from resourcepool.waiting.pacing import pacing_of
+from resourcepool.waiting.release import release_many
 
 CLAIM_ROUNDS = 5  # attempts to read free permits and claim them before others do
 TRIES_PER_ROUND = 3
@@ -78,7 +78,7 @@ class PermitLease(LockLease):
     def release_or_expire(self) -> None:
         super().release_or_expire()
         name = self.model.name_of(self.pk)
-        if not (recent_waiters.until and recent_waiters.is_likely(line_name(self.model, name), self.using)):
+        if pacing_of(line_name(self.model, name), self.using).awaited_until <= monotonic():
             recently_released.note((self.model, self.using, name), self.pk)
 
     @staticmethod
@@ -112,7 +112,7 @@ class PermitLease(LockLease):
             if connection.atomic_blocks:
                 set_idle_timeout(connection, first.terms.ttl)
             rows = [(pk, lease.fence) for pk, lease in latest.items()]
-            lost = batch_release.release(connection, first.model, rows, trusted_until=until)
+            lost = release_many(connection, first.model, rows, trusted_until=until)
         for lease in leases:  # an older grant of a row that was granted to this process again was lost
             if lease.pk in lost or lease is not latest[lease.pk]:
                 lease.lose(verbs.TAKEN)

@@ -19,7 +19,7 @@ from resourcepool.leases.terms import MIN_TTL
 from resourcepool.locks.base import TTL, wait_seconds
 from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import MAX_NAME
-from resourcepool.waiting.sync_async import run_sync
+from resourcepool.threads.sync_async import run_sync
 
 logger = logging.getLogger(__name__)
 

@@ -14,6 +14,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.exceptions import BadOption, NotHeld
 from resourcepool.leases import verbs
+from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant
 from resourcepool.locks.base import LockOptions
 from resourcepool.locks.hold import Hold
@@ -23,9 +24,9 @@ from resourcepool.locks.permits import PermitLease, Permits, warn_once
 from resourcepool.locks.registry import Key, holds, is_of_caller
 from resourcepool.locks.resize import MAX_PERMITS, resize
 from resourcepool.threads.async_threads import for_asyncio, in_thread
+from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import delivered
-from resourcepool.waiting.request import Request
-from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 MAX_PERMITS_AT_ONCE = 1_000
 
@@ -196,7 +197,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     async def _obtain(self, mode: Mode, wait: float, n: int = 1) -> SemaphoreHold:
         hold = SemaphoreHold(self.key, self._on_lost)
         request = self._request(wait, hold, options.whole("n", n, least=1, most=MAX_PERMITS_AT_ONCE))
-        return self._take(hold, await mode.acquire(self, request))
+        return self._take(hold, await acquire(mode, self, request))
 
     def _take(self, hold: SemaphoreHold, leases: list[PermitLease]) -> SemaphoreHold:
         try:

@@ -128,7 +128,7 @@ ALL = (
         button=_("Acknowledge leak"),
         title=_("Acknowledge leak (the long lease is intended)"),
         effect=_(
-            "The lease does not change. The “leaked” alarm stops counting it within about two seconds; the"
+            "The lease does not change. The “leaked” alarm stops counting it within about five seconds; the"
             " history records who acknowledged it, and why."
         ),
         fields=(REASON,),

@@ -8,6 +8,7 @@ from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
+from resourcepool.database.open_transaction import refuse_open_transaction
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.dialect import DbLater, DbNow
@@ -15,14 +16,15 @@ from resourcepool.events import SentenceField, sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError, SecretUnreadable
 from resourcepool.leases import verbs
 from resourcepool.leases.instance import instance
+from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant
 from resourcepool.resources.quarantine import QuarantinePolicy, next_strikes, quarantine_seconds
 from resourcepool.resources.state import MAX_REASON
 from resourcepool.signals import EventKind
 from resourcepool.threads.async_threads import in_thread
-from resourcepool.waiting.acquire import aacquire, acquire
-from resourcepool.waiting.lease import AwaitedLease
-from resourcepool.waiting.request import Request, Source, refuse_open_transaction
+from resourcepool.threads.sync_async import ASYNC, run_sync
+from resourcepool.waiting.acquire import acquire
+from resourcepool.waiting.lease import AwaitedLease, Source
 
 DELETED = sentence_for("row_deleted")
 
@@ -128,11 +130,11 @@ class ResourceLease(AwaitedLease):
         """
         request = self._same_request(timeout)
         self.quarantine(reason, what=EventKind.FIXED)
-        self._become(acquire(self.pool, request)[0])
+        self._become(run_sync(acquire, self.pool, request)[0])
 
     def _same_request(self, timeout: object) -> Request:
         request = self.request.again(timeout)
-        refuse_open_transaction(connections[self.using], request)
+        refuse_open_transaction(connections[self.using], is_allowed=request.allow_in_transaction)
         return request
 
     def _become(self, other: "ResourceLease") -> None:
@@ -176,7 +178,7 @@ class ResourceLease(AwaitedLease):
         """``fix`` for asyncio; waiting for another resource occupies no thread."""
         request = await in_thread(self._same_request, timeout)
         await in_thread(partial(self.quarantine, reason, what=EventKind.FIXED))
-        await in_thread(self._become, (await aacquire(self.pool, request))[0])
+        await in_thread(self._become, (await acquire(ASYNC, self.pool, request))[0])
 
     async def __aenter__(self) -> Self:
         return self

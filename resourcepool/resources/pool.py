@@ -14,6 +14,7 @@ from django.db.models import Count, Q
 from resourcepool import options
 from resourcepool.clock import monotonic
 from resourcepool.conf import POOL_OPTIONS, pool_setting
+from resourcepool.database.open_transaction import refuse_open_transaction
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.dialect import DbNow
@@ -22,6 +23,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailab
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import AbstractLease
+from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model, refuse_inherited
 from resourcepool.leases.terms import Grant
 from resourcepool.resources import selectors
@@ -29,11 +31,11 @@ from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.request_builder import RequestBuilder, check_option
 from resourcepool.resources.state import Status
 from resourcepool.resources.strategy import LastHeld, LastSeen, choose
+from resourcepool.threads.sync_async import ASYNC, run_sync
 from resourcepool.translation import gettext_noop
-from resourcepool.waiting.acquire import aacquire, acquire, atry_now, try_now
+from resourcepool.waiting.acquire import acquire, acquire_now
 from resourcepool.waiting.lease import delivered, make_handles
 from resourcepool.waiting.models import Ticket
-from resourcepool.waiting.request import Request, refuse_open_transaction
 
 MAX_READS = 10  # of free rows, while all races for them are lost
 MAX_CLAIMS_PER_READ = 3
@@ -145,7 +147,7 @@ class Pool:
     @contextlib.contextmanager
     def lease(self, **criteria: Any) -> Iterator[ResourceLease]:
         """Lease one resource for a ``with`` block; raises LeaseLost at its end if the lease was lost."""
-        with acquire(self, self.request(1, criteria))[0] as lease:
+        with run_sync(acquire, self, self.request(1, criteria))[0] as lease:
             lease.is_delivered = True
             yield lease
 
@@ -169,7 +171,7 @@ class Pool:
             raise BadOption(
                 "pk", pk, Sentence(gettext_noop("a primary key of %(pool)s"), pool=self.model._meta.label)
             ) from None
-        refuse_open_transaction(connections[self.using], request)
+        refuse_open_transaction(connections[self.using], is_allowed=request.allow_in_transaction)
         if keeper.holds(self.model, self.using, key, fence):
             raise BadOption(
                 "fence", fence, "a grant of another process; this one holds it itself, hand it over first"
@@ -198,7 +200,7 @@ class Pool:
     @contextlib.asynccontextmanager
     async def alease(self, **criteria: Any) -> AsyncIterator[ResourceLease]:
         """``lease`` for asyncio."""
-        async with (await aacquire(self, self.request(1, criteria)))[0] as lease:
+        async with (await acquire(ASYNC, self, self.request(1, criteria)))[0] as lease:
             lease.is_delivered = True
             yield lease
 
@@ -301,10 +303,10 @@ class Pool:
 
     def _acquire(self, count: int, wait: bool, criteria: Mapping[str, Any]) -> list[ResourceLease] | None:
         request = self._requests.request(count, criteria)
-        return acquire(self, request) if wait else try_now(self, request)
+        return run_sync(acquire if wait else acquire_now, self, request)
 
     async def _aacquire(
         self, count: int, wait: bool, criteria: Mapping[str, Any]
     ) -> list[ResourceLease] | None:
         request = self.request(count, criteria)
-        return await (aacquire(self, request) if wait else atry_now(self, request))
+        return await (acquire if wait else acquire_now)(ASYNC, self, request)

@@ -8,11 +8,11 @@ from django.conf import settings
 
 from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting
+from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MAX_LENGTH, MIN_TTL, Terms
 from resourcepool.resources import selectors
 from resourcepool.resources.strategy import STRATEGIES
-from resourcepool.waiting.request import Request
 
 MAX_COUNT = 1_000
 MAX_CACHED = 1_000  # requests per pool

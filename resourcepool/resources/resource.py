@@ -14,6 +14,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailab
 from resourcepool.leases.terms import MIN_TTL
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.models import AbstractResource
+from resourcepool.threads.sync_async import run_sync
 from resourcepool.waiting.acquire import acquire
 
 logger = logging.getLogger(__name__)
@@ -216,7 +217,7 @@ class Resource(threading.Thread):
             **self.selectors,
         }
         for _ in range(MAX_INVALID):
-            (lease,) = acquire(model.pool, model.pool.request(1, criteria), lambda: self._stopped)
+            (lease,) = run_sync(acquire, model.pool, model.pool.request(1, criteria), lambda: self._stopped)
             self._swap(lease)
             if self._is_ended:
                 self._end(ResourceLease.release_or_expire)

@@ -13,9 +13,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.where import Where
+from resourcepool.leases.free_rows import candidates
+from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
-from resourcepool.waiting.free_rows import candidates
-from resourcepool.waiting.request import Request
 
 STRATEGIES = ("spread", "sticky", "random")
 

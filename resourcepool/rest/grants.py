@@ -8,10 +8,12 @@ from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.clock import monotonic
+from resourcepool.database.open_transaction import refuse_open_transaction
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.remote import Remote, Token, detach
+from resourcepool.leases.request import Request as LeaseRequest
 from resourcepool.leases.terms import Grant, Terms
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.lease import ResourceLease
@@ -19,10 +21,9 @@ from resourcepool.resources.registry import parse_key
 from resourcepool.rest.holder_names import HolderName
 from resourcepool.rest.limits import Quota
 from resourcepool.status.snapshots import as_data, fetch_all
+from resourcepool.threads.sync_async import run_sync
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import AwaitedLease
-from resourcepool.waiting.request import Request as LeaseRequest
-from resourcepool.waiting.request import Source, refuse_open_transaction
+from resourcepool.waiting.lease import AwaitedLease, Source
 
 MAX_LEASES_OF_REQUEST = 10
 
@@ -61,7 +62,7 @@ def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], quo
 
 def acquire_lease(source: Source, wanted: LeaseRequest) -> Any:
     """Return a new lease for its whole ``ttl``; raises AcquireTimeout."""
-    lease: Any = acquire(source, wanted)[0]
+    lease: Any = run_sync(acquire, source, wanted)[0]
     if lease.trust.valid_for < wanted.terms.ttl:  # a lease handed over to a waiter first lasts only seconds
         try:
             lease.renew()
@@ -80,7 +81,7 @@ def take_over(source: Source, wanted: LeaseRequest, which: Mapping[str, Any]) ->
     fails to read the resource, or shuts down.
     """
     name, connection = wanted.terms.holder, connections[source.using]
-    refuse_open_transaction(connection, wanted)
+    refuse_open_transaction(connection, is_allowed=wanted.allow_in_transaction)
     for pk, fence, holder in fetch_all(
         same_request(connection, source, name).filter(**which)[:MAX_LEASES_OF_REQUEST]
     ):

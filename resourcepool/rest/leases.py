@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from resourcepool import options
 from resourcepool.exceptions import BadOption, SecretUnreadable
 from resourcepool.leases.remote import Token
+from resourcepool.leases.request import Request as LeaseRequest
 from resourcepool.leases.terms import Terms
 from resourcepool.locks.base import TTL
 from resourcepool.locks.lock import Lock
@@ -23,7 +24,6 @@ from resourcepool.rest.limits import apply_limits, quota
 from resourcepool.rest.view import ActionView, View
 from resourcepool.rest.wait_slots import wait_slot
 from resourcepool.status.snapshots import as_data
-from resourcepool.waiting.request import Request as LeaseRequest
 
 MAX_UNREADABLE = 5  # resources with an undecryptable secret that one request skips
 MAX_TIMEOUT = 25.0  # seconds; web servers and proxies usually time out after 30

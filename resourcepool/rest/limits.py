@@ -10,9 +10,9 @@ from resourcepool.conf import rest_limits
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
+from resourcepool.leases.request import Request as LeaseRequest
 from resourcepool.rest.errors import TooManyLeases
-from resourcepool.waiting.request import Request as LeaseRequest
-from resourcepool.waiting.request import Source
+from resourcepool.waiting.lease import Source
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 
 from resourcepool.conf import rest_waits
 from resourcepool.exceptions import AcquireTimeout
+from resourcepool.leases.request import Request as LeaseRequest
 from resourcepool.rest.errors import retry_delay
-from resourcepool.waiting.request import Request as LeaseRequest
 
 
 class TooManyWait(AcquireTimeout):

@@ -13,11 +13,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.where import ANY_ROW
 from resourcepool.dialect.inspection import QueryPlan, inspector
-from resourcepool.leases import verbs
+from resourcepool.leases import free_rows, verbs
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Terms
 from resourcepool.models import AbstractResource, Proxy, Ticket
-from resourcepool.waiting import free_rows, tickets
+from resourcepool.waiting import tickets
 
 BIG = 1_000  # rows; larger tables are slow to read or sort completely
 MANY = 20  # leases renewed in one statement

@@ -1,45 +1,49 @@
-"""Acquires leases: claims free rows at once, or waits in line."""
+"""Acquires leases: claim; if nothing is free, take a ticket and look at it; who releases gives the row to the first.
+
+A claim is one UPDATE of a free row (``Source.claim_free``). Who had to wait a moment ago takes a ticket first: a claim
+would probably fail. After the ticket comes one scan, for rows that were freed before the ticket was visible. Then the
+caller waits: ``poll`` looks at the ticket now and then (``pacing``), until a release (``release``), or a scan by any
+waiter (``assignment``), has given it a row.
+"""
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect
-from resourcepool.database.background import own_turn
 from resourcepool.database.clock import monotonic
+from resourcepool.database.open_transaction import refuse_open_transaction
 from resourcepool.database.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.leases import verbs
+from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant, default_holder
-from resourcepool.threads.async_threads import in_thread
 from resourcepool.threads.async_wakeup import periodic_wakeup
-from resourcepool.threads.signal_safe_event import SignalSafeEvent
-from resourcepool.waiting import assignment
-from resourcepool.waiting.enqueue import enqueue, enqueue_or_claim, leave, served
-from resourcepool.waiting.estimates import estimate_of, recent_waits, throttle
-from resourcepool.waiting.lease import load, make_handles, release_quietly
+from resourcepool.threads.sync_async import Mode, never
+from resourcepool.waiting import assignment, tickets
+from resourcepool.waiting.lease import Source, load, make_handles, release_quietly
 from resourcepool.waiting.models import line_name
-from resourcepool.waiting.request import Request, Source, refuse_open_transaction
-from resourcepool.waiting.ticket_wakeups import ticket_wakeups
-from resourcepool.waiting.waiter import Waiter, check_tickets
-from resourcepool.waiting.waiters import waiters
+from resourcepool.waiting.pacing import FIRST_IN_LINE, pacing_of
+from resourcepool.waiting.poll import POLL, poller_on
+from resourcepool.waiting.waiter import Waiter
 
-POLL = 0.5  # seconds
-SESSION_KEPT = 1.0  # seconds of waiting after which a session that this call opened is closed
 TICKET_NOT_INSERTED = "the database did not store a ticket in that time: it is slow, or rows are locked"
 
 Leases = list[Any]
-Obtained = TypeVar("Obtained", Leases | Waiter, Leases | None)
+Loop = asyncio.AbstractEventLoop
 
 
-def acquire(
+async def acquire(
+    mode: Mode,
     source: Source,
     request: Request,
-    stop: Callable[[], bool] = lambda: False,
-    on_enqueued: Callable[[], object] = lambda: None,
+    stop: Callable[[], bool] = never,
+    on_enqueued: Callable[[Mode], Awaitable[object]] | None = None,
 ) -> Leases:
     """Return the requested leases, waiting up to ``request.timeout`` or until ``stop()``.
 
@@ -52,219 +56,185 @@ def acquire(
         BadOption: the request can never be filled.
         DatabaseUnavailable: only without waiting, or if the database refuses the login of a caller without a ticket.
     """
-    waiter: Leases | Waiter | None = None
-    leases: Leases | None = None
-    connection = connections[source.using]
-    had_session = connection.connection is not None and not request.ends_session
-    try:
-        with _limited(request):
-            waiter = _begin(connection, source, request)
-        if not isinstance(waiter, Waiter):
-            return waiter
-        on_enqueued()
-        if not waiters.has_waiters(waiter.using):
-            with _limited(request):
-                leases = _look_here(waiter, stop)
-        if leases is None:
-            waiters.join(waiter)
-            leases = _outcome(waiter, stop, had_session=had_session)
-        if leases is None:
-            leases = _too_late(waiter)
-        recent_waits.note(waiter.line, waiter.using, had_to_wait=waiter.had_to_wait)
-        return leases  # noqa: TRY300 (an interruption just here is caught, too)
-    except BaseException:  # including TimeoutError, which a signal handler of the caller may raise
-        if isinstance(waiter, Waiter):
-            release_quietly(leave(waiter) if leases is None else leases)
-        raise
-
-
-def try_now(source: Source, request: Request) -> Leases | None:
-    """Return the requested leases if they are free now, otherwise None; raises like ``acquire``."""
-    connection = connections[source.using]
-    refuse_open_transaction(connection, request)
-    with statement_timeout():
-        if not connection.in_atomic_block:
-            # Waiters first: callers that do not wait must not overtake them.
-            assignment.assign_to_all(connection, source.model, request.selector)
-        grants = _at_once(connection, source, request)
-    return None if grants is None else make_handles(source, connection.alias, request, grants)
-
-
-async def aacquire(
-    source: Source,
-    request: Request,
-    on_enqueued: Callable[[], Awaitable[object]] | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> Leases:
-    """``acquire`` for asyncio; waiting does not block a thread. ``stop`` is a plain function."""
-    loop = asyncio.get_running_loop()
-    obtained: Leases | Waiter = await in_thread(_loaded, _begin_here, loop, source, request, undo=_undo)
-    if not isinstance(obtained, Waiter):
-        return obtained
-    waiter = obtained
+    had_session = connections[source.using].connection is not None and not request.ends_session
+    begun: Leases | Waiter = await mode.call(_limited, _begin, mode.loop, source, request, undo=_undo)
+    if not isinstance(begun, Waiter):
+        return begun
+    waiter = begun
     try:
         if on_enqueued is not None:
-            await on_enqueued()
-        waiter.loop = loop
-        waiters.join(waiter)
-        try:
-            async with asyncio.timeout(waiter.began + request.timeout - monotonic()):
-                leases = await _awaited(waiter, stop)
-        except TimeoutError as error:
-            leases = await in_thread(_too_late, waiter, error)
-        recent_waits.note(waiter.line, waiter.using, had_to_wait=waiter.had_to_wait)
-    except BaseException:
+            await on_enqueued(mode)
+        wait = partial(poller_on(waiter.using).wait, waiter, stop, keeps_session=had_session)
+        await mode.either(wait, partial(_wait_in_task, waiter, stop))
+        if not waiter.is_done:
+            await mode.call(_limited, _too_late, waiter)
+        return waiter.outcome.result()
+    except BaseException:  # including TimeoutError, which a signal handler of the caller may raise
         if granted := leave(waiter):  # it was served before, or just now
-            await in_thread(release_quietly, granted)
+            await mode.call(release_quietly, granted)
         raise
-    return leases
 
 
-async def atry_now(source: Source, request: Request) -> Leases | None:
-    """``try_now`` for asyncio."""
-    return await in_thread(_loaded, try_now, asyncio.get_running_loop(), source, request, undo=_undo)
+async def acquire_now(mode: Mode, source: Source, request: Request) -> Leases | None:
+    """Return the requested leases if they are free now, otherwise None; raises like ``acquire``."""
+    return await mode.call(_limited, _try_now, mode.loop, source, request, undo=release_quietly)
 
 
-def _limited(request: Request) -> statement_timeout:
-    """Limit the statements in this block, so that none delays the caller much beyond its ``timeout``."""
-    return statement_timeout(min(STATEMENT_TIMEOUT, request.timeout + TIMEOUT_GRACE))
+def leave(waiter: Waiter) -> Leases:
+    """Remove ``waiter`` from the line; returns the leases that it got before."""
+    waiter.outcome.cancel()  # first, because it settles the outcome
+    if not waiter.outcome.leases:
+        poller_on(waiter.using).leave(waiter)
+    return waiter.outcome.leases
 
 
-def _begin_here(source: Source, request: Request) -> Leases | Waiter:
-    return _begin(connections[source.using], source, request)
+def _undo(begun: Leases | Waiter) -> None:
+    release_quietly(leave(begun) if isinstance(begun, Waiter) else begun)
 
 
-def _begin(connection: BaseDatabaseWrapper, source: Source, request: Request) -> Leases | Waiter:
+def _limited(do: Callable[..., Any], *args: Any) -> Any:
+    """Limit the statements of ``do``, so that none delays the caller much beyond its ``timeout``."""
+    request = args[-1].request if isinstance(args[-1], Waiter) else args[-1]
+    with statement_timeout(min(STATEMENT_TIMEOUT, request.timeout + TIMEOUT_GRACE)):
+        return do(*args)
+
+
+def _begin(loop: Loop | None, source: Source, request: Request) -> Leases | Waiter:
     """Return leases of free rows, or a waiter in line for them."""
-    if request.fifo_once:
-        return enqueue(connection, Waiter(source, connection.alias, request, request.terms.holder))
-    if not request.timeout or connection.in_atomic_block:
-        # No waiting in a transaction: the waiters' thread uses another connection, which cannot see it.
-        if (leases := try_now(source, request)) is None:
+    connection = connections[source.using]
+    if not request.fifo_once and (not request.timeout or connection.in_atomic_block):
+        # No waiting in a transaction: others could not see its ticket.
+        if (leases := _try_now(loop, source, request)) is None:
             raise source.timed_out(request, "", None)
         return leases
-    if not connection.autocommit:
-        refuse_open_transaction(connection, request)
+    if request.fifo_once or not connection.autocommit:
+        refuse_open_transaction(connection, is_allowed=request.allow_in_transaction)
     began, alias, db_error, grants = monotonic(), connection.alias, None, None
-    has_to_wait = recent_waits.until and recent_waits.is_likely(
-        line_name(source.model, request.selector), alias
-    )
-    if not has_to_wait and not (waiters.unavailable and waiters.error_on(alias)):
+    pacing = pacing_of(line_name(source.model, request.selector), alias)
+    if not request.fifo_once and pacing.waits_until < began and poller_on(alias).db_error is None:
         try:
-            grants = _at_once(connection, source, request)
+            grants = _claim(connection, source, request)
         except DatabaseUnavailable as error:
             if error.is_login:
                 raise  # usually wrong settings: waiting would not help, and would hide the cause
             db_error = error  # the database may be back in time
-    if grants is None:
-        holder = request.terms.holder or default_holder()
-        waiter = Waiter(source, alias, request, holder, began=began, db_error=db_error)
-        return waiter if db_error else enqueue_or_claim(connection, waiter)
-    return make_handles(source, alias, request, grants)
+    if grants is not None:
+        return _handles(loop, source, alias, request, grants)
+    holder = request.terms.holder or default_holder()
+    waiter = Waiter(source, alias, request, holder, loop, began=began, db_error=db_error)
+    return waiter if db_error else _enqueue(connection, waiter)
 
 
-def _at_once(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
+def _try_now(loop: Loop | None, source: Source, request: Request) -> Leases | None:
+    connection = connections[source.using]
+    refuse_open_transaction(connection, is_allowed=request.allow_in_transaction)
+    if not connection.in_atomic_block:
+        # Waiters first: callers that do not wait must not overtake them.
+        assignment.assign_to_all(connection, source.model, request.selector)
+    grants = _claim(connection, source, request)
+    return None if grants is None else _handles(loop, source, connection.alias, request, grants)
+
+
+def _claim(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
     grants = source.claim_free(connection, request)
     if grants is None:
-        throttle.return_due_rows(source.model, connection.alias)
+        assignment.return_due_rows(source.model, connection.alias)
     return grants
 
 
-def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
-    """Check the ticket in this thread at first: most waits are short, and the waiters' thread need not wake up."""
-    until = min(waiter.next_scan, waiter.began + waiter.request.timeout)
-    if waiter.ticket is None or waiter.request.count > 1:
-        return None
-    connection, wake_event = connections[waiter.using], SignalSafeEvent()
-    ticket_wakeups.add(waiter.using, waiter.ticket.pk, wake_event)
-    try:
-        with own_turn() as turn:
-            while (now := monotonic()) < until and not stop():
-                is_far = waiter.next_check >= until
-                was_woken = wake_event.wait(0.0 if is_far else min(max(0.0, waiter.next_check - now), POLL))
-                if is_far and not was_woken:
-                    break
-                if was_woken or waiter.next_check <= monotonic():
-                    with turn:
-                        grants = [grants for _, grants in check_tickets(connection, [waiter])]
-                    if grants:
-                        estimate_of(waiter.line, waiter.using).note_wakeup(was_woken)
-                        return served(waiter, grants[0])
-                    if waiter.ticket is None:
-                        break
-    except DatabaseUnavailable as error:
-        waiter.db_error = error
-    return None
+def _handles(loop: Loop | None, source: Source, using: str, request: Request, grants: list[Grant]) -> Leases:
+    """Return the handles; for a task with their rows, because ``lease.resource`` must not query the database."""
+    leases = make_handles(source, using, request, grants)
+    if loop is not None:
+        try:
+            load(leases, loop)
+        except BaseException:
+            release_quietly(leases)
+            raise
+    return leases
 
 
-def _outcome(waiter: Waiter, stop: Callable[[], bool], *, had_session: bool) -> Leases | None:
-    """Wait for the leases; None if the time is up first.
+def _enqueue(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | Waiter:
+    """Take a ticket and scan once for free rows; return the waiter, or its leases if the scan served it.
 
-    Args:
-        had_session: the thread had a session before the request; it may be in use, so it stays open.
+    The scan closes the race with a release that did not see the ticket.
     """
-    until, now = waiter.began + waiter.request.timeout, monotonic()
-    keeps_session_until = now + SESSION_KEPT
-    while not waiter.is_done and not stop() and (left := until - now) > 0:
-        # Wakes up periodically, because Python may miss a signal that arrives just as the main thread goes to sleep.
-        waiter.outcome.wait(min(left, POLL))
-        if (now := monotonic()) > keeps_session_until and not had_session:
-            dialect.close_own_session(connections[waiter.using])
-    return waiter.outcome.result() if waiter.is_done else None
+    poller, request = poller_on(waiter.using), waiter.request
+    try:
+        if not request.fifo_once:
+            waiter.source.refuse_impossible(connection, request)
+        if poller.db_error is not None:
+            return waiter  # a statement here would only take the time of its retries
+        if waiter.loop is not None:
+            poller.start()
+        is_crowded, waiter.insert_in_doubt = waiter.pacing.crowded_until > monotonic(), True
+        waiter.set_ticket(tickets.take(connection, waiter.model, request, waiter.holder))
+        if not request.fifo_once and not is_crowded and (grants := _scan(connection, waiter)):
+            leases = _handles(waiter.loop, waiter.source, waiter.using, request, grants)
+            try:
+                poller.use(waiter)  # last: if interrupted before, the waiter passes on the rows of its ticket
+            except BaseException:
+                release_quietly(leases)
+                raise
+            return leases
+        return waiter  # noqa: TRY300 (an interruption just here is caught, too)
+    except DatabaseUnavailable as error:
+        waiter.db_error, waiter.insert_in_doubt = error, False
+        if request.fifo_once or (error.is_login and waiter.ticket is None):
+            raise
+        return waiter
+    except BaseException:
+        leave(waiter)
+        raise
 
 
-async def _awaited(waiter: Waiter, stop: Callable[[], bool] | None) -> Leases:
-    loop, is_done = asyncio.get_running_loop(), asyncio.Event()
+def _scan(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:
+    """Assign free rows to the waiters; return the grants if this waiter got all its rows."""
+    model, request, ticket = waiter.model, waiter.request, waiter.ticket
+    assert ticket is not None  # noqa: S101 (for the type checker)
+    # One try: concurrent callers assign the same rows to the same tickets.
+    seen, given = assignment.assign_free_rows(connection, model, request.selector, tries=1)
+    rows = given.get(ticket.pk, ())
+    if len(rows) >= request.count or len(seen.free) >= len(given) + FIRST_IN_LINE:
+        waiter.pacing.found_free()  # a claim would have succeeded with less work
+    if len(rows) < request.count:
+        return None
+    sent_at, seconds = ticket.sent_at, ticket.grant_seconds
+    if len(rows) > 1:  # other processes may have given some, at unknown times
+        sent_at, seconds = monotonic(), request.terms.ttl
+        if verbs.renew(connection, model, rows, seconds) < len(rows):
+            return None
+    return [Grant(pk, fence, waiter.holder, sent_at, seconds) for pk, fence in rows]
+
+
+async def _wait_in_task(waiter: Waiter, stop: Callable[[], bool]) -> None:
+    loop, is_done, poller = asyncio.get_running_loop(), asyncio.Event(), poller_on(waiter.using)
 
     def wake_task() -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed, with the task
             loop.call_soon_threadsafe(is_done.set)
 
     waiter.outcome.add_done_callback(wake_task)
-    if stop is None:
-        with periodic_wakeup():
-            await is_done.wait()
-    while not is_done.is_set():
-        if stop is not None and stop():
-            raise TimeoutError
-        with contextlib.suppress(TimeoutError):
-            # Not ``wait_for``, which Python 3.11 may continue after a cancellation.
-            async with asyncio.timeout(POLL):
-                await is_done.wait()
-    return waiter.outcome.result()
+    poller.join(waiter)
+    seconds = waiter.seconds_left
+    with periodic_wakeup(), contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(None if math.isinf(seconds) else seconds):
+            while not (waiter.is_done or stop()):
+                with contextlib.suppress(TimeoutError):
+                    # Not ``wait_for``, which Python 3.11 may continue after a cancellation.
+                    async with asyncio.timeout(None if stop is never else POLL):
+                        await is_done.wait()
 
 
-def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
-    had_ticket = waiter.ticket is not None
+def _too_late(waiter: Waiter) -> None:
+    """Give up a waiter whose time is up; raises AcquireTimeout unless it was served, or failed, at the last moment."""
+    poller, had_ticket = poller_on(waiter.using), waiter.ticket is not None
     if waiter.request.fifo_once:
-        waiters.decide(waiter)
+        poller.decide(waiter)
     else:
         leave(waiter)
-    if not waiter.outcome.is_cancelled:  # served, or failed, at the last moment
-        return waiter.outcome.result()
-    db_error = waiters.error_on(waiter.using) or waiter.db_error
-    if db_error is None and not had_ticket:
-        db_error = DatabaseUnavailable(TICKET_NOT_INSERTED)
-    raise waiter.source.timed_out(waiter.request, waiter.holder, db_error) from error
-
-
-def _undo(obtained: Leases | Waiter | None) -> None:
-    release_quietly(leave(obtained) if isinstance(obtained, Waiter) else obtained)
-
-
-def _loaded(
-    obtain: Callable[[Source, Request], Obtained],
-    loop: asyncio.AbstractEventLoop,
-    source: Source,
-    request: Request,
-) -> Obtained:
-    """Obtain leases and read their rows: under asyncio, ``lease.resource`` must not query the database."""
-    with _limited(request):
-        obtained = obtain(source, request)
-    if isinstance(obtained, list):
-        try:
-            load(obtained, loop)
-        except BaseException:
-            release_quietly(obtained)
-            raise
-    return obtained
+    if waiter.outcome.is_cancelled:
+        db_error = poller.db_error or waiter.db_error
+        if db_error is None and not had_ticket:
+            db_error = DatabaseUnavailable(TICKET_NOT_INSERTED)
+        raise waiter.source.timed_out(waiter.request, waiter.holder, db_error)

@@ -4,22 +4,68 @@ Any process that scans does this. A released row goes to the first waiter at onc
 """
 
 import contextlib
-from collections.abc import Iterable
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.leases.free_rows import MAX_FREE_ROWS, FreeRows, read_free_rows
 from resourcepool.leases.table import Model
 from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.allot import MAX_TRIES, WaitingTicket, allot
-from resourcepool.waiting.free_rows import MAX_FREE_ROWS, FreeRows, read_free_rows
 from resourcepool.waiting.handover import FIRST_TICKETS
-from resourcepool.waiting.tickets import HeldRows
+from resourcepool.waiting.tickets import HeldRows, WaitingTicket
+
+MAX_TRIES = 2  # per row, and per ticket
+RETURN_EVERY = 2.0  # seconds between two returns of due rows to service
+
+_returned_at: dict[tuple[Model, str], float] = {}
+
+
+def allot(
+    line: Sequence[WaitingTicket],
+    free: Mapping[str, Sequence[Any]],
+    take: Callable[[WaitingTicket, Any], bool] = lambda ticket, pk: True,
+    tries: int = MAX_TRIES,
+) -> dict[int, list[Any]]:
+    """Assign free rows to tickets; returns {ticket: primary keys}.
+
+    A ticket takes the first rows that match its selector and that no earlier ticket took. A ticket for several rows
+    keeps the rows it gets, even if it needs more; otherwise it would starve behind tickets for one row.
+
+    Args:
+        line: the tickets in the order of service.
+        free: the free rows that match each selector, in the order of assignment.
+        take: gives a row to a ticket. False: row or ticket changed concurrently. Then the ticket tries another row, and
+            the next ticket this row; each is skipped after ``tries``.
+    """
+    taken: set[Any] = set()
+    failed: Counter[Any] = Counter()
+    given: dict[int, list[Any]] = {}
+    for ticket in line:
+        rows: list[Any] = []
+        failures = 0
+        for pk in free.get(ticket.selector, ()):
+            if len(rows) == ticket.lacks or failures == tries:
+                break
+            if pk in taken or failed[pk] == tries:
+                continue
+            if take(ticket, pk):
+                taken.add(pk)
+                rows.append(pk)
+            else:
+                failures += 1
+                failed[pk] += 1
+        if rows:
+            given[ticket.pk] = rows
+    return given
 
 
 def assign_free_rows(
@@ -60,6 +106,14 @@ def assign_free_rows(
             tries = MAX_TRIES  # no other waiter could take a row behind a locked one
         allot(line, {wanted: list(rows.free) for wanted, rows in by_selector.items()}, take, tries)
     return seen, {pk: ticket.holds for pk, ticket in served.items()}
+
+
+def return_due_rows(model: Model, using: str) -> None:
+    """Return due rows to service, now and then; called when no row is free."""
+    now = monotonic()
+    if now > _returned_at.get((model, using), -math.inf) + RETURN_EVERY:
+        _returned_at[model, using] = now
+        model.return_due_rows(using)
 
 
 def assign_to_all(connection: BaseDatabaseWrapper, model: Model, selector: str = "{}") -> None:

@@ -1,4 +1,4 @@
-"""Hands one row over to a waiter: row and ticket change together, or neither does."""
+"""Hands one row over to one ticket: both change together, or neither does."""
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
@@ -6,24 +6,20 @@ from typing import Any
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Q
 
-from resourcepool import dialect
+from resourcepool import dialect, hints
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import fetch_rows
 from resourcepool.dialect import RowUpdate
-from resourcepool.leases import verbs
 from resourcepool.leases.statements import key
 from resourcepool.leases.table import Model, table_of
 from resourcepool.waiting import tickets
-from resourcepool.waiting.allot import WaitingTicket, allot
-from resourcepool.waiting.estimates import estimate_of, no_waiter_cache, recent_waiters
-from resourcepool.waiting.models import Ticket, line_name, selector_of
-from resourcepool.waiting.ticket_wakeups import notify
-from resourcepool.waiting.tickets import HeldRows, Row
+from resourcepool.waiting.models import line_name, selector_of
+from resourcepool.waiting.pacing import pacing_of
+from resourcepool.waiting.tickets import HeldRows, Row, WaitingTicket
 
-FIRST_TICKETS = 8  # tickets that a release reads at first; all, if none of these matches
-MAX_REREADS = 3  # of the line, if the matching ticket changed concurrently
+FIRST_TICKETS = 8  # tickets that a release reads at first
+TICKET_PARAMS = [f"ticket_{number}" for number in range(FIRST_TICKETS)]
 
 
 class _Texts:
@@ -33,9 +29,7 @@ class _Texts:
         db_dialect, row, line = dialect.of(connection), table_of(connection, model), tickets.of(connection)
         ticket = line.full
         this_row = f"{row.name}.{row.pk} = %(pk)s AND {row.name}.{row.fence} = %(fence)s"
-        in_line = f" FROM {line.name} WHERE {line.waits.replace('%s', '%(pool)s')}"
         fits = f"{this_row}{row.claimable_of_row}"
-        takes_any = "" if model.line_per_name else f"{ticket.selector} = '{{}}' AND "
         is_free = f" AND {row.name}.{row.busy_before} <= {db_dialect.now}"
         this_ticket = (
             f"{ticket.id} = %(ticket)s AND {ticket.fence} = %(ticket_fence)s "
@@ -47,7 +41,7 @@ class _Texts:
             columns = (row.busy_before, busy_before), (row.fence, fence), (row.holder, holder)
             return RowUpdate(row.name, row.pk, columns, where)
 
-        def ticket_with(where: str, **changes: str) -> RowUpdate:
+        def ticket_with(where: str = this_ticket, /, **changes: str) -> RowUpdate:
             changes = {"fence": f"{ticket.fence} + 1", **changes}
             columns = [(getattr(line.column, name), value) for name, value in changes.items()]
             return RowUpdate(line.name, line.column.id, columns, where)
@@ -57,25 +51,29 @@ class _Texts:
         until = db_dialect.indexed_later.replace("%s", ticket.grant_us)
         of_one = {"granted": "%(granted)s", "is_waiting": db_dialect.false, "busy_before": until}
         of_several = {"collected": "%(granted)s", "is_waiting": "%(is_waiting)s"}
-
-        alone = f"{this_row} AND NOT EXISTS (SELECT 1{in_line})"
-        delete = f"DELETE FROM {row.name} WHERE {alone}"  # noqa: S608 (quoted names)
-        self.release_if_no_waiters = delete if model.deletes_idle_rows else row_to(alone).update
-        always_checks = model.deletes_idle_rows or not db_dialect.exists_is_slow
-        self.release_unconditionally = None if always_checks else row_to(this_row).update
-        can_skip = connection.features.has_select_for_update_skip_locked  # MariaDB from 10.6 on
-        self.to_first = can_skip and db_dialect.change_row_and_first_ticket(
-            row_to(fits, db_dialect.later.replace("%s", ticket.grant_us), ticket.holder),
-            ticket_with(f"{takes_any}{ticket.count} = 1", **of_one),
-            f"{in_line} {line.order}",
-            f"{ticket.address} * {tickets.TICKET_NUMBERS} + MOD({ticket.id}, {tickets.TICKET_NUMBERS})",
+        waiting = f" FROM {line.name} WHERE {line.waits.replace('%s', '%(pool)s')}"
+        nobody_waits = f"NOT EXISTS (SELECT 1{waiting})"
+        delete = f"DELETE FROM {row.name} WHERE {this_row} AND {nobody_waits}"  # noqa: S608 (quoted names)
+        update = row_to(f"{this_row} AND {nobody_waits}").update
+        self.free_if_nobody_waits = delete if model.deletes_idle_rows else update
+        always_asks = model.deletes_idle_rows or not db_dialect.exists_is_slow
+        self.free_without_asking = None if always_asks else row_to(this_row).update
+        keys = ", ".join(f"%({name})s" for name in TICKET_PARAMS)
+        still_waits = (
+            f"{line.column.is_waiting} = {db_dialect.true} AND {line.column.busy_before} > {db_dialect.now}"
         )
-        self.take_back = db_dialect.change_both(ticket_with(this_ticket, **of_several), row_to(this_row))
+        can_skip = connection.features.has_select_for_update_skip_locked  # MariaDB from 10.6 on
+        self.give_to_first = can_skip and db_dialect.change_row_and_first_ticket(
+            row_to(fits, db_dialect.later.replace("%s", ticket.grant_us), ticket.holder),
+            ticket_with("", **of_one),
+            f" FROM {line.name} WHERE {line.column.id} IN ({keys}) AND {still_waits} {line.order}",
+        )
+        self.take_back = db_dialect.change_both(ticket_with(**of_several), row_to(this_row))
         lasting = db_dialect.later.replace("%s", "%(grant_us)s")
         # {(for several, only if the row is free): the statements}
-        self.to_ticket = {
+        self.give = {
             (several, if_free): db_dialect.change_both(
-                ticket_with(this_ticket, **(of_several if several else of_one)),
+                ticket_with(**(of_several if several else of_one)),
                 row_to(fits + is_free if if_free else fits, lasting, "%(holder)s"),
                 # A free row may be locked by a long transaction.
                 nowait=connection if if_free else None,
@@ -90,90 +88,14 @@ def _texts(model: Model, vendor: str, alias: str) -> _Texts:
     return _Texts(connections[alias], model)
 
 
-def _of(connection: BaseDatabaseWrapper, model: Model) -> _Texts:
+def of(connection: BaseDatabaseWrapper, model: Model) -> _Texts:
+    """Return the SQL for the rows of ``model`` on the database of ``connection``."""
     return _texts(model, connection.vendor, connection.alias)
 
 
-def _line(model: Model, pk: Any) -> str:
+def line_of(model: Model, pk: Any) -> str:
+    """Return the name of the line for this row."""
     return line_name(model, selector_of(model, pk))
-
-
-def release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
-    """Hand the row over to the first matching waiter, otherwise free it; returns False if it was lost before."""
-    row = (connection, model, pk, fence)
-    if recent_waiters.until and recent_waiters.is_likely(_line(model, pk), connection.alias):
-        return _to_first(*row) or _if_no_waiters(*row) or _to_fitting(*row)
-    return _if_no_waiters(*row) or _to_first(*row) or _to_fitting(*row)
-
-
-def _to_first(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
-    """Give the row to the first waiter, if its selector is empty; otherwise change nothing and return False."""
-    texts = _of(connection, model)
-    if not texts.to_first:
-        return False
-    params = {"pk": key(connection, model, pk), "fence": fence, "pool": _line(model, pk)}
-    params["granted"] = tickets.written([(pk, fence + 1)])
-    receiver = dialect.run(connection, texts.to_first, params, dialect.of(connection).first_ticket_value)
-    if receiver is None:
-        return False
-    recent_waiters.note(params["pool"], connection.alias, had_to_wait=True)
-    note_assignment(params["pool"], connection.alias, *divmod(receiver, tickets.TICKET_NUMBERS))
-    return True
-
-
-def note_assignment(line: str, using: str, address: int, ticket: int) -> None:
-    """Note that this ticket was given a row, and wake the process at ``address``."""
-    no_waiter_cache.note_waiter(line, using)
-    speed = estimate_of(line, using)
-    speed.served(ticket, monotonic())
-    notify(using, ticket, address, speed.per_second)
-
-
-def _if_no_waiters(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
-    """Free the row; if there are waiters, or the row is lost, change nothing and return False."""
-    texts, line = _of(connection, model), _line(model, pk)
-    params = {"pk": key(connection, model, pk), "fence": fence, "pool": line}
-    if texts.release_unconditionally and no_waiter_cache.is_valid(line, connection.alias):
-        return dialect.run(connection, texts.release_unconditionally, params, dialect.row_count) > 0
-    asked_at = monotonic()
-    done = dialect.run(connection, texts.release_if_no_waiters, params, dialect.row_count) > 0
-    if done:
-        no_waiter_cache.note_no_waiter(line, connection.alias, asked_at)
-    if not done or recent_waiters.until:
-        recent_waiters.note(line, connection.alias, had_to_wait=not done)
-    return done
-
-
-def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
-    """Give the row to the first matching waiter; if there is none, free it."""
-    given = give_to_first_match(connection, model, pk, fence)
-    return given or verbs.release_all(connection, model, [(pk, fence)], 0.0) == 1
-
-
-def give_to_first_match(
-    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, if_free: bool = False
-) -> bool:
-    """Give the row to the first matching waiter; if there is none, change nothing and return False."""
-    selector, rereads = selector_of(model, pk), MAX_REREADS
-    for most in (FIRST_TICKETS, tickets.MAX_TICKETS):
-        line = tickets.in_line(connection, model, most, selector)
-        is_whole = len(line) < most
-        while line:
-            selectors = matching_selectors(connection, model, (pk, fence), {ticket.selector for ticket in line})
-            given = allot(line, {selector: [pk] for selector in selectors})
-            if not given:
-                break
-            ticket = next(ticket for ticket in line if ticket.pk in given)
-            if give(connection, model, pk, fence, ticket, if_free=if_free):
-                return True
-            # The ticket has just got another row, or has left. A ticket for several rows may still need this one.
-            if ticket.lacks > 1 and (rereads := rereads - 1) > 0:
-                line = tickets.in_line(connection, model, most, selector)
-            else:
-                line = line[line.index(ticket) + 1 :]
-        if is_whole:
-            break
-    return False
 
 
 def give(
@@ -187,17 +109,47 @@ def give(
 ) -> bool:
     """Give this row to this ticket; if either changed concurrently, change nothing and return False."""
     holds = ticket.given(pk, fence + 1).holds
-    sql = _of(connection, model).to_ticket[ticket.count > 1, if_free]
+    sql = of(connection, model).give[ticket.count > 1, if_free]
     if given := _change_both(connection, model, sql, (pk, fence), ticket, holds):
-        note_assignment(_line(model, pk), connection.alias, ticket.address, ticket.pk)
+        note_given(connection.alias, line_of(model, pk), ticket)
     return given
+
+
+def give_to_first(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, line: Sequence[WaitingTicket]
+) -> bool:
+    """Give this row to the first of these tickets that still waits and gets no other row at the same moment.
+
+    Args:
+        line: 1 to ``FIRST_TICKETS`` tickets in the order of service, which take any row.
+
+    Returns:
+        False: nothing has changed.
+    """
+    if not (sql := of(connection, model).give_to_first):
+        return any(give(connection, model, pk, fence, ticket) for ticket in line)
+    keys = [line[min(number, len(line) - 1)].pk for number in range(FIRST_TICKETS)]
+    params = {"pk": key(connection, model, pk), "fence": fence, **dict(zip(TICKET_PARAMS, keys, strict=True))}
+    params["granted"] = tickets.written([(pk, fence + 1)])
+    given = dialect.run(connection, sql, params, dialect.of(connection).changed_ticket)
+    for ticket in line:
+        if ticket.pk == given:
+            note_given(connection.alias, line_of(model, pk), ticket)
+    return given is not None
+
+
+def note_given(using: str, line: str, ticket: WaitingTicket) -> None:
+    """Note that this ticket was given a row, and wake its process."""
+    pacing = pacing_of(line, using)
+    pacing.given(ticket.pk, monotonic())
+    hints.notify(using, ticket.pk, ticket.address, pacing.per_second)
 
 
 def take_from(
     connection: BaseDatabaseWrapper, model: Model, row: Row, ticket: WaitingTicket, left: HeldRows
 ) -> bool:
     """Free this row of a ticket for several rows, which keeps ``left``; returns False if either changed."""
-    return _change_both(connection, model, _of(connection, model).take_back, row, ticket, left)
+    return _change_both(connection, model, of(connection, model).take_back, row, ticket, left)
 
 
 def _change_both(
@@ -238,15 +190,3 @@ def matching_selectors(
     params = [*(value for where in wheres for value in where.params), key(connection, model, row[0]), row[1]]
     rows = fetch_rows(connection, sql, params)
     return {selector for row in rows for selector, matches in zip(ordered, row, strict=True) if matches}
-
-
-def settle_release(
-    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, trusted_until: float
-) -> bool:
-    """Find out whether a release whose reply was lost took effect; see ``verbs.settle_release``."""
-    given = tickets.written([(pk, fence + 1)])
-    to_one, to_several = Q(granted=given), Q(collected__contains=given[1:-1])
-    line = Ticket.objects.using(connection.alias).filter(pool=_line(model, pk))
-    was_handed_over = line.filter(to_one | to_several)
-    is_back = verbs.settle_release(connection, model, pk, fence, trusted_until)
-    return bool(is_back) or was_handed_over.exists()

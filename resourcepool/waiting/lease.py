@@ -1,29 +1,55 @@
-"""The handles of rows of models with waiters: creation, delivery to the caller, release."""
+"""The source of the rows of a model with waiters, and the handles of granted rows."""
 
 import logging
 import weakref
 from asyncio import AbstractEventLoop
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from django.db import connections, transaction
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.retry import retrying
-from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.leases import verbs
+from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.leases.lease import Lease
+from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant
-from resourcepool.waiting import handover
 from resourcepool.waiting.assignment import assign_quietly
 from resourcepool.waiting.models import selector_of
-from resourcepool.waiting.request import Request, Source
+from resourcepool.waiting.release import release
 
 Handle = TypeVar("Handle", bound=Lease)
 
 logger = logging.getLogger(__name__)
+
+
+class Source(Protocol):
+    """A source of rows of one model with waiters, such as a pool."""
+
+    @property
+    def model(self) -> Model:
+        """The model whose rows are leased."""
+
+    @property
+    def using(self) -> str:
+        """The database of the rows."""
+
+    def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
+        """Claim free rows, if there are enough."""
+
+    def handle(self, using: str, grant: Grant, request: Request) -> Lease:
+        """Return the handle of a grant."""
+
+    def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
+        """Raise BadOption if the request can never be filled."""
+
+    def timed_out(self, request: Request, holder: str, db_error: Exception | None) -> AcquireTimeout:
+        """Return the error for a request that was not filled in time.
+
+        Args:
+            holder: the name under which it waited in line; "" if it did not.
+            db_error: the error of the database that prevented it, if any.
+        """
 
 
 class AwaitedLease(Lease):
@@ -42,27 +68,6 @@ class AwaitedLease(Lease):
             return super()._send_release(connection)
         until = self.trust.until
         return release(connection, self.model, self.pk, self.fence, trusted_until=until)
-
-
-def release(
-    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, trusted_until: float
-) -> bool:
-    """Release a row: hand it over to the first matching waiter, otherwise free it. False: it was lost before.
-
-    Args:
-        trusted_until: by this process's clock: no other process can have claimed the row before.
-
-    Raises:
-        DatabaseUnavailable: it is unknown whether the release took effect.
-    """
-    if connection.in_atomic_block:
-        # Not handed over here: a ticket locked until the commit would block its whole process.
-        assign_free_rows = partial(assign_quietly, connection.alias, model, [selector_of(model, pk)])
-        transaction.on_commit(assign_free_rows, using=connection.alias)
-        return verbs.release(connection, model, pk, fence, 0.0, trusted_until=trusted_until)
-    send = partial(handover.release, connection, model, pk, fence)
-    settle = partial(handover.settle_release, connection, model, pk, fence, trusted_until)
-    return retrying(connection, send, settle=settle)
 
 
 def make_handles(source: Source, using: str, request: Request, grants: Sequence[Grant]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -14,12 +15,10 @@ from resourcepool.conf import ticket_ttl
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, fetch_rows, retrying
 from resourcepool.dialect import DbLater, micros
+from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
-from resourcepool.waiting.allot import WaitingTicket
 from resourcepool.waiting.models import Ticket, line_name
-from resourcepool.waiting.request import Request
 
-TICKET_NUMBERS = 2**40  # hand-overs send ticket numbers modulo this: at 1,000 per second, unique for 34 years
 MAX_TICKETS = 10_000  # read at once; tickets further back are not served yet anyway
 
 Row = tuple[Any, int]  # its primary key and fence
@@ -52,6 +51,40 @@ class TicketState(NamedTuple):
     left: float
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingTicket:
+    """A live ticket that is still waiting.
+
+    Attributes:
+        fence: of the ticket; increases with every row that the ticket gets or loses.
+        holds: (primary key, fence) of the rows that it has so far, if it waits for several.
+        grant_us: microseconds for which a row stays granted to it, until it is renewed.
+    """
+
+    pk: int
+    fence: int = 1
+    selector: str = "{}"
+    count: int = 1
+    holds: tuple[tuple[Any, int], ...] = ()
+    holder: str = ""
+    grant_us: int = 0
+    address: int = 0
+    priority: int = 0
+
+    @property
+    def lacks(self) -> int:
+        """The number of rows that it still needs."""
+        return self.count - len(self.holds)
+
+    def given(self, pk: Any, fence: int) -> "WaitingTicket":
+        """Return the ticket with this row added."""
+        return replace(self, fence=self.fence + 1, holds=(*self.holds, (pk, fence)))
+
+    def without(self, row: tuple[Any, int]) -> "WaitingTicket":
+        """Return the ticket with this row removed."""
+        return replace(self, fence=self.fence + 1, holds=tuple(held for held in self.holds if held != row))
+
+
 class _Texts:
     """The SQL for one database."""
 
@@ -75,7 +108,7 @@ class _Texts:
             f"%s, %s, %s, %s, %s, %s, '[]', '[]', {db_dialect.true}, %s)"
             f"{db_dialect.returning_key.format(pk=column.id)}"
         )
-        place = columns("id fence selector count granted collected holder grant_us address")
+        place = columns("id fence selector count granted collected holder grant_us address priority")
         self.in_line = f"SELECT {place} FROM {table} WHERE {self.waits} {self.order} LIMIT %s"  # noqa: S608
         self.selectors = (
             f"SELECT DISTINCT {column.selector} FROM {table} WHERE {self.waits} LIMIT {MAX_TICKETS}"  # noqa: S608
@@ -175,9 +208,9 @@ def selectors(connection: BaseDatabaseWrapper, model: Model, selector: str = "{}
     return [other for (other,) in fetch_rows(connection, of(connection).selectors, line)]
 
 
-def renew(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
-    """Renew these tickets for another ``TICKET_TTL``, unless they have expired or been served."""
-    _change(connection, of(connection).renew, [micros(ticket_ttl())], pks)
+def renew(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> int:
+    """Renew these tickets for another ``TICKET_TTL``, unless they have expired or been served; return how many."""
+    return _change(connection, of(connection).renew, [micros(ticket_ttl())], pks)
 
 
 def leave(connection: BaseDatabaseWrapper, pks: Sequence[int], fence: int = 1) -> bool:

@@ -11,8 +11,8 @@ from tests.chaos.takeover import Lying, Takeover
 from tests.concurrency.evidence import Event
 from tests.concurrency.judge import Verdict, judge
 
-THREADS = 7  # a worker's own, the keeper's two, the waiters', the history's; one or two that tell of a loss
-SESSIONS = 4  # a worker's own, the keeper's, the waiters', the history's
+THREADS = 6  # a worker's own, the keeper's two, the waiters'; one or two that tell of a loss
+SESSIONS = 3  # a worker's own, the background thread's, the waiters'
 
 KINDS = (
     "two holders at once",

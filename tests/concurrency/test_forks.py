@@ -10,13 +10,15 @@ import time
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection, connections, transaction
 
 from resourcepool.database.background import own_connections
 from resourcepool.exceptions import LeaseFromAnotherProcess
+from resourcepool.hints.expected import _expected
+from resourcepool.history import recorder as recording
 from resourcepool.leases.keeper import keeper
-from resourcepool.models import Proxy
-from resourcepool.waiting.ticket_wakeups import ticket_wakeups
+from resourcepool.models import Event, Proxy
 from tests import child as bootstrap
 from tests.app.models import Team
 from tests.app.rows import busy_for, columns, new
@@ -83,6 +85,35 @@ def test_the_parents_connection_and_lease_outlive_a_child_that_used_the_database
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
 
 
+def fork_while_events_wait() -> None:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    recording.EVERY = 0.1
+    Proxy.pool.acquire().release()
+    eventually(lambda: recording.recorder.is_idle)  # its background thread runs
+    recording.EVERY = LONG
+    lease = Proxy.pool.acquire(ttl=LONG)
+    pid = os.fork()
+    recording.EVERY = 0.1
+    if pid == 0:
+        assert recording.recorder.is_idle, "the parent writes its own"
+        Proxy.pool.acquire(ttl=LONG).release()
+        eventually(lambda: recording.recorder.is_idle)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    lease.release()
+    recording.recorder.flush()
+    told = [event.what for event in Event.objects.filter(pid=pid)]
+    assert told == ["released"], told
+    assert Event.objects.filter(pid=os.getpid()).count() == 2
+    print("fine", flush=True)
+
+
+def test_each_process_writes_its_own_events_in_the_background(spawn: Spawner) -> None:
+    for _ in range(2):
+        new(Proxy)
+    assert "fine" in spawn(fork_while_events_wait).succeed()
+
+
 def ask(who: str) -> None:
     """Send many queries, each on a session of the pool."""
 
@@ -124,7 +155,7 @@ def fork_while_waiting() -> None:
     """A parent with a waiting thread; its child must neither wait for it nor serve it."""
     lease = Proxy.pool.acquire(ttl=LONG)
     waiting = InBackground(lambda: Proxy.pool.acquire(timeout=20, ttl=LONG))
-    eventually(lambda: ticket_wakeups._tickets)  # it looks, now and then, at its own ticket
+    eventually(lambda: _expected)  # it looks, now and then, at its own ticket
     pid = os.fork()
     if pid == 0:
         code = 1

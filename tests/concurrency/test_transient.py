@@ -213,10 +213,10 @@ class TestWhatTheDatabaseRefuses:
     ) -> None:
         held = hold(new(Proxy))
         waiting.start("one")
-        run, refused = dialect.run, threading.Event()
+        threads, run, refused = list(waiting._threads.values()), dialect.run, threading.Event()
 
         def refuses(own: Any, *args: Any) -> Any:
-            if threading.current_thread().name != "resourcepool-waiters-default":
+            if threading.current_thread() is not threads[0]:
                 return run(own, *args)
             refused.set()
             raise refusal()

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from resourcepool.database.where import ANY_ROW
 from resourcepool.history.leaks import open_leaks
+from resourcepool.leases import free_rows
 from resourcepool.locks import Channel
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
@@ -50,7 +51,7 @@ from resourcepool.taskqueue.dispenser import bucket_lifecycle
 from resourcepool.taskqueue.timers import claims
 from resourcepool.taskqueue.timers.claims import AttemptEnd
 from resourcepool.taskqueue.timers.nodes import Node
-from resourcepool.waiting import free_rows, tickets
+from resourcepool.waiting import tickets
 
 MANY = 100_000
 FEW = 1_000

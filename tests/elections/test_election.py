@@ -1,6 +1,7 @@
 """Elections: one leader, visible to all processes, and its successor."""
 
 import asyncio
+import math
 from typing import Any
 
 import pytest
@@ -10,8 +11,8 @@ from resourcepool.elections import Election, Leader, Term
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost
 from resourcepool.models import Job, Ticket
-from resourcepool.waiting import estimates
 from resourcepool.waiting.models import pool_name
+from resourcepool.waiting.pacing import pacing_of
 from tests.app.rows import change, expire, steal
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
@@ -79,7 +80,7 @@ def test_a_campaign_that_has_to_wait_looks_once_whether_the_row_is_there(stateme
 
 
 def test_the_row_is_added_for_a_campaign_that_begins_in_line() -> None:
-    estimates.recent_waits.note(pool_name(ElectionRow), "default", had_to_wait=True)
+    pacing_of(pool_name(ElectionRow), "default").waits_until = math.inf
     with Election("new").campaign(timeout=60) as term:
         assert term.is_leader
 

@@ -2,7 +2,7 @@
 
 from tests.guards.mutation import LINE, Mutation
 
-ENTERING = "waiting/enqueue.py"
+ENTERING = "waiting/acquire.py"
 CONDITION, NOTIFICATIONS, BARRIER = (
     f"locks/conditions/{name}.py" for name in ("condition", "notifications", "barrier")
 )
@@ -12,15 +12,15 @@ CONDITIONS = (
     Mutation(
         "conditions: a notification is for those who wait at that moment",
         "waiting/handover.py",
-        "delete if model.deletes_idle_rows else row_to(alone).update",
-        "row_to(alone).update",
+        "delete if model.deletes_idle_rows else update",
+        "update",
         ("tests/locks/test_cancelled_anywhere.py",),
     ),
     Mutation(
         "conditions: in line before the lock is free",
         ENTERING,
-        "waiter.set_ticket(tickets.take(connection, waiter.model, waiter.request, waiter.holder))\n        return",
-        "return",
+        "waiter.set_ticket(tickets.take(connection, waiter.model, request, waiter.holder))",
+        "request.fifo_once or waiter.set_ticket(tickets.take(connection, waiter.model, request, waiter.holder))",
         TESTS,
     ),
     Mutation(

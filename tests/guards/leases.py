@@ -46,6 +46,20 @@ LEASES = (
         ("tests/database/test_background.py",),
     ),
     Mutation(
+        "renewals come before all other work of the background thread",
+        "database/background_thread.py",
+        "ORDER = (RENEWALS, CHANNELS, HISTORY)",
+        "ORDER = (HISTORY, CHANNELS, RENEWALS)",
+        ("tests/database/test_background_thread.py",),
+    ),
+    Mutation(
+        "other work of the background thread ends before a renewal is late",
+        "database/background_thread.py",
+        "if self.is_lent else None",
+        "if False else None",
+        ("tests/database/test_background_thread.py",),
+    ),
+    Mutation(
         "what one lease raises stays with it",
         "database/background.py",
         "except (Exception, SystemExit):",

@@ -8,7 +8,7 @@ LOCK, LOCKABLE, HOLD, REGISTRY, BASE = (
 TESTS = ("tests/locks/test_lock.py",)
 OWNERS = ("tests/locks/test_owners.py",)
 CYCLES = "status/locks/cycles.py"
-PER_NAME = ("tests/waiting/test_waiter_loop_per_name.py", *TESTS)
+PER_NAME = ("tests/waiting/test_poll_per_name.py", *TESTS)
 
 LOCKS = (
     Mutation(
@@ -77,8 +77,8 @@ LOCKS = (
     Mutation(
         "a task that waits in a closed loop leaves the line",
         LINE,
-        "                waiter.outcome.cancel()\n        self.leave(",
-        "                pass\n        self.leave(",
+        "                waiter.outcome.cancel()\n        done = ",
+        "                pass\n        done = ",
         OWNERS,
     ),
     Mutation(
@@ -140,21 +140,21 @@ LOCKS = (
     ),
     Mutation(
         "a line per name: rows that were removed are made again",
-        "waiting/waiter_loop.py",
+        LINE,
         "if not seen.free and seen.next_in is None and model.line_per_name:",
         "if False:",
         PER_NAME,
     ),
     Mutation(
         "a line per name: its front is looked at",
-        "waiting/waiter_loop.py",
+        LINE,
         "for waiter in sorted(waiters, key=PLACE):",
         "for waiter in sorted(waiters, key=PLACE, reverse=True):",
         PER_NAME,
     ),
     Mutation(
         "a line per name: who is behind the served is looked at",
-        "waiting/waiter_loop.py",
+        LINE,
         "is_moving |= waiter.model.line_per_name",
         "is_moving = False",
         PER_NAME,
@@ -162,8 +162,8 @@ LOCKS = (
     Mutation(
         "a line per name: pauses count from its last move",
         "waiting/waiter.py",
-        "return max(self.began, estimate_of(self.line, self.using).moved_at)",
-        "return self.began",
+        "since = max(self.began, self.pacing.moved_at) if self.model.line_per_name else self.began",
+        "since = self.began",
         PER_NAME,
     ),
     Mutation(

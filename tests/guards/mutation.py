@@ -21,7 +21,7 @@ CONTRACT = ("tests/leases/test_contract.py", "tests/leases/test_contract_in_time
 CHECKS = ("tests/health_checks", "tests/proxies/health_check")
 VERBS, LEASE, TERMS = "leases/verbs.py", "leases/lease.py", "leases/terms.py"
 STATEMENTS = "leases/statements.py"
-LINE = "waiting/waiter_loop.py"
+LINE = "waiting/poll.py"
 HANDLES = (
     "tests/queues/serving/test_held_queue.py",
     "tests/queues/serving/test_held_queue_work.py",

@@ -33,8 +33,8 @@ RESOURCES = (
     ),
     Mutation(
         "acquiring in a transaction",
-        "waiting/request.py",
-        "if blocks and not request.allow_in_transaction:",
+        "database/open_transaction.py",
+        "if blocks and not is_allowed:",
         "if False:",
         (
             "tests/resources/test_pool.py",
@@ -43,7 +43,7 @@ RESOURCES = (
     ),
     Mutation(
         "acquiring in a savepoint",
-        "waiting/request.py",
+        "database/open_transaction.py",
         "if _is_in_savepoint(connection, blocks):",
         "if False:",
         ("tests/resources/test_pool_statements.py",),
@@ -53,7 +53,7 @@ RESOURCES = (
         "waiting/lease.py",
         "        lease.release_quietly()",
         "        lease.release()",
-        ("tests/waiting/test_waiters.py",),
+        ("tests/waiting/test_leaving.py",),
     ),
     Mutation(
         "a clean-up can be cancelled",
@@ -71,7 +71,7 @@ RESOURCES = (
     ),
     Mutation(
         "an error of the line replaces an interruption",
-        "waiting/enqueue.py",
+        "waiting/acquire.py",
         "    return waiter.outcome.leases\n",
         "    return [] if waiter.outcome.is_cancelled else waiter.outcome.result()\n",
         ("tests/resources/test_interrupted.py",),
@@ -92,7 +92,7 @@ RESOURCES = (
     ),
     Mutation(
         "a claim without autocommit",
-        "waiting/request.py",
+        "database/open_transaction.py",
         'if is_open else connection.settings_dict["AUTOCOMMIT"]',
         "if is_open else True",
         (

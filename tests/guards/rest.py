@@ -143,7 +143,7 @@ REST = (
     Mutation(
         "rest: no take-over in a transaction",
         GRANTS,
-        "    refuse_open_transaction(connection, wanted)\n",
+        "    refuse_open_transaction(connection, is_allowed=wanted.allow_in_transaction)\n",
         "",
         REPEATED,
     ),

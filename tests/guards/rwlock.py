@@ -26,8 +26,8 @@ READ_WRITE_LOCKS = (
     Mutation(
         "a writer: it waits for rows that are not there any more",
         LINE,
-        "                self._restore_number(alike)\n",
-        "",
+        "                for waiter in alike if model.line_per_name else ():",
+        "                for waiter in ():",
         TESTS,
     ),
     Mutation(
@@ -121,14 +121,14 @@ READ_WRITE_LOCKS = (
     ),
     Mutation(
         "one that collects is passed by who is behind it",
-        "waiting/handover.py",
-        "if ticket.lacks > 1 and (rereads := rereads - 1) > 0:",
+        "waiting/release.py",
+        "if ticket.lacks > 1 and (rereads := rereads - 1) >= 0:",
         "if False:",
         ("tests/waiting/test_handover.py",),
     ),
     Mutation(
         "one that collects is passed by a release of several rows",
-        "waiting/batch_release.py",
+        "waiting/release.py",
         "            line = read_line()\n",
         "",
         ("tests/locks/test_permits.py",),

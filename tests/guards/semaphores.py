@@ -2,7 +2,7 @@
 
 from tests.guards.mutation import Mutation
 
-SEVERAL, STATEMENTS = "waiting/batch_release.py", "leases/statements.py"
+SEVERAL, STATEMENTS = "waiting/release.py", "leases/statements.py"
 PERMITS, SEMAPHORE, REGISTRY, RESIZING, RELEASING, BASE = (
     f"locks/{name}.py" for name in ("permits", "semaphore", "registry", "resize", "bulk_release", "base")
 )
@@ -31,8 +31,8 @@ SEMAPHORES = (
     Mutation(
         "permits: one out of service is given with others",
         SEVERAL,
-        "claimable = Where(table_of(connection, model).claimable)",
-        "claimable = Where()",
+        "Where(table_of(connection, model).claimable)",
+        "Where()",
         TOGETHER,
     ),
     Mutation(
@@ -45,8 +45,8 @@ SEMAPHORES = (
     Mutation(
         "permits: a release together in a transaction locks no ticket",
         SEVERAL,
-        "    if connection.in_atomic_block:\n",
-        "    if False:\n",
+        "    if connection.in_atomic_block:\n        _assign_after_commit(connection, model, rows[0][0])\n",
+        "    if False:\n        _assign_after_commit(connection, model, rows[0][0])\n",
         TOGETHER,
     ),
     Mutation(

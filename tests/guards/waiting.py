@@ -2,13 +2,14 @@
 
 from tests.guards.mutation import LINE, Mutation
 
-HANDOVER, TICKETS, ACQUIRE, ENTERING, ALLOT, WAITER, LEASE = (
-    f"waiting/{name}.py" for name in ("handover", "tickets", "acquire", "enqueue", "allot", "waiter", "lease")
+HANDOVER, TICKETS, ACQUIRE, ASSIGNMENT, WAITER, RELEASE, PACING = (
+    f"waiting/{name}.py"
+    for name in ("handover", "tickets", "acquire", "assignment", "waiter", "release", "pacing")
 )
 THE_HANDOVER = tuple(
     f"tests/waiting/test_{name}.py" for name in ("handover", "assignment", "handover_lost_replies")
 )
-THE_LINE = tuple(f"tests/waiting/test_waiter_loop{end}.py" for end in ("", "_trust", "_several"))
+THE_LINE = tuple(f"tests/waiting/test_poll{end}.py" for end in ("", "_trust", "_several"))
 THE_TICKETS = ("tests/waiting/test_tickets.py",)
 
 WAITING = (
@@ -22,7 +23,7 @@ WAITING = (
     ),
     Mutation(
         "a caller waits despite a wrong password",
-        "waiting/acquire.py",
+        ACQUIRE,
         "            if error.is_login:\n",
         "            if False:\n",
         ("tests/resources/test_outages.py",),
@@ -82,8 +83,8 @@ WAITING = (
     Mutation(
         "a release does not see waiters",
         HANDOVER,
-        "{this_row} AND NOT EXISTS (SELECT 1{in_line})",
-        "{this_row}",
+        'nobody_waits = f"NOT EXISTS (SELECT 1{waiting})"',
+        'nobody_waits = "1 = 1"',
         THE_HANDOVER,
     ),
     Mutation(
@@ -95,64 +96,64 @@ WAITING = (
     ),
     Mutation(
         "a lost reply hides that the row was handed over",
-        HANDOVER,
+        RELEASE,
         "return bool(is_back) or was_handed_over.exists()",
         "return bool(is_back)",
         THE_HANDOVER,
     ),
     Mutation(
         "a release in a transaction locks a ticket",
-        LEASE,
-        "    if connection.in_atomic_block:\n",
-        "    if False:\n",
+        RELEASE,
+        "    if connection.in_atomic_block:\n        _assign_after_commit(connection, model, pk)\n",
+        "    if False:\n        _assign_after_commit(connection, model, pk)\n",
         THE_HANDOVER,
     ),
     Mutation(
         "releases: a process with waiters skips the query for waiters",
         WAITER,
-        "        no_waiter_cache.note_waiter(self.line, self.using)\n",
+        "        pacing.found_waiters(at)\n",
         "",
         ("tests/waiting/test_no_waiter_cache.py",),
     ),
     Mutation(
         "releases: after a recent hand-over the query for waiters is skipped",
-        HANDOVER,
-        "    no_waiter_cache.note_waiter(line, using)\n",
+        PACING,
+        "        self.found_waiters(now)\n",
         "",
         ("tests/waiting/test_no_waiter_cache.py",),
     ),
     Mutation(
         "a waiter with a short timeout does not scan for free rows",
         WAITER,
-        "min(self.next_check + speed.first_scan_delay(at), at_last)",
-        "self.next_check + speed.first_scan_delay(at)",
+        "min(self.next_look + pacing.first_scan(at), at_last)",
+        "self.next_look + pacing.first_scan(at)",
         ("tests/waiting/test_no_waiter_cache.py",),
     ),
     Mutation(
         "a waiter does not check its ticket before its timeout",
         WAITER,
-        "self.next_check = min(at + first, max(at + MIN_FIRST_CHECK, at_last))",
-        "self.next_check = at + first",
-        ("tests/waiting/test_waiter_loop.py",),
+        "self.next_look = min(at + first, max(at + SHORTEST, at_last))",
+        "self.next_look = at + first",
+        ("tests/waiting/test_poll.py",),
     ),
     # Who is served
     Mutation(
         "a row is given to two",
-        ALLOT,
+        ASSIGNMENT,
         "                taken.add(pk)\n",
         "",
         ("tests/waiting/test_allot.py",),
     ),
     Mutation(
         "a later ticket takes the row that the first one missed",
-        ALLOT,
+        ASSIGNMENT,
         "            if len(rows) == ticket.lacks or failures == tries:\n",
         "            if len(rows) == ticket.lacks or failures:\n",
         THE_HANDOVER,
     ),
     Mutation(
         "a ticket for several rows keeps none",
-        ALLOT,
+        ASSIGNMENT,
         "        if rows:\n",
         "        if len(rows) == ticket.lacks:\n",
         ("tests/waiting/test_allot.py",),
@@ -187,21 +188,21 @@ WAITING = (
     ),
     Mutation(
         "more rows are reclaimed than needed",
-        "waiting/assignment.py",
+        ASSIGNMENT,
         "            lacking[next_owner.pk] -= 1\n",
         "",
         THE_HANDOVER,
     ),
     Mutation(
         "only one row is reclaimed per turn",
-        "waiting/assignment.py",
+        ASSIGNMENT,
         "            ticket = left\n",
         "",
         THE_HANDOVER,
     ),
     Mutation(
         "rows that match no earlier ticket are reclaimed",
-        "waiting/assignment.py",
+        ASSIGNMENT,
         "if earlier.selector in matching), None)",
         "), None)",
         THE_HANDOVER,
@@ -209,16 +210,16 @@ WAITING = (
     # What a waiter believes
     Mutation(
         "trust lasts as if the row had just been given",
-        WAITER,
+        LINE,
         "[Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]",
         "[Grant(pk, fence, waiter.holder, sent_at, waiter.request.terms.ttl) for pk, fence in rows]",
         THE_LINE,
     ),
     Mutation(
         "trust begins at the reply",
-        WAITER,
-        "_grants(connection, waiter, seen, sent_at):",
-        "_grants(connection, waiter, seen, monotonic()):",
+        LINE,
+        "_grants(connection, waiter, seen, sent_at, was_woken",
+        "_grants(connection, waiter, seen, monotonic(), was_woken",
         THE_LINE,
     ),
     Mutation(
@@ -230,14 +231,14 @@ WAITING = (
     ),
     Mutation(
         "a grant that may have expired is trusted",
-        WAITER,
+        LINE,
         "if now >= sent_at + seen.left - margin(seen.left):",
         "if False:",
         THE_LINE,
     ),
     Mutation(
         "a locked row keeps a single waiter from a free one",
-        "waiting/assignment.py",
+        ASSIGNMENT,
         "        if len(line) == 1:\n",
         "        if False:\n",
         ("tests/waiting/test_acquire.py",),
@@ -246,27 +247,27 @@ WAITING = (
     Mutation(
         "a signal that does not wake asyncio is missed",
         ACQUIRE,
-        "with periodic_wakeup():",
-        "if True:",
+        "with periodic_wakeup(), contextlib.suppress(TimeoutError):",
+        "with contextlib.suppress(TimeoutError):",
         ("tests/locks/test_signals.py",),
     ),
     Mutation(
         "free rows do not end the rush for tickets",
-        ENTERING,
-        "if is_served or len(seen.free) >= len(given) + MANY_FREE:",
-        "if is_served:",
+        ACQUIRE,
+        "if len(rows) >= request.count or len(seen.free) >= len(given) + FIRST_IN_LINE:",
+        "if len(rows) >= request.count:",
         ("tests/waiting/test_acquire.py",),
     ),
     Mutation(
         "several rows given by other processes are trusted unchecked",
-        ENTERING,
+        ACQUIRE,
         "    if len(rows) > 1:",
         "    if False:",
         ("tests/waiting/test_acquire.py",),
     ),
     Mutation(
         "several rows of which one has expired are trusted",
-        WAITER,
+        LINE,
         "rows, waiter.request.terms.ttl) < len(rows):",
         "rows, waiter.request.terms.ttl) < 0:",
         THE_LINE,
@@ -274,7 +275,7 @@ WAITING = (
     Mutation(
         "tickets are not renewed",
         LINE,
-        "        self._renew(now)\n",
+        "        self._renew(waiters, now)\n",
         "",
         THE_LINE,
     ),
@@ -287,7 +288,7 @@ WAITING = (
     ),
     Mutation(
         "a paused waiter keeps its expired ticket",
-        WAITER,
+        LINE,
         "seen is None or (seen.is_waiting and seen.left <= 0):",
         "seen is None:",
         THE_LINE,
@@ -309,7 +310,7 @@ WAITING = (
     ),
     Mutation(
         "a leaving waiter keeps rows given meanwhile",
-        WAITER,
+        LINE,
         "seen = now[pk]",
         "tickets.remove(connection, [pk])",
         THE_LINE,
@@ -319,6 +320,6 @@ WAITING = (
         WAITER,
         "        if not self.outcome.serve(leases):",
         "        if self.outcome.serve(leases) is None:",
-        ("tests/waiting/test_waiters.py",),
+        ("tests/waiting/test_leaving.py",),
     ),
 )

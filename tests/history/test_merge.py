@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from resourcepool.history.merge import merge_events, split_entries
+from resourcepool.history.merge import merge_events
 from resourcepool.models import Proxy
 from resourcepool.signals import EventKind, RowEvent
 from tests.app.models import Device
@@ -74,10 +74,3 @@ def test_the_same_number_in_another_pool_or_of_another_row_is_another_lease() ->
     began = RowEvent(EventKind.ACQUIRED, Proxy, "default", 1, 7)
     for model, pk, fence in ((Device, 1, 7), (Proxy, 2, 7), (Proxy, 1, 8)):
         assert len(merge_events([began, RowEvent(EventKind.RELEASED, model, "default", pk, fence)])) == 2
-
-
-def test_what_could_not_be_written_is_the_same_facts_again() -> None:
-    told = row_events(
-        (EventKind.REVOKED, 0), (EventKind.ACQUIRED, 1), (EventKind.RELEASED, 1), (EventKind.ACQUIRED, 3)
-    )
-    assert split_entries(merge_events(told)) == told

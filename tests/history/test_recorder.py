@@ -4,10 +4,9 @@ import threading
 from typing import Any
 
 import pytest
-from django.db import DataError, OperationalError
+from django.db import DataError, OperationalError, transaction
 
 from resourcepool import clock, signals
-from resourcepool.database.background import own_connections
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.history import recorder as recording
 from resourcepool.history import writer
@@ -32,12 +31,50 @@ class TestTheWayItIsWritten:
         eventually(lambda: recording.recorder.is_idle)
         assert told(proxy) == ["released"] * 20
         written = [one for one in statements if "INTO" in one.sql and "event" in one.sql]
-        assert {one.thread for one in written} == {"resourcepool-history"}
+        assert {one.thread for one in written} == {"resourcepool-background-default"}
         assert len(written) <= 3
+
+    def test_by_a_release_on_its_own_session_if_they_are_due(
+        self, proxy: Any, statements: list[Statement], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(recording, "EVERY", 0.0)
+        monkeypatch.setattr(recording, "RELEASES_FIRST", 60.0)
+        Proxy.pool.acquire().release()
+        assert told(proxy) == ["released"]
+        written = [one for one in statements if "INTO" in one.sql and "event" in one.sql]
+        assert {one.thread for one in written} == {"MainThread"}
+
+    def test_never_inside_a_transaction_of_the_caller(
+        self, proxy: Any, statements: list[Statement], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(recording, "EVERY", 0.0)
+        monkeypatch.setattr(recording, "RELEASES_FIRST", 60.0)
+        held = Proxy.pool.acquire()
+        with transaction.atomic():
+            held.release()
+            assert not [one for one in statements if "INTO" in one.sql and "event" in one.sql]
+
+    def test_after_a_failure_no_release_tries_it_again(
+        self, proxy: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A locked history table must not delay every release."""
+        tries: list[str] = []
+
+        def gone(_: Any) -> None:
+            tries.append(threading.current_thread().name)
+            raise OperationalError("locked")
+
+        monkeypatch.setattr(recording, "write", gone)
+        monkeypatch.setattr(recording, "EVERY", 0.0)
+        monkeypatch.setattr(recording, "RELEASES_FIRST", 60.0)
+        for _ in range(3):
+            Proxy.pool.acquire().release()
+        assert tries == ["MainThread"]
+        assert "1 events could not be written yet" in caplog.text or "2 events could not be" in caplog.text
 
     def test_through_an_outage(self, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         failed, write = threading.Event(), recording.write
-        monkeypatch.setattr(recording, "PAUSE_AFTER_FAILURE", 0.1)
+        monkeypatch.setattr(recording, "EVERY", 0.1)
 
         def gone(_: Any) -> None:
             failed.set()
@@ -111,13 +148,12 @@ class TestTheWayItIsWritten:
             raise OperationalError("gone")
 
         monkeypatch.setattr(recording, "write", gone)
-        monkeypatch.setattr(recording, "EVERY", 0.0)
+        monkeypatch.setattr(recording, "BATCH", 1)
         stays.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", 1))
-        with own_connections() as own:
-            again_at = stays._turn(own)
-        assert again_at > clock.monotonic() + recording.PAUSE_AFTER_FAILURE / 2
+        again_at = stays._turn()
+        assert again_at > clock.monotonic() + recording.EVERY / 2
         stays.note(RowEvent(EventKind.ACQUIRED, Proxy, "default", 2))
-        assert stays._due_at == again_at
+        assert stays._due_at + recording.RELEASES_FIRST == again_at
 
     def test_the_log_and_the_history_say_once_how_many_are_missing(
         self, stays: Recorder, caplog: pytest.LogCaptureFixture
@@ -190,7 +226,7 @@ class TestWhatTheDatabaseCannotTake:
 
     def test_does_not_end_the_thread_that_writes(self, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         failed, write = threading.Event(), recording.write
-        monkeypatch.setattr(recording, "PAUSE_AFTER_FAILURE", 0.1)
+        monkeypatch.setattr(recording, "EVERY", 0.1)
 
         def broken(_: Any) -> None:
             failed.set()

@@ -221,7 +221,7 @@ class TestRowLock:
             renewals = [
                 one.sql
                 for one in statements
-                if one.thread == "resourcepool-beat-default" and "UPDATE" in one.sql
+                if one.thread == "resourcepool-background-default" and "UPDATE" in one.sql
             ]
             assert len(renewals) == 1
             assert " IN (" not in renewals[0]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import ProgrammingError, connection
 
+from resourcepool.database import background_thread
 from resourcepool.database.background import OwnConnections
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
@@ -24,7 +25,9 @@ def renewals(statements: list[Statement], model: Any) -> list[str]:
     """Return the keeper's renewals of this model's rows."""
     table = f"UPDATE {connection.ops.quote_name(model._meta.db_table)} "
     return [
-        one.sql for one in statements if one.thread == "resourcepool-beat-default" and one.sql.startswith(table)
+        one.sql
+        for one in statements
+        if one.thread == "resourcepool-background-default" and one.sql.startswith(table)
     ]
 
 
@@ -292,7 +295,7 @@ class TestConnections:
         close = OwnConnections.close
         monkeypatch.setattr(OwnConnections, "close", lambda own: (close(own), closed.set()))
         lease = hold(new(Bare), ttl=60)
-        monkeypatch.setattr(keeper._renewal_loops["default"], "idle_timeout", 0.05)
+        monkeypatch.setattr(background_thread, "IDLE", 0.05)
         process_clock.advance(25)
         eventually(renewed([lease], process_clock))
         assert not closed.is_set()

@@ -54,7 +54,7 @@ class TestSeveralDatabases:
         assert keeper.is_alive()
         died = InBackground(str)
         died.result()
-        monkeypatch.setattr(keeper._renewal_loops["elsewhere"].thread, "_thread", died)
+        monkeypatch.setattr(keeper._routines["elsewhere"].owner.daemon, "_thread", died)
         assert not keeper.is_alive()
 
     @pytest.mark.usefixtures("receivers_that_exit")
@@ -101,7 +101,7 @@ class TestATableThatIsLocked:
         locked, works = leases
         process_clock.advance(25)
         eventually(renewed([works], process_clock))
-        sent = [one.sql for one in statements if one.thread == "resourcepool-beat-default"]
+        sent = [one.sql for one in statements if one.thread == "resourcepool-background-default"]
         before = takewhile(lambda sql: Bare._meta.db_table not in sql, sent)  # afterwards it is tried again
         assert len([sql for sql in before if locked_table in sql]) == 2
         assert locked.is_held, "and is tried again"

@@ -1,8 +1,11 @@
 """The time window in which a handle trusts its grant."""
 
+import math
+
 import pytest
 
-from resourcepool.leases.terms import Terms, Trust
+from resourcepool.leases.keeper import must_begin_by
+from resourcepool.leases.terms import MIN_TTL, Terms, Trust
 
 GRANTED = 1_000.0
 
@@ -90,3 +93,25 @@ def test_is_not_renewed_beyond_max_hold(max_hold: float | None, after: float, tt
 )
 def test_says_why_it_is_over(max_hold: float | None, after: float, why: str) -> None:
     assert trust(60, max_hold).end_reason(GRANTED + after) == why
+
+
+class TestTheTimeThatRenewalsLeaveToOtherWork:
+    def test_is_half_of_the_time_between_the_moment_it_is_due_and_the_loss(self) -> None:
+        assert must_begin_by(GRANTED, [trust(60)]) == GRANTED + (20 + 58) / 2
+        assert must_begin_by(GRANTED, [trust(60), trust(1)]) == pytest.approx(GRANTED + (1 / 3 + 0.9) / 2)
+
+    def test_is_half_of_what_is_left_if_it_is_overdue(self) -> None:
+        assert must_begin_by(GRANTED + 40, [trust(60)]) == GRANTED + (40 + 58) / 2
+        assert must_begin_by(GRANTED + 2, [trust(60, is_proven=False)]) == GRANTED + (2 + 58) / 2
+
+    def test_is_unlimited_without_a_lease_to_renew(self) -> None:
+        assert must_begin_by(GRANTED, []) == math.inf
+        assert must_begin_by(GRANTED + 58, [trust(60)]) == math.inf, "it is lost"
+
+    def test_is_never_too_short_for_a_server_that_answers(self) -> None:
+        assert must_begin_by(GRANTED + 57.99, [trust(60)]) == GRANTED + 57.99 + MIN_TTL / 2
+
+    @pytest.mark.parametrize("ttl", [1, 5, 60, 3_600])
+    def test_leaves_a_quarter_of_the_ttl_for_the_renewal(self, ttl: float) -> None:
+        for begun in (0, ttl / 10, ttl / 3):
+            assert must_begin_by(GRANTED + begun, [trust(ttl)]) <= GRANTED + 0.75 * ttl

@@ -12,7 +12,7 @@ from resourcepool.locks.conditions import barrier as barriers
 from resourcepool.locks.operator_actions import remove_barriers, revoke
 from resourcepool.models import Barrier as BarrierRow
 from resourcepool.models import ConditionWaiter, Ticket
-from resourcepool.waiting import sync_async
+from resourcepool.waiting import tickets
 from tests.app.rows import busy_for
 from tests.concurrency.connection_cutter import wired
 from tests.eventually import InBackground, eventually
@@ -101,14 +101,14 @@ def test_one_that_is_removed_between_the_look_and_the_place_in_line_holds_nobody
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Barrier(NAME).create()
-    take = sync_async.acquire
+    take = tickets.take
 
     def removed_just_then(*given: Any, **more: Any) -> Any:
         monkeypatch.undo()
         InBackground(Barrier(NAME).remove).result()
         return take(*given, **more)
 
-    monkeypatch.setattr(sync_async, "acquire", removed_just_then)
+    monkeypatch.setattr(tickets, "take", removed_just_then)
     assert Barrier(NAME).wait() is True
     eventually(lambda: in_line() == 0)
 

@@ -133,9 +133,7 @@ class TestTheLock:
             raise KeyboardInterrupt
 
         with condition() as held:
-            # The one, or the other while someone who has just left is still looked for.
-            for where in ("_look_here", "_outcome"):
-                monkeypatch.setattr(f"resourcepool.waiting.acquire.{where}", interrupted)
+            monkeypatch.setattr("resourcepool.waiting.poll.Poller.wait", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 condition().wait()
             monkeypatch.undo()
@@ -155,7 +153,7 @@ class TestTheLock:
             finally:
                 end()
 
-        waits = ["/conditions/condition.py", "/waiting/sync_async.py"]
+        waits = ["/conditions/condition.py", "/threads/sync_async.py"]
         moments = (["_run_wait"], waits), (["_take"], ["/locks/lock.py", "/locks/lockable.py"])
         for since, files in moments:
             for place in at_each_line(look, prepare, since=since, files=files):

@@ -1,6 +1,6 @@
 """Whoever waits, notifies, is late or dies in whatever order: a condition behaves like its model.
 
-Tickets, notifications and looks are the real ones, in this thread: a ``WaiterLoop`` whose turns the machine takes,
+Tickets, notifications and looks are the real ones, in this thread: a ``Poller`` whose turns the machine takes,
 one for each process.
 """
 
@@ -17,8 +17,8 @@ from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import consume
 from resourcepool.models import ConditionWaiter, Ticket
 from resourcepool.waiting import tickets
+from resourcepool.waiting.poll import Poller
 from resourcepool.waiting.waiter import Waiter
-from resourcepool.waiting.waiter_loop import WaiterLoop
 from tests.app.rows import expire
 from tests.state_machines import check
 
@@ -34,13 +34,14 @@ class One:
         self.waiter = Waiter(source, "default", request, request.terms.holder)
         self.waiter.set_ticket(tickets.take(connection, ConditionWaiter, request, self.waiter.holder))
         self.pk = self.waiter.ticket.pk if self.waiter.ticket else 0
-        self.line = WaiterLoop("default")
-        self.line.waiters.append(self.waiter)
+        self.poller = Poller("default")
+        self.poller.waiters[self.waiter] = None
         self.is_notified = self.has_lapsed = False
 
     def turn(self) -> None:
         self.waiter.next_scan = 0.0  # each turn passes on what the dead have left
-        self.line.turn({self.pk})
+        self.poller._noticed[self.pk] = None
+        self.poller._turn()
 
     @property
     def is_over(self) -> bool:

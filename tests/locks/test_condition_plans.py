@@ -8,13 +8,13 @@ from django.db import connection
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.dialect.inspection import inspector
+from resourcepool.leases.free_rows import read_free_rows
 from resourcepool.leases.terms import Grant
 from resourcepool.locks import Condition, Lock
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import NotificationLease
 from resourcepool.models import ConditionWaiter, Ticket
 from resourcepool.safety.plans import capture_statement
-from resourcepool.waiting.free_rows import read_free_rows
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
 
@@ -113,9 +113,13 @@ def test_a_wait_is_a_ticket_besides_what_the_lock_takes(statements: list[Stateme
         assert Condition(Lock("orders", ttl=60)).wait(0) is False
         changes = [one.sql for one in statements if one.thread == "MainThread" and "resourcepool_" in one.sql]
         assert held.is_held
-    # Besides, it looks at its ticket; the line's thread removes that.
     verbs = [next(verb for verb in VERBS if verb in sql) for sql in changes if not sql.startswith("SELECT")]
-    assert verbs == ["INSERT INTO", "UPDATE", "UPDATE"]  # its ticket; the lock's release; the lock
+    assert verbs == [
+        "INSERT INTO",
+        "UPDATE",
+        "DELETE",
+        "UPDATE",
+    ]  # its ticket, the lock's release, its ticket, the lock
 
 
 def _indexes_of_text_keys() -> set[str]:

@@ -1,4 +1,4 @@
-"""Threads that wait for a condition or a barrier occupy no session of their own, though they have used one before."""
+"""Of the threads that wait for a condition or a barrier only the one that looks for all of them has a session."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +9,7 @@ from django.db import connection, connections
 from resourcepool.locks import Barrier, Condition, Lock
 from resourcepool.models import Ticket
 from tests.eventually import InBackground, eventually
+from tests.spawned import Spawner
 from tests.waiting.test_sessions import BACKGROUND, COUNT, ITS, asked
 
 pytestmark = pytest.mark.only("mysql", "postgresql")
@@ -81,3 +82,39 @@ def test_a_thread_that_used_the_database_before_it_took_the_lock_keeps_its_sessi
     before, after = thread.result()
     assert other.result()
     assert before == after
+
+
+def test_of_several_threads_that_wait_only_the_one_that_looks_has_a_session() -> None:
+    own: list[Any] = []
+
+    def work() -> bool:
+        own.append(connections["default"])
+        return waits_for_condition()
+
+    condition = Condition(Lock("orders"))
+    threads = [InBackground(work) for _ in range(3)]
+    eventually(lambda: Ticket.objects.waiting().count() == 3)
+    eventually(lambda: sum(each.connection is not None for each in own) == 1)
+    with condition:
+        condition.notify_all()
+    assert all(thread.result() for thread in threads)
+
+
+def wait_with_a_pool() -> None:
+    pooled = {
+        "CONN_MAX_AGE": 0,
+        "OPTIONS": {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 3}},
+    }
+    connections.settings["default"] |= pooled
+    threads = [InBackground(waits_for_condition) for _ in range(6)]
+    condition = Condition(Lock("orders"))
+    eventually(lambda: Ticket.objects.waiting().filter(pool__contains="orders").count() == len(threads))
+    with condition:
+        assert condition.notify_all() == len(threads)
+    assert all(thread.result() for thread in threads)
+    print("fine", flush=True)
+
+
+@pytest.mark.only("postgresql")
+def test_six_threads_that_wait_need_no_more_than_three_sessions_of_djangos_pool(spawn: Spawner) -> None:
+    spawn(wait_with_a_pool).line("fine")

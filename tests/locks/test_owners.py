@@ -15,7 +15,7 @@ from resourcepool.locks import Channel, Condition, Lock, RWLock, Semaphore
 from resourcepool.locks.channels.poller import pollers
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Ticket
-from resourcepool.waiting.waiters import waiters
+from resourcepool.waiting.poll import poller_on
 from tests.eventually import InBackground, eventually
 
 LOCKS: dict[str, Callable[[], Any]] = {
@@ -68,7 +68,7 @@ def begun(loop: asyncio.AbstractEventLoop, work: Any, until: Callable[[], Any]) 
 
 
 def is_in_line() -> bool:
-    return waiters.has_waiters("default") and Ticket.objects.waiting().exists()
+    return bool(poller_on("default").waiters) and Ticket.objects.waiting().exists()
 
 
 def closing(ask: Callable[[], Any]) -> Any:

@@ -1,20 +1,24 @@
 """Several rows of one name: claimed all or none, given up together."""
 
+import math
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 
+from resourcepool.database.clock import monotonic
 from resourcepool.database.where import Where
 from resourcepool.dialect import DbLater
 from resourcepool.leases import verbs
+from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Terms
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit, Ticket
-from resourcepool.waiting import batch_release, handover, tickets
-from resourcepool.waiting.estimates import recent_waiters
+from resourcepool.waiting import handover, tickets
+from resourcepool.waiting import release as releases
 from resourcepool.waiting.models import line_name
-from resourcepool.waiting.request import Request
+from resourcepool.waiting.pacing import pacing_of
+from resourcepool.waiting.release import give_several, release_many
 from tests.app.rows import change, columns, steal
 from tests.committed import Statement
 from tests.waiting.threads import given, ticket
@@ -49,7 +53,7 @@ def free() -> int:
 
 
 def release(rows: Any) -> list[Any]:
-    return batch_release.release(connection, SemaphorePermit, rows, trusted_until=0.0)
+    return release_many(connection, SemaphorePermit, rows, trusted_until=0.0)
 
 
 class TestClaiming:
@@ -70,7 +74,7 @@ class TestClaiming:
 
 @pytest.fixture(params=[True, False], ids=["somebody was in line lately", "nobody was"])
 def _either_way_first(request: pytest.FixtureRequest) -> None:
-    recent_waiters.note(LINE, "default", had_to_wait=request.param)
+    pacing_of(LINE, "default").awaited_until = math.inf if request.param else -math.inf
 
 
 @pytest.mark.usefixtures("_either_way_first")
@@ -115,14 +119,14 @@ class TestGivingUpTogether:
         permits(3)
         mine, collects, behind = held(2), waits(3), waits()
         other = SemaphorePermit.objects.available().get()
-        give = batch_release.give
+        give = releases.give_several
 
         def meanwhile(*args: Any) -> bool:
             monkeypatch.undo()
             assert handover.give(connection, SemaphorePermit, other.pk, other.fence, args[-1])
             return give(*args)
 
-        monkeypatch.setattr(batch_release, "give", meanwhile)
+        monkeypatch.setattr(releases, "give_several", meanwhile)
         assert release(mine) == []
         assert (len(given(collects)), columns(collects)["is_waiting"]) == (3, False)
         assert given(behind) == []
@@ -183,7 +187,7 @@ class TestGivingSeveralToOne:
         else:
             change(other, busy_before=DbLater(-1))
         before = [columns(one) for one in (*rows, other)]
-        assert not batch_release.give(connection, SemaphorePermit, mine, seen)
+        assert not give_several(connection, SemaphorePermit, mine, seen)
         assert [columns(one) for one in (*rows, other)] == before
 
     def test_those_that_can_be_given_are(self) -> None:
@@ -207,7 +211,7 @@ class TestStatements:
     def test_a_ticket_for_all_rows_is_given_them_at_once(self, statements: list[Statement]) -> None:
         permits(10)
         mine, _other = held(10), waits(10)
-        recent_waiters.note(LINE, "default", had_to_wait=True)
+        pacing_of(LINE, "default").found_waiters(monotonic())
         statements.clear()
         release(mine)
         # Besides these, a transaction, with its limits.

@@ -16,7 +16,7 @@ from resourcepool.exceptions import (
 )
 from resourcepool.locks import Semaphore
 from resourcepool.models import SemaphorePermit
-from resourcepool.waiting.sync_async import run_sync
+from resourcepool.threads.sync_async import run_sync
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
 from tests.locks.seats import held, in_line, permit

@@ -13,8 +13,9 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseR
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire
-from resourcepool.waiting.waiters import waiters as of_this_process
+from resourcepool.waiting.poll import poller_on
 from tests.app.rows import busy_for, columns, hold, new, several, steal
+from tests.committed import Clock
 from tests.eventually import eventually
 from tests.waiting.threads import all_have_tickets, let_pass
 
@@ -63,12 +64,13 @@ def test_aacquire_without_waiting_returns_none(run: Run) -> None:
     assert run(Proxy.pool.aacquire_many(2, wait=False)) is None
 
 
-def test_aacquire_gives_up_after_its_timeout(run: Run) -> None:
+def test_aacquire_gives_up_after_its_timeout(run: Run, process_clock: Clock) -> None:
     hold(new(Proxy))
 
     async def wait() -> None:
         waiter = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
         await aeventually(all_have_tickets)
+        process_clock.advance(20)
         let_pass(20)
         with pytest.raises(AcquireTimeout, match="within 20 s: 1 match, 1 leased"):
             await waiter
@@ -202,8 +204,8 @@ class TestCancellation:
 
         async def give_up() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
-            await aeventually(lambda: any(line.waiters for line in of_this_process._waiter_loops.values()))
-            waiters.extend(waiter for line in of_this_process._waiter_loops.values() for waiter in line.waiters)
+            await aeventually(lambda: poller_on("default").waiters)
+            waiters.extend(poller_on("default").waiters)
             served = asyncio.get_running_loop().run_in_executor(None, held.release)
             while not waiters[0].outcome.is_done:  # on purpose without a breath for the event loop
                 pass
@@ -224,14 +226,14 @@ class TestCancellation:
         self, run: Run, wait: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         proxy = new(Proxy)
-        inside, go_on, at_once = threading.Event(), threading.Event(), acquire._at_once
+        inside, go_on, limited = threading.Event(), threading.Event(), acquire._limited
 
         def slow(*args: Any) -> Any:
             inside.set()
             go_on.wait(10)
-            return at_once(*args)
+            return limited(*args)
 
-        monkeypatch.setattr(acquire, "_at_once", slow)
+        monkeypatch.setattr(acquire, "_limited", slow)
 
         async def give_up() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(wait=wait, timeout=20))

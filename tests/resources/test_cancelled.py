@@ -14,8 +14,9 @@ from resourcepool.models import Proxy
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.threads import async_threads
 from resourcepool.waiting import acquire
-from resourcepool.waiting import waiters as waiting
+from resourcepool.waiting.poll import poller_on
 from tests.app.rows import columns, hold, new, several
+from tests.committed import Clock
 from tests.eventually import closing, eventually
 from tests.resources.busy_thread import occupied, soon
 from tests.threads.test_async_threads import cancel, cancelled, everything_has_run
@@ -38,7 +39,7 @@ def kept(*others: Any) -> list[Any]:
 
 
 def waiters() -> list[Any]:
-    return [waiter for line in waiting.waiters._waiter_loops.values() for waiter in line.waiters]
+    return list(poller_on("default").waiters)
 
 
 async def release_elsewhere(lease: Any) -> None:
@@ -110,13 +111,14 @@ def test_a_waiter_leaves_the_line(times: int) -> None:
     assert kept() == []
 
 
-def test_a_waiter_whose_time_was_up_just_then_leaves_the_line() -> None:
+def test_a_waiter_whose_time_was_up_just_then_leaves_the_line(process_clock: Clock) -> None:
     first = hold(new(Proxy))
 
     async def main() -> None:
         task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
         await soon(waiters)
         async with occupied():
+            process_clock.advance(20)
             let_pass(20)
             await soon(lambda: async_threads._started)  # it is to be said why it was too late
             await cancelled(task)

@@ -10,7 +10,7 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.waiting import acquire
-from resourcepool.waiting.waiters import waiters
+from resourcepool.waiting.poll import poller_on
 from tests.app.rows import new, several, steal
 from tests.eventually import closing
 from tests.resources.busy_thread import soon
@@ -82,7 +82,7 @@ class TestItsLease:
 
         async def wait() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(timeout=60))
-            await soon(lambda: any(line.waiters for line in waiters._waiter_loops.values()))
+            await soon(lambda: poller_on("default").waiters)
             await asyncio.to_thread(closing, first.release)
             await task
 

@@ -10,9 +10,10 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.pool import Pool
+from resourcepool.threads.outcome import Outcome
 from resourcepool.waiting import acquire, assignment, lease, tickets
-from resourcepool.waiting.waiter import Outcome, Waiter
-from resourcepool.waiting.waiters import waiters
+from resourcepool.waiting.poll import Poller
+from resourcepool.waiting.waiter import Waiter
 from tests.app.rows import hold, new, several
 from tests.eventually import eventually
 from tests.resources.recording_resource import kind
@@ -78,11 +79,11 @@ class FailsInThatMoment(Outcome):
 
 
 def waiter(outcome: Outcome) -> Waiter:
-    return Waiter(Proxy.pool, "default", Proxy.pool.request(1, {"timeout": 5}), "me", outcome)
+    return Waiter(Proxy.pool, "default", Proxy.pool.request(1, {"timeout": 5}), "me", None, outcome)
 
 
 def test_of_a_wait_is_not_replaced_by_an_error_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acquire, "_outcome", interrupt)
+    monkeypatch.setattr(Poller, "wait", interrupt)
     monkeypatch.setattr(acquire, "_begin", lambda *_: waiter(FailsInThatMoment()))
     with pytest.raises(KeyboardInterrupt):
         Proxy.pool.acquire(timeout=5)
@@ -98,7 +99,6 @@ def test_while_the_first_look_after_the_ticket_was_taken_leaves_the_line(
     monkeypatch.undo()
     eventually(lambda: not Ticket.objects.exists())
     held.release()
-    assert waiters._threads["default"].is_alive
 
 
 @pytest.mark.parametrize(

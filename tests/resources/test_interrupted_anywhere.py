@@ -1,6 +1,6 @@
 """A signal handler raises at any line between the call of ``acquire`` and the ``with`` block.
 
-A lease that was granted by then is not renewed, and no ticket stays in line. Nothing hangs afterwards.
+A lease that was granted by then, and a ticket, is not renewed: it comes free by itself. Nothing hangs afterwards.
 """
 
 import contextlib
@@ -15,10 +15,11 @@ from resourcepool.exceptions import AcquireTimeout, LeaseReleased
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import long_ago
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import tickets, waiter_loop, waiters
+from resourcepool.waiting import poll, tickets
+from resourcepool.waiting.poll import poller_on
 from tests.app.rows import hold, several
 from tests.case_sample import EVERY
-from tests.eventually import InBackground, eventually
+from tests.eventually import InBackground
 from tests.interruptions import at_each_line, end
 
 
@@ -81,19 +82,19 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 @pytest.fixture(autouse=True)
 def rows(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    for module in (waiter_loop, waiters):  # delete tickets of served waiters at once
-        monkeypatch.setattr(module, "MAX_SERVED_DELAY", 0.0)
+    monkeypatch.setattr(poll, "USED_BATCH", 1)  # remove tickets of served waiters at once
     return several(Proxy, 2)
 
 
 def check(place: str) -> None:
-    """Assert that the interruption at ``place`` left nothing behind, and let its grant expire."""
+    """Assert that nothing renews what the interruption at ``place`` left behind, and let it expire."""
     gc.collect()  # exceptions refer to frames, which refer to handles
     keeper._report_leaks("default")
     assert keeper.leases() == [], place
     for lease in keeper.unreleased():  # expire it before the next case
         keeper.remove(lease)
-    eventually(lambda: not Ticket.objects.exists(), because=lambda: place)
+    assert all(waiter.is_done for waiter in poller_on("default").waiters), place
+    Ticket.objects.update(busy_before=long_ago())
     Proxy.objects.update(busy_before=long_ago())
     InBackground(lambda: got(lambda: Proxy.pool.acquire_many(2, timeout=5))).result()
 

@@ -1,17 +1,21 @@
 """A process that cannot start a thread raises an error, and keeps no undelivered lease."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from resourcepool.database.background_thread import background_thread
 from resourcepool.history.recorder import recorder
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Event, Proxy, Ticket
+from resourcepool.signals import EventKind, RowEvent
 from resourcepool.threads.daemon import Daemon
-from resourcepool.waiting import tickets
-from resourcepool.waiting.waiters import waiters
-from tests.app.rows import busy_for, columns, hold, new, several
+from resourcepool.waiting import poll
+from resourcepool.waiting.poll import poller_on
+from tests.app.rows import busy_for, columns, hold, several
+from tests.committed import Statement
 from tests.eventually import InBackground, eventually
 
 REFUSED = "can't start new thread"
@@ -29,8 +33,8 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             ensure_started(daemon)
 
         monkeypatch.setattr(Daemon, "ensure_started", refuse)
-        loops = [*keeper._renewal_loops.values(), *waiters._threads.values()]
-        for daemon in (keeper._watcher, *(loop.thread for loop in loops)):
+        daemons = keeper._watcher, background_thread("default").daemon, poller_on("default")._loop.thread
+        for daemon in daemons:
             if daemon._name in names:
                 monkeypatch.setattr(daemon, "is_running", False)
 
@@ -53,7 +57,7 @@ def assert_free(rows: list[Any]) -> None:
 def test_what_nobody_would_renew_is_given_back(
     no_threads: Any, rows: list[Any], count: int, criteria: dict[str, Any]
 ) -> None:
-    no_threads("beat-default")
+    no_threads("background-default")
     with pytest.raises(RuntimeError, match=REFUSED):
         Proxy.pool.acquire_many(count, **criteria)
     assert_free(rows)
@@ -68,11 +72,14 @@ def test_what_is_taken_up_too(no_threads: Any, rows: list[Any]) -> None:
     assert_free(rows)
 
 
-def test_what_a_waiter_is_given_is_given_back_and_the_waiter_is_told(no_threads: Any, rows: list[Any]) -> None:
+def test_what_a_waiter_is_given_is_given_back_and_the_waiter_is_told(
+    no_threads: Any, rows: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(poll, "USED_BATCH", 1)  # its ticket is removed at once
     held = [hold(row) for row in rows]
     waiting = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=20))
     eventually(Ticket.objects.exists)
-    no_threads("beat-default")
+    no_threads("background-default")
     for lease in held:
         lease.release()
     with pytest.raises(RuntimeError, match=REFUSED):
@@ -82,30 +89,23 @@ def test_what_a_waiter_is_given_is_given_back_and_the_waiter_is_told(no_threads:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_ticket_that_nobody_would_look_at_is_removed(
-    no_threads: Any, rows: list[Any], count: int, monkeypatch: pytest.MonkeyPatch
+def test_a_task_that_nobody_would_look_for_takes_no_ticket(
+    no_threads: Any, rows: list[Any], count: int, statements: list[Statement]
 ) -> None:
-    """A row granted meanwhile goes to the next waiter."""
-    held, leave = [hold(row) for row in rows], tickets.leave
-
-    def released_before(*args: Any) -> Any:
-        while held:
-            held.pop().release()
-        return leave(*args)
-
-    monkeypatch.setattr(tickets, "leave", released_before)
+    held = [hold(row) for row in rows]
     no_threads("waiters-default")
     with pytest.raises(RuntimeError, match=REFUSED):
-        Proxy.pool.acquire_many(count, timeout=20)
-    assert not Ticket.objects.exists()
+        asyncio.run(Proxy.pool.aacquire_many(count, timeout=20))
+    assert not [one.sql for one in statements if one.sql.startswith("INSERT")]
+    for lease in held:
+        lease.release()
     assert_free(rows)
 
 
 def test_what_is_to_be_written_down_waits(no_threads: Any, settings: Any) -> None:
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
-    no_threads("history")
-    new(Proxy)
-    lease: Any = Proxy.pool.acquire()
-    lease.release()
+    no_threads("background-default")
+    recorder.note(RowEvent(EventKind.EXPIRED, Proxy, "default", 1))
+    assert not recorder.is_idle
     recorder.flush()
     assert Event.objects.exists()

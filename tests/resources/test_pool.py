@@ -8,6 +8,7 @@ import pytest
 from django.db import connection, models
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseReleased
+from resourcepool.hints.expected import _expected
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import AbstractResource, Pool, Proxy, Ticket
@@ -75,6 +76,13 @@ class TestAcquire:
             "1 cooling down or quarantined, 1 out of service; 0 others waiting for this pool"
         )
         assert isinstance(error, TimeoutError)
+
+    def test_forgets_the_ticket_of_a_caller_that_gave_up(self) -> None:
+        held = hold(new(Proxy))
+        with pytest.raises(AcquireTimeout):
+            Proxy.pool.acquire(timeout=0.05)
+        assert (list(Ticket.objects.all()), dict(_expected)) == ([], {})
+        held.release()
 
     def test_takes_times_as_timedelta(self) -> None:
         proxy = new(Proxy)

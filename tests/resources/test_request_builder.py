@@ -6,10 +6,10 @@ import pytest
 from django.test import override_settings
 
 from resourcepool.exceptions import BadOption
+from resourcepool.leases.request import Request
 from resourcepool.models import Proxy
 from resourcepool.resources import request_builder
 from resourcepool.resources.request_builder import RequestBuilder
-from resourcepool.waiting.request import Request
 from tests.app.models import Device
 from tests.app.rows import columns, new
 

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from resourcepool.database.clock import monotonic
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import estimates
 from resourcepool.waiting.models import pool_name
+from resourcepool.waiting.pacing import pacing_of
 from tests.app.rows import columns, hold, new, several
 from tests.committed import Statement
 from tests.concurrency.tickets import in_line
@@ -59,32 +60,29 @@ def test_the_resource_is_read_only_when_it_is_asked_for(statements: list[Stateme
     lease.release()
 
 
-def test_a_release_that_finds_somebody_in_line_is_one_statement_when_that_is_likely(
+def test_a_release_to_somebody_in_line_changes_row_and_ticket_in_one_statement(
     statements: list[Statement],
 ) -> None:
-    """If the database can change row and ticket in one statement."""
+    """If the database can."""
     lease, first, second = hold(new(Proxy)), ticket(Proxy), ticket(Proxy)
-    estimates.recent_waiters.note(pool_name(Proxy), "default", had_to_wait=True)
+    pacing_of(pool_name(Proxy), "default").found_waiters(monotonic())
     statements.clear()
     lease.release()
     assert (columns(first)["is_waiting"], columns(second)["is_waiting"]) == (False, True)
     words = [one.sql for one in statements if one.thread == "MainThread" and "UPDATE" in one.sql]
-    assert len(words) == {"sqlite": 3}.get(connection.vendor, 1)
+    assert len(words) == {"sqlite": 2}.get(connection.vendor, 1)
 
 
-def test_a_wait_costs_its_process_a_ticket_its_removal_and_looks(statements: list[Statement]) -> None:
+def test_a_wait_costs_a_ticket_and_looks(statements: list[Statement]) -> None:
     held = hold(new(Proxy))
     statements.clear()
     waiter = InBackground(lambda: Proxy.pool.acquire(timeout=10))
     eventually(in_line)
     held.release()
     waiter.result().release()
-    eventually(lambda: any(one.sql.startswith("DELETE") for one in statements))
     # Without the occasional query for rows to return to service, and without the settings of a new session.
     usual = [one for one in statements if "status" not in one.sql and one.sql.split()[0] != "SET"]
-    assert {*sent([one for one in usual if one.thread == "resourcepool-waiters-default"])} <= {
-        "SELECT",
-        "DELETE",
-    }
+    verbs = sent([one for one in usual if one.thread == waiter.name])
+    assert {*verbs[verbs.index("INSERT") + 1 :]} == {"SELECT"}
     of_tickets = [one.sql.split()[0] for one in statements if Ticket._meta.db_table in one.sql]
     assert of_tickets.count("INSERT") == 1  # the history may add another one

@@ -15,6 +15,7 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Terms, default_holder
 from resourcepool.models import Proxy
+from resourcepool.waiting.poll import poller_on
 from tests.simulation import schedule, verdict
 from tests.simulation.ledger import Pair
 from tests.simulation.operators import OperatorProcess
@@ -22,6 +23,7 @@ from tests.simulation.operators import OperatorProcess
 TTLS = (1.0, 2.0)  # seconds
 COOLDOWNS = (0.0, 0.0, 0.5)
 TIMEOUTS = (0.3, 1.0, 3.0, 8.0)
+RESTS = tuple(round(cooldown * 1_000) for cooldown in COOLDOWNS)  # milliseconds
 PRIORITIES = (0, 0, 0, -1, 1)
 FOREVER = 100.0  # seconds
 MOST_HELD = 3
@@ -142,10 +144,10 @@ class Client(OperatorProcess):
         self.wait_in_line(count, timeout=self.rng.choice(TIMEOUTS), **wishes)
 
     def wait_in_line(self, count: int, *, ttl: float, **wishes: float) -> list[Any] | None:
-        """Wait for ``count`` rows; returns their leases, or None after a timeout."""
-        may = ("claim", "give", "revive", "renew", "pass on", "release")
+        """Wait for ``count`` rows, and poll for all waiters of the process; returns None after a timeout."""
+        may = ("claim", "give", "take back", "revive", "renew", "pass on", "release")
         operation = self.operation(f"wait for {count}", may, ttl=ttl)
-        operation.serves = True
+        operation.serves, operation.asked, operation.rests = True, _asked, RESTS
         wishes["priority"] = self.rng.choice(PRIORITIES)
         leases = operation.run(lambda: Proxy.pool.acquire_many(count, ttl=ttl, **wishes), AcquireTimeout)
         if isinstance(leases, AcquireTimeout):
@@ -249,6 +251,11 @@ class Client(OperatorProcess):
             operation = self.operation("exit", ("release",), *pairs)
             connection = connections["default"]
             operation.run(lambda: verbs.release_all(connection, Proxy, pairs, 0.0), DatabaseError)
+
+
+def _asked() -> dict[str, int]:
+    """Return the ttl in milliseconds that each waiter of this process requests, by holder."""
+    return {waiter.holder: round(waiter.request.terms.ttl * 1_000) for waiter in poller_on("default").waiters}
 
 
 def _write(pair: Pair) -> None:

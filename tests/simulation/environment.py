@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections import UserDict
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -15,23 +16,13 @@ from resourcepool.database import background
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.dialect import ErrorKind
 from resourcepool.dialect.sqlite import SQLite
+from resourcepool.hints import expected
 from resourcepool.leases import shutdown, terms
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.threads.daemon import Daemon
 from resourcepool.threads.signal_safe_event import SignalSafeEvent
-from resourcepool.waiting import estimates
-from resourcepool.waiting.estimates import (
-    NoWaiterCache,
-    RecentWaits,
-    Throttle,
-    no_waiter_cache,
-    recent_waiters,
-    recent_waits,
-    throttle,
-)
-from resourcepool.waiting.ticket_wakeups import TicketWakeups, ticket_wakeups
-from resourcepool.waiting.waiters import Waiters, waiters
+from resourcepool.waiting import assignment, pacing, poll
 from tests.simulation import schedule
 from tests.simulation.database import CUT, Connection
 from tests.simulation.schedule import Memory
@@ -39,6 +30,16 @@ from tests.simulation.schedule import Memory
 QUARANTINE = {"base": 0.5, "cap": 3.0}  # seconds
 TICKET_TTL = 1.2  # seconds: shorter than the longer ones of the leases
 REMEMBERED = ("_last_held", "_last_seen")  # by a pool
+USED_BATCH = 2  # tickets of served waiters that are removed together
+
+
+class PerProcess(UserDict[Any, Any]):
+    """A dictionary of a module, of which each process has its own."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+_lines, _pollers, _returned_at, _expected = (PerProcess() for _ in range(4))
 
 
 def install() -> None:
@@ -47,11 +48,12 @@ def install() -> None:
     threading.Event.wait = _wait_in_time(threading.Event.wait)  # type: ignore[method-assign]
     SignalSafeEvent.wait = _rung_in_time  # type: ignore[method-assign]
     Wakeup._receive = _heard_in_time(Wakeup._receive)  # type: ignore[method-assign]
-    estimates._speeds = _speeds  # type: ignore[assignment]
-    TicketWakeups._notice = _if_heard(TicketWakeups._notice)  # type: ignore[method-assign]
-    hints.is_enabled = lambda: schedule.now_running().habits.hinted
+    pacing._lines, poll._pollers, poll.USED_BATCH = _lines, _pollers, USED_BATCH  # type: ignore[assignment]
+    assignment._returned_at, expected._expected = _returned_at, _expected  # type: ignore[assignment]
+    poll.Poller._notice = _if_heard(poll.Poller._notice)  # type: ignore[method-assign]
     hints.address = lambda: schedule.now_running().current.process.name
-    hints.send, hints.listen = _send_hint, lambda *_: None
+    expected.is_enabled = hints.is_enabled = lambda: schedule.now_running().habits.hinted
+    expected.send, expected.listen = _send_hint, lambda *_: None
     background.start = _start
     Daemon.ensure_started = lambda _: None  # type: ignore[method-assign]  # the schedule does their work
     shutdown.at_exit = lambda *_: None
@@ -74,16 +76,8 @@ def install() -> None:
 
 def memory() -> Memory:
     """Return the empty memory of a process that has just started."""
-    fresh = {
-        keeper: Keeper(),
-        throttle: Throttle(),
-        waiters: Waiters(),
-        ticket_wakeups: TicketWakeups(),
-        recent_waits: RecentWaits(),
-        recent_waiters: RecentWaits(),
-        no_waiter_cache: NoWaiterCache(),
-        _speeds: _Speeds(),
-    }
+    registries = {one: PerProcess() for one in (_lines, _pollers, _returned_at, _expected)}
+    fresh = {keeper: Keeper(), **registries}
     return {**{owner: dict(new.__dict__) for owner, new in fresh.items()}, Proxy.pool: dict(_pool())}
 
 
@@ -96,25 +90,6 @@ def begin_names() -> None:
 @cache
 def _pool() -> dict[str, Any]:
     return {name: value for name, value in Proxy.pool.__dict__.items() if name not in REMEMBERED}
-
-
-class _Speeds:
-    """The estimates of each process, in place of the dictionary of one."""
-
-    def __init__(self) -> None:
-        self._known: dict[Any, Any] = {}
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def get(self, line: Any) -> Any:
-        return self._known.get(line)
-
-    def setdefault(self, line: Any, default: Any) -> Any:
-        return self._known.setdefault(line, default)
-
-
-_speeds = _Speeds()
 
 
 def _wait_in_time(wait: Callable[..., bool]) -> Callable[..., bool]:
@@ -158,11 +133,13 @@ def _if_heard(notice: Callable[..., None]) -> Callable[..., None]:
 
 def _send_hint(address: str, _per_second: float = 0.0) -> None:
     running = schedule.now_running()
+    if not running.habits.hinted:
+        return
     running.note(f"a hint for {address or 'nobody'}")
     for process in {actor.process.name: actor.process for actor in running.actors}.values():
         if process.name == address and not process.is_dead:
             process.swap_in()
-            ticket_wakeups.wake_all()
+            expected.wake_all()
     running.current.process.swap_in()
 
 

@@ -116,8 +116,9 @@ class Operation:
     def ttls_of(self, pair: Pair) -> set[int]:
         """Return the ttls in milliseconds with which it may renew this grant."""
         grant = self.ledger.grants.get(pair)
-        ttl = self.ttl or (grant.ttl if grant is not None else 0)
-        return {ttl, TICKET_TTL} if self.serves else {ttl}
+        if self.serves:
+            return {grant.ttl if grant is not None else self.ttl, TICKET_TTL}
+        return {self.ttl or (grant.ttl if grant is not None else 0)}
 
     @property
     def cooldowns(self) -> tuple[int, ...]:
@@ -126,7 +127,7 @@ class Operation:
 
     def ttl_under(self, holder: str) -> int:
         """Return the ttl in milliseconds that this holder requests."""
-        return self.ttl or self.asked()[holder]
+        return self.asked().get(holder, self.ttl)
 
     def note(self, kind: str, before: Pair, after: Pair, *, was_live: bool) -> None:
         """Note a change of a row."""

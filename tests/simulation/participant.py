@@ -5,7 +5,6 @@ from typing import Any
 
 from resourcepool.exceptions import LeaseLost
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.waiting.ticket_wakeups import ticket_wakeups
 from tests.simulation import verdict
 from tests.simulation.ledger import Ledger, Pair
 from tests.simulation.operation import Held, Operation
@@ -38,9 +37,8 @@ class Participant:
         return Operation(name, self.process, self.ledger, may, targets, **times)
 
     def leave(self) -> None:
-        """Note that it is done, and wake its background threads."""
+        """Note that it is done."""
         self.is_done = True
-        ticket_wakeups.wakeup("default").wake()
 
     def any_held(self) -> Held:
         """Return one of its handles."""

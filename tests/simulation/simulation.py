@@ -120,7 +120,9 @@ class _Cast:
                 client.waits = waits
                 self._enter(process, f"{name}{number + 1}" if number else name, client.main)
             self.clients += team
-            self._enter_background(process, team, is_kept=rng.random() < 0.4, is_served=waits > 0)
+            if rng.random() < 0.4:
+                background = Background(process, self._ledger, rng, team)
+                self._enter(process, f"{name}-keeper", background.keep)
 
     def enter_line(self) -> None:
         """Two or three new processes whose clients only wait in line."""
@@ -132,16 +134,6 @@ class _Cast:
             ]
             for number, client in enumerate(team):
                 self._enter(process, f"{name}{number + 1}" if number else name, client.queue)
-            self._enter_background(process, team, is_kept=False, is_served=True)
-
-    def _enter_background(
-        self, process: Process, team: list[Client], *, is_kept: bool, is_served: bool
-    ) -> None:
-        background = Background(process, self._ledger, self._rng, team)
-        if is_kept:
-            self._enter(process, f"{process.name}-keeper", background.keep)
-        if is_served:
-            self._enter(process, f"{process.name}-waiters", background.serve)
 
     def enter_settlers(self, clients: list[Client]) -> None:
         """The surviving processes, and a new one that must be able to claim every row."""

@@ -120,10 +120,16 @@ def test_a_consumer_does_not_wait_without_end_for_an_answer(monkeypatch: pytest.
     limits: list[float | None] = []
 
     def noted(*given: Any) -> Any:
-        limits.append(timeouts._local.state.limit)
+        limits.append(current_limit())
         return retrying(*given)
 
     monkeypatch.setattr("resourcepool.taskqueue.consumer.retrying", noted)
     with consuming() as one:
         eventually(lambda: one.term, WITHIN)
     assert set(limits) == {timeouts.STATEMENT_TIMEOUT}
+
+
+def current_limit() -> float | None:
+    """Return how many seconds a statement of this thread may take."""
+    block = timeouts._local.state.current_block
+    return None if block is None else block.seconds

@@ -2,8 +2,8 @@
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.wakeup import Wakeup
+from resourcepool.threads.outcome import Outcome
 from resourcepool.threads.signal_safe_event import SignalSafeEvent
-from resourcepool.waiting.waiter import Outcome
 from tests.eventually import InBackground
 from tests.interruptions import FILES, at_each_line
 

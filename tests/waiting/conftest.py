@@ -4,11 +4,7 @@ import pytest
 
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.resources.recording_resource import fresh_lists, keep  # noqa: F401 (fixtures)
-from tests.waiting.first_checks import (  # noqa: F401 (fixtures)
-    checks,
-    distant_first_check,
-    forgotten_tickets,
-)
+from tests.waiting.looks import distant_look, looks  # noqa: F401 (fixtures)
 from tests.waiting.loop_turns import line  # noqa: F401 (a fixture)
 from tests.waiting.threads import removed_at_once, waiting  # noqa: F401 (fixtures)
 

@@ -6,7 +6,7 @@ from django.db import connection
 
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import lease
-from resourcepool.waiting.allot import WaitingTicket
+from resourcepool.waiting.assignment import WaitingTicket
 from tests.app.rows import columns
 from tests.waiting.threads import given
 

@@ -9,31 +9,32 @@ from django.db import connection
 from resourcepool.leases.lease import Lease
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import tickets
+from resourcepool.waiting.poll import Poller
 from resourcepool.waiting.waiter import Waiter
-from resourcepool.waiting.waiter_loop import WaiterLoop
 from tests.committed import Clock
 
 TICKET_TTL = 6.0
 
 
 @pytest.fixture
-def line(process_clock: Clock) -> WaiterLoop:
+def line(process_clock: Clock) -> Poller:
     process_clock.stop()  # on a slow machine looks at free rows would be due in between
-    return WaiterLoop("default")
+    return Poller("default")
 
 
-def join(line: WaiterLoop, model: Any = Proxy, count: int = 1, **wishes: Any) -> Waiter:
+def join(line: Poller, model: Any = Proxy, count: int = 1, **wishes: Any) -> Waiter:
     """Add a waiter to this loop; only the turns of the test serve it."""
     request = model.pool.request(count, {"timeout": 60, "holder": "me", **wishes})
     ticket = tickets.take(connection, model, request, "me")
     waiter = Waiter(model.pool, "default", request, "me", began=ticket.sent_at)
     waiter.set_ticket(ticket)
-    line.waiters.append(waiter)
+    line.waiters[waiter] = None
     return waiter
 
 
-def look(line: WaiterLoop) -> None:
-    line.turn({waiter.ticket.pk for waiter in line.waiters if waiter.ticket})
+def look(line: Poller) -> None:
+    line._noticed |= {waiter.ticket.pk: None for waiter in line.waiters if waiter.ticket}
+    line._turn()
 
 
 def of(waiter: Waiter) -> Ticket:

@@ -1,5 +1,6 @@
 """What ``acquire`` tries first, a claim or a ticket, and that both are correct."""
 
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -9,13 +10,22 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import assignment, enqueue, estimates, tickets
-from resourcepool.waiting.estimates import recent_waits
+from resourcepool.waiting import assignment, pacing, tickets
 from resourcepool.waiting.models import pool_name
+from resourcepool.waiting.pacing import FIRST_IN_LINE, pacing_of
 from tests.app.rows import columns, hold, new, several, steal
 from tests.eventually import InBackground, eventually
 from tests.locking import locked
 from tests.waiting.threads import Waiting, given, ticket
+
+
+def has_waited() -> None:
+    """Let the next caller expect to wait."""
+    pacing_of(pool_name(Proxy), "default").served(0.1, monotonic(), was_woken=False)
+
+
+def expects_to_wait() -> bool:
+    return pacing_of(pool_name(Proxy), "default").waits_until > monotonic()
 
 
 def words(sent: CaptureQueriesContext) -> list[str]:
@@ -36,12 +46,12 @@ def test_a_free_row_is_claimed_without_a_ticket() -> None:
 @pytest.mark.usefixtures("removed_at_once")
 def test_after_a_recent_wait_a_caller_enqueues_at_once_and_is_served_by_its_first_scan() -> None:
     row = new(Proxy)
-    recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
+    has_waited()
     with CaptureQueriesContext(connection) as sent:
         lease: Any = Proxy.pool.acquire(timeout=5)
     assert words(sent)[0] == "ticket"
     assert (lease.pk, columns(row)["fence"]) == (row.pk, 1)
-    assert not recent_waits.is_likely(pool_name(Proxy), "default"), "the next one tries a claim again"
+    assert not expects_to_wait(), "the next one tries a claim again"
     lease.ensure_held()
     lease.renew()
     eventually(lambda: not Ticket.objects.exists())
@@ -51,28 +61,28 @@ def test_after_waiting_despite_many_free_rows_a_caller_claims_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Otherwise all callers would take tickets for free rows, as long as any of them does."""
-    several(Proxy, enqueue.MANY_FREE)
+    several(Proxy, FIRST_IN_LINE)
     monkeypatch.setattr(assignment, "_give_free", lambda *args: False)  # others gave them at that moment
-    recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
+    has_waited()
     with pytest.raises(AcquireTimeout):
         Proxy.pool.acquire(timeout=0.1)
-    assert not recent_waits.is_likely(pool_name(Proxy), "default")
+    assert not expects_to_wait()
 
 
 @pytest.mark.only("mysql", "postgresql")
 def test_a_locked_row_does_not_hide_the_free_one_behind_it() -> None:
     """Otherwise each acquire would wait for its second check, as long as the row is locked."""
     first, second = several(Proxy, 2)
-    recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
+    has_waited()
     with locked(first):
         lease: Any = Proxy.pool.acquire(timeout=20)
     assert lease.pk == second.pk
-    assert not recent_waits.is_likely(pool_name(Proxy), "default"), "it had to wait"
+    assert not expects_to_wait(), "it had to wait"
 
 
 def test_several_rows_are_obtained_by_the_first_scan_too() -> None:
     rows = several(Proxy, 3)
-    recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
+    has_waited()
     leases: Any = Proxy.pool.acquire_many(3, timeout=5)
     assert {lease.pk for lease in leases} == {row.pk for row in rows}
     for lease in leases:
@@ -90,7 +100,7 @@ def test_several_rows_of_which_one_has_expired_are_not_trusted(monkeypatch: pyte
         return given
 
     monkeypatch.setattr(assignment, "assign_free_rows", one_is_stolen_afterwards)
-    recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
+    has_waited()
     both = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=20))
     (fence,) = eventually(lambda: stolen)
     verbs.release(connection, Proxy, rows[0].pk, fence, 0)
@@ -102,14 +112,14 @@ def test_several_rows_of_which_one_has_expired_are_not_trusted(monkeypatch: pyte
 def test_a_first_scan_serves_earlier_waiters_first() -> None:
     rows = several(Proxy, 2)
     in_front = ticket(Proxy)
-    recent_waits.note(pool_name(Proxy), "default", had_to_wait=True)
+    has_waited()
     lease: Any = Proxy.pool.acquire(timeout=5)
     ((first, _),) = given(in_front)
     assert {first, lease.pk} == {row.pk for row in rows}
 
 
 def test_a_served_waiter_counts_as_having_waited(waiting: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimates, "REMEMBERED_FOR", 60)
+    monkeypatch.setattr(pacing, "REMEMBERED", 60)
     held, look, checks = hold(new(Proxy)), tickets.look, list[Any]()
 
     def noted(*args: Any) -> Any:
@@ -121,7 +131,7 @@ def test_a_served_waiter_counts_as_having_waited(waiting: Waiting, monkeypatch: 
     eventually(lambda: checks)
     held.release()
     waiting.let_go("one")
-    assert recent_waits.is_likely(pool_name(Proxy), "default")
+    assert expects_to_wait()
 
 
 def test_more_than_there_is_takes_no_ticket() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resourcepool.waiting.allot import WaitingTicket, allot
+from resourcepool.waiting.assignment import WaitingTicket, allot
 
 US, DE, ANY = "us", "de", "any"
 

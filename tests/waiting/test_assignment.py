@@ -8,8 +8,9 @@ from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect import DbLater
+from resourcepool.leases import free_rows
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import assignment, free_rows, handover, tickets
+from resourcepool.waiting import assignment, handover, tickets
 from tests import running
 from tests.app.rows import busy_for, change, columns, granted, hold, new, several, steal
 from tests.concurrency.tickets import in_line

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from resourcepool.database.clock import monotonic
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import assignment, handover
 from resourcepool.waiting import lease as leases
-from resourcepool.waiting.estimates import recent_waiters
 from resourcepool.waiting.models import pool_name
+from resourcepool.waiting.pacing import pacing_of
+from resourcepool.waiting.release import give_to_first_match
 from tests.app.models import Bare, Device, Poll
 from tests.app.rows import busy_for, change, columns, expire, granted, hold, lasts, new, several, steal
 from tests.waiting.handover_helpers import DE, US, everything, release, waiting_ticket
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("by_name")  # elsewhere texts are sent
 def _either_way_first(request: pytest.FixtureRequest) -> None:
     """A release first tries what succeeded recently; the result must be the same."""
     for model in (Proxy, Device, Poll, Bare):
-        recent_waiters.note(pool_name(model), "default", had_to_wait=request.param)
+        pacing_of(pool_name(model), "default").awaited_until = monotonic() + 60 * request.param
 
 
 @pytest.mark.usefixtures("_either_way_first")
@@ -263,5 +265,5 @@ def test_a_release_looks_behind_the_first_few_when_those_have_just_been_served(
         return give(*where, **options)
 
     monkeypatch.setattr(handover, "give", too_late)
-    assert handover._to_fitting(connection, Proxy, row.pk, held.fence)
+    assert give_to_first_match(connection, Proxy, row.pk, held.fence)
     assert given(line[handover.FIRST_TICKETS]) == [(row.pk, held.fence + 1)]

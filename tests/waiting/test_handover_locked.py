@@ -6,9 +6,10 @@ from collections.abc import Iterator
 import pytest
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.database.clock import monotonic
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting.estimates import recent_waiters
 from resourcepool.waiting.models import pool_name
+from resourcepool.waiting.pacing import pacing_of
 from tests.app.rows import columns, granted, new
 from tests.waiting.handover_helpers import US, release
 from tests.waiting.threads import given, ticket
@@ -36,7 +37,7 @@ class TestALockedTicket:
         row = new(Proxy)
         fence = granted(row).fence
         locked, free = ticket(Proxy), ticket(Proxy)
-        recent_waiters.note(pool_name(Proxy), "default", had_to_wait=likely)
+        pacing_of(pool_name(Proxy), "default").awaited_until = monotonic() + 60 * likely
         with locked_by(other, locked):
             assert release(row, fence)
         assert (given(locked), given(free)) == ([], [(row.pk, 2)])

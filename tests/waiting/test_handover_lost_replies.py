@@ -11,7 +11,7 @@ from resourcepool.database.retry import Unsettled
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy
-from resourcepool.waiting import handover
+from resourcepool.waiting import release as releases
 from tests.app.rows import columns, granted, hold, new, several, steal
 from tests.concurrency.connection_cutter import Interference
 from tests.resources.clients import LOST_CONNECTION
@@ -23,7 +23,7 @@ class TestAReleaseWhoseReplyWasLost:
     """Row and ticket show whether it took effect."""
 
     def settled(self, row: Any, fence: int, trusted_until: float = 0.0) -> bool:
-        return handover.settle_release(connection, Proxy, row.pk, fence, trusted_until)
+        return releases._settle(connection, Proxy, row.pk, fence, trusted_until)
 
     def test_did_not_take_effect_while_the_lease_stands(self) -> None:
         row = new(Proxy)

@@ -11,7 +11,7 @@ from resourcepool.elections import Election
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.locks import Lock
 from resourcepool.models import Ticket
-from resourcepool.waiting.waiters import waiters
+from resourcepool.waiting.poll import poller_on
 from tests.aliases import alias
 from tests.eventually import InBackground, eventually
 
@@ -78,7 +78,7 @@ def with_lock(**options: Any) -> bool:
 
 
 def in_line(count: int) -> bool:
-    return waiters.has_waiters(AWAY) and Ticket.objects.using("default").waiting().count() == count
+    return bool(poller_on(AWAY).waiters) and Ticket.objects.using("default").waiting().count() == count
 
 
 def test_a_waiter_goes_on_until_its_time_is_up_and_one_that_waits_longer_is_served(
@@ -92,7 +92,7 @@ def test_a_waiter_goes_on_until_its_time_is_up_and_one_that_waits_longer_is_serv
     campaigns = InBackground(lambda: Election("report").campaign(timeout=600, stop=enough.is_set))
     eventually(lambda: in_line(2))
     user.do(REFUSE)
-    eventually(lambda: getattr(waiters.error_on(AWAY), "is_login", False))
+    eventually(lambda: getattr(poller_on(AWAY).db_error, "is_login", False))
     with pytest.raises(DatabaseUnavailable, match=SAID[connection.vendor]):
         InBackground(lambda: Lock("other").acquire(timeout=600)).result()
     enough.set()

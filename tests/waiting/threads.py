@@ -11,9 +11,8 @@ from django.apps.registry import Apps
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import waiter_loop
+from resourcepool.waiting import poll
 from resourcepool.waiting.models import pool_name
-from resourcepool.waiting.waiters import waiters
 from tests.app.rows import columns, new
 from tests.committed import Clock
 from tests.concurrency.tickets import in_line
@@ -57,7 +56,7 @@ class Waiting:
 
 def all_have_tickets() -> bool:
     """Whether this process has waiters, and all of them have a ticket."""
-    those = [waiter for line in list(waiters._waiter_loops.values()) for waiter in line.waiters]
+    those = [waiter for line in list(poll._pollers.values()) for waiter in list(line.waiters)]
     return bool(those) and all(waiter.ticket is not None for waiter in those)
 
 
@@ -88,7 +87,7 @@ def waiting() -> Waiting:
 @pytest.fixture
 def removed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tickets of served waiters are removed at once, not in batches."""
-    monkeypatch.setattr(waiter_loop, "SERVED_BATCH", 1)
+    monkeypatch.setattr(poll, "USED_BATCH", 1)
 
 
 def ticket(model: Any, seconds: float = 30, **fields: Any) -> Ticket:

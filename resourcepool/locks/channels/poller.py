@@ -13,10 +13,9 @@ from typing import Any
 from django.db import connections
 
 from resourcepool import hints
+from resourcepool.database.background_thread import CHANNELS, Routine, background_thread
 from resourcepool.database.clock import monotonic
-from resourcepool.database.loop import Loop
 from resourcepool.database.retry import retrying
-from resourcepool.database.wakeup import Wakeup
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.locks.channels.models import Channel as ChannelRow
@@ -24,7 +23,6 @@ from resourcepool.locks.channels.models import Subscription
 
 PAUSES = (0.01, 0.1, 0.5)  # shortest (s); share of the time since the last new message; longest (s)
 OUTAGE = 1.0  # seconds between polls while the database is unavailable
-IDLE = 10.0  # seconds without waiting subscribers until the connection is closed
 BATCH = 500  # channels in one query
 MAX_HINTS = 1_000  # processes per message
 MAX_CACHED_CHANNELS = 10_000
@@ -48,9 +46,7 @@ class Poller:
 
     def __init__(self, using: str) -> None:
         self._using, self._waiting = using, dict[WaitingSubscriber, None]()
-        self._wakeup = Wakeup()
-        has_work = lambda: bool(self._waiting)  # noqa: E731
-        self._loop = Loop(f"channels-{using}", self._wakeup, self._turn, has_work, idle_timeout=IDLE)
+        self._routine: Routine | None = None
         self._new_at, self._is_away = monotonic(), False
 
     def add(self, subscriber: WaitingSubscriber) -> None:
@@ -58,15 +54,17 @@ class Poller:
         self._waiting[subscriber] = None
         if hints.is_enabled():
             hints.listen(self.poll_now)
-        self._loop.start()
-        self._wakeup.bring_forward(monotonic() + self._pause())
+        thread = background_thread(self._using)
+        self._routine = thread.routine(CHANNELS, self._turn, lambda: bool(self._waiting))
+        thread.daemon.ensure_started()
+        self._routine.bring_forward(monotonic() + self._pause())
 
     def remove(self, subscriber: WaitingSubscriber) -> None:
         self._waiting.pop(subscriber, None)
 
     def poll_now(self) -> None:
-        if self._waiting:
-            self._wakeup.wake()
+        if self._waiting and self._routine is not None:
+            self._routine.wake()
 
     def _turn(self) -> float:
         for subscriber in list(self._waiting):

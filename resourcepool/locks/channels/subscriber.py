@@ -7,6 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
+from django.db import connections
+
+from resourcepool import dialect
 from resourcepool.database.clock import monotonic
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseFromAnotherProcess, LeaseLost
@@ -16,7 +19,8 @@ from resourcepool.locks.channels.poller import pollers
 from resourcepool.locks.channels.position import Position
 from resourcepool.locks.channels.subscription import SubscriptionSource
 from resourcepool.threads.async_threads import for_asyncio
-from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
+from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.waiting.acquire import acquire
 
 POLL = 0.5  # seconds
 SESSION_KEPT = 1.0  # seconds of waiting after which the database session is closed
@@ -166,7 +170,7 @@ class Subscriber:
         while not self._position.is_held():
             await mode.call(self._source.ensure_row)
             request = self._source.request(math.inf if math.isinf(until) else max(0.0, until - monotonic()))
-            (lease,) = await mode.acquire(self._source, request, stop=self._stop)
+            (lease,) = await acquire(mode, self._source, request, stop=self._stop)
             try:
                 row = await mode.call(self._source.begin, lease)
                 if row is not None:
@@ -204,8 +208,8 @@ class Subscriber:
             # In short sleeps: Python may miss a signal that arrives just as the main thread goes to sleep.
             if await wake_event.wait_async(min(left, POLL)) or (self._has_lost() and not is_away):
                 return
-            if monotonic() - began > SESSION_KEPT:
-                mode.end_session(self._source.using)
+            if monotonic() - began > SESSION_KEPT and mode is not ASYNC:  # a waiting task has no session
+                dialect.close_own_session(connections[self._source.using])
 
     def _has_lost(self) -> bool:
         lease = self._position.lease

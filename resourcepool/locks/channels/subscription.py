@@ -11,12 +11,14 @@ from django.db.models import QuerySet, Value
 from django.db.models.functions import Greatest
 
 from resourcepool import hints
+from resourcepool.database.open_transaction import refuse_open_transaction
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.dialect import DbNow, in_columns
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
+from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant, Terms, default_holder
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
@@ -25,7 +27,6 @@ from resourcepool.locks.channels.publication import ensure_channel
 from resourcepool.locks.channels.validation import From
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.waiting.lease import AwaitedLease
-from resourcepool.waiting.request import Request, refuse_open_transaction
 
 TRIES = 3  # attempts to add a row while others remove the channel
 
@@ -86,7 +87,7 @@ class SubscriptionSource:
 
     def ensure_row(self) -> None:
         """Add the row if it is missing. Raises ClaimInTransaction, LeaseLost, DatabaseUnavailable."""
-        refuse_open_transaction(connections[self.using], self.request(0.0))
+        refuse_open_transaction(connections[self.using])
         with statement_timeout():
             retrying(connections[self.using], self._ensure_row)
 

@@ -7,6 +7,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.database.clock import monotonic
+from resourcepool.database.open_transaction import refuse_open_transaction
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.dialect import DbLater, short_transaction
@@ -19,9 +20,9 @@ from resourcepool.locks.conditions.notifications import NotificationLeases, Noti
 from resourcepool.locks.models import MAX_NAME
 from resourcepool.locks.models import Barrier as BarrierRow
 from resourcepool.threads.async_threads import for_asyncio
+from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import release_quietly
-from resourcepool.waiting.request import refuse_open_transaction
-from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 BARRIER_TTL = 100 * 365 * 86_400.0  # seconds: it never expires
 
@@ -117,7 +118,7 @@ class Barrier(NotificationSource):
             current = awaited = await mode.call(self._first_fence)
             while current == awaited:
                 request = self._wait_request(max(0.0, until - monotonic()))
-                notified = await mode.acquire(self, request, on_enqueued=partial(self._recheck, fence=awaited))
+                notified = await acquire(mode, self, request, on_enqueued=partial(self._recheck, fence=awaited))
                 await mode.call(self._consume, notified)
                 current = await mode.call(self._fence)  # a waiter may wake up without a notification
         except AcquireTimeout:
@@ -144,7 +145,7 @@ class Barrier(NotificationSource):
 
     def _first_fence(self) -> int:
         """``_fence``; raises ClaimInTransaction also if there is no barrier."""
-        refuse_open_transaction(self._connection, self._wait_request(0.0))
+        refuse_open_transaction(self._connection)
         return self._fence()
 
     def _fence(self) -> int:

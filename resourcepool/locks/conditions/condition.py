@@ -23,8 +23,9 @@ from resourcepool.locks.conditions.notifications import (
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import ConditionWaiter
+from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import release_quietly
-from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 Result = TypeVar("Result")
 
@@ -165,7 +166,7 @@ class Condition(NotificationSource):
 
         try:
             with contextlib.suppress(AcquireTimeout):
-                notified = await mode.acquire(self, self._wait_request(seconds), on_enqueued=release)
+                notified = await acquire(mode, self, self._wait_request(seconds), on_enqueued=release)
             if is_away:
                 await mode.either(partial(self.lock.acquire_again, hold), again)
         except BaseException:  # a signal or a cancellation; another signal also ends this cleanup

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect
+from resourcepool import dialect, hints
 from resourcepool.database.retry import Unsettled, fetch_rows, retrying
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
+from resourcepool.leases.request import Request
 from resourcepool.leases.table import table_of
 from resourcepool.leases.terms import Terms
 from resourcepool.locks.base import Named
@@ -20,8 +21,6 @@ from resourcepool.locks.models import AbstractNotification
 from resourcepool.locks.registry import current_owner, new_holder
 from resourcepool.waiting import tickets
 from resourcepool.waiting.models import Ticket, line_name
-from resourcepool.waiting.request import Request
-from resourcepool.waiting.ticket_wakeups import notify as wake
 
 BATCH = 500  # rows in one statement
 ALL_WAITERS = 2**31
@@ -182,4 +181,4 @@ class _NotifyTransaction:
 
 def _wake(using: str, chosen: Sequence[_Chosen]) -> None:
     for ticket in chosen:
-        wake(using, ticket.pk, ticket.address)
+        hints.notify(using, ticket.pk, ticket.address)

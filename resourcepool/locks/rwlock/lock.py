@@ -22,8 +22,8 @@ from resourcepool.locks.models import RWLockPermit
 from resourcepool.locks.registry import current_owner, new_holder
 from resourcepool.locks.rwlock.permits import UPGRADE_PRIORITY, RWPermits
 from resourcepool.locks.rwlock.read_write import ReadLock, WriteLock
+from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
 from resourcepool.waiting.lease import delivered, release_quietly
-from resourcepool.waiting.sync_async import ASYNC, Mode, run_sync
 
 
 class RWLock(RWPermits):

@@ -14,6 +14,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
+from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant
 from resourcepool.locks.base import LockOptions
@@ -21,9 +22,9 @@ from resourcepool.locks.hold import Hold, LockLease
 from resourcepool.locks.models import AbstractPermit, RWLockPermit
 from resourcepool.locks.permits import Permits, warn_once
 from resourcepool.locks.registry import Key
+from resourcepool.threads.sync_async import Mode, never
+from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import release_grant
-from resourcepool.waiting.request import Request
-from resourcepool.waiting.sync_async import Mode, never
 
 READERS = 10
 MAX_READERS = 100  # a writer acquires and renews as many rows
@@ -65,8 +66,8 @@ class RWPermits(Permits):
         while True:
             request = self._request(max(0.0, until - monotonic()), hold, count, priority)
             try:
-                return await mode.acquire(
-                    AllPermits(self, hold.leases, self._note_count, wait), request, stop=stop
+                return await acquire(
+                    mode, AllPermits(self, hold.leases, self._note_count, wait), request, stop=stop
                 )
             except PermitsRecounted as error:
                 if hold.leases and not error.count:

@@ -9,7 +9,7 @@ from resourcepool.locks.lockable import Reentrant
 from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.registry import Key, current_owner, holds_of
 from resourcepool.locks.rwlock.permits import RWPermits
-from resourcepool.waiting.sync_async import Mode
+from resourcepool.threads.sync_async import Mode
 
 
 class RWHold(Hold):

@@ -161,7 +161,7 @@ def test_all_subscribers_of_a_process_look_with_one_statement(statements: list[S
     del statements[:]
     eventually(lambda: sum(len(find(statements)) for _ in range(1)) >= 2)
     for one in find(statements):
-        assert one.thread == "resourcepool-channels-default"
+        assert one.thread == "resourcepool-background-default"
     assert all(one.thread.startswith("resourcepool-") for one in statements)
     for number in range(8):
         Channel(f"c{number}").publish(number)

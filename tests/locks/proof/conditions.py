@@ -4,10 +4,12 @@ import os
 import random
 import signal
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant
 from resourcepool.locks import Condition, Lock
 from resourcepool.locks.conditions import notifications
@@ -15,9 +17,8 @@ from resourcepool.locks.conditions.notifications import NotificationLease
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.registry import current_owner, holds_of
 from resourcepool.models import ConditionWaiter
-from resourcepool.waiting import handover
-from resourcepool.waiting.request import Request
-from resourcepool.waiting.sync_async import Mode
+from resourcepool.threads.sync_async import Mode
+from resourcepool.waiting import release
 from tests.concurrency.evidence import Log
 
 DIE = 0.1  # of those who are notified
@@ -72,22 +73,23 @@ class NotedCondition(Condition):
 
 def note_notifications(log: Log) -> None:
     """Have this process note whom it has notified, and what was removed because nobody was in line for it any more."""
-    wake, release = notifications.wake, handover._if_no_waiters
+    wake, free = notifications._wake, release._free_if_nobody_waits
 
-    def notified(using: str, ticket: int, address: int) -> None:
-        log.tell("notified", pk=ticket)
-        wake(using, ticket, address)
+    def notified(using: str, chosen: Sequence[Any]) -> None:
+        for ticket in chosen:
+            log.tell("notified", pk=ticket.pk)
+        wake(using, chosen)
 
     def given_back(connection: BaseDatabaseWrapper, model: Any, pk: Any, fence: int) -> bool:
         is_over = True  # also if the reply does not come
         try:
-            is_over = release(connection, model, pk, fence)
+            is_over = free(connection, model, pk, fence)
         finally:
             if is_over and model is ConditionWaiter:
                 log.tell("given_back", pk=_ticket(pk))
         return is_over
 
-    notifications.wake, handover._if_no_waiters = notified, given_back
+    notifications._wake, release._free_if_nobody_waits = notified, given_back
 
 
 def _ticket(key: str) -> int:

@@ -25,25 +25,25 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "conditions: in line before the lock is free",
         "waiting/acquire.py",
-        "            waiter = _begin(connection, source, request)\n        if not",
-        "            if request.fifo_once:\n"
-        "                on_enqueued()\n"
-        "                on_enqueued = lambda: __import__('time').sleep(0.05)  # as on a slow machine\n"
-        "                on_enqueued()\n"
-        "            waiter = _begin(connection, source, request)\n        if not",
+        "    begun: Leases | Waiter = await",
+        "    if request.fifo_once:\n"
+        "        await on_enqueued(mode)\n"
+        "        on_enqueued = None\n"
+        "        __import__('time').sleep(0.05)  # as on a slow machine\n"
+        "    begun: Leases | Waiter = await",
     ): (MISSED,),
     KNOWN_TO_TESTS["conditions: a notification is used up"]: (LOST,),
     KNOWN_TO_TESTS["conditions: what was notified is not waiting any more"]: (UNEXPECTED, LOST),
     Mutation(
         "conditions: it is used up only once the lock is taken back",
         "locks/conditions/condition.py",
-        "notified = await mode.acquire(self, self._wait_request(seconds), on_enqueued=release)",
-        "notified = await mode.acquire(self, self._wait_request(seconds), on_enqueued=release)\n"
+        "notified = await acquire(mode, self, self._wait_request(seconds), on_enqueued=release)",
+        "notified = await acquire(mode, self, self._wait_request(seconds), on_enqueued=release)\n"
         "                consume(notified)",
     ): (LOST,),
     Mutation(
         "conditions: what a dead waiter was given passes on",
-        "waiting/waiter_loop.py",
+        "waiting/poll.py",
         "for selector in {waiter.request.selector for waiter in mine}:",
         "for selector in {waiter.request.selector for waiter in mine if not waiter.request.fifo_once}:",
     ): (LOST,),

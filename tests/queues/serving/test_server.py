@@ -157,7 +157,7 @@ def test_an_idle_server_costs_two_statements_a_heartbeat_and_writes_only_its_hea
     verbs = Counter(sql.split()[0] for sql in of(sent, "resourcepool-queues"))
     assert set(verbs) == {"SELECT", "UPDATE"}
     assert max(verbs.values()) <= heartbeats + 2
-    assert of(sent, "resourcepool-beat-default") == [], "the keeper only watches it"
+    assert of(sent, "resourcepool-background-default") == [], "the keeper only watches it"
 
 
 def use_in_a_forked_child() -> None:

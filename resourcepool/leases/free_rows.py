@@ -10,10 +10,9 @@ from resourcepool.database.retry import fetch_rows
 from resourcepool.database.where import Where
 from resourcepool.dialect import micros
 from resourcepool.leases.table import Model, table_of
-from resourcepool.waiting.estimates import SCAN_INTERVAL
 
 MAX_FREE_ROWS = 1_000  # read at once
-LOOKAHEAD = max(SCAN_INTERVAL)  # seconds: the longest time between two scans
+LOOKAHEAD = 10.0  # seconds: the longest time between two scans
 
 
 class FreeRows(NamedTuple):

@@ -10,14 +10,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from django.db import connections
 from django.utils.asyncio import async_unsafe
 
-from resourcepool import dialect
 from resourcepool.threads.async_threads import in_thread, run_soon
 from resourcepool.threads.signal_safe_event import SignalSafeEvent
-from resourcepool.waiting.acquire import Leases, aacquire, acquire
-from resourcepool.waiting.request import Request, Source
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,19 +43,6 @@ class Mode:
         """Make a blocking call; if the task is cancelled meanwhile, ``undo`` gets its result (see ``in_thread``)."""
         return await self.either(partial(do, *args), partial(in_thread, do, *args, undo=undo))
 
-    async def acquire(
-        self,
-        source: Source,
-        request: Request,
-        on_enqueued: "Callable[[Mode], Coroutine[Any, Any, object]] | None" = None,
-        stop: Callable[[], bool] = never,
-    ) -> Leases:
-        """See ``waiting.acquire``."""
-        if self._is_async:
-            stops = None if stop is never else stop
-            return await aacquire(source, request, on_enqueued and partial(on_enqueued, ASYNC), stops)
-        return acquire(source, request, stop, partial(run_sync, on_enqueued) if on_enqueued else never)
-
     def soon(self, do: Callable[..., None], *args: Any) -> None:
         """Make a blocking call without waiting for it in a task, which therefore cannot be cancelled meanwhile."""
         if self._is_async:
@@ -68,13 +51,8 @@ class Mode:
             do(*args)
 
     def wake_event(self) -> Any:
-        """Return an object that any thread can ring to end the caller's wait."""
-        return _AsyncBell() if self._is_async else _SyncBell()
-
-    def end_session(self, using: str) -> None:
-        """Close this thread's connection during a long wait; a waiting task has none."""
-        if not self._is_async:
-            dialect.close_own_session(connections[using])
+        """Return an object that any thread can use to end the caller's wait."""
+        return _AsyncWakeEvent() if self._is_async else _SyncWakeEvent()
 
 
 SYNC, ASYNC = Mode(is_async=False), Mode(is_async=True)
@@ -97,17 +75,17 @@ def run_sync(
     raise RuntimeError(f"{work} awaits something in a thread without a loop")
 
 
-class _SyncBell(SignalSafeEvent):
+class _SyncWakeEvent(SignalSafeEvent):
     is_orphaned = False
 
     async def wait_async(self, seconds: float) -> bool:
-        """Wait until it is rung, or ``seconds`` have passed; return whether it was rung."""
+        """Wait until it is woken, or ``seconds`` have passed; return whether it was woken."""
         return self.wait(seconds)
 
 
-class _AsyncBell:
+class _AsyncWakeEvent:
     def __init__(self) -> None:
-        self._loop, self._is_rung = asyncio.get_running_loop(), asyncio.Event()
+        self._loop, self._is_set = asyncio.get_running_loop(), asyncio.Event()
 
     @property
     def is_orphaned(self) -> bool:
@@ -116,10 +94,10 @@ class _AsyncBell:
 
     def wake(self) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed, with the task
-            self._loop.call_soon_threadsafe(self._is_rung.set)
+            self._loop.call_soon_threadsafe(self._is_set.set)
 
     async def wait_async(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):  # ``wait_for`` of Python 3.11 may miss a cancellation
-                await self._is_rung.wait()
-        return self._is_rung.is_set()
+                await self._is_set.wait()
+        return self._is_set.is_set()

@@ -5,7 +5,7 @@ import pytest
 from resourcepool.dialect import DbLater
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import tickets
-from resourcepool.waiting.waiter_loop import WaiterLoop
+from resourcepool.waiting.poll import Poller
 from tests.app.rows import busy_for, change, columns, hold, lasts, several, steal
 from tests.committed import Clock
 from tests.concurrency.tickets import in_line
@@ -14,7 +14,7 @@ from tests.waiting.threads import given
 
 
 class TestSeveral:
-    def test_are_collected_and_served_when_complete(self, line: WaiterLoop) -> None:
+    def test_are_collected_and_served_when_complete(self, line: Poller) -> None:
         rows = several(Proxy, 2)
         held, waiter = [hold(row) for row in rows], join(line, count=2)
         held[0].release()
@@ -26,7 +26,7 @@ class TestSeveral:
         assert {(lease.pk, lease.fence) for lease in leases(waiter)} == {(row.pk, 2) for row in rows}
         assert all(lasts(row, 60) for row in rows), "renewed when they were complete"
 
-    def test_are_renewed_together_with_the_ticket(self, line: WaiterLoop, process_clock: Clock) -> None:
+    def test_are_renewed_together_with_the_ticket(self, line: Poller, process_clock: Clock) -> None:
         process_clock.stop()  # or a slow machine finds the other row too soon
         row = several(Proxy, 2)[0]
         held, waiter = hold(row), join(line, count=2)
@@ -40,7 +40,7 @@ class TestSeveral:
         look(line)
         assert lasts(row, TICKET_TTL)
 
-    def test_of_which_one_has_expired_are_not_trusted(self, line: WaiterLoop) -> None:
+    def test_of_which_one_has_expired_are_not_trusted(self, line: Poller) -> None:
         rows = several(Proxy, 2)
         held, waiter = [hold(row) for row in rows], join(line, count=2)
         held[0].release()
@@ -53,7 +53,7 @@ class TestSeveral:
         look(line)
         assert in_line() == ["me"]
 
-    def test_that_block_each_other_are_reclaimed(self, line: WaiterLoop, process_clock: Clock) -> None:
+    def test_that_block_each_other_are_reclaimed(self, line: Poller, process_clock: Clock) -> None:
         """Each holds a row that the other one needs; the first in line gets it."""
         rows = several(Proxy, 2)
         held, usual = [hold(row) for row in rows], join(line, count=2, holder="usual")
@@ -66,9 +66,7 @@ class TestSeveral:
         assert {lease.pk for lease in leases(urgent)} == {row.pk for row in rows}
         assert not usual.is_done
 
-    def test_given_while_it_leaves_are_released(
-        self, line: WaiterLoop, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_given_while_it_leaves_are_released(self, line: Poller, monkeypatch: pytest.MonkeyPatch) -> None:
         """Another row arrives after the check of the ticket, before the ticket is removed."""
         rows = several(Proxy, 3)
         held, waiter = [hold(row) for row in rows], join(line, count=3)

@@ -6,7 +6,7 @@ from resourcepool.dialect import DbLater
 from resourcepool.leases.terms import margin
 from resourcepool.models import Proxy
 from resourcepool.waiting import tickets
-from resourcepool.waiting.waiter_loop import WaiterLoop
+from resourcepool.waiting.poll import Poller
 from tests import running
 from tests.app.rows import busy_for, change, columns, expire, hold, lasts, new, steal
 from tests.committed import Clock
@@ -16,7 +16,7 @@ from tests.waiting.threads import given, ticket
 
 
 class TestTrust:
-    def test_begins_when_the_look_that_found_it_was_sent(self, line: WaiterLoop, process_clock: Clock) -> None:
+    def test_begins_when_the_look_that_found_it_was_sent(self, line: Poller, process_clock: Clock) -> None:
         held, waiter = hold(new(Proxy)), join(line)
         look(line)
         held.release()
@@ -27,7 +27,7 @@ class TestTrust:
         (lease,) = leases(waiter)
         assert before <= lease.trust.sent_at <= after
 
-    def test_lasts_for_the_time_left_of_the_ticket(self, line: WaiterLoop) -> None:
+    def test_lasts_for_the_time_left_of_the_ticket(self, line: Poller) -> None:
         """The row was given at an unknown time before."""
         row = new(Proxy)
         held, waiter = hold(row), join(line)
@@ -39,7 +39,7 @@ class TestTrust:
         assert 3.5 < round(trust.valid_for, 3) <= 4
         assert trust.until == trust.sent_at + trust.valid_for - margin(trust.valid_for)
 
-    def test_lasts_for_the_tickets_life_until_the_first_renewal(self, line: WaiterLoop) -> None:
+    def test_lasts_for_the_tickets_life_until_the_first_renewal(self, line: Poller) -> None:
         row = new(Proxy)
         held, waiter = hold(row), join(line, ttl=60)
         held.release()
@@ -51,7 +51,7 @@ class TestTrust:
         assert lasts(row, 60)
         assert lease.remaining > 57 - running.seconds()
 
-    def test_lasts_no_longer_than_the_requested_ttl(self, line: WaiterLoop) -> None:
+    def test_lasts_no_longer_than_the_requested_ttl(self, line: Poller) -> None:
         row = new(Proxy)
         held, waiter = hold(row), join(line, ttl=1)
         held.release()
@@ -59,7 +59,7 @@ class TestTrust:
         look(line)
         assert leases(waiter)[0].remaining <= 1
 
-    def test_is_not_given_to_a_grant_that_expired_before_the_check(self, line: WaiterLoop) -> None:
+    def test_is_not_given_to_a_grant_that_expired_before_the_check(self, line: Poller) -> None:
         """After a pause, the process passes its row on and takes a new ticket."""
         row = new(Proxy)
         held, waiter, behind = hold(row), join(line), ticket(Proxy)
@@ -73,7 +73,7 @@ class TestTrust:
         assert in_line() == ["me"]
 
     def test_is_not_given_to_a_grant_that_may_have_expired_before_the_reply(
-        self, line: WaiterLoop, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+        self, line: Poller, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         row = new(Proxy)
         held, waiter, behind = hold(row), join(line), ticket(Proxy)
@@ -84,7 +84,7 @@ class TestTrust:
         assert not waiter.is_done
         assert given(behind) == [(row.pk, 3)]
 
-    def test_is_not_given_to_a_row_leased_by_another_process_since(self, line: WaiterLoop) -> None:
+    def test_is_not_given_to_a_row_leased_by_another_process_since(self, line: Poller) -> None:
         row = new(Proxy)
         held, waiter = hold(row), join(line)
         held.release()
@@ -94,7 +94,7 @@ class TestTrust:
         assert not waiter.is_done
         assert columns(row)["holder"] == "thief"
 
-    def test_is_given_to_a_new_grant_after_a_pause(self, line: WaiterLoop, process_clock: Clock) -> None:
+    def test_is_given_to_a_new_grant_after_a_pause(self, line: Poller, process_clock: Clock) -> None:
         row = new(Proxy)
         held, waiter = hold(row), join(line)
         held.release()

@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from resourcepool.database.clock import monotonic
+from resourcepool.leases.request import Request
 from resourcepool.locks import Lock
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Ticket
-from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.estimates import recent_waits
+from resourcepool.waiting import tickets
 from resourcepool.waiting.models import line_name
-from resourcepool.waiting.request import Request
+from resourcepool.waiting.pacing import FIRST_IN_LINE, pacing_of
+from resourcepool.waiting.poll import Poller
+from resourcepool.waiting.release import release_once
 from resourcepool.waiting.waiter import Waiter
-from resourcepool.waiting.waiter_loop import FIRST_IN_LINE, WaiterLoop
 from tests.app.rows import claim
 from tests.committed import Clock
 from tests.waiting.loop_turns import leases, look
@@ -29,10 +31,10 @@ def request(name: str, priority: int = 0) -> Request:
     return dataclasses.replace(asked, priority=priority)
 
 
-def join(line: WaiterLoop, name: str, priority: int = 0) -> Waiter:
+def join(line: Poller, name: str, priority: int = 0) -> Waiter:
     waiter = Waiter(Lock(name), "default", request(name, priority), "me")
     waiter.set_ticket(tickets.take(connection, LockRow, waiter.request, "me"))
-    line.waiters.append(waiter)
+    line.waiters[waiter] = None
     return waiter
 
 
@@ -57,17 +59,17 @@ def locked(name: str) -> tuple[LockRow, int]:
     return row, grant.fence
 
 
-def test_only_the_first_tickets_of_each_name_are_checked(line: WaiterLoop, looked_at: list[list[int]]) -> None:
+def test_only_the_first_tickets_of_each_name_are_checked(line: Poller, looked_at: list[list[int]]) -> None:
     locked("a"), locked("b")
     a = [join(line, "a") for _ in range(FIRST_IN_LINE + 2)]
     b = [join(line, "b") for _ in range(FIRST_IN_LINE + 2)]
     look(line)
     expected = {one.ticket.pk for waiters in (a, b) for one in waiters[:FIRST_IN_LINE] if one.ticket}
     assert set(looked_at[0]) == expected
-    assert all(one.next_check < math.inf for one in a + b)
+    assert all(one.next_look < math.inf for one in a + b)
 
 
-def test_the_better_priority_is_among_the_first(line: WaiterLoop, looked_at: list[list[int]]) -> None:
+def test_the_better_priority_is_among_the_first(line: Poller, looked_at: list[list[int]]) -> None:
     locked("a")
     for _ in range(FIRST_IN_LINE):
         join(line, "a")
@@ -77,12 +79,10 @@ def test_the_better_priority_is_among_the_first(line: WaiterLoop, looked_at: lis
     assert writer.ticket.pk in looked_at[0]
 
 
-def test_when_a_waiter_is_served_the_next_are_checked_at_once(
-    line: WaiterLoop, looked_at: list[list[int]]
-) -> None:
+def test_when_a_waiter_is_served_the_next_are_checked_at_once(line: Poller, looked_at: list[list[int]]) -> None:
     row, fence = locked("a")
     waiters = [join(line, "a") for _ in range(FIRST_IN_LINE + 1)]
-    assert handover.release(connection, LockRow, row.pk, fence)
+    assert release_once(connection, LockRow, row.pk, fence)
     look(line)
     assert sum(one.is_done for one in waiters) == 1
     last = waiters[-1].ticket
@@ -90,48 +90,49 @@ def test_when_a_waiter_is_served_the_next_are_checked_at_once(
     assert last.pk in looked_at[1]
 
 
-def test_a_release_serves_only_its_own_line(line: WaiterLoop) -> None:
+def test_a_release_serves_only_its_own_line(line: Poller) -> None:
     row, fence = locked("a")
     locked("b")
     other, mine = join(line, "b"), join(line, "a")
-    assert handover.release(connection, LockRow, row.pk, fence)
+    assert release_once(connection, LockRow, row.pk, fence)
     look(line)
     (lease,) = leases(mine)
     assert (lease.pk, lease.fence) == ("a", fence + 1)
     assert not other.is_done
 
 
-def test_names_with_a_common_prefix_have_separate_lines(line: WaiterLoop) -> None:
+def test_names_with_a_common_prefix_have_separate_lines(line: Poller) -> None:
     row, fence = locked("a")
     locked("a:b"), locked("A")
     others = [join(line, "a:b"), join(line, "A")]
-    assert handover.release(connection, LockRow, row.pk, fence)
+    assert release_once(connection, LockRow, row.pk, fence)
     look(line)
     assert not any(one.is_done for one in others)
     row.refresh_from_db()
     assert row.holder == ""
 
 
-def test_a_wait_for_one_lock_does_not_affect_another(line: WaiterLoop) -> None:
-    recent_waits.note(line_name(LockRow, "a"), "default", had_to_wait=True)
-    assert recent_waits.is_likely(line_name(LockRow, "a"), "default")
-    assert not recent_waits.is_likely(line_name(LockRow, "b"), "default")
+def test_a_wait_for_one_lock_does_not_affect_another(line: Poller) -> None:
+    pacing_of(line_name(LockRow, "a"), "default").served(1.0, monotonic(), was_woken=False)
+    assert pacing_of(line_name(LockRow, "a"), "default").waits_until > monotonic()
+    assert pacing_of(line_name(LockRow, "b"), "default").waits_until < monotonic()
 
 
-def test_pauses_count_from_when_the_line_last_moved(line: WaiterLoop, process_clock: Clock) -> None:
+def test_pauses_count_from_when_the_line_last_moved(line: Poller, process_clock: Clock) -> None:
     """Otherwise a longer line would be slower."""
     row, fence = locked("a")
     first, second = join(line, "a"), join(line, "a")
     process_clock.advance(50)
-    assert handover.release(connection, LockRow, row.pk, fence)
+    assert release_once(connection, LockRow, row.pk, fence)
     look(line)
     assert first.is_done or second.is_done
     waits = second if first.is_done else first
     process_clock.advance(0.1)
-    assert process_clock() - waits.backoff_start < 1
+    waits.set_next_look(process_clock())
+    assert waits.next_look - process_clock() < 0.1
 
 
-def test_a_waiter_creates_a_removed_row_again(line: WaiterLoop, process_clock: Clock) -> None:
+def test_a_waiter_creates_a_removed_row_again(line: Poller, process_clock: Clock) -> None:
     waiter = join(line, "a")
     waiter.next_scan = 0.0
     look(line)

@@ -12,9 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.dialect import DbLater
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting.estimates import LAST_CHECK_BEFORE_TIMEOUT, MIN_FIRST_CHECK, WaitEstimate, estimate_of
 from resourcepool.waiting.models import pool_name
-from resourcepool.waiting.waiter_loop import MAX_SERVED_DELAY, WaiterLoop
+from resourcepool.waiting.pacing import SHORTEST, Pacing, pacing_of
+from resourcepool.waiting.poll import USED_BATCH, Poller
+from resourcepool.waiting.waiter import LAST_LOOK
 from tests.app.models import Device
 from tests.app.rows import busy_for, change, columns, expire, hold, lasts, new, several
 from tests.committed import Clock
@@ -25,7 +26,7 @@ from tests.waiting.threads import given, ticket
 
 class TestBeingServed:
     @pytest.mark.parametrize("model", [Proxy, Device], ids=lambda model: model.__name__)
-    def test_by_a_release(self, line: WaiterLoop, model: Any) -> None:
+    def test_by_a_release(self, line: Poller, model: Any) -> None:
         row = new(model)
         held, waiter = hold(row), join(line, model)
         look(line)
@@ -35,21 +36,17 @@ class TestBeingServed:
         (lease,) = leases(waiter)
         assert (lease.pk, lease.fence, lease.holder) == (row.pk, 2, "me")
         lease.renew()
-        assert line.waiters == []
+        assert not line.waiters
 
-    def test_its_ticket_is_removed_with_others_a_moment_later(
-        self, line: WaiterLoop, process_clock: Clock
-    ) -> None:
-        held, waiter = hold(new(Proxy)), join(line)
-        held.release()
-        look(line)
-        assert leases(waiter)
-        assert Ticket.objects.count() == 1
-        process_clock.advance(MAX_SERVED_DELAY + 0.1)
-        look(line)
-        assert Ticket.objects.count() == 0
+    def test_its_ticket_is_removed_together_with_others(self, line: Poller) -> None:
+        for number in range(1, USED_BATCH + 1):
+            held, waiter = hold(new(Proxy)), join(line)
+            held.release()
+            look(line)
+            assert leases(waiter)
+            assert Ticket.objects.count() == number % USED_BATCH
 
-    def test_by_a_row_that_became_free_without_a_release(self, line: WaiterLoop, process_clock: Clock) -> None:
+    def test_by_a_row_that_became_free_without_a_release(self, line: Poller, process_clock: Clock) -> None:
         row = new(Proxy)
         hold(row, holder="dead")
         waiter = join(line)
@@ -61,17 +58,17 @@ class TestBeingServed:
         assert leases(waiter)[0].fence == 2
 
     def test_before_its_time_is_up_although_its_turn_was_expected_later(
-        self, line: WaiterLoop, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+        self, line: Poller, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         process_clock.stop()
-        monkeypatch.setattr(WaitEstimate, "first_check_delay", lambda *_: 1.0)
+        monkeypatch.setattr(Pacing, "first_look", lambda *_: 1.0)
         held, waiter = hold(new(Proxy)), join(line, timeout=0.3)
         held.release()
-        process_clock.advance(0.3 - LAST_CHECK_BEFORE_TIMEOUT + 0.001)
-        line.turn(noticed=False)
+        process_clock.advance(0.3 - LAST_LOOK + 0.001)
+        line._turn()
         assert leases(waiter)[0].fence == 2
 
-    def test_each_by_its_own_ticket(self, line: WaiterLoop) -> None:
+    def test_each_by_its_own_ticket(self, line: Poller) -> None:
         held = [hold(row) for row in several(Proxy, 2)]
         first, second = join(line, holder="first"), join(line, holder="second")
         held[1].release()
@@ -84,7 +81,7 @@ class TestBeingServed:
 
 
 class TestItsTicket:
-    def test_is_renewed_in_time(self, line: WaiterLoop, process_clock: Clock) -> None:
+    def test_is_renewed_in_time(self, line: Poller, process_clock: Clock) -> None:
         waiter = join(line)
         change(of(waiter), busy_before=DbLater(2))
         assert busy_for(of(waiter)) < 4
@@ -92,7 +89,7 @@ class TestItsTicket:
         look(line)
         assert lasts(of(waiter), TICKET_TTL)
 
-    def test_that_expired_or_was_removed_is_replaced(self, line: WaiterLoop) -> None:
+    def test_that_expired_or_was_removed_is_replaced(self, line: Poller) -> None:
         waiter = join(line)
         first = of(waiter).pk
         expire(of(waiter))
@@ -105,14 +102,14 @@ class TestItsTicket:
         look(line)
         assert in_line() == ["me"]
 
-    def test_of_a_leaving_waiter_is_removed(self, line: WaiterLoop) -> None:
+    def test_of_a_leaving_waiter_is_removed(self, line: Poller) -> None:
         waiter = join(line)
         waiter.outcome.cancel()
         look(line)
         assert not Ticket.objects.exists()
-        assert line.waiters == []
+        assert not line.waiters
 
-    def test_of_a_leaving_waiter_passes_on_its_row(self, line: WaiterLoop) -> None:
+    def test_of_a_leaving_waiter_passes_on_its_row(self, line: Poller) -> None:
         row = new(Proxy)
         held, waiter, behind = hold(row), join(line), ticket(Proxy)
         held.release()
@@ -121,7 +118,7 @@ class TestItsTicket:
         assert given(behind) == [(row.pk, 3)]
         assert list(Ticket.objects.all()) == [behind]
 
-    def test_of_a_leaving_waiter_passes_on_collected_rows(self, line: WaiterLoop) -> None:
+    def test_of_a_leaving_waiter_passes_on_collected_rows(self, line: Poller) -> None:
         rows = several(Proxy, 2)
         held, waiter = [hold(row) for row in rows], join(line, count=2)
         held[0].release()
@@ -132,12 +129,13 @@ class TestItsTicket:
         assert busy_for(rows[0]) <= 0
         assert not Ticket.objects.exists()
 
-    def test_is_removed_at_exit_and_its_rows_are_passed_on(self, line: WaiterLoop) -> None:
+    def test_is_removed_at_exit_and_its_rows_are_passed_on(self, line: Poller) -> None:
         row = new(Proxy)
         held, _waits, served, behind = hold(row), join(line), join(line, priority=-1), ticket(Proxy, priority=9)
         held.release()
         assert given(of(served)) == [(row.pk, 2)]
-        line.close()
+        line.remove(list(line.waiters))
+        line.remove_used()
         assert list(Ticket.objects.all()) == [behind]
         assert given(behind)[0][0] == row.pk
 
@@ -146,7 +144,7 @@ class TestLearning:
     """The first check of new waiters is estimated from served ones."""
 
     def test_the_speed_of_the_line_from_the_tickets_that_are_served(
-        self, line: WaiterLoop, process_clock: Clock
+        self, line: Poller, process_clock: Clock
     ) -> None:
         held = hold(new(Proxy))
         for _ in range(4):
@@ -157,7 +155,7 @@ class TestLearning:
             (held,) = leases(waiter)
         for _ in range(3):
             newcomer = join(line)
-        assert newcomer.next_check - newcomer.began > 10 * MIN_FIRST_CHECK
+        assert newcomer.next_look - newcomer.began > 10 * SHORTEST
 
     @pytest.mark.only("mysql", "postgresql")  # where a release gives to the first in line in one statement
     def test_the_speed_of_the_line_from_releases_to_other_processes(self, process_clock: Clock) -> None:
@@ -170,14 +168,11 @@ class TestLearning:
         assert given(first)
         for _ in range(3):
             last = ticket(Proxy)
-        assert (
-            estimate_of(pool_name(Proxy), "default").first_check_delay(last.pk, process_clock())
-            > 10 * MIN_FIRST_CHECK
-        )
+        assert pacing_of(pool_name(Proxy), "default").first_look(last.pk, process_clock()) > 10 * SHORTEST
 
 
 class TestStatements:
-    def test_ten_waiters_cost_no_more_than_one(self, line: WaiterLoop) -> None:
+    def test_ten_waiters_cost_no_more_than_one(self, line: Poller) -> None:
         def cost() -> int:
             with CaptureQueriesContext(connection) as sent:
                 look(line)
@@ -192,18 +187,18 @@ class TestStatements:
         look(line)
         assert cost() == for_one == 1
 
-    def test_no_ticket_is_checked_before_it_is_due(self, line: WaiterLoop, process_clock: Clock) -> None:
+    def test_no_ticket_is_checked_before_it_is_due(self, line: Poller, process_clock: Clock) -> None:
         hold(new(Proxy))
         waiter = join(line)
         look(line)
-        waiter.next_check = waiter.next_scan = process_clock() + 3
+        waiter.next_look = waiter.next_scan = process_clock() + 3
         with CaptureQueriesContext(connection) as sent:
-            again_at = line.turn()
+            line._turn()
         assert len(sent) == 0
-        assert again_at <= waiter.next_check
+        assert line._due() <= waiter.next_look
 
 
-def test_a_waiter_far_back_leaves_scans_to_the_first(line: WaiterLoop, process_clock: Clock) -> None:
+def test_a_waiter_far_back_leaves_scans_to_the_first(line: Poller, process_clock: Clock) -> None:
     row = new(Proxy)
     hold(row, holder="dead")
     for number in range(4):

@@ -1,6 +1,5 @@
 """Waiters that leave the line, waiters that are served, and the waiters' thread."""
 
-import math
 import os
 import signal
 import threading
@@ -10,15 +9,14 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.leases import verbs
+from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import acquire, tickets
-from resourcepool.waiting.estimates import throttle
-from resourcepool.waiting.ticket_wakeups import ticket_wakeups
+from resourcepool.waiting import poll, tickets
+from resourcepool.waiting.poll import PRUNE_EVERY, Poller, poller_on
 from resourcepool.waiting.waiter import Waiter
-from resourcepool.waiting.waiter_loop import PRUNE_EVERY, WaiterLoop
-from resourcepool.waiting.waiters import Waiters, waiters
 from tests.app.models import Device
 from tests.app.rows import columns, expire, granted, hold, new, steal
 from tests.concurrency.tickets import in_line
@@ -51,7 +49,6 @@ class TestTheDead:
         held = hold(new(Proxy))
         long_dead, just_dead = ticket(Proxy, seconds=-PRUNE_EVERY - 1), ticket(Proxy, seconds=-1)
         other_pool = ticket(Device, seconds=-PRUNE_EVERY - 1)
-        throttle._done_at.clear()
         waiting.start("alive")
         eventually(lambda: not Ticket.objects.filter(pk=long_dead.pk).exists())
         held.release()
@@ -96,17 +93,20 @@ class TestLeavingTheLine:
         eventually(lambda: not Ticket.objects.exists())
 
     def test_a_row_at_the_last_moment_is_not_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Served after the timeout, before the timeout was noticed: the caller gets the row."""
-        held, too_late = hold(new(Proxy)), acquire._too_late
+        """Served after the timeout, before the ticket was removed: the row goes on to the next in line."""
+        row = new(Proxy)
+        held, remove, behind = hold(row), Poller.remove, []
 
-        def served_meanwhile(waiter: Any, error: Any = None) -> Any:
-            held.release()
-            eventually(lambda: waiter.outcome.is_done)
-            return too_late(waiter, error)
+        def served_meanwhile(poller: Poller, gone: Any) -> None:
+            if gone and not behind:
+                behind.append(ticket(Proxy))
+                held.release()
+            remove(poller, gone)
 
-        monkeypatch.setattr(acquire, "_too_late", served_meanwhile)
-        lease: Any = Proxy.pool.acquire(timeout=0.05)
-        assert lease.fence == 2
+        monkeypatch.setattr(Poller, "remove", served_meanwhile)
+        with pytest.raises(AcquireTimeout):
+            Proxy.pool.acquire(timeout=0.05)
+        assert given(behind[0]) == [(row.pk, 3)]
 
     def test_a_row_that_comes_too_late_is_released(self) -> None:
         """The waiter was cancelled during the delivery of its row."""
@@ -115,6 +115,16 @@ class TestLeavingTheLine:
         waiter.outcome.cancel()
         waiter.deliver([granted(proxy)])
         assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (2, "")
+
+    def test_a_row_that_two_threads_deliver_is_held_once(self) -> None:
+        proxy = new(Proxy)
+        waiter, grant = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me"), granted(proxy)
+        waiter.deliver([grant])
+        waiter.deliver([grant])
+        (lease,) = waiter.outcome.result()
+        assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (grant.fence, grant.holder)
+        assert keeper.unreleased() == [lease]
+        lease.renew()
 
 
 class TestBeingServed:
@@ -194,7 +204,7 @@ class TestTheThread:
             patch.setattr(tickets, "look", fails)
             with pytest.raises(LookupError, match="a mistake in the program"):
                 Proxy.pool.acquire(timeout=20)
-        assert waiters._threads["default"].is_alive
+        assert not poller_on("default").waiters
         waiter = InBackground(lambda: Proxy.pool.acquire(timeout=10))
         eventually(in_line)
         held.release()
@@ -223,45 +233,35 @@ class TestTheThread:
         """The process was paused for longer than the ttl, and interrupted as soon as it continues."""
         rows = [new(Proxy), new(Proxy)]
         held = [hold(row) for row in rows]
+        usual = Poller.wait
 
-        def interrupted(waiter: Any, *_: Any, **__: Any) -> Any:
-            eventually(in_line)
+        def interrupted(poller: Poller, waiter: Any, *args: Any, **options: Any) -> Any:
             for lease in held:
                 lease.release()
-            eventually(lambda: waiter.outcome.is_done)
-            granted = waiter.outcome.result()
-            steal(next(row for row in rows if row.pk == granted[0].pk))
+            usual(poller, waiter, *args, **options)
+            steal(next(row for row in rows if row.pk == waiter.outcome.result()[0].pk))
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(acquire, "_outcome", interrupted)
+        monkeypatch.setattr(Poller, "wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             Proxy.pool.acquire_many(2, timeout=20)
         assert sorted(columns(row)["holder"] for row in rows) == ["", "thief"], "the other one is given back"
 
-    def test_a_wakeup_while_a_waiter_joins_is_not_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        mine, turns = Waiters(), list[tuple[bool, set[int]]]()
-        waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
-        waiter.ticket = tickets.NewTicket(ticket(Proxy).pk, 0.0, 60)
-        admit, pk = mine._admit, waiter.ticket.pk
-
-        def admit_and_then_it_joins(using: str) -> WaiterLoop:
-            line = admit(using)
-            if not turns:
-                mine.join(waiter)
-                assert ticket_wakeups.wake(using, pk)
-            return line
-
-        def turn(line: WaiterLoop, noticed: set[int]) -> float:
-            turns.append((waiter in line.waiters, noticed & {pk}))
-            return math.inf
-
-        monkeypatch.setattr(mine, "_start", lambda using: None)
-        monkeypatch.setattr(mine, "_admit", admit_and_then_it_joins)
-        monkeypatch.setattr(WaiterLoop, "turn", turn)
-        for _ in range(2):
-            mine._serve_once("default")
-        ticket_wakeups.discard("default", pk)
-        assert turns == [(False, set()), (True, {pk})]
+    def test_who_joins_during_a_turn_is_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        mine, woken = Poller("default"), list[str]()
+        first = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {"timeout": 60}), "first")
+        second = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {"timeout": 60}), "second")
+        for waiter in (first, second):
+            waiter.set_ticket(tickets.NewTicket(ticket(Proxy).pk, monotonic(), 60))
+        mine.join(first, lambda: woken.append("first"))
+        mine._due()
+        woken.clear()
+        monkeypatch.setattr(mine, "_scan", lambda: mine.join(second, lambda: woken.append("second")))
+        mine.take_turn()
+        assert woken == ["first"] or mine._due() <= second.next_look
+        mine._notice(second.ticket.pk)  # type: ignore[union-attr]
+        assert mine._due() == 0.0
+        assert woken[-1] == "first"
 
     def test_at_exit_says_how_many_tickets_stay(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -271,17 +271,14 @@ class TestTheThread:
 
         monkeypatch.setattr(tickets, "remove", fails)
         monkeypatch.setattr(tickets, "leave", fails)
-        mine, line = Waiters(), WaiterLoop("default")
-        mine._waiter_loops["default"], mine._threads["default"] = line, waiters._threads.get("default", Any)
-        line.used = [1, 2]
-        mine._leave_at_exit()
+        monkeypatch.setattr(poll, "_pollers", {"default": (mine := Poller("default"))})
+        mine.used = {1: None, 2: None}
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
         waiter.ticket = tickets.NewTicket(ticket(Proxy).pk, 0.0, 0)
-        line.waiters = [waiter, Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "without one")]
-        mine._leave_at_exit()
+        mine.waiters[waiter] = None
+        poll.remove_all()
         assert [record.getMessage() for record in caplog.records] == [
-            "2 tickets not removed at exit; they will expire: gone",
-            "3 tickets not removed at exit; they will expire: gone",
+            "3 tickets not removed at exit; they will expire: gone"
         ]
 
     @pytest.fixture

@@ -1,0 +1,518 @@
+"""Polls for the waiters of this process: one of the waiting threads looks for all of them.
+
+Leader and followers (Schmidt and others, 2000): the thread that waits longest looks, on its own connection; when it is
+served or gives up, the next one takes over. So a single waiter, the usual case, wakes no other thread, and a hundred
+cost as many statements as one. Tasks have no thread: a background thread looks for them, unless a waiting thread does.
+"""
+
+import logging
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from operator import attrgetter
+
+from django.db import DatabaseError, InterfaceError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import dialect, hints
+from resourcepool.conf import ticket_ttl
+from resourcepool.database.background import log_errors, own_connections, own_turn
+from resourcepool.database.clock import monotonic
+from resourcepool.database.loop import PAUSE_AFTER_FAILURE, Loop
+from resourcepool.database.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
+from resourcepool.database.wakeup import Wakeup
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, ResourcePoolError
+from resourcepool.leases import shutdown, verbs
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.table import Model
+from resourcepool.leases.terms import Grant, margin
+from resourcepool.threads.sync_async import never
+from resourcepool.waiting import assignment, tickets
+from resourcepool.waiting.handover import FIRST_TICKETS
+from resourcepool.waiting.pacing import EMPTY_FOR, FIRST_IN_LINE, scan_pause
+from resourcepool.waiting.release import release
+from resourcepool.waiting.tickets import TicketState
+from resourcepool.waiting.waiter import Waiter
+
+POLL = 0.5  # seconds: Python may miss a signal that arrives just as the main thread begins to wait
+SESSION_KEPT = 1.0  # seconds of waiting after which a thread that does not look closes its session
+USED_BATCH = 16  # tickets of served waiters that are removed together
+TOGETHER = 0.005  # seconds: looks that are due within this time are one statement
+PRUNE_EVERY = 60.0  # seconds
+IDLE = 1.0  # seconds without a waiting task, after which the background thread closes its session
+
+# attrgetter is fast: a turn visits all waiters, maybe hundreds, many times a second.
+PLACE, NEXT_LOOK, NEXT_SCAN, RENEWED_AT = map(attrgetter, ("place", "next_look", "next_scan", "renewed_at"))
+
+logger = logging.getLogger(__name__)
+
+
+class Poller:
+    """The waiters of this process on one database. Lock-free, like ``Keeper``: one thread at a time takes turns.
+
+    Attributes:
+        waiters: all of them; only the thread that takes turns removes one.
+        used: tickets of served waiters, which are removed together.
+        db_error: the error of the last turn, if the database is unavailable.
+    """
+
+    def __init__(self, using: str) -> None:
+        self.using = using
+        self.waiters: dict[Waiter, None] = {}
+        self.used: dict[int, None] = {}
+        self.db_error: Exception | None = None
+        self._noticed: dict[int, None] = {}
+        # Who may take turns, in order, and how to wake it.
+        self._threads: dict[object, Callable[[], None]] = {}
+        turn, name = self._turn_for_tasks, f"waiters-{using}"
+        self._loop = Loop(name, Wakeup(), turn, self._has_tasks, idle_timeout=IDLE)
+        self._sleeps_until = self._off_until = 0.0
+        self._pruned_at: dict[Model, float] = {}
+
+    # Called by waiting threads and tasks
+
+    def wait(self, waiter: Waiter, stop: Callable[[], bool], *, keeps_session: bool) -> None:
+        """Wait in this thread until ``waiter`` is served, ``stop()`` is true, or its time is up.
+
+        Args:
+            keeps_session: its session was open before, so it stays open.
+        """
+        began, limit = monotonic(), min(STATEMENT_TIMEOUT, waiter.request.timeout + TIMEOUT_GRACE)
+        try:
+            self.join(waiter, waiter.outcome.wake)
+            with own_turn() as turn, statement_timeout(limit):
+                while not waiter.is_over(stop):
+                    due = math.inf
+                    if self._leads(waiter) and (due := self._due()) <= monotonic():
+                        with turn:
+                            self.take_turn()
+                        continue
+                    if not keeps_session and math.isinf(due) and monotonic() > began + SESSION_KEPT:
+                        dialect.close_own_session(connections[self.using])
+                    # Wakes up periodically: a signal, or the end of the thread that took turns, may be missed.
+                    waiter.outcome.wait(min(POLL, waiter.seconds_left, due - monotonic()))
+        finally:
+            self._resign(waiter)
+
+    def decide(self, waiter: Waiter) -> None:
+        """Wait until the database has decided whether the late ``waiter`` was served in time."""
+        waiter.is_late = True
+        if waiter.loop is None:
+            self.wait(waiter, never, keeps_session=True)
+        while not waiter.is_done:
+            waiter.next_look = 0.0
+            self.wake()
+            waiter.outcome.wait(POLL)
+
+    def join(self, waiter: Waiter, wake: Callable[[], None] | None = None) -> None:
+        """Serve ``waiter``, whose ``outcome`` is set then; ``wake``: wakes its thread, which may take turns."""
+        _leave_at_exit()
+        if waiter.ticket is not None:
+            self.expect(waiter)
+        self.waiters[waiter] = None
+        if wake is not None:
+            self._threads[waiter] = wake
+        else:
+            self.start()
+            self._threads.setdefault(self, self._loop.wakeup.wake)
+            self._loop.wakeup.wake()  # always: it may just be leaving ``_threads``
+        if min(waiter.next_look, waiter.next_scan) < self._sleeps_until:
+            self.wake()
+
+    def start(self) -> None:
+        """Start the background thread for tasks; raises RuntimeError if no more threads can be started."""
+        _leave_at_exit()
+        self._loop.start()
+
+    def expect(self, waiter: Waiter) -> None:
+        """Look at the ticket of this waiter when notified that it was given a row."""
+        assert waiter.ticket is not None  # noqa: S101 (for the type checker)
+        hints.expect(self.using, waiter.ticket.pk, partial(self._notice, waiter.ticket.pk))
+
+    def wake(self) -> None:
+        """Wake the thread that takes turns."""
+        for wake in list(self._threads.values())[:1]:
+            wake()
+
+    def leave(self, waiter: Waiter) -> None:
+        """Remove the ticket of a cancelled waiter; its rows go to the next in line."""
+        self._resign(waiter)
+        if waiter.loop is not None and self._loop.is_alive:
+            self.waiters[waiter] = None
+            self._loop.wakeup.wake()  # the waiter may not have joined yet
+            self.wake()
+            return
+        with log_errors("the ticket of %s was not removed; it will expire", waiter.holder), statement_timeout():
+            try:
+                self.remove([waiter])
+            except DatabaseUnavailable as error:
+                logger.info("the ticket of %s was not removed; it will expire: %s", waiter.holder, error)
+
+    def _notice(self, ticket: int) -> None:
+        self._noticed[ticket] = None
+        self.wake()
+
+    def _leads(self, one: object) -> bool:
+        for first in list(self._threads):
+            if isinstance(first, Waiter) and first.is_done:
+                self._threads.pop(first, None)  # perhaps its thread was interrupted while it resigned
+            else:
+                return first is one
+        return False
+
+    def _resign(self, waiter: Waiter) -> None:
+        self._threads.pop(waiter, None)
+        if not waiter.is_done:
+            self.waiters.pop(waiter, None)
+        self.wake()
+
+    # The background thread, for tasks
+
+    def _has_tasks(self) -> bool:
+        return any(waiter.loop is not None for waiter in list(self.waiters))
+
+    def _turn_for_tasks(self) -> float:
+        if not self._has_tasks():
+            self._threads.pop(self, None)
+            self.wake()
+            return math.inf
+        self._threads.setdefault(self, self._loop.wakeup.wake)
+        if not self._leads(self):
+            return math.inf
+        try:
+            if self._due() <= monotonic():
+                self.take_turn()
+        except Exception as error:
+            logger.exception("cannot serve the waiters on database %r", self.using)
+            for waiter in list(self.waiters):
+                waiter.outcome.fail(error)
+        return self._due()
+
+    # A turn
+
+    def _due(self) -> float:
+        """Return the time of the next turn."""
+        self._sleeps_until = math.inf  # who joins from now on wakes this thread
+        waiters = list(self.waiters)
+        is_due = self._noticed or any(waiter.is_done or waiter.is_orphaned for waiter in waiters)
+        moments = (_soonest(waiters, NEXT_LOOK), _soonest(waiters, NEXT_SCAN), _renew_at(waiters))
+        self._sleeps_until = due = max(self._off_until, 0.0 if is_due else min(moments))
+        return due
+
+    def take_turn(self) -> None:
+        """Serve waiters that were given rows, and do other work that is due."""
+        try:
+            self._turn()
+            self.db_error = None
+        except DatabaseUnavailable as error:
+            if self.db_error is None:
+                logger.warning("%s; %d waiters keep waiting", error, len(self.waiters))
+            self.db_error, self._off_until = error, monotonic() + PAUSE_AFTER_FAILURE
+            for waiter in list(self.waiters):
+                waiter.db_error = error
+
+    def _turn(self) -> None:
+        noticed = list(self._noticed)
+        for ticket in noticed:
+            self._noticed.pop(ticket, None)
+        self._drop_done()
+        self._finish_fifo_once()
+        waiters = list(self.waiters)
+        for waiter in [waiter for waiter in waiters if waiter.ticket is None]:
+            self._take_ticket(waiter)
+        now = monotonic()
+        self._renew(waiters, now)
+        self._look(noticed, now)
+        self._scan()
+
+    def _drop_done(self) -> None:
+        """Remove the waiters that are done; those that gave up leave the line."""
+        for waiter in list(self.waiters):
+            if waiter.is_orphaned:
+                waiter.outcome.cancel()
+        done = [waiter for waiter in list(self.waiters) if waiter.is_done]
+        if gone := [waiter for waiter in done if not waiter.outcome.leases]:
+            self.remove(gone)
+        for waiter in done:
+            self.use(waiter)
+
+    def use(self, waiter: Waiter) -> None:
+        """Note that this waiter was served; its ticket is removed later, together with others."""
+        self.waiters.pop(waiter, None)
+        if waiter.ticket is not None:
+            hints.forget(self.using, waiter.ticket.pk)
+            self.used[waiter.ticket.pk] = None
+            waiter.ticket = None
+        if len(self.used) >= USED_BATCH:
+            self.remove_used()
+
+    def remove_used(self) -> None:
+        """Remove the tickets of served waiters; those of an unavailable database expire."""
+        for ticket in (used := list(self.used)):
+            self.used.pop(ticket, None)
+        if used:
+            tickets.remove(self._connection, used)
+
+    def remove(self, gone: Sequence[Waiter]) -> None:
+        """Remove these waiters and their tickets from the line; their rows go to the next in line."""
+        for waiter in gone:
+            if waiter.insert_in_doubt:
+                waiter.ticket = tickets.find(self._connection, waiter.model, waiter.request, waiter.holder)
+        pks = [waiter.ticket.pk for waiter in gone if waiter.ticket is not None]
+        if pks and not tickets.leave(self._connection, pks):
+            given = tickets.look(self._connection, pks)
+            for waiter in gone:
+                if waiter.ticket is not None and waiter.ticket.pk in given:
+                    pass_on(self._connection, waiter, given[waiter.ticket.pk])
+        for waiter in gone:
+            waiter.clear_ticket()
+            self.waiters.pop(waiter, None)
+
+    @property
+    def _connection(self) -> BaseDatabaseWrapper:
+        return connections[self.using]
+
+    def _take_ticket(self, waiter: Waiter) -> None:
+        """Take another ticket, after an outage of the database or a long pause of this process."""
+        if waiter.is_done or waiter.request.fifo_once:
+            return
+        waiter.insert_in_doubt = True
+        try:
+            ticket = tickets.take(self._connection, waiter.model, waiter.request, waiter.holder)
+        except DatabaseUnavailable:
+            waiter.insert_in_doubt = False
+            raise
+        waiter.set_ticket(ticket)
+        waiter.next_scan = 0.0
+        self.expect(waiter)
+
+    def _finish_fifo_once(self) -> None:
+        """Finish ``fifo_once`` waiters: served with nothing if the ticket is gone, timed out if the DELETE succeeds."""
+        for waiter in [waiter for waiter in list(self.waiters) if waiter.request.fifo_once]:
+            if waiter.ticket is None:
+                waiter.outcome.serve([])  # a row may have passed it over
+                self.waiters.pop(waiter, None)
+            elif waiter.is_late and tickets.leave(self._connection, [waiter.ticket.pk]):
+                waiter.clear_ticket()
+                waiter.outcome.cancel()
+                self.waiters.pop(waiter, None)
+            elif waiter.is_late:
+                waiter.next_look = 0.0  # it has been given a row
+
+    def _renew(self, waiters: Sequence[Waiter], now: float) -> None:
+        """Renew all tickets in one statement if one is due; who still waits then need not be looked at."""
+        if _renew_at(waiters) > now:
+            return
+        pks = [waiter.ticket.pk for waiter in waiters if waiter.ticket]
+        all_wait = tickets.renew(self._connection, pks) == len(waiters)
+        for waiter in waiters:
+            if waiter.holds:
+                verbs.renew(self._connection, waiter.model, waiter.holds, ticket_ttl())
+            waiter.renewed_at = now
+            if all_wait and not waiter.request.count > 1:
+                waiter.set_next_look(now)
+
+    # Looks at tickets
+
+    def _look(self, noticed: Collection[int], now: float) -> None:
+        if not noticed and _soonest(self.waiters, NEXT_LOOK) > now:
+            return
+        looked, batch = set[Waiter](), _to_look_at(list(self.waiters), noticed, now + TOGETHER)
+        while batch:
+            looked.update(batch)
+            is_moving = False
+            for waiter, grants in look(self._connection, batch, noticed):
+                waiter.deliver(grants)
+                self.use(waiter)
+                is_moving |= waiter.model.line_per_name
+            more = _to_look_at(list(self.waiters), noticed, now + TOGETHER) if is_moving else ()
+            batch = [waiter for waiter in more if waiter not in looked]
+        waiters, soonest = list(self.waiters), dict[str, float]()
+        for waiter in waiters:
+            if waiter in looked:
+                soonest[waiter.line] = min(waiter.next_look, soonest.get(waiter.line, math.inf))
+        for waiter in waiters:
+            if waiter.model.line_per_name and waiter not in looked:
+                waiter.next_look = soonest.get(waiter.line, waiter.next_look)
+
+    # Scans for free rows
+
+    def _scan(self) -> None:
+        now, waiters = monotonic(), list(self.waiters)
+        if _soonest(waiters, NEXT_SCAN) > now:
+            return
+        for line in {waiter.line for waiter in waiters if waiter.next_scan <= now}:
+            mine = [waiter for waiter in waiters if waiter.line == line]
+            seconds = self._assign(mine[0].model, mine, now)
+            for waiter in mine:
+                # New waiters keep their own second scan, for rows that a release left free because it did not ask.
+                if waiter.next_scan <= now or waiter.began + 2 * EMPTY_FOR < now:
+                    waiter.next_scan = now + seconds
+        self._prune({waiter.model for waiter in waiters}, now)
+
+    def _assign(self, model: Model, mine: list[Waiter], now: float) -> float:
+        """Assign free rows, unless waiters of other processes are nearer; return the seconds until the next scan."""
+        waited = max(now - waiter.began for waiter in mine)
+        soonest, has_waited_long = scan_pause(waited), waited > SESSION_KEPT
+        for selector in {waiter.request.selector for waiter in mine}:
+            alike = [waiter for waiter in mine if waiter.request.selector == selector]
+            demand = sum(waiter.request.count for waiter in alike)
+            if demand > len(alike) and has_waited_long:
+                assignment.reclaim_from_later(self._connection, model, selector)
+                for waiter in alike if model.line_per_name else ():
+                    self._restore_rows(waiter)  # their number may have changed meanwhile
+            if has_waited_long and not self._is_any_near(model, selector, alike):
+                continue
+            seen, _ = assignment.assign_free_rows(self._connection, model, selector, FIRST_TICKETS + demand)
+            if seen.next_in is not None:
+                soonest = min(soonest, max(seen.next_in, TOGETHER))
+            if not seen.free:
+                assignment.return_due_rows(model, self.using)
+            if not seen.free and seen.next_in is None and model.line_per_name:
+                self._restore_rows(alike[0])
+        return soonest
+
+    def _restore_rows(self, waiter: Waiter) -> None:
+        """Let the source of ``waiter`` create its rows again: they may have been removed as unused."""
+        try:
+            waiter.source.refuse_impossible(self._connection, waiter.request)
+        except BadOption as error:
+            waiter.outcome.fail(error)
+
+    def _is_any_near(self, model: Model, selector: str, alike: list[Waiter]) -> bool:
+        """Find out which of these waiters are among the first with their selector."""
+        first = set(tickets.first(self._connection, model, selector, FIRST_IN_LINE))
+        for waiter in alike:
+            waiter.is_near = waiter.ticket is not None and waiter.ticket.pk in first
+        return any(waiter.is_near for waiter in alike)
+
+    def _prune(self, models: Collection[Model], now: float) -> None:
+        """Remove tickets of crashed processes."""
+        for model in models:
+            if now > self._pruned_at.get(model, -math.inf) + PRUNE_EVERY:
+                self._pruned_at[model] = now
+                if expired := tickets.expired_since(self._connection, model, PRUNE_EVERY):
+                    tickets.remove(self._connection, expired)
+
+
+def look(
+    connection: BaseDatabaseWrapper, waiters: Sequence[Waiter], noticed: Collection[int]
+) -> Iterator[tuple[Waiter, list[Grant]]]:
+    """Look at the tickets; yield waiters that were given their rows, and schedule the next look of the others.
+
+    A waiter whose ticket expired, because its process was paused for too long, has no ticket afterwards.
+
+    Raises:
+        DatabaseUnavailable: waiters that were not yielded are unchanged.
+    """
+    sent_at = monotonic()
+    states = tickets.look(connection, [waiter.ticket.pk for waiter in waiters if waiter.ticket])
+    for waiter in waiters:
+        seen = states.get(waiter.ticket.pk) if waiter.ticket else None
+        if waiter.ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):
+            waiter.clear_ticket()
+        elif seen.is_waiting:
+            waiter.holds, waiter.db_error = waiter.rows_of(seen), None
+            waiter.set_next_look(sent_at)
+        elif grants := _grants(connection, waiter, seen, sent_at, was_woken=waiter.ticket.pk in noticed):
+            yield waiter, grants
+        else:
+            pass_on(connection, waiter, seen)
+
+
+def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: TicketState) -> None:
+    """Give the rows of this ticket to the next in line, and remove the ticket."""
+    if waiter.ticket is not None:
+        pk = waiter.ticket.pk
+        while not tickets.leave(connection, [pk], seen.fence) and (now := tickets.look(connection, [pk])):
+            seen = now[pk]  # it was given another row meanwhile
+    for pk, fence in waiter.rows_of(seen):
+        release(connection, waiter.model, pk, fence, trusted_until=0.0)
+    waiter.clear_ticket()
+
+
+def _grants(
+    connection: BaseDatabaseWrapper, waiter: Waiter, seen: TicketState, sent_at: float, *, was_woken: bool
+) -> list[Grant] | None:
+    """Return the grants, or None if they may have expired before this look.
+
+    Trust begins when the look was sent, and lasts for the time left by the database's clock: this process cannot know
+    when the rows were given. That may be before the previous look, if the commit came later.
+    """
+    assert waiter.ticket is not None  # noqa: S101 (for the type checker)
+    rows, now = waiter.rows_of(seen), monotonic()
+    if len(rows) == 1:
+        if now >= sent_at + seen.left - margin(seen.left):
+            return None
+        given_at = sent_at + seen.left - waiter.ticket.grant_seconds
+        waiter.pacing.given(waiter.ticket.pk, given_at)
+        waiter.pacing.served(given_at - waiter.began, now, was_woken=was_woken)
+        return [Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]
+    # The rows were given at different times: one renewal confirms all of them.
+    if verbs.renew(connection, waiter.model, rows, waiter.request.terms.ttl) < len(rows):
+        return None
+    return [Grant(pk, fence, waiter.holder, now) for pk, fence in rows]
+
+
+def _to_look_at(waiters: Sequence[Waiter], noticed: Collection[int], due_until: float) -> list[Waiter]:
+    """Return the waiters to look at: the first of each line, and those that are due or noticed.
+
+    Lines per name are served strictly in order: there, only the first are looked at.
+    """
+    chosen, seen = list[Waiter](), Counter[str]()
+    for waiter in sorted(waiters, key=PLACE):
+        if waiter.ticket is None:
+            continue  # it has just joined
+        is_due = waiter.next_look <= due_until or waiter.ticket.pk in noticed
+        if seen[waiter.line] < FIRST_IN_LINE or (is_due and not waiter.model.line_per_name):
+            chosen.append(waiter)
+        seen[waiter.line] += 1
+    return chosen
+
+
+def _soonest(waiters: Collection[Waiter], when: Callable[[Waiter], float]) -> float:
+    return min(map(when, list(waiters)), default=math.inf)
+
+
+def _renew_at(waiters: Collection[Waiter]) -> float:
+    return _soonest(waiters, RENEWED_AT) + ticket_ttl() / 3
+
+
+# The pollers of this process
+
+_pollers: dict[str, Poller] = {}
+_at_exit: dict[str, None] = {}
+
+
+def poller_on(using: str) -> Poller:
+    """Return the poller for this database."""
+    return _pollers.get(using) or _pollers.setdefault(using, Poller(using))
+
+
+def _leave_at_exit() -> None:
+    if not _at_exit:
+        _at_exit["registered"] = None
+        shutdown.at_exit(-1, remove_all)
+        keeper.release_at_exit()
+
+
+def remove_all() -> None:
+    """Remove the tickets of all waiters of this process, at its end."""
+    with own_connections():
+        for poller in list(_pollers.values()):
+            try:
+                poller.remove(list(poller.waiters))
+                poller.remove_used()
+            except (DatabaseError, InterfaceError, ResourcePoolError) as error:
+                count = len(poller.waiters) + len(poller.used)
+                logger.warning("%d tickets not removed at exit; they will expire: %s", count, error)
+
+
+def _after_fork() -> None:
+    _pollers.clear()  # waiters and threads belong to the parent
+    _at_exit.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
