@@ -5,6 +5,7 @@ python -m benchmarks --quick                      a look in less than a minute; 
 python -m benchmarks --only mysql --json x.json   one database; what was measured, as JSON
 python -m benchmarks --points 128,48 --contestants spread,sketch --rounds 1   a part of the cycles, and nothing else
 python -m benchmarks --parts grant,waiters        how soon a waiter is told; what 1,000 waiters ask
+python -m benchmarks --points 48 --contestants spread,claim --beside ../old   another checkout's package, in turns
 """
 
 import argparse
@@ -15,12 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import report
+from benchmarks import places, report, speed
 from benchmarks.heats import Choice
 from benchmarks.machine import machine, server_version
-from benchmarks.places import place
-from benchmarks.plan import DATABASES, FULL, PARTS, QUICK, Plan
-from benchmarks.run import Rounds
+from benchmarks.plan import DATABASES, FULL, PARTS, QUICK, USUAL, Plan
+from benchmarks.run import BESIDE, Rounds, Tree
 from tests.processes import terminable
 from tests.servers import ServerFailed, ServerMissing
 
@@ -29,14 +29,15 @@ def main(words: list[str]) -> int:
     chosen = parser().parse_args(words)
     choice = Choice(chosen.points, chosen.contestants)
     plan = chosen_plan(chosen, choice)
-    databases = [name for name in plan.points if name in (chosen.only or DATABASES)]
-    measured = measure(plan, choice, databases)
+    databases = [name for name in plan.points if name in (chosen.only or USUAL)]
+    measured = measure(plan, choice, databases, chosen.beside)
     text = report.tables(measured)
     print("\n" + text)
     if chosen.json:
         chosen.json.write_text(json.dumps(measured, indent=1) + "\n")
     if chosen.markdown:
-        report.put_between_marks(chosen.markdown, text)
+        report.put_between_marks(chosen.markdown, "measured", text)
+        report.put_between_marks(chosen.markdown, "speed", speed.page(measured))
     return 0 if report.is_sound(measured) else 1
 
 
@@ -47,7 +48,10 @@ def parser() -> argparse.ArgumentParser:
     )
     words.add_argument("--quick", action="store_true", help="few processes, one short round")
     words.add_argument(
-        "--only", action="append", choices=DATABASES, help="this database alone; may be repeated"
+        "--only",
+        action="append",
+        choices=DATABASES,
+        help=f"this database alone; may be repeated; default: {', '.join(USUAL)}",
     )
     words.add_argument(
         "--points",
@@ -65,7 +69,11 @@ def parser() -> argparse.ArgumentParser:
     )
     words.add_argument("--parts", type=listed, metavar="P,..", help=f"of {', '.join(PARTS)}; default: all")
     words.add_argument("--rounds", type=int, help="how often everything is measured; the median counts")
-    words.add_argument("--seconds", type=float, help="how long each measurement takes")
+    words.add_argument("--seconds", type=float, help="that count, where somebody waits; elsewhere half of it")
+    words.add_argument("--warm-up", type=float, metavar="SECONDS", help="that do not count; likewise")
+    words.add_argument(
+        "--beside", type=Path, metavar="FOLDER", help="another checkout, whose package is measured in turns"
+    )
     words.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
     words.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables between its two marks")
     return words
@@ -77,26 +85,34 @@ def listed(words: str) -> list[str]:
 
 def chosen_plan(chosen: argparse.Namespace, choice: Choice) -> Plan:
     """Return what to measure; who chooses points or contestants wants to see cycles."""
-    plan = (QUICK if chosen.quick else FULL).having(chosen.rounds, chosen.seconds)
+    plan = (QUICK if chosen.quick else FULL).having(chosen.rounds, chosen.warm_up, chosen.seconds)
     if unknown := set(chosen.parts or ()) - set(PARTS):
         raise SystemExit(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     only_cycles = ("cycles",) if choice.points or choice.contestants else plan.parts
     return replace(plan, parts=tuple(chosen.parts or only_cycles))
 
 
-def measure(plan: Plan, choice: Choice, databases: list[str]) -> dict[str, Any]:
-    """Return everything that was measured; what has no server here is left out, and says so."""
+def measure(plan: Plan, choice: Choice, databases: list[str], beside: Path | None = None) -> dict[str, Any]:
+    """Return everything that was measured; what has no server here is left out, and says so.
+
+    Args:
+        beside: another checkout, whose package is measured in turns with this one.
+    """
     with contextlib.ExitStack() as stack:
         urls: dict[str, str] = {}
         left_out: dict[str, str] = {}
         # Redis is measured beside MariaDB, in the same rounds.
         for name in [*databases, *(["redis"] if "mysql" in databases else [])]:
             try:
-                urls[name] = stack.enter_context(place(name))
+                urls[name] = stack.enter_context(places.place(name))
             except ServerMissing as missing:
                 left_out[name] = str(missing)
                 print(f"left out: {missing}", flush=True)
-        rounds = Rounds(plan, choice, urls)
+        trees = [Tree(places.ROOT, urls)]
+        if beside:
+            others = {name: places.beside(url, beside) for name, url in urls.items() if name != "redis"}
+            trees.append(Tree(beside.resolve(), others, BESIDE))
+        rounds = Rounds(plan, choice, trees)
         try:
             rounds.run()
         except KeyboardInterrupt:
@@ -106,6 +122,7 @@ def measure(plan: Plan, choice: Choice, databases: list[str]) -> dict[str, Any]:
             "servers": {name: server_version(url) for name, url in urls.items()},
             "left_out": left_out,
             "rounds": plan.rounds,
+            "warm_up": plan.warm_up,
             "seconds": plan.seconds,
             **rounds.medians(),
         }

@@ -4,13 +4,27 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.ours import Spread, SpreadHintedByPostgreSQL, SpreadHintedByRedis
-from benchmarks.plan import BUSY, EXHAUSTED, FEW, LARGE
+from benchmarks.medians import ratio
+from benchmarks.others import RawLimit
+from benchmarks.ours import (
+    Spread,
+    SpreadHintedByPostgreSQL,
+    SpreadHintedByRedis,
+    SpreadWithoutHistory,
+    Sticky,
+)
+from benchmarks.plan import CONTENDED, EXHAUSTED, FEW, LARGE, NARROW, NEARLY_FULL
+from benchmarks.sketch import ClaimFirst
 
 OURS = "resourcepool"
-RAW_LIMIT = ((0.55, 0.7), (0.55, 0.7), (0.5, 0.65)), ((0.5, 0.6), (0.35, 0.45), (0.28, 0.35))
 Bounds = tuple[float, float]  # floor, aim
-Cycles = dict[tuple[str, str], dict[str, Any]]  # by point and contestant
+Cycles = dict[tuple[str, str, str], dict[str, Any]]  # by database, point and contestant
+
+BESIDE_SKETCH: dict[str, dict[str, Bounds]] = {
+    str(NEARLY_FULL): {"rate": (0.95, 1.0), "p99": (1.2, 1.0), "processor": (1.6, 1.3)},
+    str(EXHAUSTED): {"rate": (0.95, 1.1), "p99": (1.0, 0.8), "processor": (1.4, 1.2)},
+}
+FIGURES = {"rate": "rate", "p99": "p99 of the wait", "processor": "processor time of the clients for a cycle"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,71 +70,77 @@ class Row:
 
 def rows(measured: dict[str, Any]) -> Iterator[Row]:
     """Yield a row for everything that is aimed at and was measured, on MariaDB where nothing else is said."""
-    cycles = {
-        (one["point"], one["contestant"]): one for one in measured["cycles"] if one["database"] == "mysql"
-    }
-    yield from _waiting(cycles)
+    cycles = {(one["database"], one["point"], one["contestant"]): one for one in measured["cycles"]}
+    yield from _beside_sketch(cycles)
+    for point in map(str, NARROW):
+        if one := cycles.get(("mysql", point, Spread.name)):
+            yield Row(f"{point}: rate against the ideal", (0.92, 0.95), one["rate"] / one["ideal_rate"])
+            yield Row(f"{point}: p99 of the wait against the ideal", (1.4, 1.2), one["p99"] / one["ideal_wait"])
+    yield from _starts(measured.get("start", []))
+    if one := cycles.get(("mysql", str(EXHAUSTED), Spread.name)):
+        yield from _exhausted(one)
     yield from _free(cycles)
+    for point in map(str, (NEARLY_FULL, EXHAUSTED)):
+        ours, other = (cycles.get(("mysql", point, one.name)) for one in (Spread, SpreadWithoutHistory))
+        yield from _ratio(f"{point}: rate with history beside without", (0.95, 0.95), ours, other)
     yield from _grants(measured.get("grant", []))
     yield from _others(measured)
 
 
-def _waiting(cycles: Cycles) -> Iterator[Row]:
-    if one := cycles.get((str(EXHAUSTED), Spread.name)):
-        yield from _exhausted(f"{EXHAUSTED}, polling", one, (0.75, 0.85), (2.5, 1.8))
-    if one := cycles.get((str(EXHAUSTED), SpreadHintedByRedis.name)):
-        yield from _exhausted(f"{EXHAUSTED}, hints by Redis", one, (0.82, 0.95), (2.0, 1.3))
-    for point in BUSY:
-        if one := cycles.get((str(point), Spread.name)):
-            yield Row(f"{point}, polling: rate against the ideal", (0.9, 0.95), one["rate"] / one["ideal_rate"])
+def _beside_sketch(cycles: Cycles) -> Iterator[Row]:
+    for point, figures in BESIDE_SKETCH.items():
+        ours, sketch = (cycles.get(("mysql", point, one.name)) for one in (Spread, ClaimFirst))
+        for figure, bounds in figures.items():
+            what = f"{point}: {FIGURES[figure]} beside {ClaimFirst.name}"
+            yield from _ratio(what, bounds, ours, sketch, figure)
+    for point in map(str, CONTENDED):
+        ours, sketch = (cycles.get(("postgres", point, one.name)) for one in (Spread, ClaimFirst))
+        yield from _ratio(f"{point} on PostgreSQL: rate beside {ClaimFirst.name}", (0.9, 1.0), ours, sketch)
 
 
-def _exhausted(what: str, one: dict[str, Any], rate: Bounds, p99: Bounds) -> Iterator[Row]:
-    yield Row(f"{what}: rate against the ideal", rate, one["rate"] / one["ideal_rate"])
-    yield Row(f"{what}: p99 wait against the ideal", p99, one["p99"] / one["ideal_wait"], "{:.1f}".format)
-    if one["overtaken"]:
-        more = f"; p99 {one['overtaken']['p99']:.0f}"
-        if one["overtaken_by_lease"]:
-            more += f"; in the order in which rows were given {one['overtaken_by_lease']['max']}"
-        yield Row(
-            f"{what}: places by which a waiter is overtaken", (8, 4), one["overtaken"]["max"], _count, more=more
-        )
+def _starts(starts: list[dict[str, Any]]) -> Iterator[Row]:
+    for one in starts:
+        if one["contestant"] == Spread.name:
+            more = f"; {one['rate']:,.0f} of {one['steady_rate']:,.0f} cycles/s"
+            what = f"{one['point']}: the first seconds of all processes beside their steady rate"
+            yield Row(what, (0.7, 0.9), one["share"], more=more)
+
+
+def _exhausted(one: dict[str, Any]) -> Iterator[Row]:
+    if one["sessions"]:
+        everybody, waiting = EXHAUSTED.processes, EXHAUSTED.processes - EXHAUSTED.rows
+        bounds = (2 * everybody, everybody + waiting)
+        yield Row(f"{EXHAUSTED}: most sessions at once", bounds, one["sessions"], _count)
+    if one["overtaken_by_lease"]:
+        more = f"; in the order in which acquire returned {one['overtaken']['max']}"
+        what = f"{EXHAUSTED}: places by which a waiter is overtaken, in the order in which rows were given"
+        yield Row(what, (8, 4), one["overtaken_by_lease"]["max"], _count, more=more)
 
 
 def _free(cycles: Cycles) -> Iterator[Row]:
-    for strategy, all_bounds in zip(("sticky", "spread"), RAW_LIMIT, strict=True):
-        for point, bounds in zip(FEW, all_bounds, strict=True):
-            what = f"`{strategy}` against the raw limit, {point}"
-            yield from _ratio(
-                what, bounds, cycles, (str(point), f"{OURS}, {strategy}"), (str(point), "raw limit")
-            )
-    for strategy in ("sticky", "spread"):
-        for at in map(str, FEW[1:]):
-            what = f"`{strategy}` against naive protocol, {at}"
-            yield from _ratio(what, (1.5, 3), cycles, (at, f"{OURS}, {strategy}"), (at, "naive protocol"))
-    for strategy in ("sticky", "spread"):
-        name = f"{OURS}, {strategy}"
-        for at in map(str, FEW):
-            what = f"`{strategy}` with history against without, {at}"
-            yield from _ratio(what, (0.9, 0.95), cycles, (at, name), (at, f"{name} without history"))
-    for strategy in ("sticky", "spread"):
-        name = f"{OURS}, {strategy}"
-        what = f"`{strategy}`, {LARGE.rows:,} rows against {FEW[2].rows}, {LARGE.processes} processes"
-        yield from _ratio(what, (0.9, 0.9), cycles, (str(LARGE), name), (str(FEW[2]), name))
+    for kind in (Sticky, Spread):
+        for point in map(str, FEW):
+            ours, raw = (cycles.get(("mysql", point, one.name)) for one in (kind, RawLimit))
+            yield from _ratio(f"{point}, {kind.name}: rate beside the raw limit", (0.45, 0.6), ours, raw)
+    large, few = (cycles.get(("mysql", str(point), Spread.name)) for point in (LARGE, FEW[-1]))
+    yield from _ratio(f"{LARGE}: rate beside {FEW[-1]}", (0.9, 0.9), large, few)
 
 
 def _ratio(
-    what: str, bounds: Bounds, cycles: Cycles, ours: tuple[str, str], other: tuple[str, str]
+    what: str,
+    bounds: Bounds,
+    ours: dict[str, Any] | None,
+    other: dict[str, Any] | None,
+    figure: str = "rate",
 ) -> Iterator[Row]:
-    mine, theirs = cycles.get(ours), cycles.get(other)
-    if mine and theirs and theirs["rate"]:
-        yield Row(what, bounds, mine["rate"] / theirs["rate"])
+    if (value := ratio(ours, other, figure)) is not None:
+        yield Row(what, bounds, value)
 
 
 def _grants(grants: list[dict[str, Any]]) -> Iterator[Row]:
     told = {
-        Spread.name: ("polling", (0.030, 0.015)),
-        SpreadHintedByRedis.name: ("hints by Redis", (0.005, 0.003)),
+        Spread.name: ("polling", (0.005, 0.0038)),
+        SpreadHintedByRedis.name: ("hints by Redis", (0.0015, 0.0009)),
         SpreadHintedByPostgreSQL.name: ("hints by NOTIFY, on PostgreSQL", (0.005, 0.003)),
     }
     for one in grants:
@@ -132,7 +152,7 @@ def _grants(grants: list[dict[str, Any]]) -> Iterator[Row]:
 def _others(measured: dict[str, Any]) -> Iterator[Row]:
     if waiters := measured.get("waiters"):
         what = f"{waiters['waiters']:,} waiters on an exhausted pool: statements/s"
-        yield Row(what, (200, 50), waiters["statements_per_second"], _count)
+        yield Row(what, (60, 30), waiters["statements_per_second"], _count)
     if keeper := measured.get("keeper"):
         per_beat = keeper["statements_per_beat"] / keeper["leases"] * 1_000
         what = f"{keeper['leases']:,} leases kept: renewal statements per beat and 1,000"

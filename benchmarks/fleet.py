@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
@@ -23,29 +23,42 @@ class Tally:
     waits: list[float] = field(default_factory=list)  # seconds each acquire took
     errors: list[str] = field(default_factory=list)
     notes: list[Any] = field(default_factory=list)  # whatever a scenario wants to judge afterwards
-    warm_notes: list[Any] = field(default_factory=list)  # the same, of what was done to warm up
+    late: int = 0  # cycles that ended after the phase
+    processor: float = 0.0  # seconds that all threads of the process used, in user and system mode
 
 
 Work = Callable[[Tally, float], None]  # counts into the tally until this moment of time.monotonic()
 
 
 def run(processes: int, prepare: Callable[[int], Work], seconds: float) -> list[Tally]:
-    """Fork ``processes``, let each prepare itself (connect, warm up), and all work for ``seconds`` at once.
+    """Return what each process counted in ``seconds``, after a warm-up; see ``run_phases``."""
+    warm_up = min(WARM_UP, seconds) + processes * 0.02
+    return [tallies[-1] for tallies in run_phases(processes, prepare, (warm_up, seconds))]
+
+
+def run_phases(
+    processes: int,
+    prepare: Callable[[int], Work],
+    phases: Sequence[float],
+    meanwhile: Callable[[float, float], None] | None = None,
+) -> list[list[Tally]]:
+    """Fork ``processes``, let each prepare itself (connect), and all work at once; return their tallies by phase.
 
     Args:
         prepare: called in each process with its number; returns what is measured.
+        phases: seconds, one phase after the other without a pause.
+        meanwhile: called in this process while they work, with the moments at which the last phase begins and ends.
 
     Raises:
         RuntimeError: a process died or failed; with what it said.
     """
-    warm_up = min(WARM_UP, seconds) + processes * 0.02
     context = multiprocessing.get_context("fork")
     pipes = []
     children = []
     gc.freeze()
     for number in range(processes):
         ours, theirs = context.Pipe()
-        child = context.Process(target=_child, args=(number, prepare, warm_up, seconds, theirs), daemon=True)
+        child = context.Process(target=_child, args=(number, prepare, phases, theirs), daemon=True)
         child.start()
         theirs.close()
         pipes.append(ours)
@@ -56,7 +69,10 @@ def run(processes: int, prepare: Callable[[int], Work], seconds: float) -> list[
         begin_at = time.monotonic() + 0.2 + processes * 0.002
         for pipe in pipes:
             pipe.send(begin_at)
-        return [heard(pipe, warm_up + seconds + GRACE) for pipe in pipes]
+        end_at = begin_at + sum(phases)
+        if meanwhile:
+            meanwhile(end_at - phases[-1], end_at)
+        return [heard(pipe, sum(phases) + GRACE) for pipe in pipes]
     finally:
         for child in children:
             child.join(5)
@@ -79,19 +95,21 @@ def heard(pipe: "Connection[Any, Any]", timeout: float) -> Any:
 
 
 def _child(
-    number: int, prepare: Callable[[int], Work], warm_up: float, seconds: float, pipe: "Connection[Any, Any]"
+    number: int, prepare: Callable[[int], Work], phases: Sequence[float], pipe: "Connection[Any, Any]"
 ) -> None:
-    tally = Tally()
+    tallies = []
     try:
         work = prepare(number)
         pipe.send(True)
-        begin_at = pipe.recv()
-        time.sleep(max(0.0, begin_at - time.monotonic()))
-        warm = Tally()
-        work(warm, begin_at + warm_up)
-        tally.warm_notes = warm.notes
-        work(tally, begin_at + warm_up + seconds)
-        pipe.send(tally)
+        until = pipe.recv()
+        time.sleep(max(0.0, until - time.monotonic()))
+        for seconds in phases:
+            until += seconds
+            tally, used = Tally(), time.process_time()
+            work(tally, until)
+            tally.processor = time.process_time() - used
+            tallies.append(tally)
+        pipe.send(tallies)
     except BaseException:  # noqa: BLE001 (told to the parent, which raises it)
         with contextlib.suppress(OSError):
             pipe.send(traceback.format_exc())
@@ -108,12 +126,13 @@ class Client(Protocol):
 
 
 def cycles(client: Client, hold: float) -> Work:
-    """Return work that repeats the client's cycle."""
+    """Return work that repeats the client's cycle; one that ends after the phase counts where it began."""
 
     def work(tally: Tally, until: float) -> None:
         while time.monotonic() < until:
             try:
                 tally.waits.append(client.cycle(hold))
+                tally.late = int(time.monotonic() > until)
                 tally.notes += client.notes
             except Exception as error:  # noqa: BLE001 (what callers see is counted)
                 tally.errors.append(f"{type(error).__name__}: {error}"[:200])

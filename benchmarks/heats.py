@@ -9,9 +9,8 @@ from benchmarks.contestants import Contestant
 from benchmarks.plan import Plan, Point
 
 CONTESTANTS: tuple[type[Contestant], ...] = (
-    *(others.RawLimit, others.Document, others.SkipLocked, others.BlockingPop),
-    *(sketch.Polling, sketch.Messages),
-    *(ours.Sticky, ours.Spread, ours.StickyWithoutHistory, ours.SpreadWithoutHistory),
+    *(others.RawLimit, others.SkipLocked, others.BlockingPop, sketch.HandOver, sketch.ClaimFirst),
+    *(ours.Sticky, ours.Spread, ours.SpreadWithoutHistory),
     *(ours.SpreadHintedByRedis, ours.SpreadHintedByPostgreSQL),
 )
 

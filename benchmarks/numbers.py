@@ -1,5 +1,6 @@
 """Which tickets this process has taken: their numbers say who came first."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,10 @@ class TicketNumbers:
 
     def __init__(self) -> None:
         self._taken: list[Callable[[], int | None]] = []
-        from resourcepool.waiting import tickets
+        with contextlib.suppress(ImportError, AttributeError):  # another checkout may call it otherwise
+            from resourcepool.waiting import tickets
 
-        self._watch(tickets)
+            self._watch(tickets)
 
     def pop(self) -> list[int]:
         """Return at most one number, the lowest taken since the last call, and forget about it.

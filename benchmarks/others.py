@@ -1,4 +1,4 @@
-"""How others hand out rows: the raw limit, naive protocol, SKIP LOCKED, and a list in Redis."""
+"""How others hand out rows: the raw limit, SKIP LOCKED, and a list in Redis."""
 
 import os
 import time
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.contestants import Contestant
 from benchmarks.driver import MOMENT, SOON, Driver
-from benchmarks.plan import Point
+from benchmarks.plan import BUSY, Point
 
 IDLE = 0.001  # seconds: what those without a line of waiters sleep when nothing is free
 
@@ -37,10 +37,11 @@ class RawLimit(Table):
     """Two UPDATEs by primary key, each process on its own row: nobody can be faster with two durable commits."""
 
     name = "raw limit"
+    databases = ("mysql", "oracle_mysql", "postgres")
 
     @classmethod
     def takes_part(cls, point: Point) -> bool:
-        return not point.is_contended  # each process needs a row of its own
+        return not point.is_contended and not point.is_large  # each process needs a row of its own
 
     def __init__(self, url: str, number: int) -> None:
         super().__init__(url, number)
@@ -57,36 +58,15 @@ class RawLimit(Table):
         return waited
 
 
-class Document(Table):
-    """The naive protocol, its sleeps taken out: read every free row, try the first, compare the moment."""
-
-    name = "naive protocol"
-    databases = ("mysql", "oracle_mysql")
-
-    def cycle(self, hold: float) -> float:
-        began = time.monotonic()
-        while True:
-            now = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
-            free = self.db.rows("SELECT id, busy_before FROM bench WHERE busy_before < %s", now)
-            if free:
-                pk, moment = free[0]
-                until = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() + 60 + self.number))
-                lock = "UPDATE bench SET busy_before = %s WHERE id = %s AND busy_before = %s"
-                if self.db.again(lambda: self.db.execute(lock, until, pk, moment)):  # noqa: B023 (called at once)
-                    break
-            elif hold:
-                time.sleep(IDLE)
-        waited = time.monotonic() - began
-        time.sleep(hold) if hold else None
-        self.db.again(lambda: self.db.execute("UPDATE bench SET busy_before = '2000-01-01' WHERE id = %s", pk))
-        return waited
-
-
 class SkipLocked(Table):
     """SELECT .. FOR UPDATE SKIP LOCKED, UPDATE, COMMIT: what most queues in a table do."""
 
     name = "SKIP LOCKED"
     databases = ("mysql", "oracle_mysql")
+
+    @classmethod
+    def takes_part(cls, point: Point) -> bool:
+        return not point.is_large and point not in BUSY
 
     def cycle(self, hold: float) -> float:
         began = time.monotonic()
@@ -117,6 +97,10 @@ class BlockingPop(Contestant):
     name = "Redis BLPOP"
     databases = ("mysql",)
     needs_redis = True
+
+    @classmethod
+    def takes_part(cls, point: Point) -> bool:
+        return not point.is_large and point not in BUSY
 
     @classmethod
     def prepare(cls, url: str, rows: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from benchmarks.contestants import Contestant
 from benchmarks.numbers import TicketNumbers
-from benchmarks.plan import BUSY, Point
+from benchmarks.plan import BUSY, NARROW, Point
 
 
 class Ours(Contestant):
@@ -85,6 +85,10 @@ class Sticky(Ours):
     name = "resourcepool, sticky"
     asks = {"strategy": "sticky"}
 
+    @classmethod
+    def takes_part(cls, point: Point) -> bool:
+        return not point.is_contended and not point.is_large  # rows that are handed over have no strategy
+
 
 class Spread(Ours):
     """Ours as it comes: the default strategy is ``spread``."""
@@ -92,31 +96,19 @@ class Spread(Ours):
     name = "resourcepool, spread"
 
 
-class WithoutHistory(Ours):
-    """The same, and nothing of what happens is written down."""
+class SpreadWithoutHistory(Ours):
+    """``Spread``, and nothing of what happens is recorded."""
 
+    name = "resourcepool, spread without history"
     databases = ("mysql",)
 
     @classmethod
     def takes_part(cls, point: Point) -> bool:
-        return not point.is_large and point not in BUSY  # which would say the same again
+        return point.is_contended and point not in NARROW
 
     @classmethod
     def settings(cls) -> dict[str, Any]:
         return {"HISTORY": False}
-
-
-class StickyWithoutHistory(WithoutHistory):
-    """``Sticky`` without history."""
-
-    name = "resourcepool, sticky without history"
-    asks = {"strategy": "sticky"}
-
-
-class SpreadWithoutHistory(WithoutHistory):
-    """``Spread`` without history."""
-
-    name = "resourcepool, spread without history"
 
 
 class Hinted(Ours):
@@ -124,7 +116,7 @@ class Hinted(Ours):
 
     @classmethod
     def takes_part(cls, point: Point) -> bool:
-        return point.processes > 8 and not point.is_large  # what they cost where nobody waits shows with 32
+        return point.is_contended and point not in BUSY
 
 
 class SpreadHintedByRedis(Hinted):

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.driver import Driver
 from tests.servers import MariaDB, MySQL, PostgreSQL
 from tests.servers.redis import redis_server
 
@@ -30,8 +31,17 @@ def place(name: str) -> Iterator[str]:
             yield migrated(server.url)
 
 
-def migrated(url: str) -> str:
-    """Make the tables at ``url``; returns it."""
+def migrated(url: str, tree: Path = ROOT) -> str:
+    """Make the tables of the checkout ``tree`` at ``url``; returns it."""
     environment = {**os.environ, "DATABASE_URL": url}
-    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
+    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=tree, env=environment, check=True)
     return url
+
+
+def beside(url: str, tree: Path) -> str:
+    """Return the URL of a second database on the same server, with the tables of the checkout ``tree``."""
+    if not url.startswith("sqlite"):
+        db = Driver(url)
+        db.execute("CREATE DATABASE beside")
+        db.close()
+    return migrated(f"{url.rpartition('/')[0]}/beside", tree)

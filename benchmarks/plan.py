@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-DATABASES = ("mysql", "oracle_mysql", "postgres", "sqlite")  # "mysql" is MariaDB
-PARTS = ("cycles", "grant", "waiters", "keeper", "starting")
+DATABASES = ("mysql", "postgres", "sqlite", "oracle_mysql")  # "mysql" is MariaDB
+USUAL = DATABASES[:3]  # Oracle's MySQL when it is asked for
+PARTS = ("cycles", "start", "grant", "waiters", "keeper", "fresh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,57 +47,76 @@ class Plan:
 
     Attributes:
         points: for each database.
-        is_brief: each contestant is measured only at the first point that it takes part at.
+        start: (point, seconds) of the processes that begin together and cold, and how long that is their start.
         grants: to one waiter, with each way to be told.
         waiters: (processes, threads each) that wait for nothing, and seconds until their statements are
             counted, which takes as long again.
         keeper: (leases, ttl in seconds) that one process keeps.
-        starts: fresh processes whose start is measured.
+        fresh: processes of which the first lease is measured.
+        rounds: each measures every contestant once; what is compared with another is compared within a round.
+        warm_up: seconds that do not count, where somebody waits; elsewhere half of it.
+        seconds: that count; likewise.
+        is_brief: each contestant is measured only at the first point that it takes part at.
     """
 
     points: Mapping[str, tuple[Point, ...]]
+    start: tuple[Point, float]
     grants: int
     waiters: tuple[int, int, float]
     keeper: tuple[int, float]
-    starts: int
+    fresh: int
     rounds: int
+    warm_up: float
     seconds: float
     is_brief: bool = False
     parts: tuple[str, ...] = PARTS
 
-    def having(self, rounds: int | None, seconds: float | None) -> "Plan":
-        """Return the same plan with another number of rounds or length of a measurement."""
-        return replace(self, rounds=rounds or self.rounds, seconds=seconds or self.seconds)
+    def having(self, rounds: int | None, warm_up: float | None, seconds: float | None) -> "Plan":
+        """Return the same plan with other numbers where there are any."""
+        warm_up = self.warm_up if warm_up is None else warm_up
+        return replace(self, rounds=rounds or self.rounds, warm_up=warm_up, seconds=seconds or self.seconds)
+
+    def lengths(self, point: Point) -> dict[str, float]:
+        """Return for how many seconds to measure there, and to warm up."""
+        share = 1.0 if point.is_contended else 0.5
+        return {"warm_up": self.warm_up * share, "seconds": self.seconds * share}
 
 
-FEW = (Point(1, 40), Point(8, 40), Point(32, 40))
+FEW = (Point(8, 40), Point(32, 40))
 LARGE = Point(32, 100_000)
+NARROW = (Point(16, 8, 0.05), Point(32, 16, 0.05))
+NEARLY_FULL = Point(48, 40, 0.05)
+BUSY = (*NARROW, NEARLY_FULL)
 EXHAUSTED = Point(128, 40, 0.05)
-BUSY = (Point(16, 8, 0.05), Point(32, 16, 0.05), Point(48, 40, 0.05))
+CONTENDED = (*BUSY, EXHAUSTED)
 FULL = Plan(
     points={
-        "mysql": (*FEW, LARGE, *BUSY, EXHAUSTED),
-        "oracle_mysql": (*FEW, EXHAUSTED),
-        "postgres": (*FEW, EXHAUSTED),
-        "sqlite": FEW,
+        "mysql": (*FEW, LARGE, *CONTENDED),
+        "postgres": (*FEW, *CONTENDED),
+        "sqlite": (FEW[0], NARROW[0], NEARLY_FULL),
+        "oracle_mysql": (*FEW, *CONTENDED),
     },
-    grants=50,
+    start=(EXHAUSTED, 3.0),
+    grants=30,
     waiters=(50, 20, 10.0),
     keeper=(10_000, 60.0),
-    starts=7,
+    fresh=7,
     rounds=3,
-    seconds=2.0,
+    warm_up=2.0,
+    seconds=6.0,
 )
 QUICK = Plan(
     points={
         "mysql": (Point(5, 2, 0.02), Point(9, 3, 0.02), Point(4, 10)),
         "postgres": (Point(5, 2, 0.02), Point(9, 3, 0.02)),
     },
+    start=(Point(9, 3, 0.02), 0.5),
     grants=2,
     waiters=(2, 25, 3.0),
     keeper=(1_000, 3.0),
-    starts=1,
+    fresh=1,
     rounds=1,
+    warm_up=0.5,
     seconds=0.5,
     is_brief=True,
 )

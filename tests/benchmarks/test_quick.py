@@ -15,13 +15,14 @@ from tests.spawned import ROOT
 
 pytestmark = [pytest.mark.alone, pytest.mark.only("mariadb")]
 
-CONTESTANTS = "spread,SKIP LOCKED,BLPOP,polling"
-PARTS = "cycles,grant,waiters,keeper,starting"
+CONTESTANTS = "spread,SKIP LOCKED,BLPOP,sketch"
+PARTS = "cycles,start,grant,waiters,keeper,fresh"
 
 
 def test_a_quick_bench_measures_every_part_and_no_caller_sees_an_error(tmp_path: Path) -> None:
     result, page = tmp_path / "result.json", tmp_path / "page.md"
-    page.write_text("before\n<!-- measured: begin -->\nold\n<!-- measured: end -->\nafter\n")
+    marks = (f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in ("speed", "measured"))
+    page.write_text(f"before\n{''.join(marks)}after\n")
     command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(result), "--markdown", str(page)]
     command += ["--contestants", CONTESTANTS, "--parts", PARTS, "--seconds", "1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -34,12 +35,14 @@ def test_a_quick_bench_measures_every_part_and_no_caller_sees_an_error(tmp_path:
     }
     assert all(one["cycles"] > 0 and one["errors"] == 0 and one["overtaken"]["grants"] for one in ours)
     others = {one["contestant"] for one in measured["cycles"]} - {one["contestant"] for one in ours}
-    assert others >= {"SKIP LOCKED", "hand-over sketch, polling"}
+    assert others >= {"SKIP LOCKED", "hand-over sketch", "claim-first sketch"}
+    assert all(one["processor"] > 0 and one["statements"] > 1 and one["sessions"] for one in ours)
     if "redis" in measured["servers"]:
         assert "Redis BLPOP" in others
         assert "resourcepool, spread with hints by Redis" in {one["contestant"] for one in ours}
     if "postgres" in measured["servers"]:
         assert "resourcepool, spread with hints by NOTIFY" in {one["contestant"] for one in ours}
+    assert all(one["rate"] > 0 and one["steady_rate"] > 0 for one in measured["start"])
     assert all(one["grants"] == 2 and one["p50"] <= one["p99"] for one in measured["grant"])
     assert measured["grant"][0]["contestant"] == "resourcepool, spread"
     assert measured["waiters"]["waiters"] == 50
@@ -49,4 +52,5 @@ def test_a_quick_bench_measures_every_part_and_no_caller_sees_an_error(tmp_path:
     assert written.startswith("before\n")
     assert written.endswith("after\n")
     assert "| resourcepool, spread |" in written
+    assert "| rows | workers | held for |" in written
     assert "old" not in written
