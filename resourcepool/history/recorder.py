@@ -47,7 +47,7 @@ class Recorder:
         self._flush_at = 0.0  # not earlier, after a failure of the database
         self._early = 0.0  # share of ``EVERY``
         self._database: Any = None
-        self._writing = threading.Lock()
+        self._writing = threading.RLock()  # a signal may interrupt the main thread that holds it
         self._routine: Routine | None = None
         self._writes_at_exit = False
 
