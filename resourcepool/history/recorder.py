@@ -140,7 +140,7 @@ class Recorder:
             at_exit(1, self._last_flush)
             self._writes_at_exit = True
         thread = background_thread(router.db_for_write(Event))
-        self._routine = thread.routine(HISTORY, self._turn, lambda: not self.is_idle)
+        self._routine = thread.routine(HISTORY, self._turn, lambda: not self.is_idle or self.dropped > 0)
         # RuntimeError: no more threads can start; retried with the next event, or at exit.
         with contextlib.suppress(RuntimeError):
             thread.daemon.ensure_started()

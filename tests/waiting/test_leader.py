@@ -106,7 +106,7 @@ class TestSeveralWaiters:
         row = new(Proxy)
         held = hold(row)
         first = InBackground(lambda: _outcome(lambda: Proxy.pool.acquire(timeout=60, priority=5)))
-        eventually(in_line)
+        eventually(lambda: poller_on("default").waiters)  # a ticket alone would not make it the first
         second = waiting(holder="second")
         looks.raising(error())
         held.release()
