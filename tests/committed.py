@@ -84,6 +84,7 @@ def forget_waiters(poller: poll.Poller) -> None:
     for memory in (poller.waiters, poller.used, poller._noticed, poller._pruned_at):
         memory.clear()
     poller.db_error, poller._off_until = None, 0.0
+    poller._loop.wakeup.wake()  # or it would keep its session
 
 
 @pytest.fixture

@@ -84,7 +84,6 @@ EVERYWHERE = (
     "tests/waiting/test_poll.py",  # order and locks
     "tests/waiting/test_poll_per_name.py",  # hand-overs that choose by the name of a line
     "tests/waiting/test_poll_several.py",  # order and locks
-    "tests/waiting/test_leader.py",  # sessions of threads
     "tests/waiting/test_order.py",  # NULLs, collations, priorities
     "tests/waiting/test_tickets.py",  # each statement on them
     # Pools: statements, choice and what operators change

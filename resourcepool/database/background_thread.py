@@ -116,7 +116,8 @@ class BackgroundThread:
                 next_at = routine.turn()
         except Exception:
             logger.exception("%s on database %r failed; trying again", routine.name, self._using)
-            next_at = monotonic() + PAUSE_AFTER_FAILURE
+            # Without work it would fail for ever, for example on a database that is no longer configured.
+            next_at = monotonic() + PAUSE_AFTER_FAILURE if routine.has_work() else math.inf
         self.is_lent = False
         routine.next_at = next_at
 

@@ -126,7 +126,8 @@ class MySQL(Dialect):
         return (
             f"UPDATE {row.table}, {ticket.table} SET {_assignments(row, ticket)} "  # noqa: S608
             f"WHERE {row.where} AND {ticket.table}.{ticket.pk} = ({chosen}) "
-            f"AND LAST_INSERT_ID({ticket.table}.{ticket.pk}) IS NOT NULL"
+            # Not IS NOT NULL, which MySQL takes for true of a key, without the function.
+            f"AND LAST_INSERT_ID({ticket.table}.{ticket.pk}) > 0"
         )
 
     def changed_ticket(self, cursor: Any) -> int | None:

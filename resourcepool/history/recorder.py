@@ -47,7 +47,7 @@ class Recorder:
         self._flush_at = 0.0  # not earlier, after a failure of the database
         self._early = 0.0  # share of ``EVERY``
         self._database: Any = None
-        self._writing = threading.Lock()
+        self._writing = threading.RLock()  # a signal may interrupt the main thread that holds it
         self._routine: Routine | None = None
         self._writes_at_exit = False
 
@@ -140,7 +140,7 @@ class Recorder:
             at_exit(1, self._last_flush)
             self._writes_at_exit = True
         thread = background_thread(router.db_for_write(Event))
-        self._routine = thread.routine(HISTORY, self._turn, lambda: not self.is_idle)
+        self._routine = thread.routine(HISTORY, self._turn, lambda: not self.is_idle or self.dropped > 0)
         # RuntimeError: no more threads can start; retried with the next event, or at exit.
         with contextlib.suppress(RuntimeError):
             thread.daemon.ensure_started()

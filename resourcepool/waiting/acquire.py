@@ -57,11 +57,13 @@ async def acquire(
         DatabaseUnavailable: only without waiting, or if the database refuses the login of a caller without a ticket.
     """
     had_session = connections[source.using].connection is not None and not request.ends_session
-    begun: Leases | Waiter = await mode.call(_limited, _begin, mode.loop, source, request, undo=_undo)
-    if not isinstance(begun, Waiter):
-        return begun
-    waiter = begun
+    waiter: Waiter | None = None
+    made: list[Waiter] = []  # also one that an interruption keeps from being returned
     try:
+        begun: Leases | Waiter = await mode.call(_limited, _begin, made, mode.loop, source, request, undo=_undo)
+        if not isinstance(begun, Waiter):
+            return begun
+        waiter = begun
         if on_enqueued is not None:
             await on_enqueued(mode)
         wait = partial(poller_on(waiter.using).wait, waiter, stop, keeps_session=had_session)
@@ -70,8 +72,10 @@ async def acquire(
             await mode.call(_limited, _too_late, waiter)
         return waiter.outcome.result()
     except BaseException:  # including TimeoutError, which a signal handler of the caller may raise
-        if granted := leave(waiter):  # it was served before, or just now
-            await mode.call(release_quietly, granted)
+        for each in made:
+            # The thread that works for a cancelled task undoes what it began.
+            if (each is waiter or mode.loop is None) and (granted := leave(each)):
+                await mode.call(release_quietly, granted)  # it was served before, or just now
         raise
 
 
@@ -99,7 +103,7 @@ def _limited(do: Callable[..., Any], *args: Any) -> Any:
         return do(*args)
 
 
-def _begin(loop: Loop | None, source: Source, request: Request) -> Leases | Waiter:
+def _begin(made: list[Waiter], loop: Loop | None, source: Source, request: Request) -> Leases | Waiter:
     """Return leases of free rows, or a waiter in line for them."""
     connection = connections[source.using]
     if not request.fifo_once and (not request.timeout or connection.in_atomic_block):
@@ -122,6 +126,7 @@ def _begin(loop: Loop | None, source: Source, request: Request) -> Leases | Wait
         return _handles(loop, source, alias, request, grants)
     holder = request.terms.holder or default_holder()
     waiter = Waiter(source, alias, request, holder, loop, began=began, db_error=db_error)
+    made.append(waiter)
     return waiter if db_error else _enqueue(connection, waiter)
 
 

@@ -14,7 +14,7 @@ SCAN = 0.2  # between two scans, as a share of the wait so far
 EMPTY_FOR = 0.05  # how long a release trusts that there are no waiters; a waiter's second scan comes later
 REMEMBERED = 2.0  # how long a caller that had to wait, and a release that found a waiter, are remembered
 
-FIRST_IN_LINE = 4  # tickets that a release reads
+FIRST_IN_LINE = 4  # tickets that count as near
 MEASURED_OVER = 0.2  # between two tickets, for the speed of the line
 
 
@@ -72,7 +72,7 @@ class Pacing:
         self.awaited_until, self.empty_until = now + REMEMBERED, -math.inf
 
     def found_line(self, length: int, now: float) -> None:
-        """Note how many tickets a release found, at most ``handover.FIRST_TICKETS``."""
+        """Note how many tickets a release found."""
         if length >= FIRST_IN_LINE:
             self.crowded_until = now + EMPTY_FOR
 

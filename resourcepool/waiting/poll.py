@@ -63,7 +63,7 @@ class Poller:
         self.waiters: dict[Waiter, None] = {}
         self.used: dict[int, None] = {}
         self.db_error: Exception | None = None
-        self._noticed: dict[int, None] = {}
+        self._noticed: dict[int, object] = {}
         # Who may take turns, in order, and how to wake it.
         self._threads: dict[object, Callable[[], None]] = {}
         turn, name = self._turn_for_tasks, f"waiters-{using}"
@@ -151,7 +151,7 @@ class Poller:
                 logger.info("the ticket of %s was not removed; it will expire: %s", waiter.holder, error)
 
     def _notice(self, ticket: int) -> None:
-        self._noticed[ticket] = None
+        self._noticed[ticket] = object()
         self.wake()
 
     def _leads(self, one: object) -> bool:
@@ -214,9 +214,7 @@ class Poller:
                 waiter.db_error = error
 
     def _turn(self) -> None:
-        noticed = list(self._noticed)
-        for ticket in noticed:
-            self._noticed.pop(ticket, None)
+        noticed = dict(self._noticed)
         self._drop_done()
         self._finish_fifo_once()
         waiters = list(self.waiters)
@@ -225,6 +223,9 @@ class Poller:
         now = monotonic()
         self._renew(waiters, now)
         self._look(noticed, now)
+        for ticket, notice in noticed.items():  # only now: after an interruption, the next thread looks at them
+            if self._noticed.get(ticket) is notice:
+                self._noticed.pop(ticket, None)
         self._scan()
 
     def _drop_done(self) -> None:

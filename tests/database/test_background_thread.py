@@ -27,6 +27,10 @@ def never() -> bool:
     return False
 
 
+def always() -> bool:
+    return True
+
+
 @pytest.fixture
 def thread() -> BackgroundThread:
     """One whose turns the test takes."""
@@ -75,13 +79,27 @@ def test_one_that_fails_runs_again_and_delays_no_other(
     def fail() -> float:
         raise ZeroDivisionError
 
-    failing = thread.routine(RENEWALS, fail, never)
+    failing = thread.routine(RENEWALS, fail, always)
     works = thread.routine(HISTORY, lambda: 7.0 + monotonic(), never)
     for routine in (failing, works):
         routine.wake()
     run_due(thread)
     assert "renewals on database 'default' failed" in caplog.text
     assert failing.next_at < works.next_at
+
+
+def test_one_that_fails_without_work_is_not_run_again(thread: BackgroundThread) -> None:
+    """Or it would fail for ever: for example, on a database that is no longer configured."""
+
+    def fail() -> float:
+        raise ZeroDivisionError
+
+    failing = thread.routine(RENEWALS, fail, never)
+    failing.wake()
+    run_due(thread)
+    assert failing.next_at == math.inf
+    failing.wake()
+    assert not thread.requests.empty(), "and it can be woken"
 
 
 def test_a_request_during_its_turn_is_kept(thread: BackgroundThread) -> None:

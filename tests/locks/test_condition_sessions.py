@@ -73,7 +73,9 @@ def test_a_thread_that_used_the_database_before_it_took_the_lock_keeps_its_sessi
         own.append(connections["default"])
         return waits_for_condition()
 
-    thread, other = InBackground(work), InBackground(work_without)
+    thread = InBackground(work)
+    eventually(lambda: Ticket.objects.waiting().count() == 1)  # it looks, for the other one, too
+    other = InBackground(work_without)
     eventually(lambda: Ticket.objects.waiting().count() == 2)
     eventually(lambda: own[0].connection is None)  # by then the first one would have given up its own, too
     condition = Condition(Lock("orders"))

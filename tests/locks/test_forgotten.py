@@ -88,7 +88,7 @@ def test_what_an_interrupted_caller_has_not_got_is_let_go(take: Callable[[], Any
 BOOKKEEPING = (
     "/locks/lock.py",
     "/locks/lockable.py",
-    "/waiting/sync_async.py",
+    "/threads/sync_async.py",
     "/locks/rwlock/",
     "/leases/keeper.py",
 )

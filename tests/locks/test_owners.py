@@ -15,6 +15,7 @@ from resourcepool.locks import Channel, Condition, Lock, RWLock, Semaphore
 from resourcepool.locks.channels.poller import pollers
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.models import Ticket
+from resourcepool.threads.async_threads import in_thread
 from resourcepool.waiting.poll import poller_on
 from tests.eventually import InBackground, eventually
 
@@ -64,6 +65,7 @@ def begun(loop: asyncio.AbstractEventLoop, work: Any, until: Callable[[], Any]) 
     task = loop.create_task(work)
     KEPT.append(task)
     loop.run_until_complete(watch())
+    loop.run_until_complete(in_thread(connections.close_all))
     assert not task.done()
 
 
@@ -251,7 +253,8 @@ def test_a_subscription_may_be_read_on_in_another_loop() -> None:
 def test_who_keeps_the_hold_of_a_thread_that_ended_is_told_that_it_is_lost() -> None:
     holds: list[Any] = []
     told: list[str] = []
-    thread = threading.Thread(target=lambda: holds.append(Lock("report", on_lost=told.append).acquire()))
+    lock = Lock("report", on_lost=told.append)
+    thread = threading.Thread(target=lambda: holds.append(closing(lock.acquire)))
     thread.start()
     thread.join()
     assert renewed() == []

@@ -1,11 +1,12 @@
 """The database refuses the login for a while, as during a password change: waiters stay, and learn the cause."""
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 
 from resourcepool.elections import Election
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
@@ -29,7 +30,7 @@ ALL = {
     ),
 }
 REFUSE = {
-    "mysql": ("ALTER USER {name}@'127.0.0.1' IDENTIFIED BY 'other'", "KILL USER {name}@'127.0.0.1'"),
+    "mysql": ("ALTER USER {name}@'127.0.0.1' IDENTIFIED BY 'other'",),
     "postgresql": (
         "ALTER ROLE {name} NOLOGIN",
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{name}'",
@@ -57,6 +58,15 @@ class User:
         with connection.cursor() as cursor:
             for statement in statements[connection.vendor]:
                 cursor.execute(statement.format(name=self.name, database=self.database))
+            if connection.vendor == "mysql" and statements is REFUSE:
+                self._end_sessions(cursor)
+
+    def _end_sessions(self, cursor: Any) -> None:
+        """End the user's sessions; MySQL has no KILL USER."""
+        cursor.execute("SELECT id FROM information_schema.processlist WHERE user = %s", [self.name])
+        for (session,) in cursor.fetchall():
+            with contextlib.suppress(OperationalError):  # it has ended
+                cursor.execute(f"KILL {int(session)}")
 
 
 @pytest.fixture

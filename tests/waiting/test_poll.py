@@ -159,6 +159,7 @@ class TestLearning:
 
     @pytest.mark.only("mysql", "postgresql")  # where a release gives to the first in line in one statement
     def test_the_speed_of_the_line_from_releases_to_other_processes(self, process_clock: Clock) -> None:
+        process_clock.stop()
         row = new(Proxy)
         for _ in range(2):
             first = ticket(Proxy)
