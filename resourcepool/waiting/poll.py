@@ -8,10 +8,8 @@ cost as many statements as one. Tasks have no thread: a background thread looks 
 import logging
 import math
 import os
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from operator import attrgetter
 
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -23,28 +21,30 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.database.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, statement_timeout
 from resourcepool.database.wakeup import Wakeup
-from resourcepool.exceptions import BadOption, DatabaseUnavailable, ResourcePoolError
+from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import Grant, margin
 from resourcepool.threads.sync_async import never
-from resourcepool.waiting import assignment, tickets
-from resourcepool.waiting.handover import FIRST_TICKETS
-from resourcepool.waiting.pacing import EMPTY_FOR, FIRST_IN_LINE, scan_pause
-from resourcepool.waiting.release import release
-from resourcepool.waiting.tickets import TicketState
+from resourcepool.waiting import tickets
+from resourcepool.waiting.look import (
+    NEXT_LOOK,
+    NEXT_SCAN,
+    TOGETHER,
+    look,
+    pass_on,
+    renew_at,
+    soonest,
+    to_look_at,
+)
+from resourcepool.waiting.scan import scan
 from resourcepool.waiting.waiter import Waiter
 
 POLL = 0.5  # seconds: Python may miss a signal that arrives just as the main thread begins to wait
 SESSION_KEPT = 1.0  # seconds of waiting after which a thread that does not look closes its session
 USED_BATCH = 16  # tickets of served waiters that are removed together
-TOGETHER = 0.005  # seconds: looks that are due within this time are one statement
 PRUNE_EVERY = 60.0  # seconds
 IDLE = 1.0  # seconds without a waiting task, after which the background thread closes its session
-
-# attrgetter is fast: a turn visits all waiters, maybe hundreds, many times a second.
-PLACE, NEXT_LOOK, NEXT_SCAN, RENEWED_AT = map(attrgetter, ("place", "next_look", "next_scan", "renewed_at"))
 
 logger = logging.getLogger(__name__)
 
@@ -197,7 +197,7 @@ class Poller:
         self._sleeps_until = math.inf  # who joins from now on wakes this thread
         waiters = list(self.waiters)
         is_due = self._noticed or any(waiter.is_done or waiter.is_orphaned for waiter in waiters)
-        moments = (_soonest(waiters, NEXT_LOOK), _soonest(waiters, NEXT_SCAN), _renew_at(waiters))
+        moments = (soonest(waiters, NEXT_LOOK), soonest(waiters, NEXT_SCAN), renew_at(waiters))
         self._sleeps_until = due = max(self._off_until, 0.0 if is_due else min(moments))
         return due
 
@@ -226,7 +226,7 @@ class Poller:
         for ticket, notice in noticed.items():  # only now: after an interruption, the next thread looks at them
             if self._noticed.get(ticket) is notice:
                 self._noticed.pop(ticket, None)
-        self._scan()
+        self._scan_when_due()
 
     def _drop_done(self) -> None:
         """Remove the waiters that are done; those that gave up leave the line."""
@@ -304,7 +304,7 @@ class Poller:
 
     def _renew(self, waiters: Sequence[Waiter], now: float) -> None:
         """Renew all tickets in one statement if one is due; who still waits then need not be looked at."""
-        if _renew_at(waiters) > now:
+        if renew_at(waiters) > now:
             return
         pks = [waiter.ticket.pk for waiter in waiters if waiter.ticket]
         all_wait = tickets.renew(self._connection, pks) == len(waiters)
@@ -318,9 +318,9 @@ class Poller:
     # Looks at tickets
 
     def _look(self, noticed: Collection[int], now: float) -> None:
-        if not noticed and _soonest(self.waiters, NEXT_LOOK) > now:
+        if not noticed and soonest(self.waiters, NEXT_LOOK) > now:
             return
-        looked, batch = set[Waiter](), _to_look_at(list(self.waiters), noticed, now + TOGETHER)
+        looked, batch = set[Waiter](), to_look_at(list(self.waiters), noticed, now + TOGETHER)
         while batch:
             looked.update(batch)
             is_moving = False
@@ -328,66 +328,21 @@ class Poller:
                 waiter.deliver(grants)
                 self.use(waiter)
                 is_moving |= waiter.model.line_per_name
-            more = _to_look_at(list(self.waiters), noticed, now + TOGETHER) if is_moving else ()
+            more = to_look_at(list(self.waiters), noticed, now + TOGETHER) if is_moving else ()
             batch = [waiter for waiter in more if waiter not in looked]
-        waiters, soonest = list(self.waiters), dict[str, float]()
+        waiters, next_looks = list(self.waiters), dict[str, float]()
         for waiter in waiters:
             if waiter in looked:
-                soonest[waiter.line] = min(waiter.next_look, soonest.get(waiter.line, math.inf))
+                next_looks[waiter.line] = min(waiter.next_look, next_looks.get(waiter.line, math.inf))
         for waiter in waiters:
             if waiter.model.line_per_name and waiter not in looked:
-                waiter.next_look = soonest.get(waiter.line, waiter.next_look)
+                waiter.next_look = next_looks.get(waiter.line, waiter.next_look)
 
-    # Scans for free rows
-
-    def _scan(self) -> None:
+    def _scan_when_due(self) -> None:
         now, waiters = monotonic(), list(self.waiters)
-        if _soonest(waiters, NEXT_SCAN) > now:
-            return
-        for line in {waiter.line for waiter in waiters if waiter.next_scan <= now}:
-            mine = [waiter for waiter in waiters if waiter.line == line]
-            seconds = self._assign(mine[0].model, mine, now)
-            for waiter in mine:
-                # New waiters keep their own second scan, for rows that a release left free because it did not ask.
-                if waiter.next_scan <= now or waiter.began + 2 * EMPTY_FOR < now:
-                    waiter.next_scan = now + seconds
-        self._prune({waiter.model for waiter in waiters}, now)
-
-    def _assign(self, model: Model, mine: list[Waiter], now: float) -> float:
-        """Assign free rows, unless waiters of other processes are nearer; return the seconds until the next scan."""
-        waited = max(now - waiter.began for waiter in mine)
-        soonest, has_waited_long = scan_pause(waited), waited > SESSION_KEPT
-        for selector in {waiter.request.selector for waiter in mine}:
-            alike = [waiter for waiter in mine if waiter.request.selector == selector]
-            demand = sum(waiter.request.count for waiter in alike)
-            if demand > len(alike) and has_waited_long:
-                assignment.reclaim_from_later(self._connection, model, selector)
-                for waiter in alike if model.line_per_name else ():
-                    self._restore_rows(waiter)  # their number may have changed meanwhile
-            if has_waited_long and not self._is_any_near(model, selector, alike):
-                continue
-            seen, _ = assignment.assign_free_rows(self._connection, model, selector, FIRST_TICKETS + demand)
-            if seen.next_in is not None:
-                soonest = min(soonest, max(seen.next_in, TOGETHER))
-            if not seen.free:
-                assignment.return_due_rows(model, self.using)
-            if not seen.free and seen.next_in is None and model.line_per_name:
-                self._restore_rows(alike[0])
-        return soonest
-
-    def _restore_rows(self, waiter: Waiter) -> None:
-        """Let the source of ``waiter`` create its rows again: they may have been removed as unused."""
-        try:
-            waiter.source.refuse_impossible(self._connection, waiter.request)
-        except BadOption as error:
-            waiter.outcome.fail(error)
-
-    def _is_any_near(self, model: Model, selector: str, alike: list[Waiter]) -> bool:
-        """Find out which of these waiters are among the first with their selector."""
-        first = set(tickets.first(self._connection, model, selector, FIRST_IN_LINE))
-        for waiter in alike:
-            waiter.is_near = waiter.ticket is not None and waiter.ticket.pk in first
-        return any(waiter.is_near for waiter in alike)
+        if soonest(waiters, NEXT_SCAN) <= now:
+            scan(self._connection, waiters, now)
+            self._prune({waiter.model for waiter in waiters}, now)
 
     def _prune(self, models: Collection[Model], now: float) -> None:
         """Remove tickets of crashed processes."""
@@ -396,89 +351,6 @@ class Poller:
                 self._pruned_at[model] = now
                 if expired := tickets.expired_since(self._connection, model, PRUNE_EVERY):
                     tickets.remove(self._connection, expired)
-
-
-def look(
-    connection: BaseDatabaseWrapper, waiters: Sequence[Waiter], noticed: Collection[int]
-) -> Iterator[tuple[Waiter, list[Grant]]]:
-    """Look at the tickets; yield waiters that were given their rows, and schedule the next look of the others.
-
-    A waiter whose ticket expired, because its process was paused for too long, has no ticket afterwards.
-
-    Raises:
-        DatabaseUnavailable: waiters that were not yielded are unchanged.
-    """
-    sent_at = monotonic()
-    states = tickets.look(connection, [waiter.ticket.pk for waiter in waiters if waiter.ticket])
-    for waiter in waiters:
-        seen = states.get(waiter.ticket.pk) if waiter.ticket else None
-        if waiter.ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):
-            waiter.clear_ticket()
-        elif seen.is_waiting:
-            waiter.holds, waiter.db_error = waiter.rows_of(seen), None
-            waiter.set_next_look(sent_at)
-        elif grants := _grants(connection, waiter, seen, sent_at, was_woken=waiter.ticket.pk in noticed):
-            yield waiter, grants
-        else:
-            pass_on(connection, waiter, seen)
-
-
-def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: TicketState) -> None:
-    """Give the rows of this ticket to the next in line, and remove the ticket."""
-    if waiter.ticket is not None:
-        pk = waiter.ticket.pk
-        while not tickets.leave(connection, [pk], seen.fence) and (now := tickets.look(connection, [pk])):
-            seen = now[pk]  # it was given another row meanwhile
-    for pk, fence in waiter.rows_of(seen):
-        release(connection, waiter.model, pk, fence, trusted_until=0.0)
-    waiter.clear_ticket()
-
-
-def _grants(
-    connection: BaseDatabaseWrapper, waiter: Waiter, seen: TicketState, sent_at: float, *, was_woken: bool
-) -> list[Grant] | None:
-    """Return the grants, or None if they may have expired before this look.
-
-    Trust begins when the look was sent, and lasts for the time left by the database's clock: this process cannot know
-    when the rows were given. That may be before the previous look, if the commit came later.
-    """
-    assert waiter.ticket is not None  # noqa: S101 (for the type checker)
-    rows, now = waiter.rows_of(seen), monotonic()
-    if len(rows) == 1:
-        if now >= sent_at + seen.left - margin(seen.left):
-            return None
-        given_at = sent_at + seen.left - waiter.ticket.grant_seconds
-        waiter.pacing.given(waiter.ticket.pk, given_at)
-        waiter.pacing.served(given_at - waiter.began, now, was_woken=was_woken)
-        return [Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]
-    # The rows were given at different times: one renewal confirms all of them.
-    if verbs.renew(connection, waiter.model, rows, waiter.request.terms.ttl) < len(rows):
-        return None
-    return [Grant(pk, fence, waiter.holder, now) for pk, fence in rows]
-
-
-def _to_look_at(waiters: Sequence[Waiter], noticed: Collection[int], due_until: float) -> list[Waiter]:
-    """Return the waiters to look at: the first of each line, and those that are due or noticed.
-
-    Lines per name are served strictly in order: there, only the first are looked at.
-    """
-    chosen, seen = list[Waiter](), Counter[str]()
-    for waiter in sorted(waiters, key=PLACE):
-        if waiter.ticket is None:
-            continue  # it has just joined
-        is_due = waiter.next_look <= due_until or waiter.ticket.pk in noticed
-        if seen[waiter.line] < FIRST_IN_LINE or (is_due and not waiter.model.line_per_name):
-            chosen.append(waiter)
-        seen[waiter.line] += 1
-    return chosen
-
-
-def _soonest(waiters: Collection[Waiter], when: Callable[[Waiter], float]) -> float:
-    return min(map(when, list(waiters)), default=math.inf)
-
-
-def _renew_at(waiters: Collection[Waiter]) -> float:
-    return _soonest(waiters, RENEWED_AT) + ticket_ttl() / 3
 
 
 # The pollers of this process

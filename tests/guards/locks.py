@@ -1,6 +1,6 @@
 """The guards of locks: who may release one, who may take it again, and whose line is whose."""
 
-from tests.guards.mutation import LINE, Mutation
+from tests.guards.mutation import LINE, LOOK, SCAN, Mutation
 
 LOCK, LOCKABLE, HOLD, REGISTRY, BASE = (
     f"locks/{name}.py" for name in ("lock", "lockable", "hold", "registry", "base")
@@ -140,14 +140,14 @@ LOCKS = (
     ),
     Mutation(
         "a line per name: rows that were removed are made again",
-        LINE,
+        SCAN,
         "if not seen.free and seen.next_in is None and model.line_per_name:",
         "if False:",
         PER_NAME,
     ),
     Mutation(
         "a line per name: its front is looked at",
-        LINE,
+        LOOK,
         "for waiter in sorted(waiters, key=PLACE):",
         "for waiter in sorted(waiters, key=PLACE, reverse=True):",
         PER_NAME,

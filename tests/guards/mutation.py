@@ -22,6 +22,8 @@ CHECKS = ("tests/health_checks", "tests/proxies/health_check")
 VERBS, LEASE, TERMS = "leases/verbs.py", "leases/lease.py", "leases/terms.py"
 STATEMENTS = "leases/statements.py"
 LINE = "waiting/poll.py"
+LOOK = "waiting/look.py"
+SCAN = "waiting/scan.py"
 HANDLES = (
     "tests/queues/serving/test_held_queue.py",
     "tests/queues/serving/test_held_queue_work.py",

@@ -1,6 +1,6 @@
 """The guards of the read-write lock: who reads and who writes beside whom, and in which order."""
 
-from tests.guards.mutation import LINE, Mutation
+from tests.guards.mutation import SCAN, Mutation
 
 LOCK, PERMITS, READ_WRITE = (f"locks/rwlock/{name}.py" for name in ("lock", "permits", "read_write"))
 TESTS = tuple(f"tests/locks/test_rwlock{end}.py" for end in ("", "_changing", "_order", "_revoked"))
@@ -25,9 +25,9 @@ READ_WRITE_LOCKS = (
     ),
     Mutation(
         "a writer: it waits for rows that are not there any more",
-        LINE,
-        "                for waiter in alike if model.line_per_name else ():",
-        "                for waiter in ():",
+        SCAN,
+        "            for waiter in alike if model.line_per_name else ():",
+        "            for waiter in ():",
         TESTS,
     ),
     Mutation(

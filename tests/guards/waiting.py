@@ -1,6 +1,6 @@
 """The guards of waiting: hand-over, order of service, and trust in handed-over rows."""
 
-from tests.guards.mutation import LINE, Mutation
+from tests.guards.mutation import LINE, LOOK, SCAN, Mutation
 
 HANDOVER, TICKETS, ACQUIRE, ASSIGNMENT, WAITER, RELEASE, PACING = (
     f"waiting/{name}.py"
@@ -181,8 +181,8 @@ WAITING = (
     ),
     Mutation(
         "collected rows that block each other stay",
-        LINE,
-        "assignment.reclaim_from_later(self._connection, model, selector)",
+        SCAN,
+        "assignment.reclaim_from_later(connection, model, selector)",
         "pass",
         THE_LINE,
     ),
@@ -210,14 +210,14 @@ WAITING = (
     # What a waiter believes
     Mutation(
         "trust lasts as if the row had just been given",
-        LINE,
+        LOOK,
         "[Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]",
         "[Grant(pk, fence, waiter.holder, sent_at, waiter.request.terms.ttl) for pk, fence in rows]",
         THE_LINE,
     ),
     Mutation(
         "trust begins at the reply",
-        LINE,
+        LOOK,
         "_grants(connection, waiter, seen, sent_at, was_woken",
         "_grants(connection, waiter, seen, monotonic(), was_woken",
         THE_LINE,
@@ -231,7 +231,7 @@ WAITING = (
     ),
     Mutation(
         "a grant that may have expired is trusted",
-        LINE,
+        LOOK,
         "if now >= sent_at + seen.left - margin(seen.left):",
         "if False:",
         THE_LINE,
@@ -267,7 +267,7 @@ WAITING = (
     ),
     Mutation(
         "several rows of which one has expired are trusted",
-        LINE,
+        LOOK,
         "rows, waiter.request.terms.ttl) < len(rows):",
         "rows, waiter.request.terms.ttl) < 0:",
         THE_LINE,
@@ -288,7 +288,7 @@ WAITING = (
     ),
     Mutation(
         "a paused waiter keeps its expired ticket",
-        LINE,
+        LOOK,
         "seen is None or (seen.is_waiting and seen.left <= 0):",
         "seen is None:",
         THE_LINE,
@@ -310,7 +310,7 @@ WAITING = (
     ),
     Mutation(
         "a leaving waiter keeps rows given meanwhile",
-        LINE,
+        LOOK,
         "seen = now[pk]",
         "tickets.remove(connection, [pk])",
         THE_LINE,

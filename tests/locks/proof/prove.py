@@ -43,7 +43,7 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     ): (LOST,),
     Mutation(
         "conditions: what a dead waiter was given passes on",
-        "waiting/poll.py",
+        "waiting/scan.py",
         "for selector in {waiter.request.selector for waiter in mine}:",
         "for selector in {waiter.request.selector for waiter in mine if not waiter.request.fifo_once}:",
     ): (LOST,),

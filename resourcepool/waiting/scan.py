@@ -1,0 +1,65 @@
+"""Scans for free rows for the waiters of this process: rows that expired, or whose release did not look for waiters."""
+
+from collections.abc import Sequence
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.exceptions import BadOption
+from resourcepool.leases.table import Model
+from resourcepool.waiting import assignment, tickets
+from resourcepool.waiting.handover import FIRST_TICKETS
+from resourcepool.waiting.look import TOGETHER
+from resourcepool.waiting.pacing import EMPTY_FOR, FIRST_IN_LINE, scan_pause
+from resourcepool.waiting.waiter import Waiter
+
+WAITED_LONG = 1.0  # seconds after which waiters of other processes may be nearer
+
+
+def scan(connection: BaseDatabaseWrapper, waiters: Sequence[Waiter], now: float) -> None:
+    """Assign free rows in each line in which a waiter's scan is due."""
+    for line in {waiter.line for waiter in waiters if waiter.next_scan <= now}:
+        mine = [waiter for waiter in waiters if waiter.line == line]
+        seconds = _assign(connection, mine[0].model, mine, now)
+        for waiter in mine:
+            # New waiters keep their own second scan, for rows that a release left free because it did not ask.
+            if waiter.next_scan <= now or waiter.began + 2 * EMPTY_FOR < now:
+                waiter.next_scan = now + seconds
+
+
+def _assign(connection: BaseDatabaseWrapper, model: Model, mine: list[Waiter], now: float) -> float:
+    """Assign free rows, unless waiters of other processes are nearer; return the seconds until the next scan."""
+    waited = max(now - waiter.began for waiter in mine)
+    soonest, has_waited_long = scan_pause(waited), waited > WAITED_LONG
+    for selector in {waiter.request.selector for waiter in mine}:
+        alike = [waiter for waiter in mine if waiter.request.selector == selector]
+        demand = sum(waiter.request.count for waiter in alike)
+        if demand > len(alike) and has_waited_long:
+            assignment.reclaim_from_later(connection, model, selector)
+            for waiter in alike if model.line_per_name else ():
+                _restore_rows(connection, waiter)  # their number may have changed meanwhile
+        if has_waited_long and not _is_any_near(connection, model, selector, alike):
+            continue
+        seen, _ = assignment.assign_free_rows(connection, model, selector, FIRST_TICKETS + demand)
+        if seen.next_in is not None:
+            soonest = min(soonest, max(seen.next_in, TOGETHER))
+        if not seen.free:
+            assignment.return_due_rows(model, connection.alias)
+        if not seen.free and seen.next_in is None and model.line_per_name:
+            _restore_rows(connection, alike[0])
+    return soonest
+
+
+def _restore_rows(connection: BaseDatabaseWrapper, waiter: Waiter) -> None:
+    """Let the source of ``waiter`` create its rows again: they may have been removed as unused."""
+    try:
+        waiter.source.refuse_impossible(connection, waiter.request)
+    except BadOption as error:
+        waiter.outcome.fail(error)
+
+
+def _is_any_near(connection: BaseDatabaseWrapper, model: Model, selector: str, alike: list[Waiter]) -> bool:
+    """Find out which of these waiters are among the first with their selector."""
+    first = set(tickets.first(connection, model, selector, FIRST_IN_LINE))
+    for waiter in alike:
+        waiter.is_near = waiter.ticket is not None and waiter.ticket.pk in first
+    return any(waiter.is_near for waiter in alike)
