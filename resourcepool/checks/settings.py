@@ -3,6 +3,7 @@
 import base64
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -132,7 +133,8 @@ def _check_options(where: str, chosen: Mapping[str, Any]) -> Iterator[CheckMessa
 
 def _unknown(where: str, names: Set[str], known: Any) -> Iterator[CheckMessage]:
     for name in names - set(known):
-        hint = f"Known names: {', '.join(known)}."
+        close = get_close_matches(str(name), known, 1)
+        hint = "".join(f"Did you mean {one!r}? " for one in close) + f"Known names: {', '.join(known)}."
         yield Error(f"{where}[{name!r}] is not a setting.", hint=hint, id="resourcepool.E001")
 
 
