@@ -1,6 +1,7 @@
 """What the reference says is what the code has: nothing is missing, nothing is empty."""
 
 import re
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError
 from typing import Any
 
@@ -16,6 +17,23 @@ from tests.spawned import ROOT
 
 DOCS = ROOT / "docs"
 RUNBOOK = (DOCS / "operations" / "runbook.md").read_text()
+API = (DOCS / "reference" / "api.md").read_text()
+PACKAGES = (
+    "",
+    ".locks",
+    ".queues",
+    ".taskqueue",
+    ".elections",
+)  # that users import from, besides timers: a whole module
+
+
+@pytest.mark.parametrize("package", [f"resourcepool{end}" for end in PACKAGES])
+def test_the_api_page_describes_every_public_name(package: str) -> None:
+    names = {name for name in import_module(package).__all__ if not name.startswith("__")}
+    exceptions_page = {name for name in names if hasattr(exceptions, name)}
+    described = set(re.findall(rf"{re.escape(package)}\.(\w+)$", API, re.MULTILINE))
+    assert names
+    assert names - exceptions_page <= described
 
 
 @pytest.mark.parametrize("kind", AlarmKind)
