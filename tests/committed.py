@@ -27,7 +27,7 @@ from resourcepool.models import Dispenser, DispenserTask, Event, Move, Queue, Qu
 from resourcepool.queues.serving import held_queue, membership, registration, server
 from resourcepool.queues.serving import snapshot as looking_at_queues
 from resourcepool.resources import pool, strategy
-from resourcepool.waiting import acquire, assignment, handover, pacing, poll, release, tickets, waiter
+from resourcepool.waiting import acquire, assignment, handover, look, pacing, poll, release, tickets, waiter
 from tests.app.models import Team
 from tests.app.rows import leased_models
 from tests.eventually import eventually
@@ -126,7 +126,7 @@ def wake_keeper() -> None:
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    of_waiting = (acquire, assignment, handover, poll, release, tickets, waiter)
+    of_waiting = (acquire, assignment, handover, look, poll, release, tickets, waiter)
     of_queues = (held_queue, looking_at_queues, membership, registration, server)
     of_database = (background_thread, loop, wakeup)
     for module in (keeping, base_lease, lease, *of_database, verbs, pool, strategy, *of_waiting, *of_queues):

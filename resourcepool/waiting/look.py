@@ -98,6 +98,15 @@ def to_look_at(waiters: Sequence[Waiter], noticed: Collection[int], due_until: f
     return chosen
 
 
+def due_until(waiters: Sequence[Waiter], now: float) -> float:
+    """Return until when looks are due together with those that are due at ``now``: for half a pause of these.
+
+    One statement looks at many tickets, so the waiters of a process soon look together.
+    """
+    due = (waiter.pause(now) for waiter in waiters if waiter.ticket and waiter.next_look <= now + TOGETHER)
+    return now + max(TOGETHER, min(due, default=0.0) / 2)
+
+
 def soonest(waiters: Collection[Waiter], when: Callable[[Waiter], float]) -> float:
     """Return the earliest of these moments; infinity without waiters."""
     return min(map(when, list(waiters)), default=math.inf)

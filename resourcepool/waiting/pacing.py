@@ -7,7 +7,7 @@ import math
 
 FIRST_LOOK = 0.75  # how early the first look comes: before the expected end of the wait by 1 / ahead ** this
 SHORTEST = 0.004  # between two looks
-NEAR = 0.02  # between two looks of the first in line, as a share of their wait so far
+NEAR = 0.01  # between two looks of the first in line, as a share of their wait so far
 FAR = 0.1  # the same for the others
 LONGEST = 2.0  # between two looks
 SCAN = 0.2  # between two scans, as a share of the wait so far
@@ -84,14 +84,23 @@ class Pacing:
 
     # When to look
 
+    def is_moving(self, now: float) -> bool:
+        """Whether the speed of the line is known."""
+        return self.per_second > 0 and now - self.moved_at < REMEMBERED
+
+    def ahead(self, ticket: int, now: float) -> float | None:
+        """Return how many tickets are probably ahead of this new one; None if the speed of the line is unknown."""
+        if not self.is_moving(now):
+            return None
+        return ticket - self._last - self.per_second * (now - self.moved_at)
+
     def first_look(self, ticket: int, now: float) -> float:
         """Return the seconds until the first look of a new ticket."""
         early = 0.0
-        if self.per_second and now - self.moved_at < REMEMBERED:
-            ahead = max(1.0, ticket - self._last - self.per_second * (now - self.moved_at))
-            early = (
-                ahead / self.per_second * (1 - ahead**-FIRST_LOOK)
-            )  # the estimate is less certain for near tickets
+        if (ahead := self.ahead(ticket, now)) is not None:
+            ahead = max(1.0, ahead)
+            # The estimate is less certain for near tickets.
+            early = ahead / self.per_second * (1 - ahead**-FIRST_LOOK)
         return min(max(min(early, self._mean) * self._late, SHORTEST), LONGEST)
 
     def first_scan(self, now: float) -> float:
@@ -102,7 +111,8 @@ class Pacing:
 def pause(waited: float, *, is_near: bool, grant_seconds: float) -> float:
     """Return the seconds until the next look, after ``waited``; a row stays granted for ``grant_seconds``."""
     share, most = (NEAR, LONGEST / 4) if is_near else (FAR, LONGEST)
-    return min(max(SHORTEST, share * waited), most, grant_seconds / 4)
+    # Tickets are renewed after a third of that, too: who waits long is only looked at by renewals.
+    return min(max(SHORTEST, share * waited), most, grant_seconds / 3)
 
 
 def scan_pause(waited: float) -> float:

@@ -30,7 +30,7 @@ from resourcepool.waiting import tickets
 from resourcepool.waiting.look import (
     NEXT_LOOK,
     NEXT_SCAN,
-    TOGETHER,
+    due_until,
     look,
     pass_on,
     renew_at,
@@ -320,7 +320,8 @@ class Poller:
     def _look(self, noticed: Collection[int], now: float) -> None:
         if not noticed and soonest(self.waiters, NEXT_LOOK) > now:
             return
-        looked, batch = set[Waiter](), to_look_at(list(self.waiters), noticed, now + TOGETHER)
+        until = due_until(waiters := list(self.waiters), now)
+        looked, batch = set[Waiter](), to_look_at(waiters, noticed, until)
         while batch:
             looked.update(batch)
             is_moving = False
@@ -328,7 +329,7 @@ class Poller:
                 waiter.deliver(grants)
                 self.use(waiter)
                 is_moving |= waiter.model.line_per_name
-            more = to_look_at(list(self.waiters), noticed, now + TOGETHER) if is_moving else ()
+            more = to_look_at(list(self.waiters), noticed, until) if is_moving else ()
             batch = [waiter for waiter in more if waiter not in looked]
         waiters, next_looks = list(self.waiters), dict[str, float]()
         for waiter in waiters:

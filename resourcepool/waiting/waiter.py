@@ -14,7 +14,7 @@ from resourcepool.leases.terms import Grant
 from resourcepool.threads.outcome import Outcome
 from resourcepool.waiting.lease import Source, load, make_handles, release_quietly
 from resourcepool.waiting.models import line_name
-from resourcepool.waiting.pacing import SHORTEST, Pacing, pacing_of, pause
+from resourcepool.waiting.pacing import FIRST_IN_LINE, SHORTEST, Pacing, pacing_of, pause
 from resourcepool.waiting.tickets import HeldRows, NewTicket, TicketState
 
 LAST_LOOK = 0.015  # seconds before the timeout of a waiter, if its first look would come later
@@ -35,7 +35,7 @@ class Waiter:
         holds: its rows so far, if it requests several.
         db_error: the error of the last statement for it, if that failed.
         is_late: its time is up; the database decides whether it was served first.
-        is_near: it was among the first in line at the last scan.
+        is_near: it is among the first in line: by the estimate when it took its ticket, or by the last scan.
     """
 
     source: Source
@@ -103,15 +103,20 @@ class Waiter:
         first = min(pacing.first_look(ticket.pk, at), ticket.grant_seconds / 4)
         self.next_look = min(at + first, max(at + SHORTEST, at_last))
         self.next_scan = max(self.next_look, min(self.next_look + pacing.first_scan(at), at_last))
+        ahead = pacing.ahead(ticket.pk, at)
+        self.is_near = ahead is not None and ahead <= FIRST_IN_LINE
         pacing.found_waiters(at)
 
     def set_next_look(self, now: float) -> None:
         """Schedule the next look, after one at ``now`` showed that it still waits."""
+        self.next_look = now + self.pause(now)
+
+    def pause(self, now: float) -> float:
+        """Return the seconds from a look at ``now`` to the next one."""
         assert self.ticket is not None  # noqa: S101 (for the type checker)
         # A lock serves one waiter after the other: in a long line, pauses count from when the line last moved.
         since = max(self.began, self.pacing.moved_at) if self.model.line_per_name else self.began
-        grant_seconds = self.ticket.grant_seconds
-        self.next_look = now + pause(now - since, is_near=self.is_near, grant_seconds=grant_seconds)
+        return pause(now - since, is_near=self.is_near, grant_seconds=self.ticket.grant_seconds)
 
     def clear_ticket(self) -> None:
         """Note that its ticket is gone, so it needs another one."""

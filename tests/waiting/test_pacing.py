@@ -67,6 +67,18 @@ class TestTheFirstLook:
         assert moving(5).first_look(10_000, NOW) <= LONGEST
 
 
+class TestHowManyAreAhead:
+    def test_is_unknown_in_a_line_that_does_not_move(self) -> None:
+        assert Pacing().ahead(5, NOW) is None
+        assert moving(100).ahead(1_001, NOW + REMEMBERED) is None
+
+    def test_is_the_distance_to_the_ticket_that_was_served_last(self) -> None:
+        assert moving(100).ahead(1_100, NOW) == pytest.approx(100)
+
+    def test_counts_what_was_probably_served_since(self) -> None:
+        assert moving(100).ahead(1_100, NOW + 0.5) == pytest.approx(50)
+
+
 class TestTheNextLook:
     @pytest.mark.parametrize("is_near", [True, False])
     def test_comes_after_a_share_of_the_wait_within_bounds(self, is_near: bool) -> None:
