@@ -90,7 +90,7 @@ class TestTheNextLook:
         assert pause(10.0, is_near=True, grant_seconds=60) < pause(10.0, is_near=False, grant_seconds=60)
 
     def test_comes_before_a_granted_row_expires(self) -> None:
-        assert pause(3_600.0, is_near=False, grant_seconds=1) == 0.25
+        assert pause(3_600.0, is_near=False, grant_seconds=1) == 1 / 3
 
     def test_for_free_rows_grows_with_the_wait(self) -> None:
         assert scan_pause(0.0) == SCAN < scan_pause(10.0) < scan_pause(1_000.0)
