@@ -29,7 +29,12 @@ def test_settings_of_a_pool_are_fine() -> None:
     ("chosen", "identity", "message", "hint"),
     [
         ([], "E001", "RESOURCEPOOL is not a dict.", ""),
-        ({"TLL": 3}, "E001", "RESOURCEPOOL['TLL'] is not a setting.", "Did you mean 'TTL'? Known names: TTL, TIMEOUT"),
+        (
+            {"TLL": 3},
+            "E001",
+            "RESOURCEPOOL['TLL'] is not a setting.",
+            "Did you mean 'TTL'? Known names: TTL, TIMEOUT",
+        ),
         (
             {"TTL": 0},
             "E001",
