@@ -1,6 +1,7 @@
 """The settings: one dict ``RESOURCEPOOL`` in the project's settings, read when used."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
@@ -134,6 +135,27 @@ def rest_limits(label: str) -> dict[str, Any]:
             least = 0 if name == "leases" else -1_000_000
             limits[name] = options.whole(about, value, least=least, most=1_000_000)
     return limits
+
+
+def refuse_unknown_settings(label: str) -> None:
+    """Raise BadOption for a name in RESOURCEPOOL, or in its POOLS[label], that is not a setting.
+
+    ``manage.py check`` reports it, too (E001); scripts do not run it.
+    """
+    pools = setting("POOLS").get(label, {})
+    of_pool = set(pools) - set(POOL_OPTIONS) if isinstance(pools, Mapping) else ()
+    for name in sorted(map(str, all_settings().keys() - DEFAULTS.keys())):
+        raise BadOption(f"RESOURCEPOOL[{name!r}]", Hidden(), because=no_such_setting(name, DEFAULTS))
+    for name in sorted(map(str, of_pool)):
+        where = f"RESOURCEPOOL['POOLS'][{label!r}][{name!r}]"
+        raise BadOption(where, Hidden(), because=no_such_setting(name, POOL_OPTIONS))
+
+
+def no_such_setting(name: str, known: Iterable[str]) -> str:
+    """Return what is said of an unknown name: with a similar known one, if there is one."""
+    by_folded = {each.casefold(): each for each in known}
+    close = get_close_matches(name.casefold(), by_folded, 1)
+    return "no such setting" + "".join(f"; did you mean {by_folded[each]!r}?" for each in close)
 
 
 def pool_setting(label: str, option: str, declared: Mapping[str, Any]) -> Any:

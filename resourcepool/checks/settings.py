@@ -3,7 +3,6 @@
 import base64
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Set
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -13,7 +12,16 @@ from django.views.decorators.debug import sensitive_variables
 
 from resourcepool import options
 from resourcepool.checks.messages import CheckWarning, Error
-from resourcepool.conf import DEFAULTS, POOL_OPTIONS, all_settings, rest_limits, rest_waits, setting, ticket_ttl
+from resourcepool.conf import (
+    DEFAULTS,
+    POOL_OPTIONS,
+    all_settings,
+    no_such_setting,
+    rest_limits,
+    rest_waits,
+    setting,
+    ticket_ttl,
+)
 from resourcepool.documentation import documented
 from resourcepool.elections.models import election_models
 from resourcepool.exceptions import BadOption, PackageMissing
@@ -133,9 +141,9 @@ def _check_options(where: str, chosen: Mapping[str, Any]) -> Iterator[CheckMessa
 
 def _unknown(where: str, names: Set[str], known: Any) -> Iterator[CheckMessage]:
     for name in names - set(known):
-        close = get_close_matches(str(name), known, 1)
-        hint = "".join(f"Did you mean {one!r}? " for one in close) + f"Known names: {', '.join(known)}."
-        yield Error(f"{where}[{name!r}] is not a setting.", hint=hint, id="resourcepool.E001")
+        hint = f"Known names: {', '.join(known)}."
+        why = no_such_setting(str(name), known)
+        yield Error(f"{where}[{name!r}]: {why}", hint=hint, id="resourcepool.E001")
 
 
 def _wrong(where: str, check: Callable[[], object]) -> Iterator[CheckMessage]:

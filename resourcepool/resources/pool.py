@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Q
+from django.db.models.base import ModelBase
 
 from resourcepool.clock import monotonic
 from resourcepool.conf import POOL_OPTIONS, pool_setting
@@ -66,6 +67,9 @@ class Pool(PoolMethods[M], Generic[M]):
             self._bound[owner] = pool = Pool(**self._declared)
             pool._model = owner
         return pool
+
+    def __repr__(self) -> str:
+        return f"<Pool of {self._model._meta.label}>" if isinstance(self._model, ModelBase) else "<Pool>"
 
     @cached_property
     def model(self) -> type[M]:

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from resourcepool import options
-from resourcepool.conf import POOL_OPTIONS, pool_setting
+from resourcepool.conf import POOL_OPTIONS, pool_setting, refuse_unknown_settings
 from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MAX_LENGTH, MIN_TTL, Terms
@@ -47,6 +47,7 @@ class RequestBuilder:
         """
         # No local variable may refer to the settings: error reports show these, and the settings have keys.
         if self._settings is not getattr(settings, "RESOURCEPOOL", None):
+            refuse_unknown_settings(self._model._meta.label)
             self._settings, self._cache = getattr(settings, "RESOURCEPOOL", None), {}
         cache = self._cache  # of these settings; another thread may replace it meanwhile
         # The types are part of the key, because 1 == True.

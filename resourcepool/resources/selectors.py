@@ -64,7 +64,9 @@ def canonical_selector(model: type[Model], criteria: Mapping[str, Any], options:
 def _unknown(name: str, model: type[Model], fields: Collection[str], options: Collection[str]) -> BadOption:
     known = {"pool": model._meta.label, "fields": ", ".join(sorted(fields))}
     because = Sentence(_("no such selector; %(pool)s has: %(fields)s"), **known)
-    if close := get_close_matches(name, [*sorted(options), *fields], 1):
+    # An option of another method: ``wait`` of ``acquire`` is none of ``lease``.
+    others = [other for other in (*sorted(options), *fields) if other != name]
+    if close := get_close_matches(name, others, 1):
         text = _("no such selector; did you mean %(name)s? %(pool)s has: %(fields)s")
         because = Sentence(text, name=close[0], **known)
     # The value is hidden, because people try url="http://joe:secret@.." and password="..".

@@ -32,8 +32,8 @@ def test_settings_of_a_pool_are_fine() -> None:
         (
             {"TLL": 3},
             "E001",
-            "RESOURCEPOOL['TLL'] is not a setting.",
-            "Did you mean 'TTL'? Known names: TTL, TIMEOUT",
+            "RESOURCEPOOL['TLL']: no such setting; did you mean 'TTL'?",
+            "Known names: TTL, TIMEOUT",
         ),
         (
             {"TTL": 0},
@@ -72,7 +72,7 @@ def test_settings_of_a_pool_are_fine() -> None:
         (
             {"POOLS": {"resourcepool.Proxy": {"size": 3}}},
             "E001",
-            "['resourcepool.Proxy']['size'] is not a setting.",
+            "['resourcepool.Proxy']['size']: no such setting",
             "Known names: ttl, timeout",
         ),
         ({"NODE_LABELS": {"zone": 1}}, "E001", "RESOURCEPOOL['NODE_LABELS']={'zone': 1} is not allowed", ""),

@@ -1,5 +1,6 @@
 """Requests are cached, and never confused with others."""
 
+import re
 from typing import Any
 
 import pytest
@@ -115,3 +116,22 @@ def test_memory_is_bounded(builder: RequestBuilder, monkeypatch: pytest.MonkeyPa
         builder.request(1, {"timeout": timeout})
         assert len(builder._cache) <= 3
     assert builder.request(1, {"timeout": 9}).timeout == 9
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({"TLL": 3}, "RESOURCEPOOL['TLL']: no such setting; did you mean 'TTL'?"),
+        ({"ttl": 3}, "RESOURCEPOOL['ttl']: no such setting; did you mean 'TTL'?"),
+        (
+            {"POOLS": {"resourcepool.Proxy": {"tll": 3}}},
+            "RESOURCEPOOL['POOLS']['resourcepool.Proxy']['tll']: no such setting; did you mean 'ttl'?",
+        ),
+        ({"POOLS": {"resourcepool.Proxy": {"size": 3}}}, "['size']: no such setting"),
+    ],
+)
+def test_an_unknown_setting_is_refused_by_a_script_too(settings: Any, chosen: Any, said: str) -> None:
+    settings.RESOURCEPOOL = chosen
+    for _ in range(2):
+        with pytest.raises(BadOption, match=re.escape(said)):
+            RequestBuilder(Proxy, {}).request(1, {})
