@@ -35,9 +35,9 @@ DISPENSERS = (
     ),
     Mutation(
         "dispenser: adding does not wait for a rebuild",
-        BUCKETS,
-        "    if not retrying(connection, rows.filter(pk=name).exists):\n",
-        "    if True:\n",
+        "database/rows.py",
+        "    if model._base_manager.using(using).filter(pk=pk).exists():\n",
+        "    if False:\n",
         REBUILDS,
         "mariadb",
     ),

@@ -14,6 +14,7 @@ from django.db.models import F
 from resourcepool.database.open_transaction import callers_blocks
 from resourcepool.database.receipts import commit_once
 from resourcepool.database.retry import retrying
+from resourcepool.database.rows import ensure_row
 from resourcepool.dialect import DbLater, DbNow, short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import ClaimInTransaction
@@ -65,10 +66,7 @@ def in_transaction(using: str, send: Callable[[], Answer]) -> Answer:
 
 def make_dispenser(using: str, name: str) -> None:
     """Create the row of a dispenser if it does not exist."""
-    rows, connection = Dispenser.objects.using(using), connections[using]
-    # An insertion would wait for a rebuild, which locks the row, and would delay the next rebuild.
-    if not retrying(connection, rows.filter(pk=name).exists):
-        retrying(connection, partial(rows.bulk_create, [Dispenser(name=name)], ignore_conflicts=True))
+    retrying(connections[using], partial(ensure_row, Dispenser, using, name))
 
 
 def open_bucket(using: str, dispenser: str, name: str, holder: str, ttl: float) -> DispenserSnapshot:

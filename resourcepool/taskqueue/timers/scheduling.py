@@ -1,17 +1,17 @@
 """Scheduling of timers: each call is one short transaction, or part of the caller's transaction."""
 
-import contextlib
 import datetime
 import enum
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
-from django.db import IntegrityError, connections, router, transaction
+from django.db import connections, router
 from django.db.models import F, Q
 
 from resourcepool import options
 from resourcepool.database.retry import Unsettled, retrying
+from resourcepool.database.rows import insert_unless_exists
 from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns, read_clock
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, Hidden
@@ -206,8 +206,7 @@ def _when(after: object, at: object, every: object, cron: object, tz: object, st
 def make_topic(using: str, name: str, **options: Any) -> None:
     """Create a topic if it does not exist."""
     # Not get_or_create: its second read does not see a row that is newer than the transaction's snapshot.
-    with contextlib.suppress(IntegrityError), transaction.atomic(using=using):
-        Topic.objects.using(using).create(pk=name, **options)
+    insert_unless_exists(Topic(pk=name, **options), using)
 
 
 def _now(using: str, topic: str) -> datetime.datetime:
