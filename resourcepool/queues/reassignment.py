@@ -13,6 +13,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce
 
 from resourcepool import dialect
+from resourcepool.database.rows import for_update
 from resourcepool.dialect import SHORT_LOCK_WAIT, DbLater, DbNow, MicrosUntil
 from resourcepool.events.field import stored
 from resourcepool.exceptions import ClaimInTransaction
@@ -229,8 +230,8 @@ def lock_unlocked(using: str, pks: Sequence[int]) -> set[int]:
         return set(pks)
     locked: set[int] = set()
     for chunk in _chunks(pks):
-        rows = Queue.objects.using(using).filter(pk__in=chunk).order_by("pk")
-        locked.update(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
+        rows = Queue.objects.using(using).filter(pk__in=chunk)
+        locked.update(for_update(rows, skip_locked=True).values_list("pk", flat=True))
     return locked
 
 

@@ -98,8 +98,7 @@ def clear_expired(model: Any) -> int:
     lasted = expired_durations(model, [(pk, fence, -left / 1_000_000) for pk, fence, _holder, left in rows])
     # Locked rows, such as those of holders inside ``guard``, are left for the next sweep. An expired lease is never
     # renewed: under the same fence it is still expired.
-    skips = connection.features.has_select_for_update_skip_locked
-    cleared = end_leases(verbs.rows_of(connection, model), rows, skip_locked=skips)
+    cleared = end_leases(verbs.rows_of(connection, model), rows, skip_locked=True)
     for pk, fence, holder, left in cleared:
         reason = sentence_for("found_late", seconds=round(-left / 1_000_000))
         seconds = lasted.get((pk, fence))

@@ -8,6 +8,7 @@ from django.db import connections
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
+from resourcepool.database.rows import for_update
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
@@ -95,8 +96,7 @@ class TaskBucket(Generic[K]):
             )
             # By primary keys: MariaDB 11 may read, and lock, the whole table to get the order.
             pks = list(rows.values_list("pk", flat=True))
-            locked = rows.filter(pk__in=pks).select_for_update().order_by("pk")
-            columns = locked.values_list("pk", "key", "fence", "score")
+            columns = for_update(rows.filter(pk__in=pks)).values_list("pk", "key", "fence", "score")
             if ready := [statements.Row(*row) for row in columns]:
                 statements.take(connection, bucket, ready)
             return [row for row in statements.tasks_in_bucket(connection, bucket) if row.key in requested]

@@ -11,6 +11,7 @@ from django.db.models import F, Q
 
 from resourcepool import dialect
 from resourcepool.database.clock import monotonic
+from resourcepool.database.rows import for_update
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder, from_columns, short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.signals import EventKind, RowEvent, emit
@@ -201,7 +202,7 @@ def _due(using: str, due: Collection[DueTimer], holder: str) -> Any:
 def _claim(
     using: str, timers: Any, rules: Mapping[str, Rule], holder: str, *, is_handed: bool = False
 ) -> list[ClaimedTimer]:
-    rows = _unlocked(using, timers).values(*READ, *COUNTS, now=DbNow())
+    rows = for_update(timers, skip_locked=True).values(*READ, *COUNTS, now=DbNow())
     sent_at, claimed, unclaimed = monotonic(), list[ClaimedTimer](), 0
     groups: dict[tuple[float, bool, bool, str], list[int]] = defaultdict(list)
     for row in rows:
@@ -271,7 +272,8 @@ def _store(using: str, ends: Collection[AttemptEnd]) -> set[int]:
     if not ends:
         return set()
     rows = Timer.objects.using(using).filter(pk__in=[end.claimed.pk for end in ends]).unfinished()
-    current = {pk: columns for pk, *columns in _unlocked(using, rows).values_list("pk", "fence", "schedule")}
+    unlocked = for_update(rows, skip_locked=True).values_list("pk", "fence", "schedule")
+    current = {pk: columns for pk, *columns in unlocked}
     matching = [end for end in ends if current.get(end.claimed.pk, (0,))[0] == end.claimed.fence]
     done: dict[tuple[float, str], list[ClaimedTimer]] = defaultdict(list)
     for end in matching:
@@ -343,8 +345,3 @@ def _retry_after_disconnection(using: str, timer: ClaimedTimer, end: AttemptEnd)
 
 def _change(using: str, pks: Collection[int], **changes: Any) -> None:
     Timer.objects.using(using).filter(pk__in=pks).update(fence=F("fence") + 1, **changes)
-
-
-def _unlocked(using: str, rows: Any) -> Any:
-    skips = connections[using].features.has_select_for_update_skip_locked
-    return rows.order_by("pk").select_for_update(skip_locked=skips)
