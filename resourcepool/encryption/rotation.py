@@ -10,11 +10,11 @@ from django.db.models import Case, Value, When
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.database.rows import for_update
+from resourcepool.database.short_transactions import run_short_transaction
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.encryption.secret import EncryptedSecret, encrypt
 from resourcepool.events import Sentence, joined, sentence_for
 from resourcepool.exceptions import ResourcePoolError, RowLocked, SecretUnreadable
-from resourcepool.leases.short_transactions import run_short_transaction
 from resourcepool.translation import gettext_noop
 
 CHUNK = 200

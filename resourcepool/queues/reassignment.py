@@ -14,10 +14,10 @@ from django.db.models.functions import Coalesce
 
 from resourcepool import dialect
 from resourcepool.database.rows import for_update
+from resourcepool.database.short_transactions import run_short_transaction
 from resourcepool.dialect import SHORT_LOCK_WAIT, DbLater, DbNow, MicrosUntil
 from resourcepool.events.field import stored
 from resourcepool.exceptions import ClaimInTransaction
-from resourcepool.leases.short_transactions import run_short_transaction
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues.planning import changes as planning
 from resourcepool.queues.planning.changes import Action, Change

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from django.db import connections, router
 
+from resourcepool.database.lock_holders import Locked, lockers
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.events import localized
 from resourcepool.history.models import Event
-from resourcepool.leases.lock_holders import Locked, lockers
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.state import State, Status, state_details, state_of
 from resourcepool.signals import EventKind

@@ -14,13 +14,13 @@ from resourcepool.conf import setting
 from resourcepool.database.receipts import KEPT, Receipt
 from resourcepool.database.retry import retrying
 from resourcepool.database.rows import for_update
+from resourcepool.database.short_transactions import run_short_transaction
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.exceptions import RowLocked
 from resourcepool.history.models import Event, Sample
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.short_transactions import run_short_transaction
 from resourcepool.locks.base import UNUSED_AFTER
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow

@@ -15,10 +15,10 @@ from resourcepool.database.open_transaction import callers_blocks
 from resourcepool.database.receipts import commit_once
 from resourcepool.database.retry import retrying
 from resourcepool.database.rows import ensure_row
+from resourcepool.database.short_transactions import row_locked
 from resourcepool.dialect import DbLater, DbNow, short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import ClaimInTransaction
-from resourcepool.leases.short_transactions import locked_row_error
 from resourcepool.signals import EventKind
 from resourcepool.taskqueue.abstract import update_and_record
 from resourcepool.taskqueue.bulk_insert import BATCH
@@ -90,7 +90,7 @@ def open_bucket(using: str, dispenser: str, name: str, holder: str, ttl: float) 
             return seen._replace(head=None) if seen.expired else seen
         row = Bucket(dispenser_id=dispenser, name=name, holder=holder, busy_before=DbLater(ttl))
         retrying(connection, partial(Bucket.objects.using(using).bulk_create, [row], ignore_conflicts=True))
-    raise locked_row_error(using)
+    raise row_locked(using)
 
 
 def reclaim_expired(using: str, buckets: list[int], most_expirations: int) -> int:
@@ -227,7 +227,7 @@ def write_to_bucket(
         rows = send(seen, seen.bucket)
         if rows is not None:
             return seen, rows
-    raise locked_row_error(using)
+    raise row_locked(using)
 
 
 def _send(
