@@ -11,14 +11,13 @@ from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F
 
-from resourcepool.database.open_transaction import callers_blocks
+from resourcepool.database.open_transaction import refuse_callers_transaction
 from resourcepool.database.receipts import commit_once
 from resourcepool.database.retry import retrying
 from resourcepool.database.rows import ensure_row
 from resourcepool.database.short_transactions import row_locked
 from resourcepool.dialect import DbLater, DbNow, short_transaction
 from resourcepool.events import sentence_for
-from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.signals import EventKind
 from resourcepool.taskqueue.abstract import update_and_record
 from resourcepool.taskqueue.bulk_insert import BATCH
@@ -43,15 +42,12 @@ def database() -> str:
 
 def refuse_assignment_in_transaction(connection: BaseDatabaseWrapper) -> None:
     """Raise ClaimInTransaction if the caller has an open transaction, whose rollback would undo the assignment."""
-    blocks = callers_blocks(connection)
-    is_open = connection.connection is not None  # otherwise Django does not know about autocommit yet
-    autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
-    if blocks or not (autocommit or connection.atomic_blocks):
-        raise ClaimInTransaction(
-            f"a transaction is open on database {connection.alias!r}: tasks assigned inside it would be invisible to"
-            " others until the commit and undone by a rollback. Assign before transaction.atomic() (ATOMIC_REQUESTS"
-            " opens one for every view); tasks_done() belongs inside"
-        )
+    refuse_callers_transaction(
+        connection,
+        f"a transaction is open on database {connection.alias!r}: tasks assigned inside it would be invisible to others"
+        " until the commit and undone by a rollback. Assign before transaction.atomic() (ATOMIC_REQUESTS opens one for"
+        " every view); tasks_done() belongs inside",
+    )
 
 
 def assignment_transaction(using: str, *, wait: int = WAIT) -> AbstractContextManager[None]:
