@@ -27,7 +27,6 @@ from resourcepool.dialect import (
 )
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.bulk_insert import BATCH, insert
 from resourcepool.taskqueue.dispenser import statements
 from resourcepool.taskqueue.dispenser.bucket_lifecycle import make_dispenser
@@ -147,7 +146,7 @@ def rebuild(
     using: str, dispenser: str, scores: Mapping[str, float], as_of: datetime.datetime | None
 ) -> Rebuilt:
     """Make the pool equal to ``scores``, except for assigned tasks and tasks finished since ``as_of``."""
-    began = None if as_of is None else aware(validators.moment("as_of", as_of))
+    began = None if as_of is None else aware(options.moment("as_of", as_of))
     make_dispenser(using, dispenser)
     if began is not None:
         _check(using, dispenser, began)
