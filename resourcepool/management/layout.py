@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from resourcepool.status.snapshots import duration, with_zone
+from resourcepool.text import printable, shortened
 from resourcepool.translation import gettext as _
 
 UNLIMITED = 100_000  # columns, where the output is not a terminal
@@ -51,15 +52,15 @@ def name_value_lines(pairs: Iterable[tuple[str, object]], width: int = 14, style
     return lines
 
 
-def printable(text: str) -> str:
+def printable_lines(text: str) -> str:
     """Return ``text`` with "?" for unprintable characters; line ends are kept, CR LF becomes LF."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text.replace("\r\n", "\n"))
+    return "\n".join(map(printable, text.replace("\r\n", "\n").split("\n")))
 
 
 def one_line(value: object, max_length: int | None = 60) -> str:
     """Return ``value`` as one line of at most ``max_length`` printable characters."""
-    text = "".join(c if c.isprintable() else "?" for c in str(value))
-    return text if max_length is None or len(text) <= max_length else f"{text[: max_length - 3]}..."
+    text = printable(value)
+    return text if max_length is None else shortened(text, max_length)
 
 
 def more_rows_note(shown: int, total: int) -> Iterator[str]:

@@ -20,7 +20,7 @@ from resourcepool.database.short_transactions import row_locked
 from resourcepool.dialect import DbMicros, DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.labels import join_names, labels_of, printable
+from resourcepool.labels import join_names, labels_of
 from resourcepool.queues import reassignment
 from resourcepool.queues.ids import MAX_IDS_SHOWN, keys_of, validate_ids
 from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, Queue, QueueGroup, Server
@@ -29,6 +29,7 @@ from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.queries import find_queue_group, read_queues, read_servers, using_of_queues
+from resourcepool.text import printable
 from resourcepool.translation import gettext_noop as _
 
 

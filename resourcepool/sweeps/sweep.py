@@ -18,7 +18,6 @@ from resourcepool.history.durations import expired_durations
 from resourcepool.history.models import Event
 from resourcepool.history.recorder import recorder
 from resourcepool.jobs import PRUNE, STATISTICS, SWEEP, Job, run
-from resourcepool.labels import printable
 from resourcepool.leases import verbs
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.queryset import ResourceQuerySet, end_leases
@@ -28,6 +27,7 @@ from resourcepool.status.alarms import Alarm, AlarmKind, alarms
 from resourcepool.sweeps.pruning import prune_channels, prune_finished, prune_history, remove_unused_names
 from resourcepool.sweeps.samples import take_samples
 from resourcepool.sweeps.servers import remove_gone_servers
+from resourcepool.text import printable
 
 logger = logging.getLogger("resourcepool.alarms")
 
