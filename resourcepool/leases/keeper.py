@@ -35,6 +35,7 @@ from resourcepool.leases.renewable import Renewable
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Trust
 from resourcepool.threads.daemon import Daemon
+from resourcepool.threads.per_process import per_process
 
 logger = logging.getLogger(__name__)
 
@@ -299,10 +300,5 @@ def _send(connection: BaseDatabaseWrapper, model: Model, held: list[_Held]) -> t
     return sent_at, verbs.renew_unless_locked(connection, model, list(ttls), list(ttls.values()))
 
 
-def _after_fork() -> None:
-    keeper.__init__()  # type: ignore[misc]  # the parent's leases, locks and threads are not the child's
-    dialect.drop_inherited_connections()
-
-
-keeper = Keeper()
-os.register_at_fork(before=dialect.close_files, after_in_child=_after_fork)
+keeper = per_process(Keeper)
+os.register_at_fork(before=dialect.close_files, after_in_child=dialect.drop_inherited_connections)

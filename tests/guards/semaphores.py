@@ -103,8 +103,8 @@ SEMAPHORES = (
     Mutation(
         "semaphores: a child of a fork holds nothing",
         REGISTRY,
-        "os.register_at_fork(after_in_child=_after_fork)",
-        "",
+        "holds = per_process(ProcessHolds)",
+        "holds = ProcessHolds()",
         ("tests/locks/test_semaphore_processes.py",),
     ),
     Mutation(

@@ -5,7 +5,6 @@ a hint for messages of other processes, and without hints after at most half a s
 """
 
 import logging
-import os
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +19,7 @@ from resourcepool.dialect import DbNow
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Subscription
+from resourcepool.threads.per_process import per_process
 
 PAUSES = (0.01, 0.1, 0.5)  # shortest (s); share of the time since the last new message; longest (s)
 OUTAGE = 1.0  # seconds between polls while the database is unavailable
@@ -131,9 +131,4 @@ class Pollers:
             hints.send(address)
 
 
-def _after_fork() -> None:
-    pollers.__init__()  # type: ignore[misc]  # subscribers and threads belong to the parent
-
-
-pollers = Pollers()
-os.register_at_fork(after_in_child=_after_fork)
+pollers = per_process(Pollers)
