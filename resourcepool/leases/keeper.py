@@ -23,6 +23,7 @@ from resourcepool.database.background_thread import (
     Routine,
     background_thread,
 )
+from resourcepool.database.batches import batched
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import watchdog
@@ -145,8 +146,8 @@ class Keeper:
             else:
                 wake_at = min(wake_at, lease._trust.due_at)
         for leases in due.values():
-            for start in range(0, len(leases), verbs.BATCH):
-                wake_at = min(wake_at, self._renew(using, leases[start : start + verbs.BATCH]))
+            for batch in batched(leases, verbs.BATCH):
+                wake_at = min(wake_at, self._renew(using, batch))
         return wake_at
 
     def _report_leaks(self, using: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Self
 from django.db import connections, models, transaction
 
 from resourcepool import options
+from resourcepool.database.batches import batched
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.database.rows import for_update
 from resourcepool.database.short_transactions import run_short_transaction
@@ -213,10 +214,9 @@ class ResourceQuerySet(LeaseQuerySet):
         self, pks: Sequence[Any], change: Callable[[Sequence[Any], bool], int], *, frees: bool = False
     ) -> int:
         """Apply ``change`` to ``CHUNK`` rows at a time; waiters get freed rows, even if some were locked."""
-        chunks = (pks[start : start + CHUNK] for start in range(0, len(pks), CHUNK))
         done = 0
         try:
-            done = change_skipping_locked(self.db, self.model, chunks, change)
+            done = change_skipping_locked(self.db, self.model, batched(pks, CHUNK), change)
         except RowLocked as error:
             done = error.done
             raise

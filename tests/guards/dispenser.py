@@ -115,7 +115,7 @@ DISPENSERS = (
     Mutation(
         "dispenser: expired buckets are reclaimed",
         BUCKETS,
-        "            reclaim_expired(using, seen.expired[start : start + RECLAIM_BATCH], seen.most_expirations)\n",
+        "            reclaim_expired(using, expired, seen.most_expirations)\n",
         "            pass\n",
         HANDS_OUT,
     ),

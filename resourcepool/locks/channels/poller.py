@@ -13,6 +13,7 @@ from django.db import connections
 
 from resourcepool import hints
 from resourcepool.database.background_thread import CHANNELS, Routine, background_thread
+from resourcepool.database.batches import batched
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
@@ -92,9 +93,8 @@ class Poller:
 
     def _read(self, names: set[str]) -> dict[str, tuple[int, int]]:
         news: dict[str, tuple[int, int]] = {}
-        ordered = sorted(names)
-        for start in range(0, len(ordered), BATCH):
-            rows = ChannelRow.objects.using(self._using).filter(pk__in=ordered[start : start + BATCH])
+        for batch in batched(sorted(names), BATCH):
+            rows = ChannelRow.objects.using(self._using).filter(pk__in=batch)
             read = partial(list[Any], rows.values_list("pk", "last", "made"))
             news |= {name: (last, made) for name, last, made in retrying(connections[self._using], read)}
         return news

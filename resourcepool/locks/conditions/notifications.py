@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect, hints
+from resourcepool.database.batches import batched
 from resourcepool.database.retry import Unsettled, fetch_rows, retrying
 from resourcepool.dialect import cached_per_database
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
@@ -147,8 +148,8 @@ class _NotifyTransaction:
         with dialect.short_transaction(connection):
             rows = dialect.run(connection, self._texts.choose, [line, self._most], dialect.all_rows)
             self._chosen = [_Chosen(*columns) for columns in rows]
-            for start in range(0, len(self._chosen), BATCH):
-                self._give(self._chosen[start : start + BATCH])
+            for batch in batched(self._chosen, BATCH):
+                self._give(batch)
             transaction.on_commit(partial(_wake, connection.alias, self._chosen), using=connection.alias)
         return len(self._chosen)
 

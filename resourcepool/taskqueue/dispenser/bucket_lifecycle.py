@@ -11,6 +11,7 @@ from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F
 
+from resourcepool.database.batches import batched
 from resourcepool.database.open_transaction import refuse_callers_transaction
 from resourcepool.database.receipts import commit_once
 from resourcepool.database.retry import retrying
@@ -79,8 +80,8 @@ def open_bucket(using: str, dispenser: str, name: str, holder: str, ttl: float) 
         if seen is None:
             make_dispenser(using, dispenser)
             continue
-        for start in range(0, len(seen.expired), RECLAIM_BATCH):
-            reclaim_expired(using, seen.expired[start : start + RECLAIM_BATCH], seen.most_expirations)
+        for expired in batched(seen.expired, RECLAIM_BATCH):
+            reclaim_expired(using, expired, seen.most_expirations)
         if seen.bucket is not None:
             # A reclaimed task may come before the former first one.
             return seen._replace(head=None) if seen.expired else seen
@@ -110,8 +111,8 @@ def reclaim_expired(using: str, buckets: list[int], most_expirations: int) -> in
         unlocked = tasks.select_for_update(skip_locked=True) if skips else tasks
         # All processes lock tasks in the order of their primary keys.
         had = list(unlocked.order_by("pk").values_list("pk", "expirations"))
-        for start in range(0, len(had), BATCH):
-            _return_expired(tasks, dict(had[start : start + BATCH]), most_expirations)
+        for batch in batched(had, BATCH):
+            _return_expired(tasks, dict(batch), most_expirations)
         left = set(tasks.values_list("bucket_id", flat=True))
         rows.filter(pk__in=set(pks) - left)._raw_delete(using)
         return len(had)

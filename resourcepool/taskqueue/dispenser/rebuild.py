@@ -7,7 +7,6 @@ bring back tasks that were assigned or done since the mapping was computed.
 import datetime
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import connections
@@ -15,6 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 
 from resourcepool import options
+from resourcepool.database.batches import batched
 from resourcepool.database.receipts import commit_once
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import (
@@ -66,9 +66,7 @@ class Put(NamedTuple):
 
 def chunks(values: Mapping[Key, Value], size: int = BATCH) -> Iterator[dict[Key, Value]]:
     """Split a mapping into chunks, each of which is written at once."""
-    items = iter(values.items())
-    while part := dict(islice(items, size)):
-        yield part
+    return map(dict, batched(values.items(), size))
 
 
 def read_known(

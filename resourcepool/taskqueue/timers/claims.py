@@ -10,6 +10,7 @@ from django.db import connections
 from django.db.models import F, Q
 
 from resourcepool import dialect
+from resourcepool.database.batches import batched
 from resourcepool.database.clock import monotonic
 from resourcepool.database.rows import for_update
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder, from_columns, short_transaction
@@ -116,7 +117,7 @@ def read_due(
     Args:
         without: primary keys of timers to skip.
     """
-    groups = [topics[first : first + TOPICS_AT_ONCE] for first in range(0, len(topics), TOPICS_AT_ONCE)]
+    groups = batched(topics, TOPICS_AT_ONCE)
     timers = [timer for group in groups for timer in _read_due(using, group, most, late, without)]
     return sorted(timers, key=lambda timer: timer.due_in)
 
