@@ -64,7 +64,9 @@ SEMAPHORES = (
         TOGETHER,
     ),
     # Semaphores
-    Mutation("semaphores: all or none", PERMITS, "    if len(pks) > 1:\n", "    if False:\n", SEATS),
+    Mutation(
+        "semaphores: all or none", "leases/probably_free.py", "    if len(pks) > 1:\n", "    if False:\n", SEATS
+    ),
     Mutation(
         "semaphores: more than held is not released",
         REGISTRY,
