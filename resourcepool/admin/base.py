@@ -30,7 +30,7 @@ from resourcepool.database.short_transactions import fail_if_locked, row_locked
 from resourcepool.dialect import MicrosUntil
 from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
-from resourcepool.status.snapshots import exact_duration
+from resourcepool.status.times import exact_duration
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
 

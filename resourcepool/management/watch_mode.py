@@ -14,7 +14,8 @@ from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.base import OperatorCommand
-from resourcepool.management.layout import local_time, printable_lines
+from resourcepool.management.layout import printable_lines
+from resourcepool.status.times import local_time
 from resourcepool.threads.interruptible_sleep import interruptible_sleep
 from resourcepool.translation import gettext as _
 
