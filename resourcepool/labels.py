@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
+from resourcepool.text import printable
 from resourcepool.translation import gettext_lazy as _
 from resourcepool.translation import gettext_noop
 
@@ -41,13 +42,8 @@ def labels_of(value: Mapping[str, str] | None) -> dict[str, str]:
 
 def host_name() -> str:
     """Return this host's name as 1 to 80 printable characters, whatever the system says."""
-    name = "".join(letter if letter.isprintable() and letter != "/" else "_" for letter in socket.gethostname())
+    name = printable(socket.gethostname(), "_").replace("/", "_")
     return name.strip()[:80].strip() or "unnamed"
-
-
-def printable(name: object) -> str:
-    """Return ``name`` as one line without terminal control characters."""
-    return "".join(letter if letter.isprintable() else "?" for letter in str(name))
 
 
 def join_names(names: Sequence[str]) -> str:

@@ -1,11 +1,15 @@
 """Validates callers' values; each error names the option, the value and what is allowed."""
 
 import inspect
+import json
 import math
 import unicodedata
-from collections.abc import Collection
-from datetime import timedelta
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
 from typing import TypeVar
+
+from django.conf import settings
+from django.utils import timezone
 
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
@@ -17,6 +21,10 @@ UNITS = (
     (DAY, _("1 day (%(seconds)s s)"), _("%(number)s days (%(seconds)s s)")),
     (3_600.0, _("1 hour (%(seconds)s s)"), _("%(number)s hours (%(seconds)s s)")),
 )
+
+MAX_NAME = 200  # characters
+MAX_JSON = 65_536  # bytes
+EARLIEST, LATEST = 1900, 9998  # years that every database stores, in every time zone
 
 Choice = TypeVar("Choice", bound=str)
 Seconds = float | timedelta  # a duration as callers give it
@@ -91,7 +99,7 @@ def one_of(name: str, value: object, allowed: Collection[Choice]) -> Choice:
     raise BadOption(name, value, Sentence(_("one of %(names)s"), names=", ".join(sorted(allowed))))
 
 
-def name(option: str, value: object, *, most: int) -> str:
+def name(option: str, value: object, *, most: int = MAX_NAME) -> str:
     """Return ``value`` if it is valid ``text`` without a space at either end; raises BadOption otherwise.
 
     Databases disagree on whether "a" and "a " are the same key.
@@ -120,3 +128,35 @@ def text(name: str, value: object, *, most: int) -> str:
     if isinstance(value, Sentence):  # it keeps its code, to be localized when it is read
         return value
     return str.__str__(value)  # ``str()`` of another subclass, such as an enum member, may differ
+
+
+def json_text(option: str, value: object, allowed: str = _("a JSON value (%(error)s)")) -> str:
+    """Return ``value`` as JSON of at most 64 KiB; raises BadOption, which says what is ``allowed``."""
+    try:
+        encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        size = len(encoded.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadOption(option, value, Sentence(allowed, error=str(error))) from None
+    if size > MAX_JSON:
+        raise BadOption(option, f"{size} bytes", Sentence(_("at most %(count)s bytes of JSON"), count=MAX_JSON))
+    return encoded
+
+
+def json_object(option: str, value: object) -> str:
+    """Return a mapping as JSON of at most 64 KiB; raises BadOption."""
+    if not isinstance(value, Mapping):
+        raise BadOption(option, value, Sentence(_("a JSON object")))
+    return json_text(option, dict(value), _("a JSON object (%(error)s)"))
+
+
+def moment(option: str, value: object) -> datetime:
+    """Return ``value`` if it is a datetime, aware if USE_TZ is on, else naive; raises BadOption."""
+    if not isinstance(value, datetime):
+        raise BadOption(option, value, "a datetime")
+    if settings.USE_TZ is timezone.is_naive(value):
+        which = "with" if settings.USE_TZ else "without"
+        raise BadOption(option, value, f"a datetime {which} a time zone, such as django.utils.timezone.now()")
+    if not EARLIEST <= value.year <= LATEST:
+        years = {"first": str(EARLIEST), "last": str(LATEST)}
+        raise BadOption(option, value, Sentence(_("a time between the years %(first)s and %(last)s"), **years))
+    return value

@@ -1,4 +1,4 @@
-"""Columns for any Unicode text, whatever the database's character set."""
+"""Columns for any Unicode text, whatever the database's character set; and what of a text can be shown."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -45,3 +45,13 @@ class TextField(UnicodeCollationMixin, _TextField, metaclass=_Alike):
 def ascii_escaped(text: str) -> str:
     r"""Return ``text`` with non-ASCII characters escaped as in JSON (\u540d), for a database that cannot store them."""
     return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text)
+
+
+def printable(value: object, instead: str = "?") -> str:
+    """Return ``str(value)`` as one line, with ``instead`` for unprintable characters, which a terminal might obey."""
+    return "".join(c if c.isprintable() else instead for c in str(value))
+
+
+def shortened(text: str, most: int) -> str:
+    """Return ``text``, cut to ``most`` characters, the last of which are "..." then."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."

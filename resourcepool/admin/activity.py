@@ -11,9 +11,9 @@ from django.urls import URLPattern
 
 from resourcepool.admin import describe
 from resourcepool.admin.base import BaseAdmin
-from resourcepool.admin.columns import format_datetime, format_duration, time_zone_note
 from resourcepool.events import localized
 from resourcepool.history.models import Event
+from resourcepool.status.times import format_datetime, precise_duration, time_zone_note
 from resourcepool.translation import gettext
 
 EVENTS = 50
@@ -62,7 +62,7 @@ class ActivityAdminMixin(BaseAdmin):
         rows = self.events_of(row, (int(fence), int(key)) if is_valid else None)
         events: list[Any] = list(rows[: EVENTS + 1])
         for event in events:
-            event.duration = "" if event.seconds is None else format_duration(event.seconds)
+            event.duration = "" if event.seconds is None else precise_duration(event.seconds)
             event.time, event.text = format_datetime(event.at), describe.event_text(event)
             event.since = "" if event.began_at is None else format_datetime(event.began_at)
             event.reason_text = localized(event.reason)

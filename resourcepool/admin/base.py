@@ -25,12 +25,12 @@ from resourcepool.admin.columns import formatted_fields
 from resourcepool.admin.datetime_lookups import is_datetime_lookup, parse_param
 from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
 from resourcepool.database.columns import is_seconds
-from resourcepool.database.short_statements import fail_if_locked, row_locked
+from resourcepool.database.lock_holders import describe_lockers
+from resourcepool.database.short_transactions import fail_if_locked, row_locked
 from resourcepool.dialect import MicrosUntil
 from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
-from resourcepool.leases.lock_holders import describe_lockers
-from resourcepool.status.snapshots import exact_duration
+from resourcepool.status.times import exact_duration
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
 

@@ -1,6 +1,5 @@
 """Format states, links, dates and durations, the same way in every list and on every page."""
 
-import datetime
 import re
 from collections.abc import Callable, Iterable
 from functools import cache, partial
@@ -10,7 +9,6 @@ from django.contrib import admin
 from django.contrib.admin import AdminSite
 from django.contrib.admin.utils import quote
 from django.db.models import DateTimeField
-from django.utils import timezone
 from django.utils.functional import lazy
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -18,7 +16,8 @@ from django.utils.safestring import SafeString
 from resourcepool.dashboard.links import admin_url
 from resourcepool.database.columns import is_seconds
 from resourcepool.events import SentenceField, localized
-from resourcepool.status.snapshots import UNITS, duration, exact_duration, with_zone
+from resourcepool.status.snapshots import seconds_since
+from resourcepool.status.times import UNITS, ago, duration, exact_duration, format_datetime, precise_duration
 from resourcepool.translation import gettext as _
 
 UNIT_SUFFIX = re.compile(r" ?[(（](s|秒)[)）]$")  # of a label, in both languages
@@ -66,46 +65,14 @@ def countdown(seconds: float, text: str, over: str) -> SafeString:
     )
 
 
-def format_duration(seconds: float) -> str:
-    """Return a duration such as "12 min"; with hundredths below 10 s."""
-    return duration(seconds) if seconds >= 10 else _("%.2f s") % seconds
-
-
-def time_since(micros: int) -> str:
-    """Return "3 h" for a past moment, given the (negative) microseconds until it (``MicrosUntil``)."""
-    return duration(max(0.0, -micros / 1_000_000))
-
-
-def ago(micros: int) -> str:
-    """Return "3 h ago", given the same number."""
-    return _("%s ago") % time_since(micros)
+def ago_since(micros: int) -> str:
+    """Return "3 h ago" for a past time, given the (negative) microseconds until it (``MicrosUntil``)."""
+    return ago(seconds_since(micros))
 
 
 def for_time_since(micros: int) -> str:
     """Return "for 3 h", given the same number."""
-    return _("for %s") % time_since(micros)
-
-
-def format_datetime(at: datetime.datetime) -> str:
-    """Return "2026-11-21 03:12:07" in the current time zone, which ``time_zone_note`` names."""
-    return f"{_local(at):%Y-%m-%d %H:%M:%S}"
-
-
-def format_short_datetime(at: datetime.datetime, now: datetime.datetime) -> str:
-    """Return a date and time for a narrow column: today's without the date."""
-    at, now = _local(at), _local(now)
-    return f"{at:%H:%M:%S}" if at.date() == now.date() else format_datetime(at)
-
-
-def time_zone_note() -> str:
-    """Return a sentence that names the time zone of the page."""
-    now = timezone.localtime(datetime.datetime.now(datetime.UTC))
-    zone = {"name": timezone.get_current_timezone_name(), "offset": now.isoformat()[-6:]}
-    return _("Times are shown in %(name)s (%(offset)s).") % zone
-
-
-def _local(at: datetime.datetime) -> datetime.datetime:
-    return timezone.localtime(with_zone(at))
+    return _("for %s") % duration(seconds_since(micros) or 0.0)
 
 
 def column(field: str, title: Any, spell: Callable[[Any], str], name: str = "") -> Any:
@@ -128,7 +95,7 @@ def column(field: str, title: Any, spell: Callable[[Any], str], name: str = "") 
 
 datetime_column, duration_column = (
     partial(column, spell=format_datetime),
-    partial(column, spell=format_duration),
+    partial(column, spell=precise_duration),
 )
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from django.utils.text import capfirst
 
-from resourcepool.admin.columns import countdown, format_datetime
+from resourcepool.admin.columns import countdown
 from resourcepool.elections.models import election_models
 from resourcepool.events import localized
 from resourcepool.resources.state import State, Status, Verdict, state_details
 from resourcepool.signals import EventKind
 from resourcepool.status.holders import host_and_pid, renewal
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import duration, format_datetime
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
 

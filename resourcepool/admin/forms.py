@@ -10,7 +10,7 @@ from resourcepool.dialect import aware
 from resourcepool.exceptions import BadOption
 from resourcepool.operations import DurationField, Operation, TextField
 from resourcepool.resources.state import MAX_REASON
-from resourcepool.status.snapshots import with_zone
+from resourcepool.status.times import with_zone
 from resourcepool.translation import gettext_lazy as _
 
 UNITS = [("minutes", _("minutes")), ("hours", _("hours")), ("days", _("days"))]

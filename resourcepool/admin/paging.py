@@ -10,9 +10,9 @@ from django.db import connections
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-from resourcepool.admin.columns import time_zone_note
 from resourcepool.admin.datetime_lookups import is_datetime_lookup, parse_param
 from resourcepool.dialect import in_columns
+from resourcepool.status.times import time_zone_note
 
 if TYPE_CHECKING:
     Paginator = DjangoPaginator[Any]

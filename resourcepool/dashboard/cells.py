@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from resourcepool.events import localized
 from resourcepool.resources.state import State
 from resourcepool.status.grid import Cell
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 
 PROPORTIONAL_SQUARES = 100

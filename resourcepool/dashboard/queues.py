@@ -16,7 +16,7 @@ from resourcepool.status.queues.alarms import is_stalled
 from resourcepool.status.queues.moves import latest_moves
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus, queue_groups
 from resourcepool.status.queues.queues import QueueCell, queue_cells
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 
 MAX_CARDS = 20

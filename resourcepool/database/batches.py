@@ -1,11 +1,19 @@
-"""Splits rows into batches that fit into one statement."""
+"""Splits rows into batches, each of which fits into one statement."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TypeVar
 
 LENGTH = 250_000  # characters of up to 4 bytes: some database servers allow only 1 MB (max_allowed_packet)
 
 Row = TypeVar("Row")
+
+
+def batched(rows: Iterable[Row], most: int) -> Iterator[list[Row]]:
+    """Yield batches of at most ``most`` rows."""
+    left = iter(rows)
+    while batch := list(islice(left, most)):
+        yield batch
 
 
 def batches(rows: Iterable[Row], length: Callable[[Row], int], most: int) -> Iterator[list[Row]]:

@@ -97,10 +97,8 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper, *, is_allowed: bool
     if connection.autocommit and not connection.atomic_blocks:
         return
     blocks = callers_blocks(connection)
-    is_open = connection.connection is not None
-    autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
     commits_at_its_end = connection.in_atomic_block and connection.commit_on_exit
-    if not autocommit and not commits_at_its_end:
+    if not _is_autocommit_on(connection) and not commits_at_its_end:
         raise ClaimInTransaction(
             f"autocommit is off on database {connection.alias!r}: the lease would not be committed by this call. Turn "
             "autocommit on"
@@ -118,6 +116,18 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper, *, is_allowed: bool
             "rolls back alone, other processes could lease the row while this handle is still valid. Acquire "
             "outside of it, or open the inner block with savepoint=False"
         )
+
+
+def refuse_callers_transaction(connection: BaseDatabaseWrapper, why: str) -> None:
+    """Raise ClaimInTransaction, with the text ``why``, if the caller has an open transaction."""
+    if callers_blocks(connection) or not (_is_autocommit_on(connection) or connection.atomic_blocks):
+        raise ClaimInTransaction(why)
+
+
+def _is_autocommit_on(connection: BaseDatabaseWrapper) -> bool:
+    # Django does not know it before the connection is open.
+    is_open = connection.connection is not None
+    return bool(connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"])
 
 
 def _is_in_savepoint(connection: BaseDatabaseWrapper, blocks: list[Any]) -> bool:

@@ -8,7 +8,6 @@ MySQL's. So a thread watches the clock and shuts the socket down; the statement 
 import contextlib
 import logging
 import math
-import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from resourcepool import dialect
 from resourcepool.database.clock import monotonic
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.threads.daemon import Daemon
+from resourcepool.threads.per_process import per_process
 
 logger = logging.getLogger(__name__)
 
@@ -218,12 +218,5 @@ class Watchdog:
         return check_at
 
 
-def _after_fork() -> None:
-    global _local  # noqa: PLW0603
-    watchdog.__init__()  # type: ignore[misc]  # the parent's thread, lock and attempts are not the child's
-    _local = _Local()
-
-
-watchdog = Watchdog()
-_local = _Local()
-os.register_at_fork(after_in_child=_after_fork)
+watchdog = per_process(Watchdog)
+_local = per_process(_Local)

@@ -34,6 +34,7 @@ from resourcepool.dialect.expressions import (
     read_clock,
 )
 from resourcepool.dialect.lookups import Begins
+from resourcepool.dialect.per_database import cached_per_database
 from resourcepool.dialect.statement import all_rows, row_count, run
 from resourcepool.dialect.supported import error_kind, of, refuses_text, supports, violates
 from resourcepool.dialect.transactions import SHORT_LOCK_WAIT, limit_idle, short_transaction
@@ -53,6 +54,7 @@ __all__ = [
     "RowUpdate",
     "all_rows",
     "aware",
+    "cached_per_database",
     "close_files",
     "close_own_session",
     "close_quietly",

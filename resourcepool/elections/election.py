@@ -1,18 +1,18 @@
 """Leader election, with an interface like kazoo's ``Election``: the leader leases a row."""
 
 import asyncio
-import contextlib
 import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from django.db import IntegrityError, connections, router, transaction
+from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
+from resourcepool.database.rows import ensure_row
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.elections.models import MAX_NAME, AbstractElection, selector
 from resourcepool.elections.models import Election as ElectionRow
@@ -186,11 +186,15 @@ class Election:
             self._on_elected(term)
         return term
 
+    def _ensure_row(self, connection: BaseDatabaseWrapper) -> bool:
+        """Create the row if it is missing; return whether it was."""
+        return retrying(connection, partial(ensure_row, self.model, connection.alias, self.name))
+
     # Used by waiting: see ``waiting.lease.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         grant = verbs.claim(connection, self.model, self.name, request.terms)
-        if grant is None and retrying(connection, lambda: self._create(connection.alias)):
+        if grant is None and self._ensure_row(connection):
             grant = verbs.claim(connection, self.model, self.name, request.terms)
         self._created_for = request
         return None if grant is None else [grant]
@@ -201,17 +205,8 @@ class Election:
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
         """Create the row if needed, unless ``claim_free`` just did, which is not called while many wait."""
         if self._created_for is not request:
-            retrying(connection, lambda: self._create(connection.alias))
+            self._ensure_row(connection)
 
     def timed_out(self, request: Request, holder: str, error: Exception | None) -> AcquireTimeout:
         why = f": {error}" if error else ""
         return AcquireTimeout(f"election {self.name!r} was not won{request.within}{why}")
-
-    def _create(self, using: str) -> bool:
-        """Create the row if it does not exist; return whether it did not."""
-        rows: Any = self.model._base_manager.using(using)
-        if rows.filter(pk=self.name).exists():
-            return False
-        with contextlib.suppress(IntegrityError), transaction.atomic(using=using):  # created meanwhile
-            rows.create(pk=self.name)
-        return True

@@ -5,15 +5,16 @@ from functools import partial
 from typing import Any
 
 from django.apps import apps
-from django.db import connections, router
+from django.db import router
 from django.db.models import Case, Value, When
 from django.views.decorators.debug import sensitive_variables
 
+from resourcepool.database.rows import for_update
+from resourcepool.database.short_transactions import run_short_transaction
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.encryption.secret import EncryptedSecret, encrypt
 from resourcepool.events import Sentence, joined, sentence_for
 from resourcepool.exceptions import ResourcePoolError, RowLocked, SecretUnreadable
-from resourcepool.leases.short_transactions import run_short_transaction
 from resourcepool.translation import gettext_noop
 
 CHUNK = 200
@@ -43,7 +44,7 @@ def _rotate(model: Any, name: str, errors: list[ResourcePoolError]) -> Iterator[
     label, done, last, locked = f"{model._meta.label}.{name}", 0, None, None
     unreadable: dict[Any, SecretUnreadable] = {}
     while True:
-        later = rows.order_by("pk") if last is None else rows.filter(pk__gt=last).order_by("pk")
+        later = rows.all() if last is None else rows.filter(pk__gt=last)
         try:
             count, last = run_short_transaction(
                 rows.db, partial(_rotate_some, later, name, unreadable, skips=locked is not None)
@@ -74,9 +75,8 @@ def _rotate_some(
         skips: skip locked rows.
     """
     field = rows.model._meta.get_field(name)
-    skips = skips and connections[rows.db].features.has_select_for_update_skip_locked
     # Locked, because a user may be saving a new password at this moment.
-    chosen = rows.select_for_update(skip_locked=skips)
+    chosen = for_update(rows, skip_locked=skips)
     chunk = list(chosen.only("pk", name, *field.bound_to)[:CHUNK])
     rotated = {}
     for row in chunk:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from resourcepool.database.batches import batched
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import CheckerBroken, LeaseLost
 from resourcepool.health_checks.candidates import CHECK_REASON, Candidate, find_candidates, skip_reasons
@@ -72,8 +73,8 @@ def check(
     candidate_pks = {candidate.pk for candidate in candidates}
     _report_skipped(model, [pk for pk in dict.fromkeys(pks or ()) if pk not in candidate_pks], on_result)
     size = min(MAX_BATCH, max(BATCH_FACTOR * check_settings.at_once, 2 * check_settings.suspicious))
-    for start in range(0, len(candidates), size):
-        _Batch(model, check_settings, options, on_result, checkpoint).check(candidates[start : start + size])
+    for batch in batched(candidates, size):
+        _Batch(model, check_settings, options, on_result, checkpoint).check(batch)
 
 
 @dataclass

@@ -14,6 +14,7 @@ from resourcepool.exceptions import LeaseLost
 from resourcepool.health_checks.checker import Checker, Finding
 from resourcepool.health_checks.lease import CheckLease
 from resourcepool.resources.state import Verdict
+from resourcepool.text import printable
 from resourcepool.threads.interruptible_sleep import POLL
 
 GRACE = 2.0  # seconds to wait for a check after its timeout
@@ -82,4 +83,4 @@ def one_line(text: str) -> str:
     """Return ``text`` as one printable line that fits into a reason; a Sentence already is one."""
     if isinstance(text, Sentence):
         return text
-    return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())[:MAX_TEXT]
+    return " ".join(printable(text, " ").split())[:MAX_TEXT]

@@ -7,7 +7,6 @@ busy process needs no other one. If none comes, the background thread of the dat
 import contextlib
 import logging
 import math
-import os
 import random
 import threading
 from collections import deque
@@ -24,6 +23,7 @@ from resourcepool.history.models import Event
 from resourcepool.history.writer import write, write_gap
 from resourcepool.leases.shutdown import at_exit
 from resourcepool.signals import EventKind, RowEvent, exit_hooks, recorders
+from resourcepool.threads.per_process import per_process
 
 EVERY = 5.0  # seconds until an event is written, and after a failure; a longer lease has an event of its acquisition
 SPREAD = 0.5  # an event may be written earlier by this random share, so that processes do not write together
@@ -195,9 +195,4 @@ def listen() -> None:
         exit_hooks.append(recorder.flush_within)
 
 
-def _after_fork() -> None:
-    recorder.__init__()  # type: ignore[misc]  # the parent writes its own events
-
-
-recorder = Recorder()
-os.register_at_fork(after_in_child=_after_fork)
+recorder = per_process(Recorder)  # the parent writes its own events

@@ -1,12 +1,11 @@
 """Reads one row as a model instance, in a quarter of Django's time, because the SQL is built only once."""
 
-from functools import lru_cache
 from typing import Any
 
-from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.retry import fetch_rows
+from resourcepool.dialect import cached_per_database
 from resourcepool.leases.statements import key
 from resourcepool.leases.table import Model, table_of
 from resourcepool.leases.verbs import rows_of
@@ -30,9 +29,12 @@ class _Reader:
         self.converted = [(at, column) for at, column in enumerate(columns) if _converters(connection, column)]
 
 
+_reader_of = cached_per_database(_Reader)
+
+
 def instance(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
     """Return the model instance with this primary key, None if there is no such row; raises as ``retrying``."""
-    reader = _reader(model, connection.vendor, connection.alias)
+    reader = _reader_of(connection, model)
     rows = fetch_rows(connection, reader.sql, [key(connection, model, pk)])
     if not rows:
         return None
@@ -41,11 +43,6 @@ def instance(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
         for convert in _converters(connection, column):
             values[at] = convert(values[at], column, connection)
     return model.from_db(connection.alias, reader.names, values)
-
-
-@lru_cache
-def _reader(model: Model, vendor: str, alias: str) -> _Reader:
-    return _Reader(connections[alias], model)
 
 
 def _converters(connection: BaseDatabaseWrapper, column: Any) -> list[Any]:

@@ -23,6 +23,7 @@ from resourcepool.database.background_thread import (
     Routine,
     background_thread,
 )
+from resourcepool.database.batches import batched
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import watchdog
@@ -35,6 +36,7 @@ from resourcepool.leases.renewable import Renewable
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Trust
 from resourcepool.threads.daemon import Daemon
+from resourcepool.threads.per_process import per_process
 
 logger = logging.getLogger(__name__)
 
@@ -144,8 +146,8 @@ class Keeper:
             else:
                 wake_at = min(wake_at, lease._trust.due_at)
         for leases in due.values():
-            for start in range(0, len(leases), verbs.BATCH):
-                wake_at = min(wake_at, self._renew(using, leases[start : start + verbs.BATCH]))
+            for batch in batched(leases, verbs.BATCH):
+                wake_at = min(wake_at, self._renew(using, batch))
         return wake_at
 
     def _report_leaks(self, using: str) -> None:
@@ -299,10 +301,5 @@ def _send(connection: BaseDatabaseWrapper, model: Model, held: list[_Held]) -> t
     return sent_at, verbs.renew_unless_locked(connection, model, list(ttls), list(ttls.values()))
 
 
-def _after_fork() -> None:
-    keeper.__init__()  # type: ignore[misc]  # the parent's leases, locks and threads are not the child's
-    dialect.drop_inherited_connections()
-
-
-keeper = Keeper()
-os.register_at_fork(before=dialect.close_files, after_in_child=_after_fork)
+keeper = per_process(Keeper)
+os.register_at_fork(before=dialect.close_files, after_in_child=dialect.drop_inherited_connections)

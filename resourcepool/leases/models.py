@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.short_statements import fail_if_locked
+from resourcepool.database.short_transactions import fail_if_locked
 from resourcepool.database.where import Where
 from resourcepool.dialect import DbNow, FenceField
 from resourcepool.exceptions import BadOption

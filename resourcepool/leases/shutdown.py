@@ -14,6 +14,7 @@ from django.db import connections
 
 from resourcepool import hints
 from resourcepool.database.background import background_paused, log_errors, own_connections
+from resourcepool.database.batches import batched
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.renewable import Renewable
@@ -65,12 +66,12 @@ def release_everything(leases: list[Renewable]) -> None:
             if using in unavailable:
                 logger.warning("%d leases not released at exit; they will expire", len(group))
                 continue
-            for start in range(0, len(group), verbs.BATCH):
-                held = [(lease.pk, lease.fence) for lease in group[start : start + verbs.BATCH]]
-                cooldowns = [lease._terms.cooldown for lease in group[start : start + verbs.BATCH]]
+            for batch in batched(group, verbs.BATCH):
+                held = [(lease.pk, lease.fence) for lease in batch]
+                cooldowns = [lease._terms.cooldown for lease in batch]
                 try:
                     if verbs.release_all(connections[using], model, held, cooldowns) == len(held):
-                        for lease in group[start : start + verbs.BATCH]:
+                        for lease in batch:
                             with log_errors("could not report to every receiver that %s was released", lease):
                                 lease._mark_released()
                 except Exception as error:  # noqa: BLE001 (another database may still answer)

@@ -4,6 +4,7 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.dialect import cached_per_database
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import LEASE_COLUMNS, AbstractLease
 
@@ -52,12 +53,4 @@ class Table:
         self.free_by_index = f"{self.busy_before} <= {db_dialect.indexed_now}{self.claimable}"
 
 
-_tables: dict[tuple[Model, str], Table] = {}
-
-
-def table_of(connection: BaseDatabaseWrapper, model: Model) -> Table:
-    """Return the (cached) names of ``model``'s table."""
-    which = (model, connection.vendor)
-    if which not in _tables:
-        _tables[which] = Table(connection, model)
-    return _tables[which]
+table_of = cached_per_database(Table)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost, LeaseReleased
 from resourcepool.labels import host_name
+from resourcepool.text import printable
 
 MIN_TTL = 0.1  # seconds
 MAX_LENGTH = 200  # of a holder's name
@@ -93,7 +94,7 @@ class _Thread(threading.local):
         self.reset()
 
     def reset(self) -> None:
-        name = "".join(c if c.isprintable() and c != "/" else "_" for c in threading.current_thread().name)[:60]
+        name = printable(threading.current_thread().name, "_").replace("/", "_")[:60]
         self.prefix = f"{_host}/{os.getpid()}/{name}/{_incarnation}."
 
 

@@ -14,6 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, retrying
+from resourcepool.database.rows import for_update
 from resourcepool.database.timeouts import TIMEOUT_GRACE, statement_timeout
 from resourcepool.database.where import ANY_ROW, Where
 from resourcepool.dialect import DbNow, micros
@@ -95,9 +96,8 @@ def claim_all(
     def send() -> list[Grant] | None:
         nonlocal sent_at
         with dialect.short_transaction(connection):
-            skip = connection.features.has_select_for_update_skip_locked
-            rows = rows_of(connection, model).available().filter(pk__in=pks).order_by("pk")
-            fences = dict(rows.select_for_update(skip_locked=skip).values_list("pk", "fence"))
+            free = rows_of(connection, model).available().filter(pk__in=pks)
+            fences = dict(for_update(free, skip_locked=True).values_list("pk", "fence"))
             if len(fences) < len(pks):
                 return None
             sent_at = monotonic()
@@ -263,7 +263,7 @@ def _undo_interrupted(
     def undo() -> None:
         with dialect.short_transaction(connection):
             # The lock waits for a claim that is still under way.
-            rows = rows_of(connection, model).filter(pk__in=pks).order_by("pk").select_for_update()
+            rows = for_update(rows_of(connection, model).filter(pk__in=pks))
             held = [
                 (pk, fence) for pk, fence, name in rows.values_list("pk", "fence", "holder") if name == holder
             ]

@@ -12,6 +12,7 @@ from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
+from resourcepool.database.batches import batched
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
@@ -92,8 +93,7 @@ def _release_ours(emit_of: Callable[[LockLease], object] = id) -> int:
         lease._stop_renewing()  # all of them first: if the database is unavailable, they expire
     released, last_error = 0, None
     for group in groups.values():
-        for start in range(0, len(group), verbs.BATCH):
-            some = group[start : start + verbs.BATCH]
+        for some in batched(group, verbs.BATCH):
             try:
                 _give_back(some)
             except DatabaseUnavailable as error:
@@ -131,9 +131,7 @@ def revoke_rows(
     """Revoke the leases of these rows, sorted by key; return the keys of rows that were still held."""
     revoked = list[Any]()
     for _, of_name in groupby(held, key=lambda row: model.name_of(row[0])):
-        rows = list(of_name)
-        for start in range(0, len(rows), verbs.BATCH):
-            batch = rows[start : start + verbs.BATCH]
+        for batch in batched(of_name, verbs.BATCH):
             pairs = [(pk, fence) for pk, fence, _ in batch]
             lost = release_many(connection, model, pairs, trusted_until=0.0)
             for pk, fence, holder in batch:

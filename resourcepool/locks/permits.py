@@ -17,19 +17,18 @@ from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.leases import verbs
 from resourcepool.leases.free_rows import candidates
+from resourcepool.leases.probably_free import FreeRowCache, claim, claim_first
 from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import AbstractPermit
-from resourcepool.locks.registry import Key
 from resourcepool.threads.async_threads import for_asyncio
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.pacing import pacing_of
 from resourcepool.waiting.release import release_many
 
 CLAIM_ROUNDS = 5  # attempts to read free permits and claim them before others do
-TRIES_PER_ROUND = 3
 MAX_CANDIDATES = 64  # free permits to choose from at random, so that processes try different ones
 RECENT_SECONDS = 1.0  # a permit released here within this time is claimed without reading
 MAX_NAMES = 1_000  # whose permits are remembered
@@ -38,32 +37,8 @@ MAX_HOLDERS = 10_000
 logger = logging.getLogger(__name__)
 
 
-class _RecentlyReleased:
-    """Permits that this process released recently while nothing waited: probably free."""
-
-    def __init__(self) -> None:
-        self._free: dict[Key, list[tuple[float, Any]]] = {}
-
-    def note(self, key: Key, pk: Any) -> None:
-        if key not in self._free and len(self._free) >= MAX_NAMES:
-            self._free.clear()
-        keys = self._free.setdefault(key, [])
-        if len(keys) < MAX_CANDIDATES:
-            keys.append((monotonic() + RECENT_SECONDS, pk))
-
-    def take(self, key: Key) -> Any:
-        keys = self._free.get(key, [])
-        try:
-            until, pk = keys.pop()
-        except IndexError:  # possibly another thread took the last one
-            return None
-        if until > monotonic():
-            return pk
-        keys.clear()  # the rest are older
-        return None
-
-
-recently_released = _RecentlyReleased()
+# Permits that this process released while nothing waited.
+recently_released = FreeRowCache(RECENT_SECONDS)
 
 
 @lru_cache(MAX_NAMES)
@@ -79,7 +54,7 @@ class PermitLease(LockLease):
         super()._release_or_expire()
         name = self.model.name_of(self.pk)
         if pacing_of(line_name(self.model, name), self.using).awaited_until <= monotonic():
-            recently_released.note((self.model, self.using, name), self.pk)
+            recently_released.add((self.model, self.using, name), self.pk)
 
     @staticmethod
     def release_together(leases: "Sequence[PermitLease]") -> None:
@@ -152,7 +127,7 @@ class Permits(Named):
         self._add_if_new(connection)
         key = self.model, connection.alias, self.name
         last = recently_released.take(key) if request.count == 1 else None
-        if last is not None and (grants := self._claim(connection, [last], request)) is not None:
+        if last is not None and (grants := claim(connection, self.model, [last], request.terms)) is not None:
             return grants
         where, tried = self.model.where(self.name, connection), set[Any]()
         for _ in range(CLAIM_ROUNDS):
@@ -162,20 +137,10 @@ class Permits(Named):
                 return None
             first = random.randrange(len(free))  # noqa: S311 (not a secret)
             free = free[first:] + free[:first]
-            for start in range(0, len(free) - request.count + 1, request.count)[:TRIES_PER_ROUND]:
-                chosen = free[start : start + request.count]
-                if (grants := self._claim(connection, chosen, request)) is not None:
-                    return grants
-                tried.update(chosen if request.count == 1 else ())
+            grants, _ = claim_first(connection, self.model, free, request, tried)
+            if grants is not None:
+                return grants
         return None
-
-    def _claim(
-        self, connection: BaseDatabaseWrapper, pks: Sequence[Any], request: Request
-    ) -> list[Grant] | None:
-        if len(pks) > 1:
-            return verbs.claim_all(connection, self.model, pks, request.terms)
-        grant = verbs.claim(connection, self.model, pks[0], request.terms)
-        return None if grant is None else [grant]
 
     def _new_rows(self) -> Sequence[AbstractPermit]:
         return [self._new_row(number) for number in range(self.permits)]

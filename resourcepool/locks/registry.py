@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 from resourcepool.leases.terms import MAX_LENGTH, default_holder
+from resourcepool.threads.per_process import per_process
 
 Key = tuple[Any, str, str]  # model, database, name
 OWNER_MARK = "@"  # precedes the owner's number in a holder
@@ -162,16 +163,9 @@ class ProcessHolds:
             self._all.clear()
 
 
-def _after_fork() -> None:
-    global _thread  # noqa: PLW0603
-    _tasks.clear()  # they belong to the parent
-    _owners.clear()
-    _thread = _Thread()
-    holds.__init__()  # type: ignore[misc]
-
-
 _owners: weakref.WeakValueDictionary[str, Owner] = weakref.WeakValueDictionary()
 _tasks: dict[int, Owner] = {}  # by id(task)
-_thread = _Thread()
-holds = ProcessHolds()
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_tasks.clear)  # they belong to the parent
+os.register_at_fork(after_in_child=_owners.clear)
+_thread = per_process(_Thread)  # last, because it adds an owner
+holds = per_process(ProcessHolds)

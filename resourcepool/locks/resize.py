@@ -8,9 +8,9 @@ from django.db import IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.database.short_transactions import run_short_transaction
 from resourcepool.dialect import DbNow
 from resourcepool.leases import verbs
-from resourcepool.leases.short_transactions import run_short_transaction
 from resourcepool.leases.table import table_of
 from resourcepool.locks.models import NUMBER_MARK
 from resourcepool.locks.permits import Permits

@@ -22,7 +22,7 @@ from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.labels import host_name
 from resourcepool.management.arguments import Argument, add
-from resourcepool.management.layout import console, one_line, printable, render_text
+from resourcepool.management.layout import console, one_line, printable_lines, render_text
 from resourcepool.status.snapshots import as_data
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
@@ -92,7 +92,7 @@ class OperatorCommand(BaseCommand):
             try:
                 return super().execute(*args, **options)
             except CommandError as error:
-                error.args = (printable(str(error)),)  # it may quote text from the database
+                error.args = (printable_lines(str(error)),)  # it may quote text from the database
                 raise
 
     def handle(self, *args: Any, **options: Any) -> None:

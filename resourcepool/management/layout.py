@@ -7,12 +7,12 @@ import datetime
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from django.utils import timezone
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from resourcepool.status.snapshots import duration, with_zone
+from resourcepool.status.times import with_zone
+from resourcepool.text import printable, shortened
 from resourcepool.translation import gettext as _
 
 UNLIMITED = 100_000  # columns, where the output is not a terminal
@@ -51,15 +51,15 @@ def name_value_lines(pairs: Iterable[tuple[str, object]], width: int = 14, style
     return lines
 
 
-def printable(text: str) -> str:
+def printable_lines(text: str) -> str:
     """Return ``text`` with "?" for unprintable characters; line ends are kept, CR LF becomes LF."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text.replace("\r\n", "\n"))
+    return "\n".join(map(printable, text.replace("\r\n", "\n").split("\n")))
 
 
 def one_line(value: object, max_length: int | None = 60) -> str:
     """Return ``value`` as one line of at most ``max_length`` printable characters."""
-    text = "".join(c if c.isprintable() else "?" for c in str(value))
-    return text if max_length is None or len(text) <= max_length else f"{text[: max_length - 3]}..."
+    text = printable(value)
+    return text if max_length is None else shortened(text, max_length)
 
 
 def more_rows_note(shown: int, total: int) -> Iterator[str]:
@@ -67,27 +67,6 @@ def more_rows_note(shown: int, total: int) -> Iterator[str]:
     if total > shown:
         text = _("%(count)s more; use %(option)s to show more")
         yield text % {"count": f"{total - shown:,}", "option": "--limit"}
-
-
-def timestamp_with_age(at: datetime.datetime | None, passed: float | None) -> str:
-    """Return "2026-11-21 03:12:07+08:00 (12 min ago)", in the project's time zone.
-
-    Args:
-        passed: seconds since then, by the database's clock.
-    """
-    if at is None or passed is None:
-        return _("unknown")
-    return _("%(at)s (%(ago)s ago)") % {"at": local_time(at), "ago": duration(passed)}
-
-
-def local_time(at: datetime.datetime) -> str:
-    """Return "2026-11-21 03:12:07+08:00", in the project's time zone."""
-    return timezone.localtime(with_zone(at)).isoformat(" ", "seconds")
-
-
-def ago(seconds: float | None) -> str:
-    """Return "12 min ago", or "never"."""
-    return _("never") if seconds is None else _("%s ago") % duration(seconds)
 
 
 def or_dash(value: object, of: Callable[[Any], object] = str) -> object:

@@ -8,7 +8,7 @@ from resourcepool.management.tables import Column, table
 from resourcepool.status.locks.cycles import Cycle, cycles, short_holder
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import ActiveLease, LockStatus
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy, ngettext
 

@@ -6,13 +6,13 @@ from typing import Any
 from rich.text import Text
 
 from resourcepool.events import localized
-from resourcepool.management.layout import ago, one_line, timestamp_with_age
+from resourcepool.management.layout import one_line
 from resourcepool.management.tables import Column, counts, table
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm
 from resourcepool.status.jobs import JobStatus
 from resourcepool.status.pools import PoolStatus
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import ago, duration, timestamp_with_age
 from resourcepool.translation import gettext, gettext_lazy
 from resourcepool.translation import gettext as _
 

@@ -14,7 +14,8 @@ from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.base import OperatorCommand
-from resourcepool.management.layout import local_time, printable
+from resourcepool.management.layout import printable_lines
+from resourcepool.status.times import local_time
 from resourcepool.threads.interruptible_sleep import interruptible_sleep
 from resourcepool.translation import gettext as _
 
@@ -57,7 +58,7 @@ def _show(command: OperatorCommand, read: Callable[[], Report], live: Live | Non
         data, parts = read()
     except (ResourcePoolError, DatabaseError, InterfaceError) as error:
         connections.close_all()
-        data, parts = None, [printable(localized(error))]
+        data, parts = None, [printable_lines(localized(error))]
     if live:
         live.update(Group(now, *parts), refresh=True)
     elif data is None:

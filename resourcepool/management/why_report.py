@@ -5,19 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from resourcepool.events import localized
-from resourcepool.management.layout import (
-    ago,
-    more_rows_note,
-    name_value_lines,
-    one_line,
-    or_dash,
-    timestamp_with_age,
-)
+from resourcepool.management.layout import more_rows_note, name_value_lines, one_line, or_dash
 from resourcepool.management.locks_report import HELD_BY_PROCESS
 from resourcepool.management.status_report import LEASE_COLUMNS
 from resourcepool.management.tables import Column, table
 from resourcepool.status.search import Matches
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import ago, duration, timestamp_with_age
 from resourcepool.status.waiters import TicketStatus, WaiterStatus
 from resourcepool.status.why import HolderExplanation, ResourceExplanation
 from resourcepool.translation import gettext as _

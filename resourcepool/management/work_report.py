@@ -7,9 +7,9 @@ from typing import Any
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.events import localized
 from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.management.layout import ago, one_line, or_dash
+from resourcepool.management.layout import one_line, or_dash
 from resourcepool.management.tables import Column, counts, table
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import ago, duration
 from resourcepool.status.work.pages import WorkPage
 from resourcepool.status.work.schedules import recurrence
 from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask

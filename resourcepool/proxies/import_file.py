@@ -10,6 +10,7 @@ from resourcepool.encryption.secret import EncryptedSecret
 from resourcepool.events import Sentence
 from resourcepool.proxies.fields import FIELD_PARSERS, IDENTITY, BadField, import_refused
 from resourcepool.proxies.formats import NumberedLine, parse
+from resourcepool.text import printable
 from resourcepool.translation import gettext_noop as _
 
 MAX_LINES = 500_000  # about half a gigabyte of memory
@@ -149,7 +150,7 @@ def row(line: int, cells: Mapping[str, str]) -> Row | BadLine:
 
 def display_name(name: str) -> str:
     """Return the name of the file for messages, without control characters, which a terminal would obey."""
-    return "standard input" if name == "-" else "".join(c if c.isprintable() else "?" for c in name)
+    return "standard input" if name == "-" else printable(name)
 
 
 def read_lines(name: str, stream: BinaryIO | None = None) -> Iterator[tuple[int, str]]:

@@ -11,7 +11,7 @@ from django.db.models.constants import OnConflict
 from resourcepool import dialect
 from resourcepool.database.open_transaction import set_idle_timeout
 from resourcepool.database.retry import retrying
-from resourcepool.database.short_statements import fail_if_locked
+from resourcepool.database.short_transactions import fail_if_locked
 from resourcepool.encryption.secret import EncryptedSecret, Purpose, encrypt
 from resourcepool.exceptions import DatabaseUnavailable, SecretUnreadable
 from resourcepool.proxies.fields import IDENTITY, import_refused

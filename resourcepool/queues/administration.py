@@ -16,11 +16,11 @@ from django.db.models.functions import Coalesce
 
 from resourcepool import options
 from resourcepool.database.retry import Unsettled, retrying
+from resourcepool.database.short_transactions import row_locked
 from resourcepool.dialect import DbMicros, DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.labels import join_names, labels_of, printable
-from resourcepool.leases.short_transactions import locked_row_error
+from resourcepool.labels import join_names, labels_of
 from resourcepool.queues import reassignment
 from resourcepool.queues.ids import MAX_IDS_SHOWN, keys_of, validate_ids
 from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, Queue, QueueGroup, Server
@@ -29,6 +29,7 @@ from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, ServerSnapshot
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.queries import find_queue_group, read_queues, read_servers, using_of_queues
+from resourcepool.text import printable
 from resourcepool.translation import gettext_noop as _
 
 
@@ -284,7 +285,7 @@ def _locked_rows(using: str, queue_group: QueueGroup, queue_ids: Sequence[str]) 
     keys = keys_of(queue_group.name, ids, dict(rows.values_list("queue_id", "pk")))
     # Waiting for a row would keep the servers from planning and handing over, perhaps until they are presumed dead.
     if len(reassignment.lock_unlocked(using, keys)) < len(keys):
-        raise locked_row_error(using)
+        raise row_locked(using)
     return rows
 
 

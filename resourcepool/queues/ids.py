@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from resourcepool import options
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.labels import printable
 from resourcepool.queues.models import MAX_QUEUE_ID
+from resourcepool.text import printable
 from resourcepool.translation import gettext_noop as _
 
 MAX_QUEUES_AT_ONCE = 10_000

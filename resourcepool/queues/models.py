@@ -10,7 +10,7 @@ from django.db.models import F
 
 from resourcepool.database.columns import seconds
 from resourcepool.database.open_transaction import set_idle_timeout
-from resourcepool.database.short_statements import fail_if_locked
+from resourcepool.database.short_transactions import fail_if_locked
 from resourcepool.dialect import DbNow, FenceField, KeyField, MicrosUntil
 from resourcepool.events import SentenceField
 from resourcepool.labels import check_labels

@@ -4,7 +4,7 @@ A queue whose row is locked by a ``guard`` is left for the next plan, so that it
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,12 @@ from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce
 
 from resourcepool import dialect
+from resourcepool.database.batches import batched
+from resourcepool.database.rows import for_update
+from resourcepool.database.short_transactions import run_short_transaction
 from resourcepool.dialect import SHORT_LOCK_WAIT, DbLater, DbNow, MicrosUntil
 from resourcepool.events.field import stored
 from resourcepool.exceptions import ClaimInTransaction
-from resourcepool.leases.short_transactions import run_short_transaction
 from resourcepool.queues.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues.planning import changes as planning
 from resourcepool.queues.planning.changes import Action, Change
@@ -168,7 +170,7 @@ def apply(
     for change in done:
         by_action[Action.ASSIGNED if change.changes_owner else change.what].append(change)
     for action, alike in by_action.items():
-        for chunk in _chunks(alike):
+        for chunk in batched(alike, CHUNK):
             rows = Queue.objects.using(using).filter(pk__in=[change.queue.pk for change in chunk])
             _write(rows, action, chunk)
     return Outcome(done, [change for change in changes if change.queue.pk not in unlocked])
@@ -210,7 +212,7 @@ def record(
     """
     connection = connections[using]
     table, at, *columns = map(connection.ops.quote_name, (Move._meta.db_table, "at", *MOVE_COLUMNS))
-    for chunk in _chunks(changes):
+    for chunk in batched(changes, CHUNK):
         rows = [
             (
                 *(queue_group.name, generation, change.queue.pk, change.queue.queue_id, change.what.value),
@@ -228,9 +230,9 @@ def lock_unlocked(using: str, pks: Sequence[int]) -> set[int]:
     if not connections[using].features.has_select_for_update_skip_locked:
         return set(pks)
     locked: set[int] = set()
-    for chunk in _chunks(pks):
-        rows = Queue.objects.using(using).filter(pk__in=chunk).order_by("pk")
-        locked.update(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
+    for chunk in batched(pks, CHUNK):
+        rows = Queue.objects.using(using).filter(pk__in=chunk)
+        locked.update(for_update(rows, skip_locked=True).values_list("pk", flat=True))
     return locked
 
 
@@ -277,7 +279,3 @@ def _finish(
     if has_changed:
         columns |= {"generation": F("generation") + 1, "assigned_at": DbNow(), "assigned_by": by}
     QueueGroup.objects.using(using).filter(pk=queue_group.pk).update(**columns)
-
-
-def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    return (items[start : start + CHUNK] for start in range(0, len(items), CHUNK))

@@ -18,6 +18,7 @@ from resourcepool.dialect import DbNow
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.models import AbstractLease
+from resourcepool.leases.probably_free import FreeRowCache, claim, claim_first
 from resourcepool.leases.request import Request
 from resourcepool.leases.table import refuse_inherited
 from resourcepool.leases.terms import Grant
@@ -27,11 +28,10 @@ from resourcepool.resources.pool_methods import PoolMethods
 from resourcepool.resources.request_builder import RequestBuilder, check_option
 from resourcepool.resources.signatures import PoolOptions
 from resourcepool.resources.state import Status
-from resourcepool.resources.strategy import LastHeld, LastSeen, choose
+from resourcepool.resources.strategy import FRESH_SECONDS, LastHeld, choose
 from resourcepool.waiting.models import Ticket
 
 MAX_READS = 10  # of free rows, while all races for them are lost
-MAX_CLAIMS_PER_READ = 3
 MAX_GUESSES = 2  # claims of recently free rows before free rows are read again
 FEW_FREE = 4  # so few free rows are not remembered: others claim them at once
 MAX_CLAIM_SECONDS = 0.5  # then the caller waits in line: rows that look free may be locked
@@ -103,8 +103,8 @@ class Pool(PoolMethods[M], Generic[M]):
         return LastHeld()
 
     @cached_property
-    def _last_seen(self) -> LastSeen:
-        return LastSeen()
+    def _last_seen(self) -> FreeRowCache:
+        return FreeRowCache(FRESH_SECONDS)
 
     # Used by handles and ``Resource``
 
@@ -120,21 +120,19 @@ class Pool(PoolMethods[M], Generic[M]):
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         """Claim free rows; None if too few are free."""
-        for pk in self._guesses(connection, request) if request.count == 1 else ():
-            if (grants := self._claim(connection, request, [pk])) is not None:
-                return grants
         where, tried = self.model.where(request.selector, connection), set[Any]()
+        for pk in self._guesses(connection, request) if request.count == 1 else ():
+            if (grants := claim(connection, self.model, [pk], request.terms, where)) is not None:
+                return grants
         gives_up_at = monotonic() + MAX_CLAIM_SECONDS
         for _ in range(MAX_READS):
             # Rows that a long transaction has locked look free again and again.
             rows = [pk for pk in choose(connection, self.model, where, request) if pk not in tried]
-            for start in range(0, len(rows) - request.count + 1, request.count)[:MAX_CLAIMS_PER_READ]:
-                chosen = rows[start : start + request.count]
-                if (grants := self._claim(connection, request, chosen)) is not None:
-                    if request.count == 1 and len(rows) > FEW_FREE:
-                        self._last_seen.note(connection.alias, request.selector, rows[:start:-1])
-                    return grants
-                tried.update(chosen if request.count == 1 else ())
+            grants, left = claim_first(connection, self.model, rows, request, tried, where)
+            if grants is not None:
+                if request.count == 1 and len(rows) > FEW_FREE:
+                    self._last_seen.put((connection.alias, request.selector), left[::-1])
+                return grants
             if len(rows) < request.count or monotonic() > gives_up_at:
                 return None
         return None
@@ -145,7 +143,7 @@ class Pool(PoolMethods[M], Generic[M]):
             yield last
         if request.strategy != "random":  # "random" chooses by weight among all free rows
             for _ in range(MAX_GUESSES):
-                if (seen := self._last_seen.take(connection.alias, request.selector)) is None:
+                if (seen := self._last_seen.take((connection.alias, request.selector))) is None:
                     return
                 yield seen
 
@@ -195,10 +193,3 @@ class Pool(PoolMethods[M], Generic[M]):
             return f": {error}"
         except (DatabaseError, InterfaceError, ResourcePoolError):
             return ""
-
-    def _claim(self, connection: BaseDatabaseWrapper, request: Request, pks: list[Any]) -> list[Grant] | None:
-        if len(pks) > 1:
-            return verbs.claim_all(connection, self.model, pks, request.terms)
-        where = self.model.where(request.selector, connection)
-        grant = verbs.claim(connection, self.model, pks[0], request.terms, where)
-        return None if grant is None else [grant]

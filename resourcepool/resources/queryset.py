@@ -8,13 +8,15 @@ from typing import Any, Self
 from django.db import connections, models, transaction
 
 from resourcepool import options
+from resourcepool.database.batches import batched
 from resourcepool.database.retry import Unsettled, retrying
+from resourcepool.database.rows import for_update
+from resourcepool.database.short_transactions import run_short_transaction
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.short_transactions import run_short_transaction
 from resourcepool.leases.skip_locked import change_skipping_locked
 from resourcepool.options import Seconds
 from resourcepool.resources.state import MAX_REASON, Status
@@ -145,7 +147,7 @@ class ResourceQuerySet(LeaseQuerySet):
         def delete(pks: Sequence[Any], skip_locked: bool) -> dict[str, int]:
             rows = ResourceQuerySet(model=self.model, using=using)
             if skip_locked:
-                free = rows.filter(pk__in=pks).select_for_update(skip_locked=True)
+                free = for_update(rows.filter(pk__in=pks), skip_locked=True)
                 pks = list(free.values_list("pk", flat=True))
             rows.filter(pk__in=pks).update(in_service=False)  # from here on they cannot be claimed
             held = set(rows.filter(pk__in=pks).held().values_list("pk", flat=True))
@@ -199,12 +201,11 @@ class ResourceQuerySet(LeaseQuerySet):
         rows._for_write = True
         using = rows.db
         make_event = partial(RowEvent, what, self.model, using, reason=reason, actor=actor)
-        always = skip_locked and connections[using].features.has_select_for_update_skip_locked
 
-        def work(pks: Sequence[Any], skip_locked: bool) -> int:
+        def work(pks: Sequence[Any], skips: bool) -> int:
             chosen = rows.using(using).filter(pk__in=pks)
             return run_short_transaction(
-                using, partial(_change_and_emit, chosen, change, make_event, skip_locked or always)
+                using, partial(_change_and_emit, chosen, change, make_event, skips or skip_locked)
             )
 
         return rows._all_but_the_locked(_keys(rows.using(using)), work, frees=what is EventKind.RETURNED)
@@ -213,10 +214,9 @@ class ResourceQuerySet(LeaseQuerySet):
         self, pks: Sequence[Any], change: Callable[[Sequence[Any], bool], int], *, frees: bool = False
     ) -> int:
         """Apply ``change`` to ``CHUNK`` rows at a time; waiters get freed rows, even if some were locked."""
-        chunks = (pks[start : start + CHUNK] for start in range(0, len(pks), CHUNK))
         done = 0
         try:
-            done = change_skipping_locked(self.db, self.model, chunks, change)
+            done = change_skipping_locked(self.db, self.model, batched(pks, CHUNK), change)
         except RowLocked as error:
             done = error.done
             raise
@@ -231,7 +231,7 @@ def end_leases(rows: LeaseQuerySet, seen: Seen, *, skip_locked: bool) -> Seen:
 
     Args:
         rows: the rows of the model that may be changed.
-        skip_locked: never wait for locked rows.
+        skip_locked: never wait for locked rows, if the database supports that.
 
     Raises:
         RowLocked, DatabaseUnavailable: see ``run_short_transaction``.
@@ -240,7 +240,7 @@ def end_leases(rows: LeaseQuerySet, seen: Seen, *, skip_locked: bool) -> Seen:
 
     def end() -> Seen:
         # Locked, because a later lease could have the fence of a row that was just freed.
-        locked = rows.filter(pk__in=pks).select_for_update(skip_locked=skip_locked).order_by("pk")
+        locked = for_update(rows.filter(pk__in=pks), skip_locked=skip_locked)
         fences = dict(locked.values_list("pk", "fence"))
         running = [grant for grant in seen if fences.get(grant[0]) == grant[1]]
         if running:
@@ -264,7 +264,7 @@ def _change_and_emit(
     rows: Any, change: ChangeRows, make_event: Callable[..., RowEvent], skip_locked: bool
 ) -> int:
     """Change the ``rows`` that still match, and emit events for these only."""
-    locked = rows.using(rows.db).select_for_update(skip_locked=skip_locked).order_by("pk")
+    locked = for_update(rows.using(rows.db), skip_locked=skip_locked)
     fences = dict(locked.values_list("pk", "fence"))
     if fences:
         # Only by key: conditions on the clock may no longer be true.

@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
 from resourcepool.database.where import Where
 from resourcepool.leases.free_rows import candidates
 from resourcepool.leases.request import Request
@@ -24,7 +23,6 @@ SPREAD_OVER = 64  # the longest idle rows that "spread" picks from; with fewer, 
 MAX_WEIGHED = 1_000  # free rows considered in a choice by weight
 MAX_HOLDERS = 10_000  # whose last resource "sticky" remembers
 FRESH_SECONDS = 0.25  # how long rows read as free are tried without reading again
-MAX_SELECTORS = 1_000  # whose free rows are remembered
 
 
 def choose(connection: BaseDatabaseWrapper, model: Model, where: Where, request: Request) -> list[Any]:
@@ -59,27 +57,6 @@ class LastHeld:
     def take(self, request: Request) -> Any:
         """Return and forget the last row of the holder of ``request``; None if unknown."""
         return self._last.pop(_holder_key(request), None)
-
-
-class LastSeen:
-    """Recently free rows, so that one read serves several claims."""
-
-    def __init__(self) -> None:
-        self._free: dict[tuple[str, str], tuple[float, list[Any]]] = {}
-
-    def note(self, using: str, selector: str, rows: list[Any]) -> None:
-        """Note that these rows are free; the last one is tried first."""
-        if len(self._free) >= MAX_SELECTORS:
-            self._free.clear()
-        self._free[using, selector] = monotonic() + FRESH_SECONDS, rows
-
-    def take(self, using: str, selector: str) -> Any:
-        """Return and forget a recently free row; None if there is none."""
-        until, rows = self._free.get((using, selector), (0.0, []))
-        try:
-            return rows.pop() if rows and monotonic() < until else None
-        except IndexError:  # another thread took the last one
-            return None
 
 
 def _holder_key(request: Request) -> object:

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from resourcepool.exceptions import BadOption
 from resourcepool.resources.registry import resource_model, resource_models
 from resourcepool.rest.errors import as_not_found
+from resourcepool.text import printable
 
 
 def pool_of(request: Request, action: str, pool: str) -> Any:
@@ -53,4 +54,4 @@ def caller(request: Request) -> str:
 
 def user_name(request: Request) -> str:
     """Return the user's name, shortened and with "?" for characters that holders' names do not allow."""
-    return "".join(c if c.isprintable() and c != "#" else "?" for c in request.user.get_username()[:30]).strip()
+    return printable(request.user.get_username()[:30]).replace("#", "?").strip()

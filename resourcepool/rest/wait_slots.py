@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import os
 import threading
 from collections.abc import Iterator
 
@@ -12,6 +11,7 @@ from resourcepool.conf import rest_waits
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases.request import Request as LeaseRequest
 from resourcepool.rest.errors import retry_delay
+from resourcepool.threads.per_process import per_process
 
 
 class TooManyWait(AcquireTimeout):
@@ -75,5 +75,4 @@ def has_threads(request: Request) -> bool:
     return bool(request.META.get("wsgi.multithread", True))
 
 
-wait_slots = WaitSlots()
-os.register_at_fork(after_in_child=wait_slots.__init__)  # type: ignore[misc]
+wait_slots = per_process(WaitSlots)

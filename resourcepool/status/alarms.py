@@ -22,7 +22,7 @@ from resourcepool.status.locks.summary import lock_alarms, summary
 from resourcepool.status.pools import PoolStatus, pools
 from resourcepool.status.queues.alarms import queue_alarms
 from resourcepool.status.queues.queue_groups import queue_groups
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import duration
 from resourcepool.status.waiters import explain_longest_wait
 from resourcepool.status.work.dispensers import dispenser_alarms, dispensers
 from resourcepool.status.work.streams import stream_alarms, streams

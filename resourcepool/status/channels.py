@@ -13,7 +13,8 @@ from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
 from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, AlarmKind
-from resourcepool.status.snapshots import Since, duration
+from resourcepool.status.snapshots import Since
+from resourcepool.status.times import duration
 from resourcepool.status.work.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.translation import gettext as _
 

@@ -10,12 +10,13 @@ from django.db import connections, router
 from django.db.models import CharField, Exists, OuterRef, Q, UUIDField, Value
 from django.db.models.functions import Cast, Concat, Substr
 
+from resourcepool.database.lock_holders import Locked, lockers
 from resourcepool.database.retry import retrying
 from resourcepool.history.models import Event
-from resourcepool.leases.lock_holders import Locked, lockers
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import EventKind
-from resourcepool.status.snapshots import Until, duration, fetch_all, read_each
+from resourcepool.status.snapshots import Until, fetch_all, read_each
+from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 
 MAX_LOCK_CHECKS = 100  # expired leases whose rows are checked for locks

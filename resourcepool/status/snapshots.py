@@ -6,16 +6,13 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from django.db import DatabaseError, connections, router
+from django.db import DatabaseError, connections
 from django.db.models import FloatField, Model
-from django.utils import timezone
 
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import MicrosUntil, from_columns
+from resourcepool.dialect import MicrosUntil
 from resourcepool.exceptions import NotMigrated, ResourcePoolError
-from resourcepool.history.models import Event
-from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_noop
+from resourcepool.status.times import with_zone
 
 DECIMALS = 6  # of seconds
 
@@ -27,7 +24,7 @@ class _SecondsUntil(FloatField):  # type: ignore[type-arg]
 
 class _SecondsSince(_SecondsUntil):
     def from_db_value(self, micros: float | None, *_: Any) -> float | None:
-        return ago(micros)
+        return seconds_since(micros)
 
 
 class Until(MicrosUntil):
@@ -48,11 +45,6 @@ class Since(MicrosUntil):
 def fetch_all(rows: Any) -> list[Any]:
     """Return the rows of a queryset, with ``retrying``; raises DatabaseUnavailable or NotMigrated."""
     return retrying(connections[rows.db], lambda: list(rows.all()))
-
-
-def with_zone(at: datetime.datetime) -> datetime.datetime:
-    """Return a datetime that was read from a column, aware even if USE_TZ is off."""
-    return at if timezone.is_aware(at) else from_columns(at, connections[router.db_for_write(Event)])
 
 
 def as_data(value: Any) -> Any:
@@ -121,25 +113,6 @@ def read_each(models: Iterable[Any], read: Callable[[Any], Result]) -> dict[Any,
     return results
 
 
-UNITS = ((gettext_noop("%d d"), 86_400), (gettext_noop("%d h"), 3_600), (gettext_noop("%d min"), 60))
-
-
-def duration(seconds: float) -> str:
-    """Return a rounded duration as text: "45 s", "12 min", "3 h", "5 d"."""
-    for unit, size in UNITS:
-        if round(seconds) >= 2 * size:
-            return _(unit) % round(seconds / size)
-    return _("%d s") % seconds
-
-
-def exact_duration(seconds: float) -> str:
-    """Return a duration as text in the largest unit that needs no rounding: "7 d", "90 min", "2.5 s"."""
-    for unit, size in UNITS:
-        if seconds and seconds % size == 0:
-            return _(unit) % (seconds // size)
-    return _("%s s") % f"{seconds:,.15g}"
-
-
-def ago(micros: float | None) -> float | None:
+def seconds_since(micros: float | None) -> float | None:
     """Return the seconds since a time, given the microseconds until it (``MicrosUntil``); None: never."""
     return None if micros is None else max(0.0, -float(micros) / 1_000_000)

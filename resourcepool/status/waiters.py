@@ -15,7 +15,9 @@ from resourcepool.resources.registry import all_resources
 from resourcepool.resources.selectors import selector_filter
 from resourcepool.resources.state import State
 from resourcepool.status.pools import in_state
-from resourcepool.status.snapshots import Since, Until, duration, fetch_all
+from resourcepool.status.snapshots import Since, Until, fetch_all
+from resourcepool.status.times import duration
+from resourcepool.text import printable, shortened
 from resourcepool.translation import gettext as _
 from resourcepool.translation import ngettext
 from resourcepool.waiting.models import Ticket
@@ -46,8 +48,7 @@ class TicketStatus:
         """Its selectors, "country=AQ", as a printable line of at most ``MAX_WANTS`` characters; "": any resource."""
         # Values come from programs, and the text is logged.
         wants = ", ".join(f"{name}={value}" for name, value in self.wants.items())
-        text = "".join(c if c.isprintable() else "?" for c in wants)
-        return text if len(text) <= MAX_WANTS else f"{text[: MAX_WANTS - 3]}..."
+        return shortened(printable(wants), MAX_WANTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,18 @@ from typing import Any, ClassVar
 
 from django.db import connections, router
 
+from resourcepool.database.lock_holders import Locked, lockers
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.events import localized
 from resourcepool.history.models import Event
-from resourcepool.leases.lock_holders import Locked, lockers
 from resourcepool.resources.registry import all_resources
 from resourcepool.resources.state import State, Status, state_details, state_of
 from resourcepool.signals import EventKind
 from resourcepool.status.holders import ActiveLease, active_leases, lease_counts
 from resourcepool.status.locks.held_by_process import HeldName, held_by, processes
-from resourcepool.status.snapshots import Since, Until, duration, fetch_all
+from resourcepool.status.snapshots import Since, Until, fetch_all
+from resourcepool.status.times import duration
 from resourcepool.status.waiters import WaiterStatus, waiters_of
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_noop

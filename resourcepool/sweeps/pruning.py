@@ -13,13 +13,14 @@ from resourcepool import options
 from resourcepool.conf import setting
 from resourcepool.database.receipts import KEPT, Receipt
 from resourcepool.database.retry import retrying
+from resourcepool.database.rows import for_update
+from resourcepool.database.short_transactions import run_short_transaction
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.exceptions import RowLocked
 from resourcepool.history.models import Event, Sample
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.short_transactions import run_short_transaction
 from resourcepool.locks.base import UNUSED_AFTER
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
@@ -127,7 +128,8 @@ def _remove(model: Any, lease: Lease | None, still: Q = Q(), **old: Any) -> int:
 
 
 def _delete_unlocked(rows: Any, pks: list[Any]) -> int:
-    return _delete(rows, list(_unlocked(rows.filter(pk__in=pks)).values_list("pk", flat=True)))
+    unlocked = for_update(rows.filter(pk__in=pks), skip_locked=True)
+    return _delete(rows, list(unlocked.values_list("pk", flat=True)))
 
 
 def remove_unused_names(lease: Lease | None = None) -> int:
@@ -178,8 +180,8 @@ def _unused_rows(rows: LeaseQuerySet, after: str) -> Sequence[Any]:
 
 
 def _remove_rows(rows: LeaseQuerySet, pks: Sequence[Any]) -> int:
-    unused = _unlocked(rows.filter(pk__in=pks, busy_before__lt=DbLater(-UNUSED_AFTER)))
-    free = list(unused.values_list("pk", flat=True))
+    unused = rows.filter(pk__in=pks, busy_before__lt=DbLater(-UNUSED_AFTER))
+    free = list(for_update(unused, skip_locked=True).values_list("pk", flat=True))
     awaited = _awaited(rows, {rows.model.name_of(pk) for pk in free})
     return _delete(rows, [pk for pk in free if rows.model.name_of(pk) not in awaited])
 
@@ -199,7 +201,8 @@ def _unused_names(rows: LeaseQuerySet, after: str) -> Sequence[Any]:
 
 def _remove_names(rows: LeaseQuerySet, names: Sequence[Any]) -> int:
     of_names = rows.filter(name__in=names)
-    locked = list(_unlocked(of_names).values_list("pk", "name", "in_service", MicrosUntil("busy_before")))
+    columns = ("pk", "name", "in_service", MicrosUntil("busy_before"))
+    locked = list(for_update(of_names, skip_locked=True).values_list(*columns))
     # Includes rows that are locked elsewhere.
     counts = dict(of_names.values_list("name").annotate(Count("pk")).order_by("name"))
     unused: dict[str, list[Any]] = defaultdict(list)
@@ -209,12 +212,6 @@ def _remove_names(rows: LeaseQuerySet, names: Sequence[Any]) -> int:
     complete = {name: pks for name, pks in unused.items() if len(pks) == counts[name]}
     awaited = _awaited(rows, complete)
     return _delete(rows, [pk for name, pks in complete.items() if name not in awaited for pk in pks])
-
-
-def _unlocked(rows: Any) -> Any:
-    """Lock these rows, except rows that are locked elsewhere."""
-    skips = connections[rows.db].features.has_select_for_update_skip_locked
-    return rows.select_for_update(skip_locked=skips).order_by("pk")
 
 
 def _awaited(rows: LeaseQuerySet, names: Collection[str]) -> set[str]:

@@ -18,7 +18,6 @@ from resourcepool.history.durations import expired_durations
 from resourcepool.history.models import Event
 from resourcepool.history.recorder import recorder
 from resourcepool.jobs import PRUNE, STATISTICS, SWEEP, Job, run
-from resourcepool.labels import printable
 from resourcepool.leases import verbs
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.queryset import ResourceQuerySet, end_leases
@@ -28,6 +27,7 @@ from resourcepool.status.alarms import Alarm, AlarmKind, alarms
 from resourcepool.sweeps.pruning import prune_channels, prune_finished, prune_history, remove_unused_names
 from resourcepool.sweeps.samples import take_samples
 from resourcepool.sweeps.servers import remove_gone_servers
+from resourcepool.text import printable
 
 logger = logging.getLogger("resourcepool.alarms")
 
@@ -98,8 +98,7 @@ def clear_expired(model: Any) -> int:
     lasted = expired_durations(model, [(pk, fence, -left / 1_000_000) for pk, fence, _holder, left in rows])
     # Locked rows, such as those of holders inside ``guard``, are left for the next sweep. An expired lease is never
     # renewed: under the same fence it is still expired.
-    skips = connection.features.has_select_for_update_skip_locked
-    cleared = end_leases(verbs.rows_of(connection, model), rows, skip_locked=skips)
+    cleared = end_leases(verbs.rows_of(connection, model), rows, skip_locked=True)
     for pk, fence, holder, left in cleared:
         reason = sentence_for("found_late", seconds=round(-left / 1_000_000))
         seconds = lasted.get((pk, fence))

@@ -12,6 +12,7 @@ from django.db import IntegrityError, connections, models, transaction
 from django.db.models import F, Value
 
 from resourcepool import dialect
+from resourcepool.database.batches import batched
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence, SentenceField, sentence_for
@@ -46,10 +47,10 @@ def update_and_record(rows: Any, what: EventKind, actor: str, why: str, /, **cha
     fences = F("fence") if hasattr(rows.model, "fence") else Value(0)
     columns = ("pk", fences, *getattr(rows.model, "key_columns", ()))
     by_pk = {row[0]: row[1:] for row in rows.using(using).values_list(*columns)}
-    pks, count = list(by_pk), 0
+    count = 0
     with transaction.atomic(using=using):
-        for start in range(0, len(pks), CHUNK):
-            for pk in _update_matching(rows.using(using), pks[start : start + CHUNK], changes):
+        for pks in batched(by_pk, CHUNK):
+            for pk in _update_matching(rows.using(using), pks, changes):
                 fence, *names = by_pk[pk]
                 reason = event_reason("/".join(names), why) if names else why
                 emit(RowEvent(what, rows.model, using, pk, fence, reason=reason, actor=actor))

@@ -26,6 +26,7 @@ from resourcepool.taskqueue.abstract import MAX_OUTCOME
 from resourcepool.taskqueue.handlers import Handler
 from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.policy import TaskSnapshot
+from resourcepool.text import printable
 
 logger = logging.getLogger(__name__)
 
@@ -206,5 +207,4 @@ def _text_of(error: BaseException) -> str:
 
 
 def _line(text: str) -> str:
-    printable = "".join(c if c.isprintable() else " " for c in text)
-    return " ".join(printable.split())[:MAX_OUTCOME]
+    return " ".join(printable(text, " ").split())[:MAX_OUTCOME]

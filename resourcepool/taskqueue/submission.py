@@ -13,7 +13,6 @@ from resourcepool import hints, options
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbNow, in_columns
 from resourcepool.exceptions import BadOption, DatabaseUnavailable
-from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.abstract import existing_names
 from resourcepool.taskqueue.bulk_insert import Row, batches, insert
 from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, Stream, Task
@@ -39,10 +38,10 @@ class NewTask:
     def row(self) -> Row:
         """Return the checked values to store; raises BadOption."""
         return Row(
-            key=uuid.uuid4().hex if self.key is None else validators.name("key", self.key),
+            key=uuid.uuid4().hex if self.key is None else options.name("key", self.key),
             type=options.text("type", self.type, most=MAX_TYPE),
-            params=validators.json_object("params", self.params),
-            lane=validators.name("lane", self.lane) if self.lane != "" else "",
+            params=options.json_object("params", self.params),
+            lane=options.name("lane", self.lane) if self.lane != "" else "",
             task_time=None if self.task_time is None else _in_columns(self.task_time),
         )
 
@@ -148,4 +147,4 @@ def _address(using: str, stream: str) -> int:
 
 
 def _in_columns(task_time: object) -> datetime.datetime:
-    return in_columns(validators.moment("task_time", task_time), connections[router.db_for_write(Task)])
+    return in_columns(options.moment("task_time", task_time), connections[router.db_for_write(Task)])

@@ -1,5 +1,7 @@
 """Filters and tags that format numbers, durations and links for the dashboard."""
 
+from functools import partial
+
 from django import template
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
@@ -8,19 +10,14 @@ from django.utils.safestring import SafeString
 from resourcepool.events import localized
 from resourcepool.queues.models import Move
 from resourcepool.status.locks.summary import first_holders
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import TENTHS, duration, precise_duration
 from resourcepool.translation import gettext as _
 
 register = template.Library()
 register.filter(localized)
 register.filter(first_holders)
 register.filter(duration)
-
-
-@register.filter
-def precise_duration(seconds: float) -> str:
-    """Format seconds like ``duration``, but with tenths below 10: "0.4 s"."""
-    return duration(seconds) if seconds >= 10 else _("%.1f s") % seconds
+register.filter("precise_duration", partial(precise_duration, text=TENTHS))
 
 
 @register.filter

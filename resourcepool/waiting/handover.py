@@ -1,16 +1,15 @@
 """Hands one row over to one ticket: both change together, or neither does."""
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from typing import Any
 
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect, hints
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import fetch_rows
-from resourcepool.dialect import RowUpdate
+from resourcepool.dialect import RowUpdate, cached_per_database
 from resourcepool.leases.statements import key
 from resourcepool.leases.table import Model, table_of
 from resourcepool.waiting import tickets
@@ -83,14 +82,7 @@ class _Texts:
         }
 
 
-@lru_cache
-def _texts(model: Model, vendor: str, alias: str) -> _Texts:
-    return _Texts(connections[alias], model)
-
-
-def of(connection: BaseDatabaseWrapper, model: Model) -> _Texts:
-    """Return the SQL for the rows of ``model`` on the database of ``connection``."""
-    return _texts(model, connection.vendor, connection.alias)
+of = cached_per_database(_Texts)  # the SQL for the rows of a model on the database of a connection
 
 
 def line_of(model: Model, pk: Any) -> str:

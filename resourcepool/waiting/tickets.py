@@ -3,18 +3,17 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect, hints
 from resourcepool.conf import ticket_ttl
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, fetch_rows, retrying
-from resourcepool.dialect import DbLater, micros
+from resourcepool.dialect import DbLater, cached_per_database, micros
 from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
 from resourcepool.waiting.models import Ticket, line_name
@@ -126,14 +125,7 @@ class _Texts:
         self.leave = f"DELETE FROM {table} WHERE {column.fence} = %s AND {column.id} IN "  # noqa: S608
 
 
-@lru_cache
-def _texts(vendor: str, alias: str) -> _Texts:
-    return _Texts(connections[alias])
-
-
-def of(connection: BaseDatabaseWrapper) -> _Texts:
-    """Return the SQL for the database of ``connection``."""
-    return _texts(connection.vendor, connection.alias)
+of = cached_per_database(_Texts)  # the SQL for the database of a connection
 
 
 def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> NewTicket:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from resourcepool.admin.columns import format_datetime, format_duration, format_short_datetime, time_zone_note
 from resourcepool.admin.describe import sentences
 from resourcepool.resources.state import State
+from resourcepool.status.times import format_datetime, format_short_datetime, precise_duration, time_zone_note
 
 NOW = datetime.datetime(2026, 11, 21, 3, 0, tzinfo=datetime.UTC)
 
@@ -124,4 +124,4 @@ def test_without_time_zone_support_the_time_zone_of_the_project_is_used(settings
     [(0, "0.00 s"), (0.123, "0.12 s"), (12, "12 s"), (7_300, "2 h"), (2 * 86_400 - 1, "48 h")],
 )
 def test_a_duration_is_formatted(seconds: float, said: str) -> None:
-    assert format_duration(seconds) == said
+    assert precise_duration(seconds) == said

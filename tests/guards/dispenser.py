@@ -35,9 +35,9 @@ DISPENSERS = (
     ),
     Mutation(
         "dispenser: adding does not wait for a rebuild",
-        BUCKETS,
-        "    if not retrying(connection, rows.filter(pk=name).exists):\n",
-        "    if True:\n",
+        "database/rows.py",
+        "    if model._base_manager.using(using).filter(pk=pk).exists():\n",
+        "    if False:\n",
         REBUILDS,
         "mariadb",
     ),
@@ -115,7 +115,7 @@ DISPENSERS = (
     Mutation(
         "dispenser: expired buckets are reclaimed",
         BUCKETS,
-        "            reclaim_expired(using, seen.expired[start : start + RECLAIM_BATCH], seen.most_expirations)\n",
+        "            reclaim_expired(using, expired, seen.most_expirations)\n",
         "            pass\n",
         HANDS_OUT,
     ),

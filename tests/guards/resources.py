@@ -145,7 +145,7 @@ RESOURCES = (
     Mutation(
         "a change emits events for unchanged rows",
         "resources/queryset.py",
-        "locked = rows.using(rows.db).select_for_update(skip_locked=skip_locked)",
+        "locked = for_update(rows.using(rows.db), skip_locked=skip_locked)",
         "locked = type(rows)(model=rows.model, using=rows.db)",
         ("tests/resources/test_sent_signals.py",),
     ),

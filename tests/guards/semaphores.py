@@ -64,7 +64,9 @@ SEMAPHORES = (
         TOGETHER,
     ),
     # Semaphores
-    Mutation("semaphores: all or none", PERMITS, "    if len(pks) > 1:\n", "    if False:\n", SEATS),
+    Mutation(
+        "semaphores: all or none", "leases/probably_free.py", "    if len(pks) > 1:\n", "    if False:\n", SEATS
+    ),
     Mutation(
         "semaphores: more than held is not released",
         REGISTRY,
@@ -103,8 +105,8 @@ SEMAPHORES = (
     Mutation(
         "semaphores: a child of a fork holds nothing",
         REGISTRY,
-        "os.register_at_fork(after_in_child=_after_fork)",
-        "",
+        "holds = per_process(ProcessHolds)",
+        "holds = ProcessHolds()",
         ("tests/locks/test_semaphore_processes.py",),
     ),
     Mutation(

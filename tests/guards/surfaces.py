@@ -96,8 +96,8 @@ SURFACES = (
     ),
     Mutation(
         "hostile text controls the terminal",
-        "management/layout.py",
-        'c if c.isprintable() else "?" for c',
+        "text.py",
+        "c if c.isprintable() else instead for c",
         "c for c",
         ("tests/canary/test_commands.py",),
     ),

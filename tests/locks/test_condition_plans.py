@@ -44,7 +44,7 @@ def _many() -> None:
 @pytest.mark.only("mysql", "postgresql")
 def test_every_statement_finds_its_rows_by_index() -> None:
     _many()
-    texts = notifications._texts(connection.vendor, connection.alias, ConditionWaiter)
+    texts = notifications._statements_of(connection, ConditionWaiter)
     line = "resourcepool.conditionwaiter:name 7"
     pk = Ticket.objects.filter(pool=line).values_list("pk", flat=True)[0]
     request = Condition(name="name 7")._wait_request(1)

@@ -5,7 +5,8 @@ import datetime
 import pytest
 from django.utils import timezone
 
-from resourcepool.management.layout import ago, more_rows_note, one_line, timestamp_with_age
+from resourcepool.management.layout import more_rows_note, one_line
+from resourcepool.status.times import ago, timestamp_with_age
 
 
 @pytest.mark.parametrize(

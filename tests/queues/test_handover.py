@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
+from resourcepool.database.short_transactions import row_locked
 from resourcepool.exceptions import DatabaseUnavailable, RowLocked
-from resourcepool.leases.short_transactions import locked_row_error
 from resourcepool.models import Server
 from resourcepool.queues import administration, reassignment
 from resourcepool.queues.serving import membership as membership_module
@@ -92,7 +92,7 @@ class TestHandingOver:
         request_all(a)
 
         def fail(*_: object) -> None:
-            raise locked_row_error("default")
+            raise row_locked("default")
 
         with monkeypatch.context() as locked:
             locked.setattr(reassignment, "release", fail)

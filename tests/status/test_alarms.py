@@ -17,7 +17,7 @@ from resourcepool.signals import alarm_cleared, alarm_raised
 from resourcepool.status.alarms import Alarm, AlarmKind, Thresholds, alarms, evaluate
 from resourcepool.status.jobs import JobStatus
 from resourcepool.status.pools import PoolStatus
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import duration
 from resourcepool.sweeps.sweep import sweep
 from tests.app.rows import change, hold, new, several
 from tests.waiting.threads import ticket

@@ -7,13 +7,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from resourcepool.admin.columns import format_datetime
 from resourcepool.admin.forms import OperationForm
 from resourcepool.dialect import DbNow, read_clock
-from resourcepool.management.layout import as_text, local_time
+from resourcepool.management.layout import as_text
 from resourcepool.models import Event
 from resourcepool.operations import OPERATIONS
-from resourcepool.status.snapshots import as_data, with_zone
+from resourcepool.status.snapshots import as_data
+from resourcepool.status.times import format_datetime, local_time, with_zone
 
 SOON, HOUR = datetime.timedelta(minutes=5), datetime.timedelta(hours=1)
 

@@ -1,7 +1,5 @@
 """A release does not ask for waiters if its process has just found none."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -27,12 +25,15 @@ def _stopped(process_clock: Clock) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _asking_is_dear(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _asking_is_dear(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on databases with a server."""
     monkeypatch.setattr(dialect.of(connection), "exists_is_slow", True)
-    handover._texts.cache_clear()
-    yield
-    handover._texts.cache_clear()
+    compose_anew(monkeypatch)
+
+
+def compose_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the SQL composed for what the database can do now."""
+    monkeypatch.setattr(handover, "of", dialect.cached_per_database(handover._Texts))
 
 
 @pytest.fixture
@@ -146,7 +147,7 @@ class TestARelease:
         self, here: Pacing, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delattr(dialect.of(connection), "exists_is_slow")
-        handover._texts.cache_clear()
+        compose_anew(monkeypatch)
         held = hold(new(Proxy))
         self.quiet(here, process_clock)
         waits = ticket(Proxy)

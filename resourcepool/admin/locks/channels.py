@@ -17,7 +17,7 @@ from resourcepool.locks.channels.models import Subscription
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
 from resourcepool.operations.operation import by_name
 from resourcepool.status.channels import MAX_SUBSCRIPTIONS_SHOWN, ChannelStatus, channels
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import duration
 from resourcepool.translation import gettext, ngettext
 from resourcepool.translation import gettext_lazy as _
 

@@ -27,7 +27,7 @@ from resourcepool.status.locks.cycles import KINDS, cycles, short_holder
 from resourcepool.status.locks.held_by_process import held_by
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import MAX_HOLDERS, LockStatus, lock_named, status_of
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import duration
 from resourcepool.translation import gettext, ngettext
 from resourcepool.translation import gettext_lazy as _
 from resourcepool.waiting.models import Ticket, pool_name

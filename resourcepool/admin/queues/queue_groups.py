@@ -12,13 +12,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from resourcepool import options
 from resourcepool.admin.base import ModelForm
-from resourcepool.admin.columns import badge, datetime_column, format_datetime, lines, link_to_list
+from resourcepool.admin.columns import badge, datetime_column, lines, link_to_list
 from resourcepool.admin.queues.admin_mixin import PerQueueGroupAdminMixin
 from resourcepool.admin.queues.filters import unowned
 from resourcepool.exceptions import BadOption
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import PAUSE, RESUME
 from resourcepool.queues.models import MAX_NAME, Move, Queue, QueueGroup, Server
+from resourcepool.status.times import format_datetime
 from resourcepool.translation import gettext
 from resourcepool.translation import gettext_lazy as _
 

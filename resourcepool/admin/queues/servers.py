@@ -7,7 +7,7 @@ from django.db.models import Count
 from django.http import HttpRequest
 
 from resourcepool.admin.base import ReadOnlyAdmin
-from resourcepool.admin.columns import ago, badge, column, for_time_since, format_duration, lines, link_to_list
+from resourcepool.admin.columns import ago_since, badge, column, for_time_since, lines, link_to_list
 from resourcepool.admin.queues.admin_mixin import PerQueueGroupAdminMixin
 from resourcepool.admin.queues.filters import QueueGroupFilter
 from resourcepool.labels import format_labels
@@ -15,12 +15,12 @@ from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.models import Queue, Server
 from resourcepool.status.queues.alarms import is_stalled
-from resourcepool.status.snapshots import exact_duration
+from resourcepool.status.times import exact_duration, precise_duration
 from resourcepool.translation import gettext
 from resourcepool.translation import gettext_lazy as _
 
 LABELS = column("labels", _("labels"), format_labels, name="offered")
-REGISTERED = column("micros_registered", _("registered"), ago, name="registered")
+REGISTERED = column("micros_registered", _("registered"), ago_since, name="registered")
 
 
 @admin.register(Server)
@@ -36,7 +36,7 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
         column("ttl", _("presumed dead after"), spell=exact_duration),
         *("weight", "limit", LABELS, "queues", REGISTERED),
         column("micros_idle", _("no queue for"), for_time_since, name="idle"),
-        column("micros_last_activity", _("last asked for work"), ago, name="last_activity"),
+        column("micros_last_activity", _("last asked for work"), ago_since, name="last_activity"),
         *("in_hand", "fence"),
     )
     list_filter = (QueueGroupFilter, "state")
@@ -79,8 +79,8 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
     @admin.display(description=_("heartbeat"))
     def heartbeat(self, server: Any) -> str:
         left = server.micros_left / 1_000_000
-        last = gettext("%s ago") % format_duration(max(0.0, server.ttl - left))
-        return lines(last, gettext("presumed dead in %s") % format_duration(left) if left > 0 else "")
+        last = gettext("%s ago") % precise_duration(max(0.0, server.ttl - left))
+        return lines(last, gettext("presumed dead in %s") % precise_duration(left) if left > 0 else "")
 
     @admin.display(description=_("queues"))
     def queues(self, server: Any) -> str:

@@ -6,11 +6,11 @@ from django.contrib import admin
 
 from resourcepool.admin import describe
 from resourcepool.admin.base import BaseAdmin
-from resourcepool.admin.columns import badge, countdown, format_datetime, format_short_datetime, lines
+from resourcepool.admin.columns import badge, countdown, lines
 from resourcepool.events import localized
 from resourcepool.resources.state import State, StateDetails, Status, state_details
 from resourcepool.status.holders import acquisitions, host_and_pid
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import duration, format_datetime, format_short_datetime
 from resourcepool.translation import gettext
 from resourcepool.translation import gettext_lazy as _
 

@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
+from resourcepool.database.batches import batched
 from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
 from resourcepool.resources.registry import all_resources
@@ -59,8 +60,8 @@ class DeletionMixin(OperationsAdminMixin):
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         """Delete free resources and retire held ones; messages count both."""
         chosen, deleted, retired = list(queryset), 0, 0
-        for start in range(0, len(chosen), CHUNK):
-            deleted_now, retired_now = self._delete(request, queryset.model, chosen[start : start + CHUNK])
+        for chunk in batched(chosen, CHUNK):
+            deleted_now, retired_now = self._delete(request, queryset.model, chunk)
             deleted, retired = deleted + deleted_now, retired + retired_now
         if deleted:
             text = _("Successfully deleted %(count)d %(items)s.")

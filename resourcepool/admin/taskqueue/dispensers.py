@@ -16,7 +16,7 @@ from resourcepool.database.group_counts import count_groups
 from resourcepool.dialect import DbNow
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import REVOKE
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import ago, duration
 from resourcepool.status.work.dispensers import MAX_COUNTED, DispenserStatus, dispensers
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.translation import gettext, ngettext
@@ -90,8 +90,7 @@ class DispenserAdmin(ContainerAdmin):
 
     @admin.display(description=_("last rebuild"))
     def rebuilt(self, row: Any) -> str:
-        since = row.status.rebuilt
-        return gettext("never") if since is None else gettext("%s ago") % duration(since)
+        return ago(row.status.rebuilt)
 
 
 @admin.register(Bucket)

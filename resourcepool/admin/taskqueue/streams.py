@@ -8,7 +8,7 @@ from resourcepool.admin.columns import lines
 from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.dialect import NullInOrder
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import duration
 from resourcepool.status.work.streams import STREAMS, StreamStatus, streams
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.translation import gettext, ngettext

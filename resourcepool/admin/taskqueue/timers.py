@@ -12,7 +12,7 @@ from resourcepool.dialect import NullInOrder
 from resourcepool.labels import format_labels, join_names
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import CANCEL, FIRE
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import duration
 from resourcepool.status.work.schedules import recurrence
 from resourcepool.status.work.timers import TopicStatus, topics
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode, Topic

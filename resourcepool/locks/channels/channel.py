@@ -87,7 +87,7 @@ class Channel:
             ChannelFull: a durable subscription has more than ``most`` unread messages.
             DatabaseUnavailable: it is unknown whether the message was published.
         """
-        return self._publish([validation.payload(payload)])
+        return self._publish([options.json_text("payload", payload)])
 
     apublish = for_asyncio(publish)
 

@@ -5,7 +5,6 @@ a hint for messages of other processes, and without hints after at most half a s
 """
 
 import logging
-import os
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,12 +13,14 @@ from django.db import connections
 
 from resourcepool import hints
 from resourcepool.database.background_thread import CHANNELS, Routine, background_thread
+from resourcepool.database.batches import batched
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Subscription
+from resourcepool.threads.per_process import per_process
 
 PAUSES = (0.01, 0.1, 0.5)  # shortest (s); share of the time since the last new message; longest (s)
 OUTAGE = 1.0  # seconds between polls while the database is unavailable
@@ -92,9 +93,8 @@ class Poller:
 
     def _read(self, names: set[str]) -> dict[str, tuple[int, int]]:
         news: dict[str, tuple[int, int]] = {}
-        ordered = sorted(names)
-        for start in range(0, len(ordered), BATCH):
-            rows = ChannelRow.objects.using(self._using).filter(pk__in=ordered[start : start + BATCH])
+        for batch in batched(sorted(names), BATCH):
+            rows = ChannelRow.objects.using(self._using).filter(pk__in=batch)
             read = partial(list[Any], rows.values_list("pk", "last", "made"))
             news |= {name: (last, made) for name, last, made in retrying(connections[self._using], read)}
         return news
@@ -131,9 +131,4 @@ class Pollers:
             hints.send(address)
 
 
-def _after_fork() -> None:
-    pollers.__init__()  # type: ignore[misc]  # subscribers and threads belong to the parent
-
-
-pollers = Pollers()
-os.register_at_fork(after_in_child=_after_fork)
+pollers = per_process(Pollers)

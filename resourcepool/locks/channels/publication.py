@@ -4,15 +4,15 @@ So numbers become visible in order and without gaps: a reader that sees number 8
 numbers are assigned before the commit and become visible in any order.
 """
 
-import contextlib
 from collections.abc import Sequence
 
-from django.db import IntegrityError, connections, transaction
+from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Min
 
 from resourcepool import dialect
 from resourcepool.database.batches import batches
+from resourcepool.database.rows import ensure_row
 from resourcepool.exceptions import ChannelFull
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks.channels.models import Channel as ChannelRow
@@ -110,8 +110,4 @@ class Publication:
 
 def ensure_channel(using: str, channel_row: ChannelRow) -> None:
     """Add the channel's row if it is missing."""
-    rows = ChannelRow.objects.using(using)
-    if rows.filter(pk=channel_row.name).exists():
-        return
-    with contextlib.suppress(IntegrityError), transaction.atomic(using=using):  # added concurrently
-        rows.create(name=channel_row.name, kept=channel_row.kept, kept_count=channel_row.kept_count)
+    ensure_row(ChannelRow, using, channel_row.name, kept=channel_row.kept, kept_count=channel_row.kept_count)

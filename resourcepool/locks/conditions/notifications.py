@@ -2,14 +2,16 @@
 
 import logging
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect, hints
+from resourcepool.database.batches import batched
 from resourcepool.database.retry import Unsettled, fetch_rows, retrying
+from resourcepool.dialect import cached_per_database
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.request import Request
@@ -82,7 +84,7 @@ def pass_on_unconsumed(notified: NotificationLeases) -> int:
 def notify(connection: BaseDatabaseWrapper, model: type[AbstractNotification], name: str, most: int) -> int:
     """Notify the first ``most`` waiters for ``name``, with the caller's transaction; return how many."""
     if not connection.in_atomic_block:
-        anybody = _texts(connection.vendor, connection.alias, model).anybody
+        anybody = _statements_of(connection, model).anybody
         if not fetch_rows(connection, anybody, [line_name(model, name), 1]):
             return 0
     count = 0
@@ -128,9 +130,7 @@ class _Statements:
         self.to = f" END WHERE {one.id} IN "
 
 
-@lru_cache
-def _texts(vendor: str, alias: str, model: type[AbstractNotification]) -> _Statements:
-    return _Statements(connections[alias], model)
+_statements_of = cached_per_database(_Statements)
 
 
 class _NotifyTransaction:
@@ -140,7 +140,7 @@ class _NotifyTransaction:
         self, connection: BaseDatabaseWrapper, model: type[AbstractNotification], name: str, most: int
     ) -> None:
         self._connection, self._model, self._name, self._most = connection, model, name, most
-        self._texts = _texts(connection.vendor, connection.alias, model)
+        self._texts = _statements_of(connection, model)
         self._chosen: list[_Chosen] = []
 
     def send(self) -> int:
@@ -148,8 +148,8 @@ class _NotifyTransaction:
         with dialect.short_transaction(connection):
             rows = dialect.run(connection, self._texts.choose, [line, self._most], dialect.all_rows)
             self._chosen = [_Chosen(*columns) for columns in rows]
-            for start in range(0, len(self._chosen), BATCH):
-                self._give(self._chosen[start : start + BATCH])
+            for batch in batched(self._chosen, BATCH):
+                self._give(batch)
             transaction.on_commit(partial(_wake, connection.alias, self._chosen), using=connection.alias)
         return len(self._chosen)
 

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
-from django.db import IntegrityError, connections, transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import connections
 
 from resourcepool.database.retry import retrying
+from resourcepool.database.rows import ensure_row
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, UpgradeConflict
 from resourcepool.leases import verbs
@@ -142,7 +142,7 @@ def _declare(name: str, using: str, terms: Terms) -> LockLease:
     connection, key = connections[using], RWLockPermit.intent_of(name)
     with statement_timeout():
         grant = verbs.claim(connection, RWLockPermit, key, terms)
-        if grant is None and retrying(connection, partial(_add, connection, key)):
+        if grant is None and retrying(connection, partial(ensure_row, RWLockPermit, using, key, name="")):
             grant = verbs.claim(connection, RWLockPermit, key, terms)
     if grant is None:
         raise UpgradeConflict(
@@ -152,13 +152,3 @@ def _declare(name: str, using: str, terms: Terms) -> LockLease:
     lease = LockLease(RWLockPermit, using, grant, terms)
     lease._is_delivered = True
     return lease
-
-
-def _add(connection: BaseDatabaseWrapper, key: str) -> bool:
-    """Add the row if it is missing; return whether it was."""
-    rows = verbs.rows_of(connection, RWLockPermit)
-    if rows.filter(pk=key).exists():
-        return False
-    with contextlib.suppress(IntegrityError), transaction.atomic(using=connection.alias):
-        rows.bulk_create([RWLockPermit(key=key, name="")])
-    return True

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from resourcepool.database.lock_holders import Locked
 from resourcepool.events import localized
 from resourcepool.exceptions import RowLocked
-from resourcepool.leases.lock_holders import Locked
 from resourcepool.management.arguments import (
     Argument,
     arg,

@@ -8,8 +8,8 @@ from django.core.management.base import CommandError
 
 from resourcepool import options as checked
 from resourcepool.database.clock import monotonic
+from resourcepool.database.lock_holders import MAX_ROWS
 from resourcepool.events import localized
-from resourcepool.leases.lock_holders import MAX_ROWS
 from resourcepool.management.arguments import Argument, arg, change_arguments, flag, operation_arguments
 from resourcepool.management.commands import resourcepool_operate
 from resourcepool.management.layout import one_line, render_text

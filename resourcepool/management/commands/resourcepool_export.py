@@ -20,7 +20,7 @@ from resourcepool.management.arguments import (
     yes,
 )
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import one_line, printable
+from resourcepool.management.layout import one_line, printable_lines
 from resourcepool.models import Proxy
 from resourcepool.resources.registry import select_resources
 from resourcepool.status.export import records
@@ -95,7 +95,7 @@ class _StandardOutput:
 
     def write(self, text: str) -> None:
         if self._out.isatty():
-            text = printable(text)
+            text = printable_lines(text)
         self._out.write(text, ending="")
 
 

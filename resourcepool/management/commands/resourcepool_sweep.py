@@ -10,7 +10,7 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs import PRUNE, STATISTICS, SWEEP
 from resourcepool.management.arguments import Argument, arg
 from resourcepool.management.base import OperatorCommand
-from resourcepool.management.layout import printable
+from resourcepool.management.layout import printable_lines
 from resourcepool.sweeps import sweep as sweeps
 from resourcepool.threads.interruptible_sleep import interruptible_sleep
 from resourcepool.translation import gettext, gettext_lazy
@@ -43,7 +43,7 @@ class Command(OperatorCommand):
                 try:
                     self._sweep()
                 except (ResourcePoolError, DatabaseError, InterfaceError) as error:
-                    self.stderr.write(printable(localized(error)))
+                    self.stderr.write(printable_lines(localized(error)))
                 interruptible_sleep(seconds)
         except KeyboardInterrupt:  # the usual way to stop it
             self.stdout.write(_("stopped"))

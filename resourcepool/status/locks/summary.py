@@ -12,7 +12,8 @@ from resourcepool.status.alarm import ABOUT_LOCKS, Alarm, AlarmKind
 from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, short_holder
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, using, waiting
 from resourcepool.status.locks.lock_status import HELD, LockStatus, status_of
-from resourcepool.status.snapshots import Since, duration, fetch_all
+from resourcepool.status.snapshots import Since, fetch_all
+from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 from resourcepool.translation import ngettext
 

@@ -3,13 +3,13 @@
 import shlex
 from collections.abc import Iterable, Iterator
 
-from resourcepool.labels import printable
 from resourcepool.queues.models import QueueGroup
 from resourcepool.queues.planning.changes import takeover_after
 from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, AlarmKind
 from resourcepool.status.queues.problems import NORMAL_CHANGES
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
-from resourcepool.status.snapshots import duration
+from resourcepool.status.times import duration
+from resourcepool.text import printable
 from resourcepool.translation import gettext as _
 from resourcepool.translation import ngettext
 

@@ -11,7 +11,8 @@ from django.db.models import Case, When
 from resourcepool.database.group_counts import count_and_min, count_groups
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind
-from resourcepool.status.snapshots import Since, ago, duration
+from resourcepool.status.snapshots import Since, seconds_since
+from resourcepool.status.times import duration
 from resourcepool.status.work.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
@@ -147,8 +148,8 @@ def _status(
         name=row.name,
         is_paused=row.is_paused,
         depth=ready[0],
-        oldest=ago(ready[1]),
-        quiet=ago(max(last_acts, default=None)),
+        oldest=seconds_since(ready[1]),
+        quiet=seconds_since(max(last_acts, default=None)),
         live=buckets[1,],
         expired=buckets[0,],
         assigned=assigned[0],

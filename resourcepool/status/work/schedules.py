@@ -1,6 +1,6 @@
 """The schedules of recurring timers as text."""
 
-from resourcepool.status.snapshots import exact_duration
+from resourcepool.status.times import exact_duration
 from resourcepool.taskqueue.timers.occurrences import Cron, Every, read
 from resourcepool.translation import gettext as _
 

@@ -12,7 +12,8 @@ from resourcepool.database.group_counts import count_groups, count_groups_since
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
 from resourcepool.labels import format_labels
 from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind
-from resourcepool.status.snapshots import Until, ago, duration
+from resourcepool.status.snapshots import Until, seconds_since
+from resourcepool.status.times import duration
 from resourcepool.status.work.status_reader import RECENT, ReasonsMixin, StatusReader, finished_states
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.timers.claims import RESEND_AFTER
@@ -209,7 +210,7 @@ def _status(
         numbers["running" if is_running else "pending"] += count
         numbers.update({"due": count * is_due, "fired": count * has_fired, "handed": count * is_handed})
         if is_handed:
-            waits.append(ago(since) or 0.0)
+            waits.append(seconds_since(since) or 0.0)
     return TopicStatus(
         name=row.name,
         is_paused=row.is_paused,

@@ -8,11 +8,11 @@ from django.db import connections
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
+from resourcepool.database.rows import for_update
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.options import Seconds
-from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.rebuild import chunks, put, read_known
@@ -48,9 +48,9 @@ class TaskBucket(Generic[K]):
             factory: converts the text of a key for callers, such as int.
             holder: the worker's name, for display; default: ``name``.
         """
-        self.name, self._pool = validators.name("name", name), validators.name("pool", pool)
+        self.name, self._pool = options.name("name", name), options.name("pool", pool)
         self._ttl = options.seconds("exp", exp, least=0.1)
-        self._factory, self._holder = validation.factory(factory), validators.name("holder", holder or name)
+        self._factory, self._holder = validation.factory(factory), options.name("holder", holder or name)
         self._using: str = bucket_lifecycle.database()
 
     def add(self, tasks: Iterable[Any]) -> list[validation.Assigned[K]]:
@@ -95,8 +95,7 @@ class TaskBucket(Generic[K]):
             )
             # By primary keys: MariaDB 11 may read, and lock, the whole table to get the order.
             pks = list(rows.values_list("pk", flat=True))
-            locked = rows.filter(pk__in=pks).select_for_update().order_by("pk")
-            columns = locked.values_list("pk", "key", "fence", "score")
+            columns = for_update(rows.filter(pk__in=pks)).values_list("pk", "key", "fence", "score")
             if ready := [statements.Row(*row) for row in columns]:
                 statements.take(connection, bucket, ready)
             return [row for row in statements.tasks_in_bucket(connection, bucket) if row.key in requested]
@@ -174,19 +173,19 @@ class TaskRouter:
             prefix: the pattern of bucket names, with ``{}`` for the worker's name.
             exp: seconds or timedelta, up to a day, until a bucket expires without an ``add``.
         """
-        self._key, self._prefix = validators.name("key", key), prefix
+        self._key, self._prefix = options.name("key", key), prefix
         self._ttl, self._using = options.seconds("exp", exp, least=0.1), bucket_lifecycle.database()
         if self.make_task_name("one") == self.make_task_name("another"):
             raise self._bad_prefix()
 
     def make_task_name(self, val: str) -> str:
         """Return the name of the bucket of this worker; raises BadOption."""
-        worker = validators.name("val", val)
+        worker = options.name("val", val)
         try:
             name = self._prefix.format(worker)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise self._bad_prefix() from None
-        return validators.name("prefix", name)
+        return options.name("prefix", name)
 
     def add(self, name: str, task_name: str | None = None) -> str:
         """Create a bucket for this worker, unless it has one; return the bucket's name.
@@ -195,8 +194,8 @@ class TaskRouter:
             BadOption: a name is not allowed.
             ClaimInTransaction: a transaction is open, whose rollback would undo it.
         """
-        worker = validators.name("name", name)
-        bucket = self.make_task_name(worker) if task_name is None else validators.name("task_name", task_name)
+        worker = options.name("name", name)
+        bucket = self.make_task_name(worker) if task_name is None else options.name("task_name", task_name)
         bucket_lifecycle.refuse_assignment_in_transaction(connections[self._using])
         existing = self.get(worker)
         if existing is not None:
@@ -210,7 +209,7 @@ class TaskRouter:
 
     def get(self, name: str) -> str | None:
         """Return the name of this worker's live bucket; None: it has none."""
-        worker = validators.name("name", name)
+        worker = options.name("name", name)
         rows = self._live().filter(holder=worker).order_by("pk").values_list("name", "holder")
         candidates = retrying(connections[self._using], lambda: list(rows.all()))
         # MySQL takes "Ann" and "ann" for equal.

@@ -11,13 +11,14 @@ from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F
 
-from resourcepool.database.open_transaction import callers_blocks
+from resourcepool.database.batches import batched
+from resourcepool.database.open_transaction import refuse_callers_transaction
 from resourcepool.database.receipts import commit_once
 from resourcepool.database.retry import retrying
+from resourcepool.database.rows import ensure_row
+from resourcepool.database.short_transactions import row_locked
 from resourcepool.dialect import DbLater, DbNow, short_transaction
 from resourcepool.events import sentence_for
-from resourcepool.exceptions import ClaimInTransaction
-from resourcepool.leases.short_transactions import locked_row_error
 from resourcepool.signals import EventKind
 from resourcepool.taskqueue.abstract import update_and_record
 from resourcepool.taskqueue.bulk_insert import BATCH
@@ -42,15 +43,12 @@ def database() -> str:
 
 def refuse_assignment_in_transaction(connection: BaseDatabaseWrapper) -> None:
     """Raise ClaimInTransaction if the caller has an open transaction, whose rollback would undo the assignment."""
-    blocks = callers_blocks(connection)
-    is_open = connection.connection is not None  # otherwise Django does not know about autocommit yet
-    autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
-    if blocks or not (autocommit or connection.atomic_blocks):
-        raise ClaimInTransaction(
-            f"a transaction is open on database {connection.alias!r}: tasks assigned inside it would be invisible to"
-            " others until the commit and undone by a rollback. Assign before transaction.atomic() (ATOMIC_REQUESTS"
-            " opens one for every view); tasks_done() belongs inside"
-        )
+    refuse_callers_transaction(
+        connection,
+        f"a transaction is open on database {connection.alias!r}: tasks assigned inside it would be invisible to others"
+        " until the commit and undone by a rollback. Assign before transaction.atomic() (ATOMIC_REQUESTS opens one for"
+        " every view); tasks_done() belongs inside",
+    )
 
 
 def assignment_transaction(using: str, *, wait: int = WAIT) -> AbstractContextManager[None]:
@@ -65,10 +63,7 @@ def in_transaction(using: str, send: Callable[[], Answer]) -> Answer:
 
 def make_dispenser(using: str, name: str) -> None:
     """Create the row of a dispenser if it does not exist."""
-    rows, connection = Dispenser.objects.using(using), connections[using]
-    # An insertion would wait for a rebuild, which locks the row, and would delay the next rebuild.
-    if not retrying(connection, rows.filter(pk=name).exists):
-        retrying(connection, partial(rows.bulk_create, [Dispenser(name=name)], ignore_conflicts=True))
+    retrying(connections[using], partial(ensure_row, Dispenser, using, name))
 
 
 def open_bucket(using: str, dispenser: str, name: str, holder: str, ttl: float) -> DispenserSnapshot:
@@ -85,14 +80,14 @@ def open_bucket(using: str, dispenser: str, name: str, holder: str, ttl: float) 
         if seen is None:
             make_dispenser(using, dispenser)
             continue
-        for start in range(0, len(seen.expired), RECLAIM_BATCH):
-            reclaim_expired(using, seen.expired[start : start + RECLAIM_BATCH], seen.most_expirations)
+        for expired in batched(seen.expired, RECLAIM_BATCH):
+            reclaim_expired(using, expired, seen.most_expirations)
         if seen.bucket is not None:
             # A reclaimed task may come before the former first one.
             return seen._replace(head=None) if seen.expired else seen
         row = Bucket(dispenser_id=dispenser, name=name, holder=holder, busy_before=DbLater(ttl))
         retrying(connection, partial(Bucket.objects.using(using).bulk_create, [row], ignore_conflicts=True))
-    raise locked_row_error(using)
+    raise row_locked(using)
 
 
 def reclaim_expired(using: str, buckets: list[int], most_expirations: int) -> int:
@@ -116,8 +111,8 @@ def reclaim_expired(using: str, buckets: list[int], most_expirations: int) -> in
         unlocked = tasks.select_for_update(skip_locked=True) if skips else tasks
         # All processes lock tasks in the order of their primary keys.
         had = list(unlocked.order_by("pk").values_list("pk", "expirations"))
-        for start in range(0, len(had), BATCH):
-            _return_expired(tasks, dict(had[start : start + BATCH]), most_expirations)
+        for batch in batched(had, BATCH):
+            _return_expired(tasks, dict(batch), most_expirations)
         left = set(tasks.values_list("bucket_id", flat=True))
         rows.filter(pk__in=set(pks) - left)._raw_delete(using)
         return len(had)
@@ -229,7 +224,7 @@ def write_to_bucket(
         rows = send(seen, seen.bucket)
         if rows is not None:
             return seen, rows
-    raise locked_row_error(using)
+    raise row_locked(using)
 
 
 def _send(

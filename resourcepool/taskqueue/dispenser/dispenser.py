@@ -13,7 +13,6 @@ from resourcepool.database.open_transaction import set_idle_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, for_project
 from resourcepool.options import Seconds
-from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.bucket import TaskBucket
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
@@ -58,7 +57,7 @@ class TaskDispenser(Generic[K]):
             bucket_ttl: seconds or timedelta, from 0.1 s to a day.
             factory: converts the text of a key for callers to another form of the same key, such as int.
         """
-        self.name = validators.name("name", name)
+        self.name = options.name("name", name)
         self.pool = TaskPool(name, factory=factory)
         self._ttl = options.seconds("bucket_ttl", bucket_ttl, least=MIN_TTL)
         self._using = self.pool.using
@@ -124,7 +123,7 @@ class TaskDispenser(Generic[K]):
             DatabaseUnavailable: the tasks may have been assigned; call it again.
         """
         most = options.whole("limit", limit, least=0, most=MAX_BUCKET_TASKS)
-        name = validators.name("worker", worker)
+        name = options.name("worker", worker)
         while True:
             rows = bucket_lifecycle.fill(self._using, self.name, name, name, most, self._ttl)
             tasks, refused = validation.assigned_tasks(rows, self.pool.factory)
@@ -134,7 +133,7 @@ class TaskDispenser(Generic[K]):
 
     def check_tasks(self, worker: str, tasks: Iterable[Any]) -> bool:
         """Whether the worker's bucket is live and holds exactly these keys; assigned tasks must match their fences."""
-        fences, name = validation.keys(tasks, self.pool.factory), validators.name("worker", worker)
+        fences, name = validation.keys(tasks, self.pool.factory), options.name("worker", worker)
         rows = Bucket.objects.using(self._using).filter(
             dispenser_id=self.name, name=name, busy_before__gt=DbNow()
         )
@@ -160,7 +159,7 @@ class TaskDispenser(Generic[K]):
             BadOption: a value is not allowed, such as keys without fences.
             DatabaseUnavailable: some tasks may be finished; call it again.
         """
-        fences, name = validation.fences(tasks, self.pool.factory), validators.name("worker", worker)
+        fences, name = validation.fences(tasks, self.pool.factory), options.name("worker", worker)
         named = {key: self._named(key) for key in fences}  # an error of the factory must come first
         set_idle_timeout(connections[self._using], self._ttl)
         results: dict[Any, Done] = {}
@@ -193,7 +192,7 @@ class TaskDispenser(Generic[K]):
         Args:
             tasks: as for ``tasks_done``.
         """
-        name, connection = validators.name("worker", worker), connections[self._using]
+        name, connection = options.name("worker", worker), connections[self._using]
         if tasks is None:
             bucket = bucket_lifecycle.find_bucket(self._using, self.name, name)
             return 0 if bucket is None else bucket_lifecycle.empty_bucket(self._using, bucket)
@@ -206,4 +205,4 @@ class TaskDispenser(Generic[K]):
         return self._bucket(worker).expire(self._ttl)
 
     def _bucket(self, worker: str) -> TaskBucket:
-        return TaskBucket(validators.name("worker", worker), self._ttl, pool=self.name)
+        return TaskBucket(options.name("worker", worker), self._ttl, pool=self.name)

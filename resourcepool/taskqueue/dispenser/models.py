@@ -8,9 +8,9 @@ from django.db.models import F
 
 from resourcepool.database.columns import check_finite, seconds, whole
 from resourcepool.database.retry import Unsettled
+from resourcepool.database.short_transactions import run_short_transaction
 from resourcepool.dialect import DbNow, FenceField, KeyField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
-from resourcepool.leases.short_transactions import run_short_transaction
 from resourcepool.options import DAY
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.taskqueue.abstract import (

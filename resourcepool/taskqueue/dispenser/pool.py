@@ -8,7 +8,6 @@ from django.db import connections
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.bulk_insert import BATCH
 from resourcepool.taskqueue.dispenser import bucket_lifecycle, statements, validation
 from resourcepool.taskqueue.dispenser.models import DispenserTask
@@ -38,7 +37,7 @@ class TaskPool(Generic[K]):
         Args:
             factory: converts the text of a key for callers, such as int.
         """
-        self.key = validators.name("key", key)
+        self.key = options.name("key", key)
         self.using = bucket_lifecycle.database()
         self.factory = validation.factory(factory)
 

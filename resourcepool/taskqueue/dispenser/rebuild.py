@@ -7,7 +7,6 @@ bring back tasks that were assigned or done since the mapping was computed.
 import datetime
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import connections
@@ -15,6 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 
 from resourcepool import options
+from resourcepool.database.batches import batched
 from resourcepool.database.receipts import commit_once
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import (
@@ -27,7 +27,6 @@ from resourcepool.dialect import (
 )
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.bulk_insert import BATCH, insert
 from resourcepool.taskqueue.dispenser import statements
 from resourcepool.taskqueue.dispenser.bucket_lifecycle import make_dispenser
@@ -67,9 +66,7 @@ class Put(NamedTuple):
 
 def chunks(values: Mapping[Key, Value], size: int = BATCH) -> Iterator[dict[Key, Value]]:
     """Split a mapping into chunks, each of which is written at once."""
-    items = iter(values.items())
-    while part := dict(islice(items, size)):
-        yield part
+    return map(dict, batched(values.items(), size))
 
 
 def read_known(
@@ -147,7 +144,7 @@ def rebuild(
     using: str, dispenser: str, scores: Mapping[str, float], as_of: datetime.datetime | None
 ) -> Rebuilt:
     """Make the pool equal to ``scores``, except for assigned tasks and tasks finished since ``as_of``."""
-    began = None if as_of is None else aware(validators.moment("as_of", as_of))
+    began = None if as_of is None else aware(options.moment("as_of", as_of))
     make_dispenser(using, dispenser)
     if began is not None:
         _check(using, dispenser, began)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.dialect import micros
+from resourcepool.dialect import cached_per_database, micros
 from resourcepool.events import sentence_for
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
@@ -89,13 +89,7 @@ class Texts:
         self.give_back_by_key = f"UPDATE {task} SET {again} {mine}"
 
 
-_texts: dict[str, Texts] = {}
-
-
-def texts(connection: BaseDatabaseWrapper) -> Texts:
-    if connection.alias not in _texts:
-        _texts[connection.alias] = Texts(connection)
-    return _texts[connection.alias]
+texts = cached_per_database(Texts)
 
 
 def read_snapshot(connection: BaseDatabaseWrapper, dispenser: str, bucket: str) -> DispenserSnapshot | None:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
+from resourcepool import options
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.dispenser.models import MAX_KEY
 from resourcepool.taskqueue.dispenser.statements import Row
 from resourcepool.translation import gettext_noop as _
@@ -68,7 +68,7 @@ def key(value: object, option: str = "key") -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         # Python refuses to convert integers of thousands of digits.
         value = str(int(value)) if abs(value) < 10 ** (MAX_KEY - 1) else value
-    return validators.name(option, value, most=MAX_KEY)
+    return options.name(option, value, most=MAX_KEY)
 
 
 def text_of(value: object, factory: Factory) -> object:

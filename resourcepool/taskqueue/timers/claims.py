@@ -10,7 +10,9 @@ from django.db import connections
 from django.db.models import F, Q
 
 from resourcepool import dialect
+from resourcepool.database.batches import batched
 from resourcepool.database.clock import monotonic
+from resourcepool.database.rows import for_update
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder, from_columns, short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.signals import EventKind, RowEvent, emit
@@ -115,7 +117,7 @@ def read_due(
     Args:
         without: primary keys of timers to skip.
     """
-    groups = [topics[first : first + TOPICS_AT_ONCE] for first in range(0, len(topics), TOPICS_AT_ONCE)]
+    groups = batched(topics, TOPICS_AT_ONCE)
     timers = [timer for group in groups for timer in _read_due(using, group, most, late, without)]
     return sorted(timers, key=lambda timer: timer.due_in)
 
@@ -201,7 +203,7 @@ def _due(using: str, due: Collection[DueTimer], holder: str) -> Any:
 def _claim(
     using: str, timers: Any, rules: Mapping[str, Rule], holder: str, *, is_handed: bool = False
 ) -> list[ClaimedTimer]:
-    rows = _unlocked(using, timers).values(*READ, *COUNTS, now=DbNow())
+    rows = for_update(timers, skip_locked=True).values(*READ, *COUNTS, now=DbNow())
     sent_at, claimed, unclaimed = monotonic(), list[ClaimedTimer](), 0
     groups: dict[tuple[float, bool, bool, str], list[int]] = defaultdict(list)
     for row in rows:
@@ -271,7 +273,8 @@ def _store(using: str, ends: Collection[AttemptEnd]) -> set[int]:
     if not ends:
         return set()
     rows = Timer.objects.using(using).filter(pk__in=[end.claimed.pk for end in ends]).unfinished()
-    current = {pk: columns for pk, *columns in _unlocked(using, rows).values_list("pk", "fence", "schedule")}
+    unlocked = for_update(rows, skip_locked=True).values_list("pk", "fence", "schedule")
+    current = {pk: columns for pk, *columns in unlocked}
     matching = [end for end in ends if current.get(end.claimed.pk, (0,))[0] == end.claimed.fence]
     done: dict[tuple[float, str], list[ClaimedTimer]] = defaultdict(list)
     for end in matching:
@@ -343,8 +346,3 @@ def _retry_after_disconnection(using: str, timer: ClaimedTimer, end: AttemptEnd)
 
 def _change(using: str, pks: Collection[int], **changes: Any) -> None:
     Timer.objects.using(using).filter(pk__in=pks).update(fence=F("fence") + 1, **changes)
-
-
-def _unlocked(using: str, rows: Any) -> Any:
-    skips = connections[using].features.has_select_for_update_skip_locked
-    return rows.order_by("pk").select_for_update(skip_locked=skips)

@@ -1,22 +1,21 @@
 """Scheduling of timers: each call is one short transaction, or part of the caller's transaction."""
 
-import contextlib
 import datetime
 import enum
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
-from django.db import IntegrityError, connections, router, transaction
+from django.db import connections, router
 from django.db.models import F, Q
 
 from resourcepool import options
 from resourcepool.database.retry import Unsettled, retrying
+from resourcepool.database.rows import insert_unless_exists
 from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns, read_clock
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, Hidden
 from resourcepool.options import Seconds
-from resourcepool.taskqueue import validators
 from resourcepool.taskqueue.timers import nodes, occurrences
 from resourcepool.taskqueue.timers.models import MAX_TOPIC, Timer, Topic
 from resourcepool.translation import gettext_noop as _
@@ -109,10 +108,10 @@ def schedule(
         DatabaseUnavailable: it is unknown whether the timer was scheduled; call it again.
     """
     when = _when(after, at, every, cron, tz, start)
-    name, topic = validators.name("name", name), validators.name("topic", topic, most=MAX_TOPIC)
+    name, topic = options.name("name", name), options.name("topic", topic, most=MAX_TOPIC)
     mode = options.one_of("if_exists", if_exists, get_args(IfExists))
     values = {
-        "payload": validators.json_object("payload", {} if payload is None else payload),
+        "payload": options.json_object("payload", {} if payload is None else payload),
         "catch_up": options.one_of("catch_up", catch_up, get_args(CatchUp)),
         "schedule": "" if when.schedule is None else when.schedule.text(),
     }
@@ -196,18 +195,17 @@ def _when(after: object, at: object, every: object, cron: object, tz: object, st
     if cron is not None:
         return _When(None, None, occurrences.cron(cron, tz))
     if every is not None:
-        first = None if start is None else aware(validators.moment("start", start))
+        first = None if start is None else aware(options.moment("start", start))
         return _When(None, first, occurrences.every(every))
     if at is not None:
-        return _When(None, aware(validators.moment("at", at)), None)
+        return _When(None, aware(options.moment("at", at)), None)
     return _When(options.seconds("after", after, most=MAX_AHEAD), None, None)
 
 
 def make_topic(using: str, name: str, **options: Any) -> None:
     """Create a topic if it does not exist."""
     # Not get_or_create: its second read does not see a row that is newer than the transaction's snapshot.
-    with contextlib.suppress(IntegrityError), transaction.atomic(using=using):
-        Topic.objects.using(using).create(pk=name, **options)
+    insert_unless_exists(Topic(pk=name, **options), using)
 
 
 def _now(using: str, topic: str) -> datetime.datetime:
@@ -269,9 +267,9 @@ def _put(
 
 def _change(name: str, topic: str | None, done: Outcome, changes: _Changes) -> Outcome:
     using = router.db_for_write(Timer)
-    rows = Timer.objects.using(using).filter(name=validators.name("name", name))
+    rows = Timer.objects.using(using).filter(name=options.name("name", name))
     if topic is not None:
-        rows = rows.filter(topic_id=validators.name("topic", topic, most=MAX_TOPIC))
+        rows = rows.filter(topic_id=options.name("topic", topic, most=MAX_TOPIC))
     return retrying(connections[using], partial(_change_once, rows, done, changes, set()))
 
 

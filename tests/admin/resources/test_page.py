@@ -10,11 +10,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin import activity as pages
-from resourcepool.admin.columns import format_datetime
 from resourcepool.dialect import DbLater
 from resourcepool.models import Event, Proxy
 from resourcepool.operations import OPERATIONS
 from resourcepool.signals import EventKind
+from resourcepool.status.times import format_datetime
 from tests.admin.conftest import event, lease, text
 from tests.app.rows import change, columns, new
 

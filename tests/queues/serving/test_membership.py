@@ -6,8 +6,8 @@ import pytest
 from django.db import transaction
 
 from resourcepool.database.clock import monotonic
+from resourcepool.database.short_transactions import row_locked
 from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost, RowLocked
-from resourcepool.leases.short_transactions import locked_row_error
 from resourcepool.models import Queue, QueueGroup, Server
 from resourcepool.queues import administration, reassignment
 from resourcepool.queues.serving import registration
@@ -75,7 +75,7 @@ class TestRegistering:
 
         def plan_in_turn(*arguments: Any, **more: Any) -> reassignment.Outcome:
             if next(tries):
-                raise locked_row_error("default")
+                raise row_locked("default")
             return reassign(*arguments, **more)
 
         monkeypatch.setattr(reassignment, "reassign", plan_in_turn)
@@ -86,7 +86,7 @@ class TestRegistering:
         create_queue_group(2)
 
         def plan_never(*_: Any, **__: Any) -> None:
-            raise locked_row_error("default")
+            raise row_locked("default")
 
         monkeypatch.setattr(reassignment, "reassign", plan_never)
         monkeypatch.setattr(registration, "REGISTER_TIMEOUT", 0.05)

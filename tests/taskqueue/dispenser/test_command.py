@@ -81,7 +81,7 @@ def test_adding_to_a_name_that_is_mistyped_makes_no_dispenser() -> None:
         (("a", "nan"), "KEY SCORE=.* a finite number"),
         (("a", "inf"), "KEY SCORE=.* a finite number"),
         (("a", "1", "b" * 201, "1"), "KEY SCORE=.* 1 to 200 printable characters"),
-        (("a", "1", "b ", "1"), "KEY SCORE=.* one line of text"),
+        (("a", "1", "b ", "1"), "KEY SCORE=.* one line of 1 to 200"),
     ],
 )
 def test_what_cannot_be_added_is_refused_with_a_sentence_and_nothing_is(words: Any, named: str) -> None:

@@ -23,7 +23,7 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "expired buckets are reclaimed",
         FOLDER + "bucket_lifecycle.py",
-        "            reclaim_expired(using, seen.expired[start : start + RECLAIM_BATCH], seen.most_expirations)\n",
+        "            reclaim_expired(using, expired, seen.most_expirations)\n",
         "            pass\n",
     ): (LOST, UNEXPECTED),
     Mutation(

@@ -5,8 +5,8 @@ from typing import NoReturn
 import pytest
 from django.db import OperationalError, transaction
 
+from resourcepool.database.short_transactions import run_short_transaction
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.leases.short_transactions import run_short_transaction
 
 
 def locked() -> NoReturn:

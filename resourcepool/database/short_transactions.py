@@ -1,14 +1,52 @@
-"""Statements with a short lock timeout, without retries."""
+"""Transactions for operators' changes, which must not wait for a holder's long transaction."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, NoReturn, TypeVar
 
 from django.db import DatabaseError, connections
 
 from resourcepool import dialect
-from resourcepool.dialect import ErrorKind, short_transaction
+from resourcepool.database.lock_holders import AnyModel, describe_lockers
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import SHORT_LOCK_WAIT, ErrorKind, short_transaction
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import RowLocked
+
+Result = TypeVar("Result")
+
+
+def run_short_transaction(
+    using: str,
+    work: Callable[[], Result],
+    *,
+    settle: Callable[[], Result] | None = None,
+    rows: tuple[AnyModel, Collection[Any]] | None = None,
+    wait: int = SHORT_LOCK_WAIT,
+) -> Result:
+    """Run ``work`` in one transaction on ``using`` that waits only briefly for locks; return its result.
+
+    Inside a transaction of the caller, errors are the database's own, and the caller decides whether to retry.
+
+    Args:
+        settle: see ``retrying``.
+        rows: model and primary keys of the changed rows, so that the error can name the sessions that lock them.
+        wait: whole seconds that a statement waits for a lock.
+
+    Raises:
+        RowLocked: nothing was changed.
+        DatabaseUnavailable: the database did not answer; nothing was changed, or it is unknown.
+    """
+    connection = connections[using]
+
+    def send() -> Result:
+        with short_transaction(connection, wait=wait):
+            return work()
+
+    def locked() -> NoReturn:
+        raise row_locked(using, describe_lockers(using, *rows) if rows else "")
+
+    return retrying(connection, send, settle=settle, busy=None if connection.in_atomic_block else locked)
 
 
 @contextlib.contextmanager
