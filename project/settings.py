@@ -48,7 +48,9 @@ RESOURCEPOOL = {
     or [stored_secret(VAR_DIR / "resourcepool_key", lambda: Fernet.generate_key().decode())],
 }
 
-OPTIONAL_APPS = [name for name in ("django_celery_beat", "rest_framework") if find_spec(name)]
+OPTIONAL_APPS = [
+    name for name in ("django_celery_beat", "rest_framework", "drf_spectacular") if find_spec(name)
+]
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
@@ -109,6 +111,12 @@ CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL")
 CELERY_TIMEZONE = TIME_ZONE
 if "django_celery_beat" in OPTIONAL_APPS:
     CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "resourcepool",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+}  # manage.py spectacular
 
 DEFAULT_EXCEPTION_REPORTER_FILTER = "project.error_reports.AddressHidingFilter"
 

@@ -49,7 +49,7 @@ DEFAULTS: dict[str, Any] = {
     "SECRET_KEYS": [],
     # The labels of this timer node, up to 20: `{"zone": "eu"}`, or `{"canary": "yes"}`.
     "NODE_LABELS": {},
-    # The version of your code on this timer node, up to 50 characters: `"2.10"`.
+    # The version of your code on this timer node, as PEP 440 has them, up to 50 characters: `"2.10"`.
     "NODE_VERSION": "",
     # How many REST requests may wait for a lease at a time in one web server process, 0 to 10,000; fewer than its
     # threads, because renewals need one.

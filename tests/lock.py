@@ -16,7 +16,7 @@ LOCK = ROOT / "requirements.txt"
 
 BUILDS_US = ("hatchling", "editables")  # what installs the package from its folder
 BUILDS_OTHERS = ("setuptools",)  # mysqlclient has no file that is ready for use
-EXTRAS = ("postgres", "checks", "celery", "rest", "redis", "bench", "demo", "docs", "dev", "mysql")
+EXTRAS = ("postgres", "checks", "celery", "rest", "openapi", "redis", "bench", "demo", "docs", "dev", "mysql")
 TO_BE_BUILT = ("mysqlclient",)
 
 HEAD = """\

@@ -64,6 +64,7 @@ EXTRAS = {
         {"HINTS": "amqp://localhost"},
     ),
     "rest": Extra(("resourcepool.rest.urls",), ("rest_framework",)),
+    "openapi": Extra(("resourcepool.rest.schema",), ("rest_framework", "drf_spectacular")),
     "redis": Extra(options={"HINTS": "redis://localhost"}),
 }
 OF_THE_REPOSITORY = {"bench", "demo", "dev", "docs"}  # extras for work on this package

@@ -7,7 +7,7 @@ from resourcepool.management.layout import name_value_lines, one_line, or_dash
 from resourcepool.management.tables import Column, table
 from resourcepool.status.locks.cycles import Cycle, cycles, short_holder
 from resourcepool.status.locks.kinds import LockKind
-from resourcepool.status.locks.lock_status import ActiveLease, LockStatus
+from resourcepool.status.locks.lock_status import LockHolder, LockStatus
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy, ngettext
@@ -27,7 +27,7 @@ def _first(one: LockStatus) -> str:
     return short_holder(one.in_use[0].holder) if one.in_use else "-"
 
 
-def _left(one: ActiveLease) -> str:
+def _left(one: LockHolder) -> str:
     left = duration(one.expires_in)
     return _("%s; waiting for more") % left if one.is_waiting else left
 

@@ -39,7 +39,7 @@ def body(request: Request, allowed: Collection[str], needed: Collection[str] = (
     """Return the JSON object in the body.
 
     Raises:
-        BadOption: it is not an object, has a name that is not ``allowed`` or ``needed``, or lacks one of ``needed``.
+        BadOption: it is not an object, has a name that is not ``allowed``, or lacks one of ``needed``.
         LengthRequired: see ``refuse_without_length``.
     """
     refuse_without_length(request._request)
@@ -50,10 +50,10 @@ def body(request: Request, allowed: Collection[str], needed: Collection[str] = (
     except (RecursionError, UnicodeEncodeError):  # RecursionError: deeply nested lists
         data = None
     if not isinstance(data, dict):
-        raise BadOption("body", Hidden(), because=f"a JSON object with: {listed([*needed, *allowed])}")
+        raise BadOption("body", Hidden(), because=f"a JSON object with: {listed(allowed)}")
     for name in data:
-        if name not in allowed and name not in needed:
-            raise BadOption(name, Hidden(), because=f"unknown name; allowed: {listed([*needed, *allowed])}")
+        if name not in allowed:
+            raise BadOption(name, Hidden(), because=f"unknown name; allowed: {listed(allowed)}")
     for name in needed:
         if name not in data:
             raise BadOption(name, Hidden(), because="required")

@@ -17,6 +17,7 @@ from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.request_builder import RESERVED_NAMES
+from resourcepool.rest import serializers
 from resourcepool.rest.access import caller, pool_named, pool_of, require
 from resourcepool.rest.grants import detach_and_describe, lease_for, lease_of_token
 from resourcepool.rest.holder_names import holder_name, user_suffix
@@ -26,21 +27,18 @@ from resourcepool.rest.wait_slots import wait_slot
 from resourcepool.status.snapshots import as_data
 
 MAX_UNREADABLE = 5  # resources with an undecryptable secret that one request skips
-MAX_TIMEOUT = 25.0  # seconds; web servers and proxies usually time out after 30
-POOL_OPTIONS = ("ttl", "priority", "strategy", "cooldown", "max_hold")
-COMMON_OPTIONS = ("timeout", "holder", "request_id")
 
 
 class Acquire(View):
     """``POST pools/<pool>/acquire``: lease a resource; the answer has the token, and the secrets to use it."""
 
-    optional_fields = (*POOL_OPTIONS, *COMMON_OPTIONS, "where")
-    responses = {201: "Lease"}
+    request_serializer = serializers.AcquireRequest
+    responses = {201: serializers.Lease}
 
     def post(self, request: Request, pool: str) -> Response:
         model = pool_of(request, "lease", pool)
         data = self.read_body()
-        chosen = {name: data[name] for name in POOL_OPTIONS if name in data}
+        chosen = {name: data[name] for name in serializers.PoolOptions.names() if name in data}
         own = {"timeout": timeout_of(data), "holder": holder_name(request, data, is_one_of_many=False)}
         wanted = apply_limits(model, model.pool.request(1, {**selectors_of(data), **chosen, **own}), data)
         wanted = dataclasses.replace(wanted, terms=dataclasses.replace(wanted.terms, actor=caller(request)))
@@ -63,8 +61,8 @@ class Acquire(View):
 class AcquireLock(ActionView):
     """``POST locks/<name>/acquire``: acquire a lock."""
 
-    optional_fields = (*COMMON_OPTIONS, "ttl")
-    responses = {201: "Lease"}
+    request_serializer = serializers.AcquireLockRequest
+    responses = {201: serializers.Lease}
 
     def post(self, request: Request, name: str) -> Response:
         require(request, "lease", LockRow)
@@ -80,7 +78,7 @@ class AcquireLock(ActionView):
 class LeaseView(View):
     """A view that changes the lease of the token in the body."""
 
-    required_fields: tuple[str, ...] = ("lease",)
+    request_serializer = serializers.TokenRequest
 
     def post(self, request: Request) -> Response:
         data = self.read_body()
@@ -97,6 +95,8 @@ class LeaseView(View):
 class Renew(LeaseView):
     """``POST leases/renew``: renew a lease for another ``ttl`` seconds."""
 
+    responses = {200: {"expires_in": float}}
+
     def change(self, lease: Any, data: Mapping[str, Any]) -> Response:
         lease.renew()
         return Response({"expires_in": as_data(lease.remaining)})
@@ -105,7 +105,7 @@ class Renew(LeaseView):
 class Release(LeaseView):
     """``POST leases/release``: release a lease; the first waiter gets the resource, if any."""
 
-    responses = {204: ""}
+    responses = {204: None}
 
     def change(self, lease: Any, data: Mapping[str, Any]) -> Response:
         lease.release()
@@ -115,8 +115,8 @@ class Release(LeaseView):
 class Quarantine(LeaseView):
     """``POST leases/quarantine``: release a faulty resource into quarantine."""
 
-    required_fields = ("lease", "reason")
-    responses = {204: ""}
+    request_serializer = serializers.QuarantineRequest
+    responses = {204: None}
 
     def change(self, lease: Any, data: Mapping[str, Any]) -> Response:
         if not isinstance(lease, ResourceLease):
@@ -139,4 +139,4 @@ def selectors_of(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def timeout_of(data: Mapping[str, Any]) -> float:
     """Return the seconds to wait; default: 0."""
-    return options.seconds("timeout", data.get("timeout", 0), most=MAX_TIMEOUT)
+    return options.seconds("timeout", data.get("timeout", 0), most=serializers.MAX_TIMEOUT)

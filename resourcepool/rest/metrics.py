@@ -22,6 +22,7 @@ from resourcepool.status.pools import PoolStatus, pools
 class Metrics(View):
     """``GET metrics``: the metrics of everything that the caller may view."""
 
+    responses = {200: str}
     media_type = "text/plain"
 
     def get(self, request: Request) -> HttpResponse:

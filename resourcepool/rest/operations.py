@@ -12,17 +12,18 @@ from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.operations import OPERATIONS, DurationField, Field, Operation
 from resourcepool.resources.registry import select_resources
+from resourcepool.rest import serializers
 from resourcepool.rest.access import caller, pool_of, require
 from resourcepool.rest.body import body
 from resourcepool.rest.errors import as_not_found
 from resourcepool.rest.leases import selectors_of
 from resourcepool.rest.view import View
 
-TARGETS = ("ids", "where", "all", "dry_run")
-
 
 class Operations(View):
     """``GET pools/<pool>/operations``: the operations, with their fields."""
+
+    responses = {200: {"operations": list[serializers.Operation]}}
 
     def get(self, request: Request, pool: str) -> Response:
         model = pool_of(request, "view", pool)
@@ -32,7 +33,8 @@ class Operations(View):
 class Operate(View):
     """``POST pools/<pool>/operations/<name>``: do it to resources by ``ids`` or ``where``, or to ``all``."""
 
-    optional_fields, allows_other_fields = TARGETS, True  # the fields of the operation
+    request_serializer = serializers.OperateRequest
+    responses = {200: {"dry_run": bool, "found": int, "changed": int}}
 
     def post(self, request: Request, pool: str, name: str) -> Response:
         model = pool_of(request, "view", pool)
@@ -40,7 +42,7 @@ class Operate(View):
         with as_not_found("operation"):
             operation = operations[options.one_of("operation", name, operations)]
         require(request, operation.permission, model)
-        data = body(request, [*self.optional_fields, *(field.name for field in operation.fields)])
+        data = body(request, [*self.request_serializer.names(), *(field.name for field in operation.fields)])
         dry_run = options.flag("dry_run", data.get("dry_run", False))
         rows, answers = rows_of(model, operation, data), answered(operation, data, is_required=not dry_run)
         total = retrying(connections[rows.db], rows.count)

@@ -1,7 +1,7 @@
 """The status of everything, as the dashboard and the commands show it, for callers with permission to view it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,19 +16,20 @@ from resourcepool.locks.models import Lock as LockRow
 from resourcepool.queues.models import Queue, QueueGroup, Server
 from resourcepool.resources.registry import parse_key, resource_models, select_resources
 from resourcepool.resources.state import State
+from resourcepool.rest import serializers
 from resourcepool.rest.access import has_permission, pool_of, require
 from resourcepool.rest.errors import NotFound, as_not_found
 from resourcepool.rest.view import View
 from resourcepool.status import why
-from resourcepool.status.alarms import alarms
+from resourcepool.status.alarms import Alarm, alarms
 from resourcepool.status.channels import CHANNELS
 from resourcepool.status.elections import ELECTIONS
 from resourcepool.status.export.records import resource_records
-from resourcepool.status.holders import active_leases, lease_counts
-from resourcepool.status.locks.lock_status import lock_named, locks
-from resourcepool.status.pools import in_state, pools
-from resourcepool.status.queues.queue_groups import queue_group, queue_groups
-from resourcepool.status.queues.queues import queues_of
+from resourcepool.status.holders import ActiveLease, active_leases, lease_counts
+from resourcepool.status.locks.lock_status import LockStatus, lock_named, locks
+from resourcepool.status.pools import PoolStatus, in_state, pools
+from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group, queue_groups
+from resourcepool.status.queues.queues import QueueStatus, queues_of
 from resourcepool.status.snapshots import as_data, fetch_all
 from resourcepool.status.work.dispensers import DISPENSERS
 from resourcepool.status.work.status_reader import StatusReader
@@ -38,7 +39,6 @@ from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.timers.models import Timer, Topic
 
-MAX_LIMIT = 200  # rows of a page
 LOCK_MODELS = (LockRow, SemaphorePermit, RWLockPermit, ConditionWaiter, Barrier)
 # {path: (reader, models that the caller must be allowed to view)} of the systems with names.
 NAMED_SYSTEMS: Mapping[str, tuple[StatusReader, tuple[Any, ...]]] = {
@@ -50,8 +50,16 @@ NAMED_SYSTEMS: Mapping[str, tuple[StatusReader, tuple[Any, ...]]] = {
 }
 
 
+def statuses_of(kind: str) -> Any:
+    """Return the type of a list of statuses of this system."""
+    reader, _models = NAMED_SYSTEMS[kind]
+    return get_type_hints(reader.read)["return"]
+
+
 class Pools(View):
     """``GET pools``: the pools that the caller may view."""
+
+    responses = {200: {"pools": list[PoolStatus]}}
 
     def get(self, request: Request) -> Response:
         return Response(
@@ -66,6 +74,8 @@ class Pools(View):
 class PoolDetail(View):
     """``GET pools/<pool>``: the status of a pool."""
 
+    responses = {200: PoolStatus}
+
     def get(self, request: Request, pool: str) -> Response:
         return Response(as_data(pools([pool_of(request, "view", pool)])[0]))
 
@@ -73,7 +83,8 @@ class PoolDetail(View):
 class Resources(View):
     """``GET pools/<pool>/resources``: resources by primary key; filters: ``after``, ``state``, ``tag``."""
 
-    query_parameters = ("after", "limit", "state", "tag")
+    query_serializer = serializers.ResourceQuery
+    responses = {200: {"resources": list[dict[str, Any]], "after": str}}
 
     def get(self, request: Request, pool: str) -> Response:
         model, query = pool_of(request, "view", pool), self.parameters
@@ -94,6 +105,8 @@ class Resources(View):
 class ResourceDetail(View):
     """``GET pools/<pool>/resources/<id>``: its holder, since when, and why it can be leased or not."""
 
+    responses = {200: why.ResourceExplanation}
+
     def get(self, request: Request, pool: str, pk: str) -> Response:
         model = pool_of(request, "view", pool)
         try:
@@ -107,7 +120,8 @@ class ResourceDetail(View):
 class Leases(View):
     """``GET pools/<pool>/leases``: active leases, the next to expire first; filters: ``holder``, ``host``."""
 
-    query_parameters = ("limit", "holder", "host")
+    query_serializer = serializers.LeaseQuery
+    responses = {200: {"leases": list[ActiveLease], "total": int}}
 
     def get(self, request: Request, pool: str) -> Response:
         model, query = pool_of(request, "view", pool), self.parameters
@@ -122,8 +136,10 @@ class SystemList(View):
     """``GET streams`` and similar: a page of statuses; filters: ``after``, ``status``, ``containing``."""
 
     kind = ""
+    query_serializer = serializers.SystemQuery
 
-    query_parameters = ("after", "limit", "status", "containing")
+    def get_responses(self) -> Mapping[int, Any]:
+        return {200: {self.kind: statuses_of(self.kind), "after": str}}
 
     def get(self, request: Request) -> Response:
         reader, models = NAMED_SYSTEMS[self.kind]
@@ -137,6 +153,9 @@ class SystemDetail(View):
 
     kind = ""
 
+    def get_responses(self) -> Mapping[int, Any]:
+        return {200: get_args(statuses_of(self.kind))[0]}
+
     def get(self, request: Request, name: str) -> Response:
         reader, models = NAMED_SYSTEMS[self.kind]
         require(request, "view", *models)
@@ -148,7 +167,8 @@ class SystemDetail(View):
 class Locks(View):
     """``GET locks``: locks, semaphores, read-write locks, conditions and barriers by name."""
 
-    query_parameters = ("after", "limit", "kind", "prefix")
+    query_serializer = serializers.LockQuery
+    responses = {200: {"locks": list[LockStatus], "after": str}}
 
     def get(self, request: Request) -> Response:
         require(request, "view", *LOCK_MODELS)
@@ -159,7 +179,8 @@ class Locks(View):
 class LockDetail(View):
     """``GET locks/<name>``: all kinds of this name, with holders and waiters."""
 
-    query_parameters = ("kind",)
+    query_serializer = serializers.LockDetailQuery
+    responses = {200: {"locks": list[LockStatus]}}
 
     def get(self, request: Request, name: str) -> Response:
         require(request, "view", *LOCK_MODELS)
@@ -169,6 +190,8 @@ class LockDetail(View):
 class QueueGroups(View):
     """``GET queues``: the first 200 queue groups, with their servers."""
 
+    responses = {200: {"queue_groups": list[QueueGroupStatus]}}
+
     def get(self, request: Request) -> Response:
         require(request, "view", QueueGroup, Server)
         return Response({"queue_groups": as_data(queue_groups())})
@@ -177,7 +200,8 @@ class QueueGroups(View):
 class Queues(View):
     """``GET queues/<queue group>``: the queue group, and its first queues."""
 
-    query_parameters = ("limit",)
+    query_serializer = serializers.LimitQuery
+    responses = {200: {"queue_group": QueueGroupStatus, "queues": list[QueueStatus]}}
 
     def get(self, request: Request, name: str) -> Response:
         require(request, "view", QueueGroup, Server, Queue)
@@ -190,6 +214,8 @@ class Queues(View):
 class Alarms(View):
     """``GET alarms``: the current alarms, the worst first; needs permission to view everything."""
 
+    responses = {200: {"alarms": list[Alarm]}}
+
     def get(self, request: Request) -> Response:
         systems = [model for _reader, models in NAMED_SYSTEMS.values() for model in models]
         require(request, "view", *resource_models(), *systems, *LOCK_MODELS, QueueGroup, Server, Queue)
@@ -198,9 +224,9 @@ class Alarms(View):
 
 def limit_of(query: Mapping[str, str]) -> int:
     """Return the value of ``limit``; raises BadOption."""
-    text = query.get("limit", str(MAX_LIMIT))
+    text = query.get("limit", str(serializers.MAX_LIMIT))
     is_number = text.isascii() and text.isdecimal() and len(text) < 9
-    return options.whole("limit", int(text) if is_number else text, least=1, most=MAX_LIMIT)
+    return options.whole("limit", int(text) if is_number else text, least=1, most=serializers.MAX_LIMIT)
 
 
 def next_page(keys: Sequence[Any], limit: int) -> str:

@@ -7,6 +7,7 @@ from resourcepool.locks import Channel
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.rest.access import require
 from resourcepool.rest.errors import as_not_found
+from resourcepool.rest.serializers import PublishRequest, SubmitRequest, Submitted
 from resourcepool.rest.view import ActionView
 from resourcepool.taskqueue import submit
 from resourcepool.taskqueue.models import Stream
@@ -15,8 +16,8 @@ from resourcepool.taskqueue.models import Stream
 class Submit(ActionView):
     """``POST streams/<name>/submit``: adds a task. With a ``key`` the request is safe to repeat."""
 
-    optional_fields, required_fields = ("params", "key", "lane"), ("type",)
-    responses = {201: "", 200: ""}
+    request_serializer = SubmitRequest
+    responses = {201: Submitted, 200: Submitted}
 
     def post(self, request: Request, name: str) -> Response:
         require(request, "submit", Stream)
@@ -29,8 +30,8 @@ class Submit(ActionView):
 class Publish(ActionView):
     """``POST channels/<name>/publish``: publishes a message and returns its number."""
 
-    required_fields = ("payload",)
-    responses = {201: ""}
+    request_serializer = PublishRequest
+    responses = {201: {"number": int}}
 
     def post(self, request: Request, name: str) -> Response:
         require(request, "publish", ChannelRow)

@@ -6,8 +6,8 @@ from rest_framework.response import Response
 
 from resourcepool.rest.leases import Acquire, AcquireLock, Quarantine, Release, Renew
 from resourcepool.rest.metrics import Metrics
+from resourcepool.rest.openapi import OpenAPI
 from resourcepool.rest.operations import Operate, Operations
-from resourcepool.rest.schema import OpenAPI
 from resourcepool.rest.status import (
     NAMED_SYSTEMS,
     Alarms,
@@ -29,6 +29,8 @@ from resourcepool.rest.view import View
 
 class Index(View):
     """``GET`` of the root: all URLs."""
+
+    schema = None
 
     def get(self, request: Request) -> Response:
         return Response(

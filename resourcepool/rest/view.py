@@ -3,6 +3,7 @@
 import inspect
 import logging
 from collections.abc import Collection, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from django.db import DataError, InterfaceError, OperationalError, connections, transaction
@@ -14,34 +15,44 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.schemas.inspectors import ViewInspector
 from rest_framework.views import APIView
 
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
+from resourcepool.rest import serializers
 from resourcepool.rest.body import NUL, LimitedJSONParser, body, parameters
 from resourcepool.rest.errors import STATUSES, NotFound, error_response
 
-JSON = "application/json"
-
 logger = logging.getLogger(__name__)
+
+
+class OptionalSchema(ViewInspector):
+    """Describes a view by drf-spectacular; None where that is not installed."""
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if find_spec("drf_spectacular") is None:
+            return None
+        from resourcepool.rest.schema import ViewSchema
+
+        described = ViewSchema()
+        described.view = instance
+        return described
 
 
 class View(APIView):
     """For callers authenticated by the project's DEFAULT_AUTHENTICATION_CLASSES; JSON in and out, in English."""
 
-    query_parameters: tuple[str, ...] = ()
-    optional_fields: tuple[str, ...] = ()  # of the body
-    required_fields: tuple[str, ...] = ()  # of the body
-    allows_other_fields = False  # fields that depend on the URL
-    # {status of success: schema of the response, see ``schema``}
-    responses: Mapping[int, str] = {200: ""}
-    media_type = JSON
+    query_serializer = request_serializer = serializers.Request  # the query parameters, and the body
+    # {status of success: serializer of the answer, or a dataclass, or {name: type hint}; None: it has no body}
+    responses: Mapping[int, Any]
+    media_type = "application/json"
     parameters: Mapping[str, Any]  # the query parameters of the request
 
     permission_classes = (IsAuthenticated,)
     parser_classes = (LimitedJSONParser,)
     renderer_classes = (JSONRenderer,)
     versioning_class = None  # the project's versioning is for its own API
-    schema = None  # the API has its own schema, see ``schema``
+    schema = OptionalSchema()
 
     @classmethod
     def as_view(cls, **initial: Any) -> Any:
@@ -73,7 +84,7 @@ class View(APIView):
         for name, value in kwargs.items():
             if NUL in value:
                 raise NotFound(name, value, because="names cannot have a NUL character")
-        self.parameters = parameters(request, self.query_parameters)
+        self.parameters = parameters(request, self.query_serializer.names())
 
     def perform_authentication(self, request: Request) -> None:
         """Refuse credentials with a NUL character as unknown: PostgreSQL's driver raises an error for them."""
@@ -84,9 +95,12 @@ class View(APIView):
                 raise
             raise AuthenticationFailed("credentials cannot have a NUL character") from None
 
+    def get_responses(self) -> Mapping[int, Any]:
+        return self.responses
+
     def read_body(self) -> dict[str, Any]:
         """Return the JSON object in the body; raises BadOption, see ``body``."""
-        return body(self.request, self.optional_fields, self.required_fields)
+        return body(self.request, self.request_serializer.names(), self.request_serializer.required_names())
 
     def handle_exception(self, exc: Exception) -> Response:
         """Return the response to an error: its name, and a sentence."""

@@ -246,9 +246,7 @@ TIMERS = (
     ),
     Mutation("timers: canaries", RULES, "if CANARY in labels and not rule.on_canary:", "if False:", NODES),
     Mutation("timers: required labels", RULES, "labels.get(key) != value for", "False for", NODES),
-    Mutation(
-        "timers: versions", RULES, "version_key(version) >= version_key(rule.least_version)", "True", NODES
-    ),
+    Mutation("timers: versions", RULES, "Version(version) >= Version(least)", "True", NODES),
     Mutation("timers: the repeated hour", OCCURRENCES, "if moment_utc > start:", "if True:", TIMES),
     Mutation(
         "timers: dead-letters are kept",

@@ -8,10 +8,11 @@ from django.contrib.auth.models import Permission, User
 from rest_framework.test import APIClient
 
 from resourcepool.leases.keeper import keeper
+from tests.rest.described import refuse_undescribed
 
 
 class Caller:
-    """A program that calls the API as one user."""
+    """A program that calls the API as one user; all that it gets is as OpenAPI describes it."""
 
     def __init__(self, user: User | None) -> None:
         self.client = APIClient(SERVER_NAME="localhost", **{"wsgi.multithread": True})
@@ -19,22 +20,28 @@ class Caller:
             self.client.force_authenticate(user)
 
     def get(self, address: str, **query: Any) -> Any:
-        return self.client.get(f"/api/{address}", query)
+        return checked(self.client.get(f"/api/{address}", query))
 
     def post(self, address: str, **sent: Any) -> Any:
-        return self.client.post(f"/api/{address}", sent, format="json")
+        return checked(self.client.post(f"/api/{address}", sent, format="json"))
 
     def post_from(self, host: str, address: str, **sent: Any) -> Any:
-        return self.client.post(f"/api/{address}", sent, format="json", REMOTE_ADDR=host)
+        return checked(self.client.post(f"/api/{address}", sent, format="json", REMOTE_ADDR=host))
 
     def send(self, address: str, text: str | bytes, kind: str = "application/json") -> Any:
-        return self.client.post(f"/api/{address}", text, content_type=kind)
+        return checked(self.client.post(f"/api/{address}", text, content_type=kind))
 
     def got(self, address: str, status: int = 201, **sent: Any) -> Any:
         """Return the JSON of the response to a POST."""
         answer = self.post(address, **sent)
         assert answer.status_code == status, answer.content
         return answer.json() if answer.content else None
+
+
+def checked(answer: Any) -> Any:
+    """Return the response, which OpenAPI describes."""
+    refuse_undescribed(answer)
+    return answer
 
 
 def user(name: str, *permissions: str) -> User:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from django.urls import include, path
-from rest_framework.schemas.generators import EndpointEnumerator
+from drf_spectacular.generators import SchemaGenerator
 from rest_framework.settings import api_settings
 from rest_framework.versioning import NamespaceVersioning, QueryParameterVersioning, URLPathVersioning
 from rest_framework.views import APIView
@@ -61,6 +61,9 @@ def test_a_parameter_of_the_frameworks_own_is_taken(root: Caller, monkeypatch: p
     assert root.get("pools", version="1").status_code == 200
 
 
-def test_it_is_not_in_the_schema_of_the_project_for_it_has_its_own(root: Caller) -> None:
-    assert EndpointEnumerator(urlconf="project.urls").get_api_endpoints() == []
-    assert root.get("openapi").json()["paths"]
+def test_it_is_in_the_schema_of_the_project_and_has_its_own(root: Caller, project: Callable[..., None]) -> None:
+    project("tools/<version>/")
+    paths = SchemaGenerator().get_schema(public=True)["paths"]
+    own = root.client.get("/tools/v1/openapi").json()
+    assert own["servers"] == [{"url": "/tools/v1"}]
+    assert [*paths] == [f"/tools/{{version}}{path}" for path in own["paths"]]

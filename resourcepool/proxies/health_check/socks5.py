@@ -1,7 +1,8 @@
 """A SOCKS 5 client (RFC 1928, RFC 1929).
 
-Not PySocks, which garbles logins of more than 127 bytes; nor httpcore's own, which logs the login, has no timeout,
-and fails if an answer arrives in pieces.
+Not PySocks, which garbles logins of more than 127 bytes; nor ``httpcore[socks]`` (1.0.9), which has no timeout while it
+speaks SOCKS, fails if an answer arrives in pieces, with a login refuses proxies that need none, raises errors that are
+not its own, logs the login, and cannot resolve the name here without another TLS name and ``Host`` header.
 """
 
 import ipaddress

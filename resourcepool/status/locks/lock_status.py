@@ -29,7 +29,7 @@ KindAndName = tuple[LockKind, str]
 
 
 @dataclass(frozen=True, slots=True)
-class ActiveLease:
+class LockHolder:
     """The rows of a name that one request holds.
 
     Attributes:
@@ -79,7 +79,7 @@ class LockStatus:
     name: str
     permits: int = 0
     held: int = 0
-    holders: tuple[ActiveLease, ...] = ()
+    holders: tuple[LockHolder, ...] = ()
     fence: int = 0
     waiters: int = 0
     longest_wait: float | None = None
@@ -92,7 +92,7 @@ class LockStatus:
         return self.kind.called(self.name)
 
     @property
-    def in_use(self) -> tuple[ActiveLease, ...]:
+    def in_use(self) -> tuple[LockHolder, ...]:
         """``holders`` without requests that still wait for more permits."""
         return tuple(holder for holder in self.holders if not holder.is_waiting)
 
@@ -200,14 +200,14 @@ def _statuses(chosen: Sequence[KindAndName], holders: int = HOLDERS_ON_PAGE) -> 
     if not chosen:
         return []
     totals: dict[KindAndName, Mapping[str, Any]] = {}
-    held_of: dict[KindAndName, list[ActiveLease]] = {key: [] for key in chosen}
+    held_of: dict[KindAndName, list[LockHolder]] = {key: [] for key in chosen}
     for kind in dict.fromkeys(kind for kind, _name in chosen):
         rows = kind.rows().filter(name__in=[name for of, name in chosen if of is kind])
         for total in fetch_all(_totals(kind, rows)):
             name, fence = total.pop("name"), total.pop("last")
             totals[kind, name] = {**total, "fence": fence}
         for name, *held in fetch_all(_holders(kind, rows, holders)):
-            held_of[kind, name].append(ActiveLease(*held))
+            held_of[kind, name].append(LockHolder(*held))
     pools = [kind.ticket_pool(name) for kind, name in chosen]
     tickets = Ticket.objects.using(using()).waiting().filter(pool__in=pools).values("pool").order_by()
     counted = tickets.annotate(waiters=Count("pk"), longest_wait=Since(Min("asked_at")))
@@ -225,7 +225,7 @@ def _statuses(chosen: Sequence[KindAndName], holders: int = HOLDERS_ON_PAGE) -> 
     ]
 
 
-def _note_waiting(held: dict[KindAndName, list[ActiveLease]], waits: Collection[Any]) -> None:
+def _note_waiting(held: dict[KindAndName, list[LockHolder]], waits: Collection[Any]) -> None:
     """Mark holdings of requests that still wait for more permits."""
     keys = [key for key in waits if key[0].has_permits and held.get(key)]
     if not keys:
@@ -258,7 +258,7 @@ def _held(kind: LockKind) -> Q:
 
 
 def _holders(kind: LockKind, rows: QuerySet[Any], most: int) -> QuerySet[Any]:
-    """Return name and fields of ``ActiveLease``, one row per request, at most ``most`` per name."""
+    """Return name and fields of ``LockHolder``, one row per request, at most ``most`` per name."""
     requests = rows.filter(_held(kind)).values("name", "holder").order_by()
     left = Until(Min("busy_before"))
     summed = requests.annotate(permits=Count("pk"), first=Min("fence"), left=left)

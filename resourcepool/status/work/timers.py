@@ -18,7 +18,7 @@ from resourcepool.status.work.status_reader import RECENT, ReasonsMixin, StatusR
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.timers.claims import RESEND_AFTER
 from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
-from resourcepool.taskqueue.timers.rules import CANARY, version_key
+from resourcepool.taskqueue.timers.rules import CANARY, is_enough
 from resourcepool.translation import gettext as _
 from resourcepool.translation import ngettext
 
@@ -234,9 +234,7 @@ def refusal_reason(topic: Any, node: Any) -> str:
         return _("a canary node, not allowed by this topic")
     if missing := {key: value for key, value in topic.requires.items() if node.labels.get(key) != value}:
         return _("lacks %s") % format_labels(missing)
-    if topic.least_version and not (
-        node.version and version_key(node.version) >= version_key(topic.least_version)
-    ):
+    if not is_enough(node.version, topic.least_version):
         values = {"version": node.version or "-", "least": topic.least_version}
         return _("its version is %(version)s, the topic requires %(least)s") % values
     return ""

@@ -21,6 +21,7 @@ from resourcepool.taskqueue.abstract import (
     WorkQuerySet,
     update_and_record,
 )
+from resourcepool.taskqueue.timers.rules import check_version
 from resourcepool.text import CharField, TextField
 from resourcepool.translation import gettext_lazy as _
 from resourcepool.translation import gettext_noop
@@ -59,6 +60,7 @@ class Topic(models.Model):
         max_length=50,
         default="",
         blank=True,
+        validators=[check_version],
         help_text=_("Only nodes of this version or later handle it, e.g. 2.10; empty: all nodes."),
     )
     ttl = seconds(

@@ -1,9 +1,13 @@
 """Rules of topics: which nodes may handle one (labels, canary, version), and the rates of retries. Pure functions."""
 
 import math
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from django.core.exceptions import ValidationError
+from packaging.version import InvalidVersion, Version
+
+from resourcepool.translation import gettext as _
 
 CANARY = "canary"  # the label
 
@@ -29,18 +33,26 @@ def may_handle(rule: Rule, labels: Mapping[str, str], version: str) -> bool:
         return False
     if any(labels.get(key) != value for key, value in rule.requires.items()):
         return False
-    return not rule.least_version or (bool(version) and version_key(version) >= version_key(rule.least_version))
+    return is_enough(version, rule.least_version)
 
 
-def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a sort key of a version: 2.9 < 2.10rc1 < 2.10 = v2.10 = 2.10.0 < 2.10.1."""
-    parts = [
-        (1, int(part), "") if part.isdigit() else (-1, 0, part)
-        for part in re.findall(r"[0-9]+|[a-z]+", re.sub(r"^\s*v(?=[0-9])", "", version.lower()))
-    ]
-    while parts and parts[-1] == (1, 0, ""):
-        parts.pop()
-    return (*parts, (0, 0, ""))
+def is_enough(version: str, least: str) -> bool:
+    """Whether a version is ``least`` or later: 2.9 < 2.10rc1 < 2.10 = v2.10 = 2.10.0 < 2.10.1 (PEP 440).
+
+    Every version is later than ``""``; one that cannot be read is not later than any other.
+    """
+    try:
+        return not least or Version(version) >= Version(least)
+    except InvalidVersion:
+        return False
+
+
+def check_version(version: str) -> None:
+    """Validate a version, for model fields; raises ValidationError."""
+    try:
+        Version(version)
+    except InvalidVersion:
+        raise ValidationError(_("A version must be like 2.10 or 2.10rc1 (PEP 440).")) from None
 
 
 class TokenBucket:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Never
 
+from django.core.exceptions import ValidationError
 from django.db import connections, router
 
 from resourcepool import hints, options
@@ -15,6 +16,7 @@ from resourcepool.labels import labels_of
 from resourcepool.options import Seconds
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.taskqueue.timers.nodes import Node
+from resourcepool.taskqueue.timers.rules import check_version
 from resourcepool.taskqueue.timers.timer_worker import HandOver, TimerDispatcher, TimerWorker
 from resourcepool.taskqueue.worker_loop import GRACE, PAUSE_AFTER_FAILURE, Runner, exit_process
 
@@ -116,4 +118,10 @@ def node_version() -> str:
 
 
 def _version(option: str, value: object) -> str:
-    return "" if value == "" else options.text(option, value, most=MAX_VERSION)
+    version = "" if value == "" else options.text(option, value, most=MAX_VERSION)
+    try:
+        if version:
+            check_version(version)
+    except ValidationError as error:
+        raise BadOption(option, value, because=" ".join(error.messages)) from None
+    return version

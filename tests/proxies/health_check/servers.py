@@ -145,8 +145,8 @@ def http_proxy(target: int, login: bytes = b"") -> Behaviour:
     return behave
 
 
-def socks_proxy(target: int, name: bytes = b"", password: bytes = b"") -> Behaviour:
-    """A good SOCKS5 proxy, as above."""
+def socks_proxy(target: int, name: bytes = b"", password: bytes = b"", *, in_pieces: bool = False) -> Behaviour:
+    """A good SOCKS5 proxy, as above; ``in_pieces``: the answer to CONNECT comes byte by byte."""
 
     def behave(sock: socket.socket, seen: Seen) -> None:
         _version, count = _exactly(sock, 2)
@@ -164,7 +164,10 @@ def socks_proxy(target: int, name: bytes = b"", password: bytes = b"") -> Behavi
         _exactly(sock, 2)
         seen.hosts.append(host.decode() if kind == 3 else str(ipaddress.ip_address(host)))
         with _connected(target) as onward:
-            sock.sendall(b"\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x00")
+            answer = b"\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x00"
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for piece in map(bytes, zip(answer, strict=True)) if in_pieces else [answer]:
+                sock.sendall(piece)
             _pipe(sock, onward)
 
     return behave

@@ -50,6 +50,15 @@ class TestGood:
             found = find(port, scheme="socks5h", username="joe", password=CANARY)
         assert found.verdict is Verdict.OK
 
+    def test_socks_with_a_login_that_is_not_needed(self, target: int) -> None:
+        with serving(servers.socks_proxy(target)) as (port, _):
+            found = find(port, scheme="socks5h", username="joe", password=CANARY)
+        assert found.verdict is Verdict.OK
+
+    def test_socks_with_an_answer_in_pieces(self, target: int) -> None:
+        with serving(servers.socks_proxy(target, in_pieces=True)) as (port, _):
+            assert find(port, scheme="socks5h").verdict is Verdict.OK
+
     def test_socks_with_a_long_login(self, target: int) -> None:
         name, password = "jürgen" * 20, "pass" * 50
         with serving(servers.socks_proxy(target, name.encode(), password.encode())) as (port, _):

@@ -24,10 +24,15 @@ class TestUnknown:
     def test_the_target_is_in_trouble(self, code: int) -> None:
         assert finding_of(servers.status(code)) == (Verdict.UNKNOWN, f"the answer had status {code}")
 
-    def test_the_proxy_is_inside_and_nothing_is_sent_there(self) -> None:
+    @pytest.mark.parametrize("scheme", Proxy.Scheme.values)
+    def test_the_proxy_is_inside_and_nothing_is_sent_there(
+        self, scheme: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        connected: list[Any] = []
         with serving(servers.page) as (port, seen):
-            found = find(port, allow=[])
-        assert found.verdict is Verdict.UNKNOWN
+            monkeypatch.setattr(socket.socket, "connect", lambda _sock, address: connected.append(address))
+            found = find(port, scheme=scheme, allow=[])
+        assert (found.verdict, connected) == (Verdict.UNKNOWN, [])
         assert "127.0.0.1 is not a public address" in found.why
         assert seen.heads == []
 

@@ -1,10 +1,15 @@
 """Which nodes may handle a topic, and how fast late timers are caught up."""
 
+import itertools
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 
-from resourcepool.taskqueue.timers.rules import Rule, TokenBucket, may_handle, retry_delay, version_key
+from resourcepool.exceptions import BadOption
+from resourcepool.models import Topic
+from resourcepool.taskqueue.timers import TimerRunner
+from resourcepool.taskqueue.timers.rules import Rule, TokenBucket, is_enough, may_handle, retry_delay
 
 
 def rule(**given: Any) -> Rule:
@@ -35,8 +40,24 @@ def test_a_topic_says_which_nodes_may_handle_it(asked: Any, labels: Any, version
 
 def test_versions_are_compared_by_their_numbers() -> None:
     ascending = ["1", "1.9.9", "2.9", "2.10rc1", "2.10rc2", "2.10", "2.10.1", "2.11", "10"]
-    assert sorted(ascending, key=version_key) == ascending
-    assert version_key("2.10") == version_key("2.10.0") == version_key("v2.10") == version_key("V2.10")
+    for before, after in itertools.pairwise(ascending):
+        assert is_enough(after, before)
+        assert not is_enough(before, after)
+    for one, other in itertools.product(("2.10", "2.10.0", "v2.10", "V2.10"), repeat=2):
+        assert is_enough(one, other)
+
+
+@pytest.mark.parametrize(("version", "least"), [("build-7", "1"), ("2", "build-7"), ("", "1")])
+def test_a_version_that_cannot_be_read_is_not_enough(version: str, least: str) -> None:
+    assert not is_enough(version, least)
+
+
+def test_one_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        Topic(name="a", least_version="build-7").full_clean()
+    with pytest.raises(BadOption, match="is not allowed: A version must be like"):
+        TimerRunner(version="build-7")
+    assert TimerRunner(version="v2.10").version == "v2.10"
 
 
 def test_late_ones_come_at_a_rate() -> None:
