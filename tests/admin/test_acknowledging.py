@@ -39,7 +39,7 @@ def test_leaks_among_the_selected_rows_are_acknowledged_and_no_lease_changes(row
     before = [columns(row) for row in rows]
     assert leaks() == [("resourcepool.Proxy", 1)]
     page = do(sign_in("operator"), "acknowledge", rows)
-    assert "1 leak was acknowledged." in page
+    assert "The leak of 1 proxy was acknowledged." in page
     assert "2 skipped: not reported as leaked" in page
     assert event_kinds(rows[0]) == ["leaked", "acknowledged"]
     assert leaks() == []

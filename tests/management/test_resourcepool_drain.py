@@ -192,7 +192,7 @@ class TestWaiting:
         (["proxy", "--where", "country", "--reason", "x"], "FIELD=VALUE, such as country=US"),
         (
             ["proxy", "--where", "cuntry=US", "--reason", "x"],
-            "no such selector; resourcepool.Proxy has: country, host",
+            "no such selector; did you mean country? resourcepool.Proxy has: country, host",
         ),
         (["proxy", "--where", "port=many", "--reason", "x"], "port='many' is not allowed"),
         (["testapp.Device", "--where", "is_rooted=maybe", "--reason", "x"], "is_rooted='maybe' is not allowed"),
