@@ -46,14 +46,14 @@ class OperationForm(forms.Form):
         return entered
 
     def _clean_text(self, field: TextField) -> str:
+        text = self.cleaned_data[field.name]
         try:
-            text = field.clean(self.cleaned_data[field.name])
-        except BadOption:
+            return field.clean(text)
+        except BadOption as error:
             message = _("Enter one line of at most %(most)d printable characters.") % {"most": field.max_length}
+            if text.isprintable():
+                message = error.allowed
             raise forms.ValidationError({field.name: message}) from None
-        if wrong := field.error_for(text):
-            raise forms.ValidationError({field.name: wrong})
-        return text
 
     def _clean_duration(self, field: DurationField) -> float | None:
         amount, until = self.cleaned_data.get("amount"), self.cleaned_data.get("until")

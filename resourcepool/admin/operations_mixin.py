@@ -1,7 +1,9 @@
 """Run operations from lists and pages: with a permission of their own, outside the transaction of the request."""
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
@@ -19,17 +21,37 @@ from django.utils.text import capfirst
 
 from resourcepool.admin.base import BaseAdmin
 from resourcepool.admin.forms import OperationForm
-from resourcepool.database.retry import retrying
 from resourcepool.dialect import read_clock
 from resourcepool.events import localized, sentence_for
-from resourcepool.exceptions import BadOption, DatabaseUnavailable, ResourcePoolError
+from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.labels import join_names
 from resourcepool.operations import Operation
-from resourcepool.operations.operation import described
 from resourcepool.queues.ids import MAX_QUEUES_AT_ONCE
+from resourcepool.translation import gettext_lazy, ngettext_lazy
 
+_LOCKED = gettext_lazy("%(count)d unchanged.")
+_UNKNOWN = ngettext_lazy(
+    "%(count)d not changed, or unknown; the list shows its state.",
+    "%(count)d not changed, or unknown; the list shows their states.",
+    "count",
+)
 SHOWN = 20  # rows listed on the confirmation page
 MAX_VALUE_LENGTH = 80  # of a refused value in a message
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The chosen rows, up to the number that an operation changes at once.
+
+    Attributes:
+        rows: all of them, or the first ones, for the confirmation page.
+        count: how many they are.
+        is_cut: whether more were chosen.
+    """
+
+    rows: list[Any]
+    count: int
+    is_cut: bool
 
 
 class OperationsAdminMixin(BaseAdmin):
@@ -157,18 +179,19 @@ class OperationsAdminMixin(BaseAdmin):
         """Return the time of the database's clock."""
         return read_clock(connections[self.model.pool.using])
 
-    def select_rows(self, rows: Any, operation: Operation) -> Any:
-        """Return the rows: as many as one operation changes, and one more if there are more."""
-        return list(rows.order_by("pk")[: MAX_QUEUES_AT_ONCE + 1])
+    def select_rows(self, rows: Any, operation: Operation) -> Selection:
+        """Return the chosen rows, as many as one operation changes."""
+        found = list(rows.order_by("pk")[: MAX_QUEUES_AT_ONCE + 1])
+        chosen = found[:MAX_QUEUES_AT_ONCE]
+        return Selection(rows=chosen, count=len(chosen), is_cut=len(found) > len(chosen))
 
     def confirmation_context(self, request: HttpRequest, chosen: Any, operation: Operation) -> dict[str, Any]:
         """Return the context of the confirmation page for the ``chosen`` rows."""
-        count = len(chosen[:MAX_QUEUES_AT_ONCE])
         return {
-            "count": count,
-            "most": MAX_QUEUES_AT_ONCE if len(chosen) > count else 0,
-            "listed": [self.display_name(row) for row in chosen[:SHOWN]],
-            "more": max(0, count - SHOWN),
+            "count": chosen.count,
+            "most": chosen.count if chosen.is_cut else 0,
+            "listed": [self.display_name(row) for row in chosen.rows[:SHOWN]],
+            "more": max(0, chosen.count - SHOWN),
         }
 
     def display_name(self, row: Any) -> str:
@@ -176,41 +199,52 @@ class OperationsAdminMixin(BaseAdmin):
         return str(row)
 
     def perform(self, request: HttpRequest, chosen: Any, operation: Operation, entered: dict[str, Any]) -> None:
-        """Run it on the chosen rows in one statement; messages count the changed and the skipped rows."""
-        rows, using = chosen[:MAX_QUEUES_AT_ONCE], router.db_for_write(self.model)
-        targets = self.model._default_manager.using(using).filter(pk__in=[row.pk for row in rows])
-        actor, changed_pks, count = request.user.get_username(), set[Any](), 0
+        """Run it on the chosen rows; messages and Django's log report the result."""
+        applied = operation.apply(
+            self.parts(request, chosen, operation),
+            entered,
+            actor=request.user.get_username(),
+            found=chosen.count,
+            log=partial(self.log, request, operation, self.logged_values(entered)),
+        )
+        for error in applied.errors:
+            self.message_user(request, self.error_text(request, error), messages.ERROR)
+        for text in applied.warnings:
+            self.message_user(request, text, messages.WARNING)
+        for text in applied.done_messages(self.model, list(map(str, applied.rows))):
+            self.message_user(request, text, messages.SUCCESS)
+        if applied.skipped:
+            text = _LOCKED if applied.is_known else _UNKNOWN
+            left = text % {"count": applied.skipped} if applied.errors else applied.skipped_message
+            self.message_user(request, left, messages.WARNING)
 
-        def do() -> None:
-            nonlocal changed_pks, count
-            changed_pks = set(operation.applicable(targets).values_list("pk", flat=True))
-            count = retrying(connections[using], lambda: operation.do(targets, actor=actor, **entered))
-
-        if not self.attempt(request, do):
-            return
-        if count:
-            typed = ", ".join(str(value) for value in entered.values() if value)
-            self.log(request, [row for row in rows if row.pk in changed_pks], operation, typed)
-            what = described(self.model, count, list(map(str, rows)))
-            self.message_user(request, operation.done(count, what), messages.SUCCESS)
-        if skipped := len(rows) - count:
-            self.message_user(request, operation.skipped_message % {"count": skipped}, messages.WARNING)
+    def parts(self, request: HttpRequest, chosen: Any, operation: Operation) -> Iterable[Any]:
+        """Return the chosen rows in parts, each to be changed in one call."""
+        rows = self.model._default_manager.using(router.db_for_write(self.model))
+        return [rows.filter(pk__in=[row.pk for row in chosen.rows])]
 
     def attempt(self, request: HttpRequest, work: Callable[[], object]) -> bool:
         """Run ``work`` and return whether it succeeded; a message shows why not."""
         try:
             work()
-        except ResourcePoolError as error:
-            self.message_user(request, refusal_text(error), messages.ERROR)
-        except (DatabaseError, InterfaceError) as error:
-            unavailable = no_answer(self.get_queryset(request).db, error)
-            self.message_user(request, localized(unavailable), messages.ERROR)
-        else:
-            return True
-        return False
+        except (ResourcePoolError, DatabaseError, InterfaceError) as error:
+            self.message_user(request, self.error_text(request, error), messages.ERROR)
+            return False
+        return True
 
-    def log(self, request: HttpRequest, rows: list[Any], operation: Operation, typed: str | None = "") -> None:
-        """Record the operation, and the ``typed`` reason, in Django's log of each row."""
+    def error_text(self, request: HttpRequest, error: Exception) -> str:
+        """Return the message about an error of an operation."""
+        if isinstance(error, ResourcePoolError):
+            return refusal_text(error)
+        alias = self.get_queryset(request).db
+        return localized(sentence_for("database", alias=repr(alias), error=str(error)))
+
+    def logged_values(self, entered: dict[str, Any]) -> str:
+        """Return what Django's log keeps of the values of the fields."""
+        return ", ".join(str(value) for value in entered.values() if value)
+
+    def log(self, request: HttpRequest, operation: Operation, typed: str, rows: list[Any]) -> None:
+        """Record the operation, and the ``typed`` values, in Django's log of each row."""
         text = f"{operation.title}: {typed}" if typed else str(operation.title)
         LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, text)  # type: ignore[arg-type]
 
@@ -220,11 +254,6 @@ def _action(operation: Operation) -> Callable[..., HttpResponse | None]:
         return page.confirm_or_run(request, rows, operation, back=request.get_full_path())
 
     return action
-
-
-def no_answer(alias: str, error: Exception) -> DatabaseUnavailable:
-    """Return the error to show after the database did not answer."""
-    return DatabaseUnavailable(sentence_for("database", alias=repr(alias), error=str(error)))
 
 
 def refusal_text(error: ResourcePoolError) -> str:

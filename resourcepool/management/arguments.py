@@ -11,7 +11,7 @@ from django.db.models import BooleanField
 
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.labels import labels_of
-from resourcepool.operations import DurationField, Field, Operation, TextField
+from resourcepool.operations import DurationField, Field, Operation
 from resourcepool.resources.registry import resource_model, resource_models
 from resourcepool.resources.selectors import selectable
 from resourcepool.translation import gettext as _
@@ -91,13 +91,21 @@ def fields_of(operations: Iterable[Operation]) -> list[Field]:
     return list({field.name: field for operation in operations for field in operation.fields}.values())
 
 
-def operation_arguments(operations: Iterable[Operation], **helps: Any) -> list[Argument]:
-    """Return the options of these operations; ``helps``: {field: text in --help instead of the field's own}."""
+def operation_arguments(
+    operations: Iterable[Operation], *, requires: bool = False, **helps: Any
+) -> list[Argument]:
+    """Return the options of these operations.
+
+    Args:
+        requires: whether argparse refuses a command without a required field.
+        helps: {field: text in --help instead of the field's own}.
+    """
     return [
         arg(
             field.option,
             helps.get(field.name, field.help or field.label),
             dest=field.name,
+            required=requires and field.is_required,
             **({"type": span, "metavar": "SPAN"} if isinstance(field, DurationField) else {"default": ""}),
         )
         for field in fields_of(operations)
@@ -106,23 +114,12 @@ def operation_arguments(operations: Iterable[Operation], **helps: Any) -> list[A
 
 def field_values(operation: Operation, options: dict[str, Any]) -> dict[str, Any]:
     """Return the validated values of ``operation``'s fields; a dry run needs none. Raises BadOption."""
-    is_required = not options.get("dry_run")
-    values = {}
-    for field in operation.fields:
-        if (
-            isinstance(field, DurationField)
-            and field.is_required
-            and is_required
-            and options[field.name] is None
-        ):
-            raise BadOption(field.option, Hidden(), because=_("required, e.g. 90s, 15m, 2h or 7d"))
-        if isinstance(field, TextField):
-            line = options[field.name]
-            # Before the check of its length, so that for 20 digits the error is about numbers.
-            if (line or not is_required) and (wrong := field.error_for(line[: field.max_length + 1])):
-                raise BadOption(field.name, line, wrong)
-        values[field.name] = field.clean(options[field.name], is_required=is_required)
-    return values
+    try:
+        return operation.clean(options, is_required=not options.get("dry_run"))
+    except BadOption as error:
+        if error.name == DurationField.option and isinstance(error.value, Hidden):
+            raise BadOption(error.name, error.value, because=_("required, e.g. 90s, 15m, 2h or 7d")) from None
+        raise
 
 
 def change_arguments() -> list[Argument]:

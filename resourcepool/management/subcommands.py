@@ -6,15 +6,12 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from django.core.management.base import CommandError, CommandParser
-from django.db import connections
 
-from resourcepool.database.retry import retrying
 from resourcepool.management import watch_mode
 from resourcepool.management.arguments import Argument, add, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import one_line
 from resourcepool.operations import Operation
-from resourcepool.operations.operation import described
 from resourcepool.translation import gettext as _
 
 Options = dict[str, Any]
@@ -51,13 +48,6 @@ def action(
 ) -> Subcommand:
     """Return a subcommand that changes something."""
     return Subcommand(name, str(about), do, arguments, prints_json=json)
-
-
-def field_arguments(operation: Operation) -> list[Argument]:
-    """Return an option for each field of an operation."""
-    return [
-        arg(field.option, field.help, dest=field.name, required=field.is_required) for field in operation.fields
-    ]
 
 
 def page_arguments(most: int) -> list[Argument]:
@@ -110,24 +100,23 @@ class CommandGroup(OperatorCommand):
         subcommand.do(options)
 
     def operate(
-        self, operation: Operation, rows: Any, names: Collection[str], answered: Options, also: str = ""
+        self,
+        operation: Operation,
+        rows: Any,
+        names: Collection[str],
+        answered: Options,
+        *,
+        also: str = "",
+        longest: int = 60,
     ) -> None:
-        """Do ``operation`` to the rows of these names and report the result; see ``report_result``."""
-        done = retrying(connections[rows.db], lambda: operation.do(rows, actor=actor(), **answered))
-        what = described(rows.model, done, [one_line(name) for name in names])
-        self.report_result(operation, done, len(names), what, also)
-
-    def report_result(
-        self, operation: Operation, done: int, count: int, what: str = "", also: str = ""
-    ) -> None:
-        """Print that ``operation`` was done to ``done`` of ``count`` rows; raises CommandError unless to all of them.
+        """Run ``operation`` on the rows of these names; raises CommandError unless all of them were changed.
 
         Args:
-            what: the changed rows in words.
             also: another error, as a sentence.
+            longest: the number of characters that are shown of a name.
         """
-        if done:
-            self.stdout.write(operation.done(done, what))
-        left = operation.skipped_message % {"count": count - done} if count > done else ""
-        if left or also:
-            raise CommandError(" ".join(filter(None, (left, also))))
+        applied = operation.apply([rows], answered, actor=actor(), found=len(names)).or_raise()
+        for text in applied.done_messages(rows.model, [one_line(name, longest) for name in names]):
+            self.stdout.write(text)
+        if applied.skipped or also:
+            raise CommandError(" ".join(filter(None, (applied.skipped_message, also))))

@@ -10,14 +10,13 @@ from django.db import connections, router
 
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
-from resourcepool.management.arguments import Argument, arg, field_values, yes
+from resourcepool.management.arguments import Argument, arg, field_values, operation_arguments, yes
 from resourcepool.management.layout import one_line
 from resourcepool.management.subcommands import (
     CommandGroup,
     Options,
     Subcommand,
     action,
-    field_arguments,
     page_arguments,
     query,
 )
@@ -107,7 +106,7 @@ class WorkCommand(NamedRowsCommand):
                 partial(self.operate_on_work, one),
                 self.name,
                 *which,
-                *field_arguments(one),
+                *operation_arguments([one], requires=True),
             )
 
     def list_work(self, options: Options) -> Report:
@@ -147,7 +146,7 @@ class WorkCommand(NamedRowsCommand):
         if missing:
             some = ", ".join(missing[:MAX_NAMES]) + (" .." if len(missing) > MAX_NAMES else "")
             also = _("Not in %(name)s: %(keys)s") % {"name": place, "keys": some}
-        self.operate(operation, rows.filter(**{f"{called}__in": existing}), existing, answered, also)
+        self.operate(operation, rows.filter(**{f"{called}__in": existing}), existing, answered, also=also)
 
     def _confirmed_keys_in_state(
         self, work: Any, operation: Operation, name: str, options: Options

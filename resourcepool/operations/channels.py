@@ -2,7 +2,7 @@
 
 from resourcepool.locks.channels.models import ChannelQuerySet, SubscriptionQuerySet
 from resourcepool.operations.fields import TextField
-from resourcepool.operations.operation import Operation
+from resourcepool.operations.operation import Operation, retried
 from resourcepool.translation import gettext_lazy as _
 from resourcepool.translation import ngettext_lazy
 
@@ -21,7 +21,7 @@ PRUNE = Operation(
     button=_("Prune"),
     title=_("Prune (remove its messages)"),
     effect=_("All current messages are removed. A durable subscription that has not read them gets an error."),
-    do=ChannelQuerySet.prune,
+    do=retried(ChannelQuerySet.prune),
     done_message=ngettext_lazy("%(what)s was pruned.", "%(what)s were pruned.", "count"),
     skipped_message=_("%(count)d skipped: no messages."),
 )
@@ -33,7 +33,7 @@ REMOVE_CHANNEL = Operation(
         "Its messages and subscriptions are removed. Readers of a durable subscription get an error. The next message"
         " creates the channel again, with numbers from 1."
     ),
-    do=ChannelQuerySet.remove,
+    do=retried(ChannelQuerySet.remove),
     done_message=ngettext_lazy("%(what)s was removed.", "%(what)s were removed.", "count"),
     skipped_message=_("%(count)d skipped: no longer there."),
 )
@@ -53,7 +53,7 @@ MOVE = Operation(
             error_for=cursor_error,
         ),
     ),
-    do=SubscriptionQuerySet.move,
+    do=retried(SubscriptionQuerySet.move),
     applicable=SubscriptionQuerySet.durable,
     is_offered=lambda row: bool(row.is_durable),
     done_message=ngettext_lazy("%(what)s was moved.", "%(what)s were moved.", "count"),
@@ -66,7 +66,7 @@ REMOVE = Operation(
     effect=_(
         "Its cursor is removed; a later subscription of this name starts anew. Subscriptions with a reader are skipped."
     ),
-    do=SubscriptionQuerySet.remove,
+    do=retried(SubscriptionQuerySet.remove),
     applicable=SubscriptionQuerySet.available,
     done_message=ngettext_lazy("%(what)s was removed.", "%(what)s were removed.", "count"),
     skipped_message=_("%(count)d skipped: it has a reader."),

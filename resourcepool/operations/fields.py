@@ -35,6 +35,10 @@ class TextField:
 
     def clean(self, value: Any, *, is_required: bool = True) -> str:
         """Return the line; raises BadOption."""
+        # Before the check of its length, so that for 20 digits the error is about numbers.
+        is_checked = isinstance(value, str) and (value or not is_required)
+        if is_checked and (wrong := self.error_for(value[: self.max_length + 1])):
+            raise BadOption(self.name, value, wrong)
         if value:
             return options.text(self.option, value, most=self.max_length)
         if self.is_required and is_required:

@@ -1,7 +1,5 @@
 """Operations on locks, semaphores, read-write locks and barriers."""
 
-from dataclasses import replace
-
 from django.db.models import Exists, OuterRef
 
 from resourcepool.locks.operator_actions import remove_barriers, resize_names, revoke, revoke_holders
@@ -11,8 +9,6 @@ from resourcepool.operations.operation import Operation
 from resourcepool.operations.taskqueue import REASON
 from resourcepool.translation import gettext_lazy as _
 from resourcepool.translation import ngettext_lazy
-
-REASON_FIELD = replace(REASON, help=_("One line, kept in the history."))
 
 
 def permits_error(line: str) -> str:
@@ -30,7 +26,7 @@ REVOKE = Operation(
         "Its holders lose it at once, with all permits, and the first waiter gets it. They notice within a third of"
         " their ttl; a holder that never checks keeps running, and can be recognized only by its old fence."
     ),
-    fields=(REASON_FIELD,),
+    fields=(REASON,),
     do=revoke,
     applicable=lambda rows: rows.filter(Exists(rows.model.objects.held().filter(name=OuterRef("name")))),
     done_message=ngettext_lazy("%(what)s was revoked.", "%(what)s were revoked.", "count"),
@@ -46,7 +42,7 @@ REVOKE_HOLDER = Operation(
         " checks keeps running, and only its old fences reveal it."
     ),
     permission="operate_all",
-    fields=(REASON_FIELD,),
+    fields=(REASON,),
     do=revoke_holders,
     applicable=REVOKE.applicable,
     done_message=ngettext_lazy(
@@ -73,7 +69,7 @@ RESIZE = Operation(
             help=_("New number of permits, from 0 to 10,000."),
             error_for=permits_error,
         ),
-        REASON_FIELD,
+        REASON,
     ),
     do=lambda rows, permits, reason, actor: resize_names(rows, int(permits), reason, actor=actor),
     done_message=ngettext_lazy("%(what)s was resized.", "%(what)s were resized.", "count"),
@@ -87,7 +83,7 @@ REMOVE_BARRIER = Operation(
         "For a barrier that was left behind: its waiters continue at once, as if its work were done. Nothing else is"
         " notified."
     ),
-    fields=(REASON_FIELD,),
+    fields=(REASON,),
     do=remove_barriers,
     done_message=ngettext_lazy("%(what)s was removed.", "%(what)s were removed.", "count"),
     skipped_message=_("%(count)d skipped: already removed."),

@@ -1,14 +1,18 @@
 """An operation, declared once for the admin, the commands and the REST API."""
 
-from collections.abc import Callable, Collection, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from django.utils.text import capfirst
+from django.db import DatabaseError, InterfaceError, connections
 
+from resourcepool.database.retry import retrying
+from resourcepool.exceptions import ResourcePoolError, RowLocked
+from resourcepool.operations.applied import Applied
 from resourcepool.operations.fields import Field
 from resourcepool.resources.state import State, Status
-from resourcepool.translation import gettext
 from resourcepool.translation import gettext_lazy as _
 
 SKIPPED = _("%(count)d skipped.")
@@ -60,26 +64,88 @@ class Operation:
     for_current_lease: bool = False
     max_rows: int = MAX_ROWS
 
-    def done(self, count: int, what: str) -> str:
-        """Return the message about ``count`` changed rows, which are ``what`` in words."""
-        return capfirst(str(self.done_message % {"count": count, "what": what}))
+    def clean(self, values: Mapping[str, Any], *, is_required: bool = True) -> dict[str, Any]:
+        """Return the value of each field, by its name.
 
-    def deferred(self, count: int, what: str) -> str:
-        """Return the message about ``count`` changed rows whose lease still runs."""
-        return capfirst(str(self.deferred_message % {"count": count, "what": what}))
+        Args:
+            values: what the operator entered, by the names of the fields.
+            is_required: False for a dry run, which needs no values.
 
-    def targets(self, rows: Any, *, by_id: bool) -> Any:
+        Raises:
+            BadOption: a value is not allowed; it names the field as commands do.
+        """
+        return {
+            field.name: field.clean(values.get(field.name), is_required=is_required) for field in self.fields
+        }
+
+    def targets(self, rows: Any, *, by_id: bool = True) -> Any:
         """Return the rows to change; ``by_id``: the operator selected them one by one."""
         return (self.applicable if by_id else self.bulk_targets or self.applicable)(rows)
 
+    def apply(
+        self,
+        parts: Iterable[Any],
+        answers: Mapping[str, Any],
+        *,
+        actor: str,
+        found: int,
+        by_id: bool = True,
+        log: Callable[[list[Any]], object] | None = None,
+    ) -> Applied:
+        """Change the ``targets`` in one part of the rows after the other, until an error other than RowLocked.
 
-def described(model: Any, count: int, names: Sequence[object] = ()) -> str:
-    """Return changed rows in words: "stream orders" if ``names`` has that name alone, otherwise "3 streams"."""
-    words = model._meta
-    if count == len(names) == 1:
-        return f"{words.verbose_name} {names[0]}"
-    noun = words.verbose_name if count == 1 else words.verbose_name_plural
-    return gettext("%(count)s %(noun)s") % {"count": f"{count:,}", "noun": noun}
+        Args:
+            parts: querysets of the selected rows.
+            answers: the values of the fields, from ``clean``.
+            actor: the operator, for the history.
+            found: the number of selected rows; those that are not changed count as skipped. 0: nothing is done.
+            by_id: see ``targets``.
+            log: called with the targets of each part in which some were changed.
+        """
+        applied = Applied(operation=self, found=found)
+        for part in parts if found else ():
+            affected, changed, held = list[Any](), 0, 0
+            try:
+                rows = self.targets(part, by_id=by_id)
+                affected = list(rows) if log else []
+                held = retrying(connections[rows.db], rows.held().count) if self.deferred_message else 0
+                changed = self.run(rows, answers, actor)
+                applied.warnings += self.warnings_about(rows, answers)
+            except (ResourcePoolError, DatabaseError, InterfaceError) as error:
+                applied.errors.append(error)
+                changed = changed or getattr(error, "done", 0)
+                held = self._deferred(part) if held and isinstance(error, RowLocked) else held
+            applied.changed += changed
+            applied.deferred += min(changed, held)
+            if log and changed:
+                applied.rows += affected
+                log(affected)
+            if not applied.is_known:
+                break
+        return applied
+
+    def run(self, rows: Any, answers: Mapping[str, Any], actor: str) -> int:
+        """Change ``rows``; returns the number of changed rows."""
+        return int(self.do(rows, actor=actor, **answers))
+
+    def warnings_about(self, rows: Any, answers: Mapping[str, Any]) -> Iterable[str]:
+        """Return sentences about the result of the operation on ``rows``."""
+        return ()
+
+    def _deferred(self, rows: Any) -> int:
+        """Return how many of ``rows``, of which some were locked, change when their lease ends."""
+        with contextlib.suppress(DatabaseError, InterfaceError):
+            return int(rows.draining().filter(status=self.status).count())
+        return 0
+
+
+def retried(change: Callable[..., int]) -> Callable[..., int]:
+    """Return ``change``, a method of querysets, repeated after transient errors of the database."""
+
+    def run(rows: Any, **given: Any) -> int:
+        return retrying(connections[rows.db], partial(change, rows, **given))
+
+    return run
 
 
 def by_name(*operations: Operation) -> dict[str, Operation]:

@@ -1,13 +1,14 @@
 """Operations on queue groups, servers and queues: each is one call of ``queues.administration`` per queue group."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from resourcepool.operations.fields import TextField
 from resourcepool.operations.operation import Operation
 from resourcepool.queues import administration
-from resourcepool.queues.models import MAX_NAME, QueueGroup, Server
+from resourcepool.queues.models import MAX_NAME, Queue, QueueGroup, Server
 from resourcepool.status.queues.alarms import stuck_drains
 from resourcepool.status.queues.queue_groups import queue_group
 from resourcepool.status.queues.queues import missing_server_hint
@@ -17,13 +18,28 @@ from resourcepool.translation import ngettext_lazy
 
 @dataclass(frozen=True, kw_only=True)
 class QueueOperation(Operation):
-    """An operation on rows of one queue group at a time.
+    """An operation on rows of one queue group at a time: on all of them, or on none.
 
     Attributes:
+        do: makes the change, given the name of the queue group, the names of its rows, ``by`` (the operator) and the
+            values of the fields by name.
         warnings: returns warnings, given the name of the queue group and the values of the fields.
     """
 
     warnings: Callable[..., Sequence[str]] = lambda _queue_group, **_entered: ()
+
+    def run(self, rows: Any, answers: Mapping[str, Any], actor: str) -> int:
+        self.do(queue_group_of(rows[0]), list(map(name_of, rows)), by=actor, **answers)
+        return len(rows)
+
+    def warnings_about(self, rows: Any, answers: Mapping[str, Any]) -> Iterable[str]:
+        return self.warnings(queue_group_of(rows[0]), **answers)
+
+
+def by_queue_group(rows: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield the rows of each queue group."""
+    for _name, group in groupby(sorted(rows, key=queue_group_of), queue_group_of):
+        yield list(group)
 
 
 def queue_group_of(row: Any) -> str:
@@ -31,8 +47,9 @@ def queue_group_of(row: Any) -> str:
     return str(row.name if isinstance(row, QueueGroup) else row.queue_group.name)
 
 
-def _ids(queues: Sequence[Any]) -> list[str]:
-    return [queue.queue_id for queue in queues]
+def name_of(row: Any) -> str:
+    """Return the name by which ``queues.administration`` knows a server or a queue."""
+    return str(row.queue_id if isinstance(row, Queue) else row)
 
 
 def _refuse_run(server: str) -> str:
@@ -55,7 +72,7 @@ PAUSE = QueueOperation(
         "Its servers start no new work from their next heartbeat on, and should finish running work. Assignments stay"
         " until the queue group is resumed."
     ),
-    do=lambda rows, actor: administration.pause(queue_group_of(rows[0]), by=actor),
+    do=lambda name, _names, by: administration.pause(name, by=by),
     is_offered=lambda queue_group: not queue_group.is_paused,
     done_message=ngettext_lazy("%(what)s was paused.", "%(what)s were paused.", "count"),
 )
@@ -64,7 +81,7 @@ RESUME = QueueOperation(
     button=_("Resume"),
     title=_("Resume (end a pause)"),
     effect=_("Its servers start work again from their next heartbeat on."),
-    do=lambda rows, actor: administration.resume(queue_group_of(rows[0]), by=actor),
+    do=lambda name, _names, by: administration.resume(name, by=by),
     is_offered=lambda queue_group: bool(queue_group.is_paused),
     done_message=ngettext_lazy("%(what)s was resumed.", "%(what)s were resumed.", "count"),
 )
@@ -77,7 +94,7 @@ DRAIN = QueueOperation(
         " keeps running without queues until the drain is ended or it is restarted. Queues that no other server may"
         " have stay."
     ),
-    do=lambda rows, actor: administration.drain(queue_group_of(rows[0]), *map(str, rows), by=actor),
+    do=lambda name, servers, by: administration.drain(name, *servers, by=by),
     warnings=lambda name: [alarm.text for alarm in stuck_drains(queue_group(name))],
     is_offered=lambda server: server.state == Server.State.UP,
     done_message=ngettext_lazy(
@@ -89,7 +106,7 @@ UNDRAIN = QueueOperation(
     button=_("End the drain"),
     title=_("End the drain (give it queues again)"),
     effect=_("It gets its share of the queues again, each when its present server has finished work on it."),
-    do=lambda rows, actor: administration.undrain(queue_group_of(rows[0]), *map(str, rows), by=actor),
+    do=lambda name, servers, by: administration.undrain(name, *servers, by=by),
     is_offered=lambda server: server.state == Server.State.DRAINING,
     done_message=ngettext_lazy(
         "%(count)d is no longer draining: %(names)s.", "%(count)d are no longer draining: %(names)s.", "count"
@@ -104,7 +121,7 @@ PIN = QueueOperation(
         " present servers finish their work first."
     ),
     fields=(SERVER,),
-    do=lambda rows, actor, server: administration.pin(queue_group_of(rows[0]), _ids(rows), server, by=actor),
+    do=lambda name, queues, server, by: administration.pin(name, queues, server, by=by),
     warnings=lambda name, server: [text for text in [missing_server_hint(name, server)] if text],
     done_message=ngettext_lazy("%(what)s was pinned.", "%(what)s were pinned.", "count"),
 )
@@ -113,7 +130,7 @@ UNPIN = QueueOperation(
     button=_("Unpin"),
     title=_("Unpin (any server may have it)"),
     effect=_("They are balanced across all servers again, moving as few as possible."),
-    do=lambda rows, actor: administration.pin(queue_group_of(rows[0]), _ids(rows), "", by=actor),
+    do=lambda name, queues, by: administration.pin(name, queues, "", by=by),
     is_offered=lambda queue: bool(queue.pin),
     done_message=ngettext_lazy("%(what)s was unpinned.", "%(what)s were unpinned.", "count"),
 )
@@ -127,7 +144,7 @@ REMOVE = QueueOperation(
     ),
     permission="delete",
     states=(),  # pages have Django's own button
-    do=lambda rows, actor: administration.remove_queues(queue_group_of(rows[0]), _ids(rows), by=actor),
+    do=lambda name, queues, by: administration.remove_queues(name, queues, by=by),
     done_message=ngettext_lazy(
         "%(what)s was removed, or will be once its server has finished.",
         "%(what)s were removed, or will be once their servers have finished.",

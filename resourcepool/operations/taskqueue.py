@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from resourcepool.operations.fields import TextField
-from resourcepool.operations.operation import Operation
+from resourcepool.operations.operation import Operation, retried
 from resourcepool.taskqueue.abstract import PausableQuerySet, WorkQuerySet
 from resourcepool.taskqueue.dispenser.models import BucketQuerySet
 from resourcepool.taskqueue.timers.models import Timer, TimerQuerySet
@@ -20,7 +20,7 @@ PAUSE = Operation(
         "Within about three seconds, no new tasks or timers are started or handed out. Running ones finish, and"
         " workers keep their tasks."
     ),
-    do=PausableQuerySet.pause,
+    do=retried(PausableQuerySet.pause),
     applicable=lambda rows: rows.filter(is_paused=False),
     is_offered=lambda row: not row.is_paused,
     done_message=ngettext_lazy("%(what)s was paused.", "%(what)s were paused.", "count"),
@@ -31,7 +31,7 @@ RESUME = Operation(
     button=_("Resume"),
     title=_("Resume (end the pause)"),
     effect=_("Work continues within about three seconds. Timers that became due during the pause fire late."),
-    do=PausableQuerySet.resume,
+    do=retried(PausableQuerySet.resume),
     applicable=PausableQuerySet.paused,
     is_offered=lambda row: bool(row.is_paused),
     done_message=ngettext_lazy("%(what)s was resumed.", "%(what)s were resumed.", "count"),
@@ -43,7 +43,7 @@ RETRY = Operation(
     title=_("Retry (in its old place)"),
     effect=_("It is ready again at once, with its failure counts reset. In a blocked stream it runs next."),
     fields=(replace(REASON, is_required=False),),
-    do=WorkQuerySet.retry,
+    do=retried(WorkQuerySet.retry),
     applicable=WorkQuerySet.failed,
     is_offered=lambda work: work.state in work.failed_states,
     done_message=ngettext_lazy("%(what)s is ready again.", "%(what)s are ready again.", "count"),
@@ -57,7 +57,7 @@ DISCARD = Operation(
         "It does not run unless an operator retries it. Running work and tasks assigned to a worker are skipped."
     ),
     fields=(REASON,),
-    do=WorkQuerySet.discard,
+    do=retried(WorkQuerySet.discard),
     applicable=WorkQuerySet.discardable,
     is_offered=lambda work: work.state in work.discardable_states,
     done_message=ngettext_lazy("%(what)s was discarded.", "%(what)s were discarded.", "count"),
@@ -71,7 +71,7 @@ REVOKE = Operation(
         "Its tasks can be handed to other workers at once. Later reports of its worker are rejected as stale. The"
         " worker is not stopped: use this if it has crashed or is stuck."
     ),
-    do=BucketQuerySet.revoke,
+    do=retried(BucketQuerySet.revoke),
     done_message=ngettext_lazy("%(what)s was revoked.", "%(what)s were revoked.", "count"),
     skipped_message=_("%(count)d skipped: already ended."),
 )
@@ -83,7 +83,7 @@ FIRE = Operation(
         "The timer is due at once. A recurring timer continues from now by its interval, or at its next scheduled"
         " time."
     ),
-    do=TimerQuerySet.fire,
+    do=retried(TimerQuerySet.fire),
     applicable=TimerQuerySet.waiting,
     is_offered=lambda timer: timer.state == Timer.State.PENDING,
     done_message=ngettext_lazy("%(what)s is due now.", "%(what)s are due now.", "count"),
@@ -96,7 +96,7 @@ CANCEL = Operation(
     effect=_(
         "The timer does not fire. A recurring timer that is running finishes this run and does not fire again."
     ),
-    do=TimerQuerySet.cancel,
+    do=retried(TimerQuerySet.cancel),
     applicable=TimerQuerySet.cancellable,
     is_offered=lambda timer: timer.finished_at is None,
     done_message=ngettext_lazy("%(what)s was cancelled.", "%(what)s were cancelled.", "count"),

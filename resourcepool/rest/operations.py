@@ -45,11 +45,14 @@ class Operate(View):
         data = body(request, [*self.request_serializer.names(), *(field.name for field in operation.fields)])
         dry_run = options.flag("dry_run", data.get("dry_run", False))
         rows, answers = rows_of(model, operation, data), answered(operation, data, is_required=not dry_run)
-        total = retrying(connections[rows.db], rows.count)
+        by_id = bool(data.get("ids"))
+        targets = operation.targets(rows, by_id=by_id)
+        total = retrying(connections[rows.db], targets.count)
         if total > operation.max_rows:
             raise BadOption("all", total, f"at most {operation.max_rows} at once")
-        changed = operation.do(rows, actor=caller(request), **answers) if total and not dry_run else 0
-        return Response({"dry_run": dry_run, "found": total, "changed": changed})
+        parts = [] if dry_run else [rows]
+        applied = operation.apply(parts, answers, actor=caller(request), found=total, by_id=by_id).or_raise()
+        return Response({"dry_run": dry_run, "found": total, "changed": applied.changed})
 
 
 def operations_of(model: Any) -> dict[str, Operation]:
@@ -71,22 +74,19 @@ def field_described(field: Field) -> dict[str, Any]:
 
 
 def rows_of(model: Any, operation: Operation, data: Mapping[str, Any]) -> Any:
-    """Return the resources to change; raises BadOption unless exactly one kind of target is given."""
+    """Return the selected resources; raises BadOption unless exactly one kind of selection is given."""
     ids, criteria = data.get("ids", []), selectors_of(data)
     if not isinstance(ids, list) or len(ids) > operation.max_rows:
         raise BadOption("ids", ids, f"a list of up to {operation.max_rows} primary keys")
     if [bool(ids), bool(criteria), options.flag("all", data.get("all", False))].count(True) != 1:
         raise BadOption("ids", ids, because='choose resources by exactly one of "ids", "where", or "all": true')
-    rows = select_resources(model, [str(pk) for pk in ids], criteria)
-    return operation.targets(rows, by_id=bool(ids))
+    return select_resources(model, [str(pk) for pk in ids], criteria)
 
 
 def answered(operation: Operation, data: Mapping[str, Any], *, is_required: bool) -> dict[str, Any]:
     """Return the validated values of the operation's fields; raises BadOption with the name in the body."""
-    values = {}
-    for field in operation.fields:
-        try:
-            values[field.name] = field.clean(data.get(field.name), is_required=is_required)
-        except BadOption as error:
-            raise error.of(field.name) from None
-    return values
+    names = {field.option: field.name for field in operation.fields}
+    try:
+        return operation.clean(data, is_required=is_required)
+    except BadOption as error:
+        raise error.of(names.get(error.name, error.name)) from None

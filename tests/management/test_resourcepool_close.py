@@ -1,5 +1,6 @@
 """Taking leases away from a shell."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +19,15 @@ from tests.management.command_runner import run
 pytestmark = pytest.mark.usefixtures("history")
 
 
+def revokes(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let revoking raise this error."""
+
+    def fail(*args: Any, **more: Any) -> int:
+        raise error
+
+    monkeypatch.setattr(command, "REVOKE", replace(command.REVOKE, do=fail))
+
+
 def test_by_id_frees_it_at_once_and_its_holder_is_told() -> None:
     proxy, other = several(Proxy, 2)
     lease, kept = hold(proxy), hold(other)
@@ -33,7 +43,7 @@ def test_by_id_frees_it_at_once_and_its_holder_is_told() -> None:
 def test_when_none_was_closed_nobody_is_said_to_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
     proxy = new(Proxy)
     hold(proxy)
-    monkeypatch.setattr(command, "_revoke", lambda *_: (0, RowLocked("locked")))
+    revokes(monkeypatch, RowLocked("locked"))
     closed = run("close", "proxy", proxy.pk, "--reason", "hangs")
     assert closed.out.endswith("Revoked 0 leases.\n")
     assert (closed.err, closed.code) == ("locked\n", 1)
@@ -182,10 +192,7 @@ def test_bad_input_is_refused_and_changes_nothing(words: list[str], said: str) -
 
 
 def test_ctrl_c_says_what_is_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*args: Any, **more: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(command, "_revoke", interrupt)
+    revokes(monkeypatch, KeyboardInterrupt())
     proxy = new(Proxy)
     hold(proxy)
     stopped = run("close", "proxy", proxy.pk, "--reason", "x")

@@ -75,13 +75,11 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
             can_view(self.admin_site, request, kind.model) for kind in KINDS
         )
 
-    def confirmation_context(
-        self, request: HttpRequest, chosen: list[Any], operation: Operation
-    ) -> dict[str, Any]:
+    def confirmation_context(self, request: HttpRequest, chosen: Any, operation: Operation) -> dict[str, Any]:
         """Add the other locks of these holders."""
         context = super().confirmation_context(request, chosen, operation)
         if operation is REVOKE_HOLDER:
-            names = [row.name for row in chosen[:MAX_ROWS_EXPLAINED]]
+            names = [row.name for row in chosen.rows[:MAX_ROWS_EXPLAINED]]
             statuses = status_of(self.kind, names, holders=MAX_HOLDERS).values()
             holders = {holding.holder for status in statuses for holding in status.in_use}
             held = held_by(parse_holder(holder)[0] for holder in holders)

@@ -19,9 +19,9 @@ from resourcepool.locks.channels import validation
 from resourcepool.locks.channels.channel import Channel
 from resourcepool.locks.channels.models import Subscription
 from resourcepool.locks.channels.validation import From
-from resourcepool.management.arguments import arg, field_values, parse_json, yes
+from resourcepool.management.arguments import arg, field_values, operation_arguments, parse_json, yes
 from resourcepool.management.layout import one_line
-from resourcepool.management.subcommands import Options, Subcommand, action, field_arguments
+from resourcepool.management.subcommands import Options, Subcommand, action
 from resourcepool.management.work_commands import NamedRowsCommand
 from resourcepool.operations import Operation
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
@@ -61,11 +61,13 @@ class Command(NamedRowsCommand):
         yield action("listen", listens, self.listen, self.name, start, timeout)
         for word, operation in ON_CHANNELS.items():
             run = partial(self.do_to_channel, operation)
-            yield action(word, operation.title, run, self.name, yes(), *field_arguments(operation))
+            yield action(
+                word, operation.title, run, self.name, yes(), *operation_arguments([operation], requires=True)
+            )
         which = [self.name, arg("subscription", _("its name")), yes()]
         for word, operation in ON_SUBSCRIPTIONS.items():
             run = partial(self.do_to_subscription, operation)
-            yield action(word, operation.title, run, *which, *field_arguments(operation))
+            yield action(word, operation.title, run, *which, *operation_arguments([operation], requires=True))
 
     def publish(self, options: Options) -> None:
         payload = parse_json("payload", options["payload"], "JSON (%s)")

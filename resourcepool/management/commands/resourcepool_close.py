@@ -1,6 +1,5 @@
 """``manage.py resourcepool_close``: revokes running leases."""
 
-from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
@@ -8,7 +7,6 @@ from django.core.management.base import CommandError
 
 from resourcepool.database.lock_holders import Locked
 from resourcepool.events import localized
-from resourcepool.exceptions import RowLocked
 from resourcepool.management.arguments import (
     Argument,
     arg,
@@ -70,12 +68,12 @@ class Command(OperatorCommand):
             self._show_selection(leases, total, free, missing, locked_leases)
         if total and options["all"] and not options["dry_run"]:
             self.confirm(_("Revoke all %s?") % f"{total:,}", yes=options["yes"])
-        closed, error = (0, None) if options["dry_run"] else _revoke(by_model, which, answered)
-        data = {"dry_run": options["dry_run"], "found": total, "closed": closed, "leases": leases}
+        parts = [] if options["dry_run"] else [leased_rows(model, **which) for model in by_model]
+        applied = REVOKE.apply(parts, answered, actor=actor(), found=total).or_raise(even_if_locked=False)
+        data = {"dry_run": options["dry_run"], "found": total, "closed": applied.changed, "leases": leases}
         data |= {"not_held": free, "not_there": missing, "locked": locked_leases}
-        self.show(data, [_sentence(total, closed, dry_run=options["dry_run"])] if total else [])
-        if error is not None:
-            raise error
+        self.show(data, [_sentence(total, applied.changed, dry_run=options["dry_run"])] if total else [])
+        applied.or_raise()
         if not total and locked_leases:
             raise CommandError(
                 _("nothing to revoke: no matching lease is active, but some matching rows are locked")
@@ -123,17 +121,6 @@ def _not_held(model: Any, pks: list[Any]) -> tuple[list[str], list[str]]:
     return [one_line(pk) for pk in not_held if pk in existing], [
         one_line(pk) for pk in not_held if pk not in existing
     ]
-
-
-def _revoke(models: Iterable[Any], which: Options, answered: Options) -> tuple[int, RowLocked | None]:
-    """Revoke leases; return their number, and the error if a row was locked (all others are revoked)."""
-    revoked, locked = 0, None
-    for model in models:
-        try:
-            revoked += REVOKE.do(leased_rows(model, **which), actor=actor(), **answered)
-        except RowLocked as error:
-            revoked, locked = revoked + error.done, error
-    return revoked, locked
 
 
 def _sentence(total: int, closed: int, *, dry_run: bool) -> str:

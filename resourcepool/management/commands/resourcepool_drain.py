@@ -1,7 +1,7 @@
 """``manage.py resourcepool_drain``: takes resources out of service after their leases, or returns them."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -16,6 +16,7 @@ from resourcepool.management.layout import one_line, render_text
 from resourcepool.management.status_report import LEASE_COLUMNS
 from resourcepool.management.tables import table
 from resourcepool.operations import OPERATIONS, Operation
+from resourcepool.operations.applied import Applied, described
 from resourcepool.resources.state import Status
 from resourcepool.status.holders import active_leases, locked
 from resourcepool.translation import gettext as _
@@ -63,19 +64,17 @@ class Command(resourcepool_operate.Command):
             checked.seconds("--wait", options["wait"], most=MAX_WAIT)
         return BACK if options["back"] else DRAIN
 
-    def targets(self, operation: Operation, rows: Any, *, by_id: bool) -> Any:
-        """Exclude reserved and retired resources, unless they are returned by id."""
-        targets = super().targets(operation, rows, by_id=by_id)
-        return targets if operation is BACK else targets.exclude(status__in=(Status.RESERVED, Status.RETIRED))
+    def changeable(self, operation: Operation, rows: Any) -> Any:
+        """Exclude reserved and retired resources, unless they are returned."""
+        return rows if operation is BACK else rows.exclude(status__in=(Status.RESERVED, Status.RETIRED))
 
-    def summary(
-        self, operation: Operation, count: int, held: int, what: Callable[[int], str], *, dry_run: bool
-    ) -> str:
+    def summary(self, applied: Applied, model: Any, names: Sequence[str], *, dry_run: bool) -> list[str]:
         texts = {
             DRAIN.name: (_("Took %s out of service."), _("Would take %s out of service.")),
             BACK.name: (_("Returned %s to service."), _("Would return %s to service.")),
         }
-        return texts[operation.name][dry_run] % what(count)
+        what = described(model, applied.found if dry_run else applied.changed, names)
+        return [texts[applied.operation.name][dry_run] % what]
 
     def after_change(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
         """Wait, if --wait was given."""

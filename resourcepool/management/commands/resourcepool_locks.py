@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 
 from resourcepool.locks.bulk_release import release_all
 from resourcepool.management import locks_report as report
-from resourcepool.management.arguments import arg, field_values, flag
+from resourcepool.management.arguments import arg, field_values, flag, operation_arguments
 from resourcepool.management.base import actor
 from resourcepool.management.layout import one_line
 from resourcepool.management.subcommands import (
@@ -15,7 +15,6 @@ from resourcepool.management.subcommands import (
     Options,
     Subcommand,
     action,
-    field_arguments,
     page_arguments,
     query,
 )
@@ -60,7 +59,10 @@ class Command(CommandGroup):
         yield query("list", _("list all names (default)"), _list, *which, *page_arguments(MAX_NAMES))
         yield query("show", _("show one name: holders, waiters, wait cycles"), self.show_name, name, kind)
         yield query("cycles", _("show wait cycles"), _cycles)
-        common = [*field_arguments(REVOKE), flag("--dry-run", _("show what would be done, and change nothing"))]
+        common = [
+            *operation_arguments([REVOKE], requires=True),
+            flag("--dry-run", _("show what would be done, and change nothing")),
+        ]
         if_several, kinds = _("kind, if several have this name"), [str(kind) for kind in KINDS]
         held_kind = arg("--kind", if_several, default="", choices=kinds)
         yield action(REVOKE.name, REVOKE.title, self.revoke, name, held_kind, *common)
@@ -126,15 +128,13 @@ class Command(CommandGroup):
         """Run an operation on this name; ``is_noop``: known to change nothing, so raise CommandError."""
         answered = field_values(operation, options)
         if is_noop:
-            self.report_result(operation, 0, 1)
+            raise CommandError(operation.skipped_message % {"count": 1})
         if options["dry_run"]:
             after = int(options.get("permits", 0))
             values = {"name": one_line(one.called, 250), "before": one.permits, "after": after}
             self.stdout.write(would % values)
             return
-        rows = one.kind.rows().filter(name=one.name)
-        done = operation.do(rows, actor=actor(), **answered)
-        self.report_result(operation, done, 1, one_line(one.called, 250))
+        self.operate(operation, one.kind.rows().filter(name=one.name), [one.name], answered, longest=250)
 
 
 def _named(name: str, kind: str) -> list[Any]:

@@ -1,7 +1,6 @@
 """``manage.py resourcepool_operate``: runs the operations of the admin."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -11,7 +10,7 @@ from resourcepool.management.arguments import Argument, arg, flag
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import more_rows_note, one_line
 from resourcepool.operations import OPERATIONS, Operation
-from resourcepool.operations.operation import described
+from resourcepool.operations.applied import Applied, described
 from resourcepool.resources.registry import resource_model, select_resources
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
@@ -56,7 +55,8 @@ class Command(OperatorCommand):
             select_resources(model, options["id"], criteria),
             arguments.field_values(operation, options),
         )
-        targets = self.targets(operation, rows, by_id=bool(options["id"]))
+        by_id, changeable = bool(options["id"]), self.changeable(operation, rows)
+        targets = operation.targets(changeable, by_id=by_id)
         total = targets.count()
         listed = [{"id": row.pk, "name": str(row)} for row in targets.order_by("pk")[: options["limit"]]]
         if not options["json"]:
@@ -64,17 +64,15 @@ class Command(OperatorCommand):
             self.show(listed, [*lines, *more_rows_note(len(lines), total)])
         if total and options["all"] and not dry_run:
             self.confirm(_("Change all %s?") % f"{total:,}", yes=options["yes"])
-        held = targets.held().count() if operation.deferred_message else 0
-        changed = operation.do(targets, actor=actor(), **answered) if total and not dry_run else 0
+        parts = [] if dry_run else [changeable]
+        applied = operation.apply(parts, answered, actor=actor(), found=total, by_id=by_id).or_raise()
         if total and not options["json"]:
-            count = total if dry_run else changed
-            names = [one_line(row["name"]) for row in listed] if total == 1 else []
-            what = partial(described, model, names=names)
-            if summary := self.summary(operation, count, held, what, dry_run=dry_run):
-                self.stdout.write(summary)
-        if 0 < changed < total:
-            self.note(operation.skipped_message % {"count": total - changed})
-        result = {"dry_run": dry_run, "found": total, "changed": changed}
+            names = [one_line(row["name"]) for row in listed]
+            for text in self.summary(applied, model, names, dry_run=dry_run):
+                self.stdout.write(text)
+        if applied.changed and applied.skipped:
+            self.note(applied.skipped_message)
+        result = {"dry_run": dry_run, "found": total, "changed": applied.changed}
         result |= self.after_change(model, rows, options)
         if options["json"]:
             self.show({**result, "resources": listed}, [])
@@ -94,23 +92,15 @@ class Command(OperatorCommand):
                 raise CommandError(_("%(option)s cannot be combined with %(operation)s") % names)
         return operation
 
-    def targets(self, operation: Operation, rows: Any, *, by_id: bool) -> Any:
-        """Return the rows to change."""
-        return operation.targets(rows, by_id=by_id)
+    def changeable(self, operation: Operation, rows: Any) -> Any:
+        """Return the selected ``rows`` that this command may change."""
+        return rows
 
-    def summary(
-        self, operation: Operation, count: int, held: int, what: Callable[[int], str], *, dry_run: bool
-    ) -> str:
-        """Return the message about ``count`` changed rows, of which ``held`` were held.
-
-        Args:
-            what: returns a number of these rows in words.
-        """
+    def summary(self, applied: Applied, model: Any, names: Sequence[str], *, dry_run: bool) -> list[str]:
+        """Return the messages about the changed rows, or about those that a dry run found."""
         if dry_run:
-            return _("Would change %s.") % what(count)
-        held = min(held, count)
-        parts = [(operation.done, count - held), (operation.deferred, held)]
-        return "\n".join(message(number, what(number)) for message, number in parts if number)
+            return [_("Would change %s.") % described(model, applied.found, names)]
+        return applied.done_messages(model, names)
 
     def after_change(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
         """Hook after the change; return additions to the JSON object."""

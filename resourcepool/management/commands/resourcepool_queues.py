@@ -23,16 +23,17 @@ from resourcepool.management.status_report import alarms_as_text
 from resourcepool.management.subcommands import CommandGroup, Options, Subcommand, action, query
 from resourcepool.management.tables import table
 from resourcepool.management.watch_mode import Report
+from resourcepool.operations.queues import DRAIN, PAUSE, PIN, REMOVE, RESUME, UNDRAIN, UNPIN
 from resourcepool.queues import administration
 from resourcepool.queues.ids import expand_ids
 from resourcepool.queues.models import MAX_NAME, MAX_WEIGHT
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.strategies import STRATEGIES
-from resourcepool.status.queues.alarms import queue_alarms, stuck_drains
+from resourcepool.status.queues.alarms import queue_alarms
 from resourcepool.status.queues.forecast import forecast
 from resourcepool.status.queues.moves import moves
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group, queue_groups
-from resourcepool.status.queues.queues import missing_server_hint, queues_named, queues_of
+from resourcepool.status.queues.queues import queues_named, queues_of
 from resourcepool.status.snapshots import as_data
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy, ngettext
@@ -149,7 +150,7 @@ class Command(CommandGroup):
         if options["dry_run"]:
             self.show(*_forecast(options, removing=ids))
             return
-        count = administration.remove_queues(options["queue_group"], ids, by=actor())
+        count = REMOVE.do(options["queue_group"], ids, by=actor())
         text = ngettext(
             "%s queue will be removed once its server has finished working on it.",
             "%s queues will be removed, each once its server has finished working on it.",
@@ -161,14 +162,14 @@ class Command(CommandGroup):
         name, to, ids = options["queue_group"], options["to"], expand_ids(options["queue"])
         if not to:
             raise BadOption("--to", to, _("a server's name; `unpin` removes a pin"))
-        count = administration.pin(name, ids, to, by=actor())
+        count = PIN.do(name, ids, server=to, by=actor())
         text = ngettext("Pinned %s queue.", "Pinned %s queues.", count)
-        self._say_how_many(text, count, missing_server_hint(name, to))
+        self._say_how_many(text, count, *PIN.warnings(name, server=to))
 
     def unpin(self, options: Options) -> None:
         name, ids = options["queue_group"], expand_ids(options["queue"])
         was_pinned = any(queue.pin for queue in queues_named(queue_group(name), ids))
-        count = administration.pin(name, ids, "", by=actor())
+        count = UNPIN.do(name, ids, by=actor())
         if was_pinned:
             self._say_how_many(ngettext("Unpinned %s queue.", "Unpinned %s queues.", count), count)
         else:
@@ -179,33 +180,32 @@ class Command(CommandGroup):
         if options["dry_run"]:
             self.show(*_forecast(options, draining=options["server"]))
             return
-        servers = administration.drain(name, *options["server"], by=actor())
-        warnings = [alarm.text for alarm in stuck_drains(queue_group(name))]
+        servers, warnings = DRAIN.do(name, options["server"], by=actor()), DRAIN.warnings(name)
         lines = [_("Draining: %s.") % ", ".join(map(one_line, servers)), *warnings]
         self._say("\n".join(lines), servers=servers, **({"warnings": warnings} if warnings else {}))
 
     def undrain(self, options: Options) -> None:
         name = options["queue_group"]
         drained = {str(one) for one in queue_group(name).servers if one.is_draining}
-        servers = administration.undrain(name, *options["server"], by=actor())
+        servers = UNDRAIN.do(name, options["server"], by=actor())
         text = _("No longer draining: %s.") if drained & {*servers} else _("None was draining: %s.")
         self._say(text % ", ".join(map(one_line, servers)), servers=servers)
 
     def pause(self, options: Options) -> None:
-        administration.pause(options["queue_group"], by=actor())
+        PAUSE.do(options["queue_group"], [], by=actor())
         text = _("Paused: servers start no more work on the queues of %s from their next heartbeat on.")
         self._say(text % one_line(options["queue_group"]), paused=True)
 
     def resume(self, options: Options) -> None:
         name = options["queue_group"]
         was_paused = queue_group(name).is_paused
-        administration.resume(name, by=actor())
+        RESUME.do(name, [], by=actor())
         resumed = _("Resumed: servers start work on the queues of %s again from their next heartbeat on.")
         text = resumed if was_paused else _("%s was not paused.")
         self._say(text % one_line(name), paused=False)
 
-    def _say_how_many(self, text: str, count: int, warning: str = "") -> None:
-        self._say(" ".join([text % f"{count:,}", *([warning] if warning else [])]), changed=count)
+    def _say_how_many(self, text: str, count: int, *warnings: str) -> None:
+        self._say(" ".join([text % f"{count:,}", *warnings]), changed=count)
 
     def _say(self, text: str, **result: Any) -> None:
         self.show(result, [text])
