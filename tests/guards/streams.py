@@ -50,15 +50,8 @@ LEADERS = (
     Mutation(
         "streams: one task per lane at a time",
         STREAM_WORKER,
-        "policy.lanes - len(self._running) if",
+        "policy.lanes - len(self.in_hand.running) if",
         "policy.lanes if",
-        EACH_RUN,
-    ),
-    Mutation(
-        "streams: storing the last results begins nothing",
-        STREAM_WORKER,
-        "if free <= 0:",
-        "if False:",
         EACH_RUN,
     ),
     Mutation(
@@ -352,7 +345,13 @@ HANDLERS = (
         "pass\n",
         UNKNOWN,
     ),
-    Mutation("streams: an ended thread is noticed", WORKER_LOOP, "worker.check_threads()", "pass", THREADS),
+    Mutation(
+        "streams: an ended thread is noticed",
+        WORKER_LOOP,
+        "if self._in_hand.threads.has_dead_thread:",
+        "if False:",
+        THREADS,
+    ),
 )
 
 STREAMS = (*LEADERS, *TASKS, *HANDLERS)
