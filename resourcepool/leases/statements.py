@@ -1,6 +1,7 @@
 """The SQL of the verbs, built once per model and database."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -13,6 +14,7 @@ from resourcepool.leases.table import Model, table_of
 
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
 Spans = float | Sequence[float]  # seconds: for all of them, or for each
+Columns = tuple[tuple[str, str], ...]  # names of columns, and their new values in SQL
 
 MAX_CACHED_STATEMENTS = 10_000
 FRESH_FENCE = " under a fresh fence"  # suffix of a verb
@@ -26,36 +28,71 @@ def key(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
     return field.get_db_prep_value(pk, connection)
 
 
+class Sql(str):
+    """A column's new value in SQL; ``{now}`` is the start of the statement by the database's clock."""
+
+    __slots__ = ()
+
+
+NOW = Sql("{now}")
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
 def change(
     connection: BaseDatabaseWrapper,
     model: Model,
     verb: str,
     held: Held,
-    spans: Spans,
+    spans: Spans = (),
     *texts: str,
     where: Where = ANY_ROW,
+    also: Mapping[str, Any] = NOTHING,
 ) -> int:
-    """Send the verb's UPDATE for these leases, if they match ``where``, without retries; returns the changed rows.
+    """Send the verb's statement for these leases, if they match ``where``, without retries; returns the changed rows.
 
     Args:
-        spans: seconds from now for which the rows are busy.
+        verb: "renew", "release", "hand over", "adopt", or "delete".
+        spans: seconds from now for which the rows are busy; none for "delete".
         texts: the new holder, if the verb writes one.
+        also: new values of further columns: plain ones, or ``Sql``.
     """
     keys = [key(connection, model, pk) for pk, _ in held]
     each = [micros(span) for span in spans] if isinstance(spans, Sequence) else [micros(spans)]
+    columns = tuple((name, value if isinstance(value, Sql) else "%s") for name, value in also.items())
+    values = [_stored(connection, model, *new) for new in also.items() if not isinstance(new[1], Sql)]
+    differ = len(set(each)) > 1
     if len(held) == 1:
-        sql, params = _update_sql(connection, model, verb), [each[0], *texts, keys[0], held[0][1]]
+        sql, match = _one_row_sql(connection, model, verb, columns), [keys[0], held[0][1]]
     else:
-        differ = len(set(each)) > 1
-        sql = _compose(connection, model, verb, len(held), differ=differ)
-        fences = _by_key(keys, [fence for _, fence in held])
-        params = [*(_by_key(keys, each) if differ else each[:1]), *texts, *keys, *fences]
+        sql = _compose(connection, model, verb, len(held), columns, differ=differ)
+        match = [*keys, *_pairs(keys, [fence for _, fence in held])]
+    params = [*(_pairs(keys, each) if differ else each[:1]), *texts, *values, *match]
     return dialect.run(connection, sql + where.sql, [*params, *where.params], dialect.row_count)
 
 
-def _by_key(keys: list[Any], values: list[int]) -> list[Any]:
-    """Return the parameters of a CASE expression."""
+def still_current(key: str, fence: str, keys: Sequence[str], fences: Sequence[str]) -> str:
+    """Return the condition that rows still have the fences of these leases; the arguments are SQL.
+
+    Params of "%s": the keys, and then each key with its fence.
+    """
+    # Not "(key, fence) IN (..)": for a single pair MariaDB reads the whole table.
+    return f"{key} IN ({', '.join(keys)}) AND {fence} = {by_key(key, keys, fences)}"
+
+
+def by_key(key: str, keys: Sequence[str], values: Sequence[str]) -> str:
+    """Return the expression that has a value for each key; the arguments are SQL."""
+    cases = " ".join(f"WHEN {one} THEN {value}" for one, value in zip(keys, values, strict=True))
+    return f"CASE {key} {cases} END"
+
+
+def _pairs(keys: list[Any], values: list[int]) -> list[Any]:
+    """Return the parameters of ``by_key``."""
     return [param for pair in zip(keys, values, strict=True) for param in pair]
+
+
+def _stored(connection: BaseDatabaseWrapper, model: Model, name: str, value: Any) -> Any:
+    field: Any = model._meta.get_field(name)
+    return field.get_db_prep_save(value, connection)
 
 
 _sql_cache: dict[tuple[Any, ...], str] = {}
@@ -79,7 +116,7 @@ def claim_sql(connection: BaseDatabaseWrapper, model: Model, where: Where) -> st
     if which not in _sql_cache:
         db_dialect, table = dialect.of(connection), table_of(connection, model)
         sql = db_dialect.claim_nowait(
-            connection, _update_sql(connection, model, verb) + where.sql, table.name, table.pk
+            connection, _one_row_sql(connection, model, verb) + where.sql, table.name, table.pk
         )
         if len(_sql_cache) >= MAX_CACHED_STATEMENTS:  # each selector has its own
             _sql_cache.clear()
@@ -87,21 +124,28 @@ def claim_sql(connection: BaseDatabaseWrapper, model: Model, where: Where) -> st
     return _sql_cache[which]
 
 
-def _update_sql(connection: BaseDatabaseWrapper, model: Model, verb: str) -> str:
-    """Return the (cached) UPDATE of this verb for one row."""
-    key = (model, connection.vendor, verb)
-    if key not in _sql_cache:
-        _sql_cache[key] = _compose(connection, model, verb, 1)
-    return _sql_cache[key]
+def _one_row_sql(connection: BaseDatabaseWrapper, model: Model, verb: str, columns: Columns = ()) -> str:
+    """Return the (cached) statement of this verb for one row."""
+    which = (model, connection.vendor, verb, columns)
+    if which not in _sql_cache:
+        _sql_cache[which] = _compose(connection, model, verb, 1, columns)
+    return _sql_cache[which]
 
 
 def _compose(
-    connection: BaseDatabaseWrapper, model: Model, verb: str, count: int, *, differ: bool = False
+    connection: BaseDatabaseWrapper,
+    model: Model,
+    verb: str,
+    count: int,
+    columns: Columns = (),
+    *,
+    differ: bool = False,
 ) -> str:
-    db_dialect, table = dialect.of(connection), table_of(connection, model)
+    db_dialect, table, marks = dialect.of(connection), table_of(connection, model), ["%s"] * count
     busy, fence, holder = table.busy_before, table.fence, table.holder
-    by_key = f"CASE {table.pk}{' WHEN %s THEN %s' * count} END"
-    later = db_dialect.later.replace("%s", f"({by_key})") if differ else db_dialect.later
+    later = db_dialect.later
+    if differ:
+        later = later.replace("%s", f"({by_key(table.pk, marks, marks)})")
     number = db_dialect.fresh_number.format(micros_now=db_dialect.micros_now)
     last = f"{db_dialect.greatest}({fence}, {number})" if verb.endswith(FRESH_FENCE) else fence
     verb = verb.removesuffix(FRESH_FENCE)
@@ -117,11 +161,11 @@ def _compose(
         # and lock them.
         hint = db_dialect.by_index.format(index="PRIMARY")
         return f"UPDATE {table.name}{hint} SET {changes[verb]} WHERE {table.pk} = %s AND {table.free}"  # noqa: S608
-    update = f"UPDATE {table.name} SET {changes[verb]} WHERE "  # noqa: S608 (quoted names)
-    if count == 1:
-        match = f"{table.pk} = %s AND {fence} = %s"
-    else:
-        # Not "(pk, fence) IN (..)": for a single pair MariaDB reads the whole table.
-        keys = ", ".join(["%s"] * count)
-        match = f"{table.pk} IN ({keys}) AND {fence} = {by_key}"
-    return update + match + (f" AND {busy} > {db_dialect.now}" if verb in ("renew", "adopt") else "")
+    match = f"{table.pk} = %s AND {fence} = %s" if count == 1 else still_current(table.pk, fence, marks, marks)
+    if verb == "delete":
+        return f"DELETE FROM {table.name} WHERE {match}"  # noqa: S608 (quoted names)
+    also = "".join(
+        f", {table.columns[name]} = {value.format(now=db_dialect.indexed_now)}" for name, value in columns
+    )
+    update = f"UPDATE {table.name} SET {changes[verb]}{also} WHERE {match}"  # noqa: S608 (quoted names)
+    return update + (f" AND {busy} > {db_dialect.now}" if verb in ("renew", "adopt") else "")

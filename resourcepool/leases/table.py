@@ -36,7 +36,7 @@ class Table:
         refuse_inherited(model)
         quote, db_dialect, meta = connection.ops.quote_name, dialect.of(connection), model._meta
         assert meta.pk is not None  # noqa: S101 (for the type checker: every model has one)
-        columns = {field.name: quote(str(field.column)) for field in meta.concrete_fields}
+        self.columns = columns = {field.name: quote(str(field.column)) for field in meta.concrete_fields}
         self.name = quote(meta.db_table)
         self.pk = columns[meta.pk.name]
         self.busy_before, self.fence, self.holder = (

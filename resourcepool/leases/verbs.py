@@ -189,6 +189,11 @@ def settle_release(
     return int(row == (fence + 1, "") or monotonic() < trusted_until)
 
 
+def remove(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
+    """Delete a leased row. Returns False if the lease was lost before."""
+    return retrying(connection, partial(change, connection, model, "delete", [(pk, fence)])) > 0
+
+
 def release_all(
     connection: BaseDatabaseWrapper, model: Model, held: Held, cooldowns: Spans, where: Where = ANY_ROW
 ) -> int:

@@ -13,15 +13,17 @@ from django.db.models import F, Q, Value, Window
 from django.db.models.functions import FirstValue, RowNumber
 
 from resourcepool import dialect
-from resourcepool.dialect import DbNow, MicrosUntil, micros
+from resourcepool.database.where import Where
+from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.leases.statements import NOW, Held, Sql, change
+from resourcepool.leases.table import table_of
 from resourcepool.options import DAY
 from resourcepool.taskqueue import handlers
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.policy import End, Policy, TaskSnapshot
 
 State = Task.State
-OUTCOME: Any = Task._meta.get_field("outcome")
-AttemptKey = tuple[int, int]  # the primary key of a task, and its fence
+UNFINISHED = Where(" AND finished_at IS NULL")
 COLUMNS = TaskSnapshot._fields[:-1]  # due_in is computed
 
 
@@ -29,15 +31,10 @@ class Texts:
     """The parts of these statements for one database."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        quote, db_dialect, meta = connection.ops.quote_name, dialect.of(connection), Task._meta
-        assert meta.pk is not None  # noqa: S101 (for the type checker)
-        name = {field.name: quote(str(field.column)) for field in meta.concrete_fields}
-        self.pk = name["pk"] = name[meta.pk.name]
-        table, now, busy = quote(meta.db_table), db_dialect.indexed_now, name["busy_before"]
-        self.fence = fence = name["fence"]
-        self.unfinished = f"{name['finished_at']} IS NULL"
-        due_in = db_dialect.micros_until.format(moment=busy)
-        where = f" FROM {table} WHERE {name['stream']} = %s AND {self.unfinished}"
+        db_dialect, table = dialect.of(connection), table_of(connection, Task)
+        name = {**table.columns, "pk": table.pk}
+        due_in = db_dialect.micros_until.format(moment=table.busy_before)
+        where = f" FROM {table.name} WHERE {name['stream']} = %s{UNFINISHED.sql}"
         self.head, self.heads = (
             f"SELECT {', '.join(there.get(column) or name[column] for column in COLUMNS)}, {due_in}{where}"
             for there in ({}, {"params": "''"})
@@ -45,18 +42,6 @@ class Texts:
         self.without = f" AND {name['lane']} NOT IN "
         finished = db_dialect.null_in_order.format(column=name["finished_at"])
         self.in_order = f" ORDER BY {finished}, {name['task_time']}, {name['pk']} LIMIT "
-        self.begin = (
-            f"UPDATE {table} SET {name['state']} = %s, {fence} = {fence} + 1, {name['holder']} = %s, "  # noqa: S608
-            f"{busy} = {db_dialect.later}, {name['attempts']} = {name['attempts']} + 1, {name['term']} = %s, "
-            f"{name['started_at']} = {now}"
-        )
-        self.end = (
-            f"UPDATE {table} SET {name['state']} = %s, {fence} = {fence} + 1, {name['holder']} = '', "  # noqa: S608
-            f"{busy} = {db_dialect.later}, {name['outcome']} = %s"
-        )
-        self.finished = f", {name['finished_at']} = {now}"
-        self.counts = f", {name['failures']} = %s, {name['crashes']} = %s"
-        self.delete = f"DELETE FROM {table}"  # noqa: S608
 
 
 @cache
@@ -135,8 +120,9 @@ def begin(using: str, heads: Sequence[TaskSnapshot], term: int, holder: str) -> 
 
     Call it within a transaction, with ``heads`` read after this leader's earlier calls.
     """
-    changes = [State.RUNNING.value, holder, micros(DAY), term]
-    count = _change(using, statements_of(using).begin, changes, [(head.pk, head.fence) for head in heads])
+    held = [(head.pk, head.fence) for head in heads]
+    started = {"state": State.RUNNING.value, "attempts": Sql("attempts + 1"), "term": term, "started_at": NOW}
+    count = change(connections[using], Task, "hand over", held, DAY, holder, where=UNFINISHED, also=started)
     if count == len(heads):
         return list(heads)
     if not count:
@@ -146,27 +132,18 @@ def begin(using: str, heads: Sequence[TaskSnapshot], term: int, holder: str) -> 
     return [head for head in heads if fences.get(head.pk) == head.fence + 1]
 
 
-def end(using: str, attempts: Sequence[AttemptKey], how: End) -> int:
-    """End these attempts in the same way; return how many were still current."""
-    texts = statements_of(using)
+def end(using: str, attempts: Held, how: End) -> int:
+    """End these attempts in the same way; return how many were still current.
+
+    Args:
+        attempts: (primary key, fence) pairs.
+    """
     if how.decision is None:
-        return _change(using, texts.delete, [], attempts)
-    outcome = OUTCOME.get_db_prep_save(how.outcome, connections[using])
-    changes = [how.decision.state.value, micros(how.decision.delay), outcome, *(how.counts or ())]
-    finished = texts.finished if how.decision.is_finished else ""
-    counts = texts.counts if how.counts else ""
-    return _change(using, f"{texts.end}{finished}{counts}", changes, attempts)
-
-
-def _change(using: str, sql: str, changes: Sequence[Any], attempts: Sequence[AttemptKey]) -> int:
-    """Update the unfinished tasks whose current attempts these are; return how many."""
-    texts, keys = statements_of(using), [pk for pk, _ in attempts]
-    if len(attempts) == 1:
-        match = f"{texts.pk} = %s AND {texts.fence} = %s AND {texts.unfinished}"
-        params = list(attempts[0])
-    else:
-        # MariaDB would read the whole table for "(pk, fence) IN (..)" with one pair.
-        fences = f"CASE {texts.pk}{' WHEN %s THEN %s' * len(keys)} END"
-        match = f"{texts.pk} IN ({', '.join(['%s'] * len(keys))}) AND {texts.fence} = {fences} AND {texts.unfinished}"
-        params = [*keys, *(number for attempt in attempts for number in attempt)]
-    return dialect.run(connections[using], f"{sql} WHERE {match}", [*changes, *params], dialect.row_count)
+        return change(connections[using], Task, "delete", attempts, where=UNFINISHED)
+    state, delay = how.decision
+    also: dict[str, Any] = {"state": state.value, "outcome": how.outcome}
+    if how.decision.is_finished:
+        also["finished_at"] = NOW
+    if how.counts:
+        also["failures"], also["crashes"] = how.counts
+    return change(connections[using], Task, "release", attempts, delay, where=UNFINISHED, also=also)

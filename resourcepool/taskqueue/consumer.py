@@ -95,10 +95,10 @@ class Consumer(Runner):
                     retrying(connections[term.using], partial(mine.update, address=hints.address()))
                 self.term = term
                 logger.info("stream %s: leading, term %d; waiting: %s", row, term.fence, self._waiting(term))
-                self._serve(
-                    f"stream {self.stream}",
-                    StreamWorker(self.stream, term, self._wakeup, self._resigned_for),
-                )
+                worker = StreamWorker(self.stream, term, self._wakeup, self._resigned_for)
+                with statement_timeout():
+                    worker.take_over()
+                self._serve(f"stream {self.stream}", worker)
         finally:
             self.term = None
 

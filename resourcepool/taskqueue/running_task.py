@@ -64,6 +64,9 @@ class Result(NamedTuple):
     is_disconnected: bool = False
 
 
+GIVEN_BACK = Result("", is_given_back=True)  # by the loop, not by the handler
+
+
 class Attempt:
     """One attempt at a task or a timer, as its handler sees it.
 
@@ -73,6 +76,8 @@ class Attempt:
     """
 
     data_name: ClassVar[str]  # the attribute with the JSON object for the handler
+    overdue_text: ClassVar[str]  # the message about an attempt {0} that exceeded its max_runtime
+    pk: int
 
     def __init__(
         self, lease: Lease, handled: str, data: str, handler: Handler | None, attempt: int, fence: int
@@ -137,6 +142,7 @@ class RunningTask(Attempt):
     """
 
     data_name = "params"
+    overdue_text = "{0}: it ran longer than its max_runtime of {0.max_runtime:g} s"
     params: dict[str, Any]
 
     def __init__(self, stream: str, head: TaskSnapshot, term: Term, handler: Handler | None) -> None:

@@ -22,6 +22,7 @@ from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.taskqueue import attempts, handlers
 from resourcepool.taskqueue.abstract import event_reason, tasks_text
+from resourcepool.taskqueue.in_hand import InHand
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.policy import (
     Decision,
@@ -34,8 +35,8 @@ from resourcepool.taskqueue.policy import (
     choose,
     crashes_left,
 )
-from resourcepool.taskqueue.running_task import Result, RunningTask
-from resourcepool.taskqueue.worker_loop import GIVEN_BACK, Worker
+from resourcepool.taskqueue.running_task import GIVEN_BACK, Result, RunningTask
+from resourcepool.taskqueue.worker_loop import Worker
 from resourcepool.text import ascii_escaped
 
 logger = logging.getLogger(__name__)
@@ -54,48 +55,44 @@ Answer = TypeVar("Answer")
 class StreamWorker(Worker[RunningTask, Result]):
     """The worker of a consumer during one term."""
 
-    overdue_text = "{0}: it ran longer than its max_runtime of {0.max_runtime:g} s"
-
     def __init__(
         self, stream: str, term: Term, wakeup: Wakeup, resigned_for: dict[str, float] | None = None
     ) -> None:
         """Prepare; ``resigned_for``: when this process has resigned, by task type. It is updated."""
-        super().__init__(wakeup)
+        self.in_hand = InHand(wakeup, lambda _task, result, _is_cut_off: result)
         self._resigned_for = {} if resigned_for is None else resigned_for
         self._unknown: set[str] = set()  # types without a handler in this process
         self._reported: set[int] = set()  # tasks whose outcome already says that there is no handler
         self._stream, self._term = stream, term
         self._using, self._connection = term.using, connections[term.using]
-        self._due: list[TaskSnapshot] = []  # read in this run_once
+        self._due: list[TaskSnapshot] = []  # read in this exchange
         self._waits: dict[str, float] = {}  # {lane: until when its first task has to wait}
         self._has_more = False
         self._policy: Policy | None = None
         self._wrong = ""  # the invalid settings of the last read
         self._policy_at = self._active_at = -math.inf
 
-    def start(self) -> None:
+    def take_over(self) -> None:
         """Take over the tasks that the former leader was running. Raises LeaseLost, DatabaseUnavailable."""
         self._active_at = monotonic()
         taken = self._guarded(lambda: attempts.take_over(self._using, self._stream, self._term.fence))
         if taken:
             logger.warning("stream %s: took over %s from the last consumer", self._stream, tasks_text(taken))
 
-    def run_once(self, *, may_begin: bool) -> float:
+    def exchange(self, *, may_begin: bool) -> float:
         self._term.ensure_held()  # while a task runs there may be no write that would notice a lost term
         now = monotonic()
         self._read_policy(now)
         policy = self._policy
         if policy is None:
             raise LeaseLost(f"stream {self._stream!r} has been deleted")
-        self._collect()
-        self._stop_overdue(now)
-        free = policy.lanes - len(self._running) if may_begin and not policy.is_paused else 0
+        free = policy.lanes - len(self.in_hand.running) if may_begin and not policy.is_paused else 0
         self._has_more = False
-        self._due = self._choose_tasks(policy, free) if free > 0 and not self._unwritten else []
-        if self._unwritten or self._due:
+        self._due = self._choose_tasks(policy, free) if free > 0 and not self.in_hand.ends else []
+        if self.in_hand.ends or self._due:
             self._write_and_begin(policy, free)
             self._active_at = now
-        elif free > 0 and not self.in_hand and not self._has_more:
+        elif free > 0 and not self.in_hand.attempts and not self._has_more:
             self._resign_for_unknown()
         return self._next_run(now)
 
@@ -110,14 +107,6 @@ class StreamWorker(Worker[RunningTask, Result]):
         if self._term._trust.due_at <= monotonic():
             with contextlib.suppress(DatabaseUnavailable), statement_timeout(RENEW_TIMEOUT):
                 self._term.renew()
-
-    def _end_of(self, work: RunningTask, result: Result, *, is_cut_off: bool = False) -> Result:
-        return result
-
-    def _write_ends(self) -> None:
-        policy = self._policy
-        if policy is not None:
-            self._write(policy, 0)
 
     def _read_policy(self, now: float) -> None:
         if now - self._policy_at < POLICY_MAX_AGE:
@@ -149,7 +138,7 @@ class StreamWorker(Worker[RunningTask, Result]):
         without = self._skipped_lanes(math.inf if only_due else now) if by_lane else set()
         read = partial(attempts.first_tasks, self._using, self._stream, without, most, only_due=only_due)
         heads = retrying(self._connection, read)
-        in_hand = {task.pk: task.crashes for task in self._running}
+        in_hand = {task.pk: task.crashes for task in self.in_hand.running}
         begin, waits, without_handler = choose(
             heads,
             in_hand,
@@ -183,29 +172,26 @@ class StreamWorker(Worker[RunningTask, Result]):
             raise LeaseLost(f"resigned: a standby may have handlers for {', '.join(sorted(new))}")
 
     def _skipped_lanes(self, now: float) -> set[str]:
-        return {task.lane for task in self._running} | {
+        return {task.lane for task in self.in_hand.running} | {
             lane for lane, until in self._waits.items() if until > now
         }
 
     def _write_and_begin(self, policy: Policy, free: int) -> None:
         begun = self._write(policy, free)
-        for task in self._unwritten:
-            self.in_hand.pop(task.pk, None)
-        self._unwritten.clear()
-        self.in_hand.update({task.pk: task for task in begun})
-        self._workers.run(begun, policy.lanes)
+        self.in_hand.forget(self.in_hand.ends)
+        self.in_hand.run(begun, policy.lanes)
 
     def _write(self, policy: Policy, free: int) -> list[RunningTask]:
         """Store results and begin tasks in one transaction; text that the database refuses is stored in ASCII."""
         try:
             return self._guarded(lambda: self._send(policy, free))
         except Exception as error:
-            if not self._unwritten or not dialect.refuses_text(self._connection, error):
+            if not self.in_hand.ends or not dialect.refuses_text(self._connection, error):
                 raise
             logger.warning(
                 "stream %s: the database refuses the text of a result or an error: %s", self._stream, error
             )
-            self._unwritten = {task: _in_ascii(result) for task, result in self._unwritten.items()}
+            self.in_hand.ends = {task: _in_ascii(result) for task, result in self.in_hand.ends.items()}
             return self._guarded(lambda: self._send(policy, free))
 
     def _send(self, policy: Policy, free: int) -> list[RunningTask]:
@@ -235,7 +221,7 @@ class StreamWorker(Worker[RunningTask, Result]):
 
     def _end(self, policy: Policy) -> None:
         by_end: dict[End, list[RunningTask]] = {}
-        for task, result in self._unwritten.items():
+        for task, result in self.in_hand.ends.items():
             if result.error is None:
                 by_end.setdefault(_without_failure(policy, task, result), []).append(task)
             else:
@@ -276,8 +262,7 @@ class StreamWorker(Worker[RunningTask, Result]):
     def _next_run(self, now: float) -> float:
         idle = now - self._active_at
         pause = 0.0 if self._has_more else min(MAX_PAUSE, max(MIN_PAUSE, idle * IDLE_SHARE))
-        overdue = (task.overdue_at for task in self._running)
-        return min([now + pause, *overdue, *(until for until in self._waits.values() if until > now)])
+        return min([now + pause, *(until for until in self._waits.values() if until > now)])
 
 
 def _in_ascii(result: Result) -> Result:

@@ -4,8 +4,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
-from typing import ClassVar, Generic, Never, TypeVar
+from typing import Generic, Never
 
 from resourcepool import options
 from resourcepool.database.clock import monotonic
@@ -15,8 +14,9 @@ from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.options import Seconds
 from resourcepool.signals import exit_hooks
-from resourcepool.taskqueue.handler_threads import AttemptT, HandlerThreads
-from resourcepool.taskqueue.running_task import Result
+from resourcepool.taskqueue.handler_threads import AttemptT
+from resourcepool.taskqueue.in_hand import EndT, InHand
+from resourcepool.taskqueue.running_task import GIVEN_BACK, Result
 
 logger = logging.getLogger(__name__)
 
@@ -24,9 +24,6 @@ GRACE = 30.0  # seconds for running handlers after ``stop``
 PAUSE_AFTER_FAILURE = 0.5  # seconds
 EXIT_HOOK_TIMEOUT = 1.0  # seconds
 EXIT_CODE = 75  # EX_TEMPFAIL: start it again
-GIVEN_BACK = Result("", is_given_back=True)
-
-EndT = TypeVar("EndT")
 
 
 class ProcessMustExit(Exception):
@@ -34,92 +31,91 @@ class ProcessMustExit(Exception):
 
 
 class Worker(Generic[AttemptT, EndT]):
-    """The attempts of one process. Only the thread that calls ``run_once`` sends statements.
+    """Begins attempts, and stores how they ended. Only the thread of its loop calls it."""
 
-    Attributes:
-        in_hand: attempts that are running or whose result is not stored yet, by primary key.
-    """
+    in_hand: InHand[AttemptT, EndT]
 
-    overdue_text: ClassVar[str]  # the message about an attempt {0} that exceeded its max_runtime
-
-    def __init__(self, wakeup: Wakeup) -> None:
-        """Start nothing yet; ``wakeup`` wakes the loop when a handler has ended."""
-        self._wakeup = wakeup
-        self._ended: SimpleQueue[tuple[AttemptT, Result]] = SimpleQueue()
-        self._workers: HandlerThreads[AttemptT] = HandlerThreads(self._note_end)
-        self._unwritten: dict[AttemptT, EndT] = {}
-        self.in_hand: dict[int, AttemptT] = {}
-
-    def start(self) -> None:
-        """Prepare the first ``run_once``. Raises DatabaseUnavailable."""
-        raise NotImplementedError
-
-    def run_once(self, *, may_begin: bool) -> float:
-        """Store the results of ended attempts and begin due ones; return the time of the next call.
+    def exchange(self, *, may_begin: bool) -> float:
+        """Store the ends of attempts and begin due ones; return the time of the next call.
 
         Args:
             may_begin: False while the process is stopping.
 
         Raises:
             LeaseLost: this process has lost the lead.
-            ProcessMustExit: a handler has run for too long.
             DatabaseUnavailable: nothing was done; call it again.
         """
         raise NotImplementedError
 
     def renew_if_due(self) -> None:
-        """Renew a lease that could not be renewed during a ``run_once`` that failed."""
+        """Renew a lease that could not be renewed during an ``exchange`` that failed."""
 
-    def stop(self) -> None:
-        for work in self.in_hand.values():
-            work.stop()
+
+class WorkerLoop(Generic[AttemptT, EndT]):
+    """Lets a worker exchange ended attempts for due ones until the process stops."""
+
+    def __init__(self, name: str, worker: Worker[AttemptT, EndT], wakeup: Wakeup, grace: float = GRACE) -> None:
+        """Start nothing yet; ``name`` is for logs, ``grace`` as for ``Consumer``."""
+        self._name, self._worker, self._wakeup, self._grace = name, worker, wakeup, grace
+        self._in_hand = worker.in_hand
+
+    @property
+    def handlers(self) -> str:
+        """The number of attempts in hand, for messages; "": none."""
+        count = len(self._in_hand.attempts)
+        return "1 handler" if count == 1 else f"{count} handlers" if count else ""
+
+    def run(self, is_stopping: Callable[[], bool]) -> None:
+        """Run until the process is stopping and the handlers have ended. Raises LeaseLost, ProcessMustExit."""
+        ends_at: float | None = None
+        while ends_at is None or self._in_hand.attempts:
+            self._wakeup.reset()
+            now = monotonic()
+            if is_stopping() and ends_at is None:
+                ends_at = now + self._grace
+                self._in_hand.stop()
+            try:
+                with statement_timeout():
+                    next_at = self.run_once(may_begin=ends_at is None)
+            except DatabaseUnavailable as error:
+                logger.warning("%s: %s", self._name, error)
+                self._worker.renew_if_due()
+                next_at = monotonic() + PAUSE_AFTER_FAILURE  # not now + ..: it may have waited for a lock
+            if ends_at is not None and self._in_hand.attempts:
+                if now > ends_at:
+                    with statement_timeout():
+                        self.cut_off(f"{self.handlers} did not end within {self._grace:g} s")
+                next_at = min(next_at, ends_at)
+            if ends_at is None or self._in_hand.attempts:
+                self._wakeup.sleep_until(next_at)
+
+    def run_once(self, *, may_begin: bool) -> float:
+        """Let the worker exchange; return the time of the next call. Raises as ``exchange``, and ProcessMustExit."""
+        if self._in_hand.threads.has_dead_thread:  # its attempt, and later ones, would never run
+            self.cut_off("a thread that runs handlers has ended")
+        self._in_hand.collect()
+        self._stop_overdue(monotonic())
+        next_at = self._worker.exchange(may_begin=may_begin)
+        return min([next_at, *(attempt.overdue_at for attempt in self._in_hand.running)])
 
     def cut_off(self, why: str) -> Never:
         """Give the running attempts back and raise ProcessMustExit: threads cannot be stopped."""
-        self._collect()
-        for work in self._running:
-            self._unwritten[work] = self._end_of(work, GIVEN_BACK, is_cut_off=True)
+        self._in_hand.collect()
+        for attempt in self._in_hand.running:
+            self._in_hand.end(attempt, GIVEN_BACK, is_cut_off=True)
         with contextlib.suppress(
             LeaseLost, DatabaseUnavailable
         ):  # the next leader takes them over, or they expire
-            self._write_ends()
+            self._worker.exchange(may_begin=False)
         raise ProcessMustExit(why)
 
-    def check_threads(self) -> None:
-        """Raise ProcessMustExit if a handler thread has ended: its attempt, and later ones, would never run."""
-        if self._workers.has_dead_thread:
-            self.cut_off("a thread that runs handlers has ended")
-
-    def close(self) -> None:
-        self._workers.close()
-
-    def _end_of(self, work: AttemptT, result: Result, *, is_cut_off: bool = False) -> EndT:
-        raise NotImplementedError
-
-    def _write_ends(self) -> None:
-        raise NotImplementedError
-
-    def _note_end(self, work: AttemptT, result: Result) -> None:
-        self._ended.put((work, result))
-        self._wakeup.wake()
-
-    @property
-    def _running(self) -> list[AttemptT]:
-        return [work for work in self.in_hand.values() if work not in self._unwritten]
-
-    def _collect(self) -> None:
-        with contextlib.suppress(Empty):
-            while True:
-                work, result = self._ended.get_nowait()
-                self._unwritten.setdefault(work, self._end_of(work, result))
-
     def _stop_overdue(self, now: float) -> None:
-        overdue = [work for work in self._running if work.overdue_at <= now]
-        for work in overdue:
-            late = Result("", sentence_for("ran_too_long", seconds=work.max_runtime))
-            self._unwritten[work] = self._end_of(work, late, is_cut_off=True)
+        overdue = [attempt for attempt in self._in_hand.running if attempt.overdue_at <= now]
+        for attempt in overdue:
+            late = Result("", sentence_for("ran_too_long", seconds=attempt.max_runtime))
+            self._in_hand.end(attempt, late, is_cut_off=True)
         if overdue:
-            self.cut_off("; ".join(self.overdue_text.format(work) for work in overdue))
+            self.cut_off("; ".join(attempt.overdue_text.format(attempt) for attempt in overdue))
 
 
 def exit_process(why: str) -> Never:
@@ -150,46 +146,16 @@ class Runner:
 
     def _serve(self, name: str, worker: Worker[AttemptT, EndT]) -> None:
         """Run the worker until ``stop``; exit the process if a handler would continue without this loop."""
+        loop = WorkerLoop(name, worker, self._wakeup, self._grace)
         try:
-            self._loop_until_stopped(name, worker)
+            loop.run(lambda: self._is_stopping)
         except ProcessMustExit as error:
             for hook in exit_hooks:  # the history is written
                 hook(EXIT_HOOK_TIMEOUT)
             self._exit_process(str(error))
         except BaseException as error:
-            if worker.in_hand:  # also after a second Ctrl-C: no other process may lead while handlers run
-                self._exit_process(f"{str(error) or type(error).__name__}, while {_handlers(worker)} ran")
+            if loop.handlers:  # also after a second Ctrl-C: no other process may lead while handlers run
+                self._exit_process(f"{str(error) or type(error).__name__}, while {loop.handlers} ran")
             raise
         finally:
-            worker.close()
-
-    def _loop_until_stopped(self, name: str, worker: Worker[AttemptT, EndT]) -> None:
-        with statement_timeout():
-            worker.start()
-        ends_at: float | None = None
-        while ends_at is None or worker.in_hand:
-            self._wakeup.reset()
-            now = monotonic()
-            if self._is_stopping and ends_at is None:
-                ends_at = now + self._grace
-                worker.stop()
-            try:
-                with statement_timeout():
-                    worker.check_threads()
-                    next_at = worker.run_once(may_begin=ends_at is None)
-            except DatabaseUnavailable as error:
-                logger.warning("%s: %s", name, error)
-                worker.renew_if_due()
-                next_at = monotonic() + PAUSE_AFTER_FAILURE  # not now + ..: run_once may have waited for a lock
-            if ends_at is not None and worker.in_hand:
-                if now > ends_at:
-                    with statement_timeout():
-                        worker.cut_off(f"{_handlers(worker)} did not end within {self._grace:g} s")
-                next_at = min(next_at, ends_at)
-            if ends_at is None or worker.in_hand:
-                self._wakeup.sleep_until(next_at)
-
-
-def _handlers(worker: Worker[AttemptT, EndT]) -> str:
-    count = len(worker.in_hand)
-    return "1 handler" if count == 1 else f"{count} handlers"
+            worker.in_hand.threads.close()

@@ -64,9 +64,9 @@ DISPENSERS = (
     ),
     Mutation(
         "dispenser: done by its fence",
-        STATEMENTS,
-        "IN ({{keys}}) AND fence = CASE {key} {{fences}} END AND",
-        "IN ({{keys}}) AND 0 <> CASE {key} {{fences}} END AND",
+        "leases/statements.py",
+        "AND {fence} = {by_key(key, keys, fences)}",
+        "AND 0 <> {by_key(key, keys, fences)}",
         HANDS_OUT,
     ),
     Mutation(

@@ -108,8 +108,8 @@ LEASES = (
     Mutation(
         "fences out of a batch",
         STATEMENTS,
-        "IN ({keys}) AND {fence} = {by_key}",
-        "IN ({keys}) AND {fence} >= 0 * {by_key}",
+        "AND {fence} = {by_key(key, keys, fences)}",
+        "AND {fence} >= 0 * {by_key(key, keys, fences)}",
         CONTRACT,
     ),
     Mutation(

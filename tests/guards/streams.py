@@ -1,6 +1,6 @@
 """The guards of streams: which task begins, and which writes a late attempt may do."""
 
-from tests.guards.mutation import Mutation
+from tests.guards.mutation import STATEMENTS, Mutation
 
 ATTEMPTS, STREAM_WORKER, RUNNING = (
     "taskqueue/attempts.py",
@@ -50,15 +50,8 @@ LEADERS = (
     Mutation(
         "streams: one task per lane at a time",
         STREAM_WORKER,
-        "policy.lanes - len(self._running) if",
+        "policy.lanes - len(self.in_hand.running) if",
         "policy.lanes if",
-        EACH_RUN,
-    ),
-    Mutation(
-        "streams: storing the last results begins nothing",
-        STREAM_WORKER,
-        "if free <= 0:",
-        "if False:",
         EACH_RUN,
     ),
     Mutation(
@@ -177,44 +170,51 @@ TASKS = (
     Mutation("streams: not the ready tasks", ATTEMPTS, ".filter(state=State.RUNNING)", "", EACH_ATTEMPT),
     Mutation(
         "streams: an attempt matches its fence",
-        ATTEMPTS,
-        "= %s AND {texts.fence} = %s AND",
-        "= %s AND %s > 0 AND",
+        STATEMENTS,
+        'match = f"{table.pk} = %s AND {fence} = %s"',
+        'match = f"{table.pk} = %s AND %s > 0"',
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: each of several matches its fence",
-        ATTEMPTS,
-        "AND {texts.fence} = {fences} AND",
-        "AND 0 < {fences} AND",
+        STATEMENTS,
+        "AND {fence} = {by_key(key, keys, fences)}",
+        "AND 0 < {by_key(key, keys, fences)}",
         EACH_ATTEMPT,
     ),
     Mutation(
-        "streams: nothing finished begins or ends",
+        "streams: nothing finished begins",
         ATTEMPTS,
-        '= %s AND {texts.unfinished}"\n',
-        '= %s"\n',
+        "DAY, holder, where=UNFINISHED, also",
+        "DAY, holder, also",
         EACH_ATTEMPT,
     ),
     Mutation(
-        "streams: nothing finished begins or ends in a batch",
+        "streams: nothing finished ends",
         ATTEMPTS,
-        "{fences} AND {texts.unfinished}",
-        "{fences}",
+        "delay, where=UNFINISHED, also",
+        "delay, also",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: nothing finished is deleted",
+        ATTEMPTS,
+        '"delete", attempts, where=UNFINISHED)',
+        '"delete", attempts)',
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: begin raises the fence",
-        ATTEMPTS,
-        "= %s, {fence} = {fence} + 1, {name['holder']} = %s, ",
-        "= %s, {name['holder']} = %s, ",
+        STATEMENTS,
+        """"hand over": f"{busy} = {later}, {fence} = {last} + 1""",
+        """"hand over": f"{busy} = {later}, {fence} = {fence}""",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: end raises the fence",
-        ATTEMPTS,
-        "= %s, {fence} = {fence} + 1, {name['holder']} = '', ",
-        "= %s, {name['holder']} = '', ",
+        STATEMENTS,
+        """"release": f"{busy} = {later}, {fence} = {fence} + 1""",
+        """"release": f"{busy} = {later}, {fence} = {fence}""",
         EACH_ATTEMPT,
     ),
     Mutation(
@@ -345,7 +345,13 @@ HANDLERS = (
         "pass\n",
         UNKNOWN,
     ),
-    Mutation("streams: an ended thread is noticed", WORKER_LOOP, "worker.check_threads()", "pass", THREADS),
+    Mutation(
+        "streams: an ended thread is noticed",
+        WORKER_LOOP,
+        "if self._in_hand.threads.has_dead_thread:",
+        "if False:",
+        THREADS,
+    ),
 )
 
 STREAMS = (*LEADERS, *TASKS, *HANDLERS)

@@ -45,7 +45,7 @@ SUBMISSION = (
     Mutation(
         "text: text of a task ends no consumer",
         "taskqueue/stream_worker.py",
-        "if not self._unwritten or not dialect.refuses_text(self._connection, error):",
+        "if not self.in_hand.ends or not dialect.refuses_text(self._connection, error):",
         "if True:",
         ("tests/test_text.py",),
         "postgresql",

@@ -3,8 +3,8 @@
 from tests.guards.mutation import Mutation
 
 SCHEDULING, CLAIMS = "taskqueue/timers/scheduling.py", "taskqueue/timers/claims.py"
-TIMER_WORKER, RULES, RUNNING = (
-    f"taskqueue/timers/{name}.py" for name in ("timer_worker", "rules", "running_timer")
+DUE_TIMERS, TIMER_WORKER, RULES, RUNNING = (
+    f"taskqueue/timers/{name}.py" for name in ("due_timers", "timer_worker", "rules", "running_timer")
 )
 OCCURRENCES, PRUNING = "taskqueue/timers/occurrences.py", "sweeps/pruning.py"
 
@@ -77,7 +77,7 @@ TIMERS = (
     ),
     Mutation(
         "timers: timers behind an unreadable one are read",
-        TIMER_WORKER,
+        DUE_TIMERS,
         "room + 1, late_room, self._skipped())",
         "room + 1, late_room, [])",
         ("tests/taskqueue/timers/test_processes.py",),
@@ -177,10 +177,10 @@ TIMERS = (
         "pass",
         RUNS,
     ),
-    Mutation("timers: paused begins nothing", TIMER_WORKER, "if not rule.is_paused]", "]", RUNS),
+    Mutation("timers: paused begins nothing", DUE_TIMERS, "if not rule.is_paused]", "]", RUNS),
     Mutation(
         "timers: punctual timers come first",
-        TIMER_WORKER,
+        DUE_TIMERS,
         "[timer for timer in due if not timer.is_late] + late",
         "due",
         RUNS,
@@ -208,7 +208,7 @@ TIMERS = (
     ),
     Mutation(
         "timers: a claim is sent again by the rules by which it was sent",
-        TIMER_WORKER,
+        DUE_TIMERS,
         "{rule.name: rule for _, rule in claims_sent}",
         "self._rules",
         ("tests/taskqueue/timers/test_faults.py",),
@@ -239,7 +239,7 @@ TIMERS = (
     ),
     Mutation(
         "timers: a timer given back is stored once",
-        TIMER_WORKER,
+        "taskqueue/in_hand.py",
         "if result is not GIVEN_BACK:",
         "if True:",
         RUNS,

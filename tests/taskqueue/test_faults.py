@@ -109,7 +109,7 @@ def test_an_error_of_the_consumer_itself_never_frees_its_stream_while_a_task_run
     def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(StreamWorker, "run_once", broken)
+    monkeypatch.setattr(StreamWorker, "exchange", broken)
     try:
         assert dying.said() == "ZeroDivisionError, while 1 handler ran"
     finally:
@@ -181,8 +181,8 @@ def test_a_leader_whose_turns_wait_for_a_lock_in_vain_goes_on_leading(monkeypatc
         return False
 
     monkeypatch.setattr("resourcepool.leases.keeper.renew_together", skipped)
-    monkeypatch.setattr("resourcepool.taskqueue.consumer.PAUSE_AFTER_FAILURE", 0.01)
-    monkeypatch.setattr(StreamWorker, "run_once", locked)
+    monkeypatch.setattr("resourcepool.taskqueue.worker_loop.PAUSE_AFTER_FAILURE", 0.01)
+    monkeypatch.setattr(StreamWorker, "exchange", locked)
     with consuming():
         eventually(lambda: len(tried) > 2, WITHIN)
     assert tried[2] > tried[1] > tried[0]

@@ -18,6 +18,7 @@ from resourcepool.sweeps.sweep import prune, sweep
 from resourcepool.taskqueue import Consumer, NewTask, handler, submit, submit_many
 from resourcepool.taskqueue.models import TaskQuerySet
 from resourcepool.taskqueue.stream_worker import StreamWorker
+from resourcepool.taskqueue.worker_loop import WorkerLoop
 from tests.app.rows import expire
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
@@ -184,7 +185,8 @@ def test_a_task_that_ran_well_is_told_of_nowhere_and_costs_no_statement_nor_does
         with Election(name, Stream).campaign() as term:
             recorder.flush()
             wakeup = Wakeup()
-            leading = StreamWorker(name, term, wakeup)
+            worker = StreamWorker(name, term, wakeup)
+            leading = WorkerLoop(name, worker, wakeup)
             leading.run_once(may_begin=True)
             submit(name, "note")
             statements.clear()
@@ -196,7 +198,7 @@ def test_a_task_that_ran_well_is_told_of_nowhere_and_costs_no_statement_nor_does
                 [one.sql.replace(name, "it") for one in statements if one.thread == current_thread().name]
             )
             assert states(name).popitem()[1] == "done"
-            leading.close()
+            worker.in_hand.threads.close()
     assert sent[0] == sent[1]
     assert events(Task) == []
 

@@ -11,8 +11,9 @@ from resourcepool.elections import Election, Term
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import GivenBack, handler, submit
+from resourcepool.taskqueue.running_task import Result, RunningTask
 from resourcepool.taskqueue.stream_worker import StreamWorker
-from resourcepool.taskqueue.worker_loop import ProcessMustExit
+from resourcepool.taskqueue.worker_loop import ProcessMustExit, WorkerLoop
 from tests.app.rows import steal
 from tests.committed import Statement
 from tests.eventually import eventually
@@ -31,17 +32,21 @@ def gate() -> Iterator[Gate]:
 def leads(**options: Any) -> StreamWorker:
     """Return the term of a leader of a new stream."""
     stream(**options)
-    return next_leader()
-
-
-def next_leader() -> StreamWorker:
     term: Term = Election("oracle", Stream).campaign()
     return StreamWorker("oracle", term, Wakeup())
 
 
+def loop(worker: StreamWorker) -> WorkerLoop[RunningTask, Result]:
+    return WorkerLoop("stream oracle", worker, Wakeup())
+
+
+def run_once(worker: StreamWorker, *, may_begin: bool = True) -> None:
+    loop(worker).run_once(may_begin=may_begin)
+
+
 def turned(worker: StreamWorker) -> dict[str, str]:
     """Have it turn; return the states of the tasks."""
-    worker.run_once(may_begin=True)
+    run_once(worker)
     return states()
 
 
@@ -50,7 +55,7 @@ def test_who_does_not_lead_any_more_begins_nothing(gate: Gate) -> None:
     submit("oracle", "gate", key="a")
     steal(Stream.objects.get(), holder="the next one")
     with pytest.raises(LeaseLost):
-        former.run_once(may_begin=True)
+        run_once(former)
     assert states() == {"a": "ready"}
     assert not gate.tasks
 
@@ -61,7 +66,7 @@ def test_who_does_not_lead_any_more_takes_nothing_over(gate: Gate) -> None:
     Task.objects.update(state="running", term=1)
     steal(Stream.objects.get(), holder="the next one")
     with pytest.raises(LeaseLost):
-        former.start()
+        former.take_over()
     assert states() == {"a": "running"}
 
 
@@ -71,9 +76,9 @@ def test_who_does_not_lead_any_more_ends_nothing(gate: Gate) -> None:
     assert turned(former) == {"a": "running"}
     steal(Stream.objects.get(), holder="the next one")
     gate.may_end.set()
-    eventually(lambda: not former._ended.empty(), WITHIN)
+    eventually(lambda: not former.in_hand._ended.empty(), WITHIN)
     with pytest.raises(LeaseLost):
-        former.run_once(may_begin=True)
+        run_once(former)
     assert states() == {"a": "running"}
 
 
@@ -86,7 +91,7 @@ def test_while_it_is_paused_nothing_begins(gate: Gate) -> None:
 def test_who_is_to_stop_begins_nothing(gate: Gate) -> None:
     worker = leads()
     submit("oracle", "gate", key="a")
-    worker.run_once(may_begin=False)
+    run_once(worker, may_begin=False)
     assert states() == {"a": "ready"}
 
 
@@ -136,12 +141,12 @@ def test_tasks_that_end_alike_are_written_and_the_next_ones_begun_by_one_stateme
         submit("oracle", "gate", key=key, lane=key)
     turned(worker)
     gate.may_end.set()
-    eventually(lambda: worker._ended.qsize() == 3, WITHIN)
+    eventually(lambda: worker.in_hand._ended.qsize() == 3, WITHIN)
     statements.clear()
     assert turned(worker) == {**dict.fromkeys("abc", "done"), **dict.fromkeys("def", "running")}
     table = connection.ops.quote_name(Task._meta.db_table)
     assert len([one for one in statements if one.sql.startswith(f"UPDATE {table}")]) == 2
-    eventually(lambda: worker._ended.qsize() == 3, WITHIN)
+    eventually(lambda: worker.in_hand._ended.qsize() == 3, WITHIN)
 
 
 def test_a_task_that_failed_and_one_that_is_done_end_in_one_turn_each_in_its_own_way(gate: Gate) -> None:
@@ -150,7 +155,7 @@ def test_a_task_that_failed_and_one_that_is_done_end_in_one_turn_each_in_its_own
     for key in ("failed", "done"):
         submit("oracle", "fail", key=key, lane=key)
     turned(worker)
-    eventually(lambda: worker._ended.qsize() == 2, WITHIN)
+    eventually(lambda: worker.in_hand._ended.qsize() == 2, WITHIN)
     assert turned(worker) == {"failed": "dead", "done": "done"}
     assert (task("failed").failures, task("done").failures) == (1, 0)
 
@@ -185,7 +190,7 @@ def test_a_beginning_whose_answer_was_lost_is_looked_for_again(
 
     monkeypatch.setattr(worker, "_guarded", twice)
     assert turned(worker) == {"a": "running"}
-    assert [one.attempt for one in worker.in_hand.values()] == [2]
+    assert [one.attempt for one in worker.in_hand.attempts.values()] == [2]
 
 
 def test_a_lane_that_waits_holds_up_no_other_one_and_is_not_passed(gate: Gate) -> None:
@@ -209,7 +214,7 @@ def test_a_task_whose_process_has_died_too_often_is_not_begun_again(gate: Gate) 
     worker = leads(max_crashes=2)
     submit("oracle", "gate", key="a")
     Task.objects.update(state="running", term=1, crashes=1)
-    worker.start()
+    worker.take_over()
     assert turned(worker) == {"a": "blocked"}
     assert not gate.tasks
 
@@ -218,7 +223,7 @@ def test_a_stream_that_is_deleted_while_it_is_led_ends_the_term(gate: Gate) -> N
     worker = leads()
     Stream.objects.all().delete()
     with pytest.raises(LeaseLost, match="deleted"):
-        worker.run_once(may_begin=True)
+        run_once(worker)
 
 
 def test_what_could_not_be_begun_is_not_begun_by_the_end_of_the_process(
@@ -233,9 +238,9 @@ def test_what_could_not_be_begun_is_not_begun_by_the_end_of_the_process(
     with monkeypatch.context() as patched:
         patched.setattr(worker, "_guarded", away)
         with pytest.raises(DatabaseUnavailable):
-            worker.run_once(may_begin=True)
+            run_once(worker)
     with pytest.raises(ProcessMustExit):
-        worker.cut_off("it is to end")
+        loop(worker).cut_off("it is to end")
     assert states() == {"a": "ready"}
 
 
@@ -248,11 +253,11 @@ def test_a_task_whose_process_has_died_runs_alone(gate: Gate) -> None:
     for _ in range(3):
         assert turned(worker) == {"a": "running", "b": "ready", "c": "ready"}
     gate.may_end.set()
-    eventually(lambda: not worker._ended.empty(), WITHIN)
+    eventually(lambda: not worker.in_hand._ended.empty(), WITHIN)
     for _ in range(3):
         assert turned(worker) == {"a": "done", "b": "running", "c": "ready"}
     suspect.may_end.set()
-    eventually(lambda: not worker._ended.empty(), WITHIN)
+    eventually(lambda: not worker.in_hand._ended.empty(), WITHIN)
     assert turned(worker) == {"a": "done", "b": "done", "c": "running"}
 
 
@@ -269,7 +274,7 @@ def test_a_task_that_its_handler_gives_back_for_later_waits_with_its_lane_and_ha
         submit("oracle", kind, key=key, lane=lane)
     Task.objects.filter(key="a1").update(crashes=1)
     turned(worker)
-    eventually(lambda: not worker._ended.empty(), WITHIN)
+    eventually(lambda: not worker.in_hand._ended.empty(), WITHIN)
     for _ in range(3):
         assert turned(worker) == {"a1": "ready", "a2": "ready", "b1": "running"}
     given = task("a1")
@@ -286,7 +291,7 @@ def test_a_task_that_is_given_back_for_a_time_that_is_none_has_failed(after: obj
 
     submit("oracle", "wrong", key="a")
     turned(worker)
-    eventually(lambda: not worker._ended.empty(), WITHIN)
+    eventually(lambda: not worker.in_hand._ended.empty(), WITHIN)
     assert turned(worker) == {"a": "blocked"}
     assert "BadOption" in task("a").outcome
 

@@ -40,10 +40,7 @@ class NotificationLease(LockLease):
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
         if not self.is_consumed:
             return super()._send_release(connection)
-        table = table_of(connection, self.model)
-        sql = f"DELETE FROM {table.name} WHERE {table.pk} = %s AND {table.fence} = %s"  # noqa: S608 (quoted names)
-        remove = partial(dialect.run, connection, sql, [self.pk, self.fence], dialect.row_count)
-        return retrying(connection, remove) > 0
+        return verbs.remove(connection, self.model, self.pk, self.fence)
 
 
 class NotificationSource(Named):

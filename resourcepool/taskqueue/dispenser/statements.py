@@ -5,7 +5,7 @@ Django would take as long to compose them as a database server takes to execute 
 
 # ruff: noqa: S608 (quoted names)
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -13,6 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect
 from resourcepool.dialect import cached_per_database, micros
 from resourcepool.events import sentence_for
+from resourcepool.leases.statements import by_key, still_current
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
 ORDER = "resourcepool_dispensed_order"
@@ -72,14 +73,11 @@ class Texts:
         )
         self.give_back = f"UPDATE {task} SET {again} WHERE id IN ({{ids}}) AND bucket_id = %s"
         self.remove = f"DELETE FROM {task} WHERE id IN ({{ids}})"
-        self.retire = (
-            f"DELETE FROM {task} WHERE id IN ({{ids}}) AND state = %s AND fence = CASE id {{fences}} END"
-        )
-        self.rescore = (
-            f"UPDATE {task} SET score = CASE id {{scores}} END WHERE id IN ({{ids}}) AND state = 'ready'"
-        )
+        self.retire = f"DELETE FROM {task} WHERE {{current}} AND state = %s"
+        self.rescore = f"UPDATE {task} SET score = {{score}} WHERE id IN ({{ids}}) AND state = 'ready'"
+        self.key = key
         mine = (
-            f"WHERE dispenser_id = %s AND {key} IN ({{keys}}) AND fence = CASE {key} {{fences}} END AND bucket_id = "
+            f"WHERE dispenser_id = %s AND {{current}} AND bucket_id = "
             f"(SELECT id FROM {bucket} WHERE dispenser_id = %s AND {name} = %s)"
         )
         self.done = (
@@ -171,14 +169,14 @@ def remove(connection: BaseDatabaseWrapper, rows: Sequence[Row]) -> None:
 
 def retire(connection: BaseDatabaseWrapper, fences: Mapping[int, int], state: str = "ready") -> int:
     """Delete the tasks, {primary key: fence}, that still have this state and fence; return their number."""
-    cases = " ".join(f"WHEN {pk:d} THEN {fence:d}" for pk, fence in fences.items())
-    return _count(connection, texts(connection).retire.format(ids=_ids(fences), fences=cases), (state,))
+    current = still_current("id", "fence", _numbers(fences), _numbers(fences.values()))
+    return _count(connection, texts(connection).retire.format(current=current), (state,))
 
 
 def rescore(connection: BaseDatabaseWrapper, scores: Mapping[int, float]) -> int:
     """Set the scores, {primary key: score}, of tasks that are still ready; return their number."""
-    cases = " ".join(f"WHEN {pk:d} THEN %s" for pk in scores)
-    sql = texts(connection).rescore.format(ids=_ids(scores), scores=cases)
+    score = by_key("id", _numbers(scores), ["%s"] * len(scores))
+    sql = texts(connection).rescore.format(ids=_ids(scores), score=score)
     return _count(connection, sql, tuple(scores.values()))
 
 
@@ -208,8 +206,8 @@ def _by_key(
     fences: Mapping[str, int],
     *first: Any,
 ) -> int:
-    cases = " ".join(f"WHEN %s THEN {fence:d}" for fence in fences.values())
-    sql = sql.format(keys=", ".join(["%s"] * len(fences)), fences=cases)
+    marks = ["%s"] * len(fences)
+    sql = sql.format(current=still_current(texts(connection).key, "fence", marks, _numbers(fences.values())))
     return _count(connection, sql, (*first, dispenser, *fences, *fences, dispenser, bucket))
 
 
@@ -221,6 +219,10 @@ def _count(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> 
     return int(dialect.run(connection, sql, params, dialect.row_count))
 
 
-def _ids(pks: Any) -> str:
+def _ids(pks: Iterable[int]) -> str:
+    return ", ".join(_numbers(pks))
+
+
+def _numbers(values: Iterable[int]) -> list[str]:
     # No placeholders, because drivers are slow with many of them.
-    return ", ".join(f"{pk:d}" for pk in pks)
+    return [f"{value:d}" for value in values]

@@ -1,6 +1,6 @@
 """A node: a process that handles timers."""
 
-import logging
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Never
 
@@ -14,13 +14,13 @@ from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
 from resourcepool.options import Seconds
+from resourcepool.taskqueue.timers.claims import AttemptEnd
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.taskqueue.timers.nodes import Node
 from resourcepool.taskqueue.timers.rules import check_version
+from resourcepool.taskqueue.timers.running_timer import RunningTimer
 from resourcepool.taskqueue.timers.timer_worker import HandOver, TimerDispatcher, TimerWorker
-from resourcepool.taskqueue.worker_loop import GRACE, PAUSE_AFTER_FAILURE, Runner, exit_process
-
-logger = logging.getLogger(__name__)
+from resourcepool.taskqueue.worker_loop import GRACE, Runner, Worker, exit_process
 
 THREADS, MAX_THREADS = 4, 256
 LATE_RATE = 100.0  # timers per second
@@ -89,14 +89,16 @@ class TimerRunner(Runner):
         refuse_transaction(using)
         hints.listen(self._wakeup.wake)
         node = Node(using, self.labels, self.version)
-        while not self._is_stopping:
-            arguments = (using, node, self.threads, self._late_rate, self._wakeup)
-            worker = TimerWorker(*arguments) if self._by is None else TimerDispatcher(*arguments, self._by)
-            try:
-                self._serve("timers", worker)
-            except DatabaseUnavailable as error:  # at the start
-                logger.warning("timers: %s", error)
-                self._pause(PAUSE_AFTER_FAILURE)
+        worker: Worker[RunningTimer, AttemptEnd]
+        if self._by is None:
+            worker = TimerWorker(using, node, self.threads, self._late_rate, self._wakeup)
+        else:
+            worker = TimerDispatcher(using, node, self._late_rate, self._wakeup, self._by)
+        try:
+            self._serve("timers", worker)
+        finally:
+            with contextlib.suppress(DatabaseUnavailable), statement_timeout():
+                node.leave()
 
 
 def refuse_transaction(using: str) -> None:

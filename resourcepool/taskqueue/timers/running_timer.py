@@ -11,10 +11,9 @@ from resourcepool.dialect import for_project
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Grant, Terms
 from resourcepool.taskqueue.handlers import Handler
-from resourcepool.taskqueue.running_task import Attempt, Result
+from resourcepool.taskqueue.running_task import GIVEN_BACK, Attempt, Result
 from resourcepool.taskqueue.timers.claims import AttemptEnd, ClaimedTimer
 from resourcepool.taskqueue.timers.models import Timer
-from resourcepool.taskqueue.worker_loop import GIVEN_BACK
 
 
 class RunningTimer(Attempt):
@@ -32,6 +31,7 @@ class RunningTimer(Attempt):
     """
 
     data_name = "payload"
+    overdue_text = "{0} ran for more than {0.max_runtime:g} s"
     payload: dict[str, Any]
 
     def __init__(self, using: str, claimed: ClaimedTimer, handler: Handler | None) -> None:
@@ -42,7 +42,7 @@ class RunningTimer(Attempt):
         self.name, self.topic, self.previous_end = claimed.name, topic, claimed.previous_end
         self.due_at, self.missed = for_project(claimed.due_at), claimed.missed
         self.late_by: datetime.timedelta = claimed.now - claimed.due_at
-        self.claimed, self.took, self.begun_at = claimed, 0.0, math.inf
+        self.pk, self.claimed, self.took, self.begun_at = claimed.pk, claimed, 0.0, math.inf
         self._unclaimed = [True]
 
     def take_turn(self) -> bool:
@@ -80,7 +80,7 @@ class RunningTimer(Attempt):
         finally:
             self.took = monotonic() - self.begun_at
 
-    def ended(self, result: Result, *, is_cut_off: bool = False) -> AttemptEnd:
+    def ended(self, result: Result, is_cut_off: bool = False) -> AttemptEnd:
         """Return the end of this attempt. A failure after the lease has expired counts as a lost lease."""
         is_lost = result.error is not None and not self.lease.is_held
         begun = self.has_begun

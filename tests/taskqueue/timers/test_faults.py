@@ -249,7 +249,7 @@ def test_a_claim_whose_answer_was_lost_is_taken_up_also_when_the_node_may_handle
         yield lambda *message: sent.append(message)
 
     monkeypatch.setattr(claims, name, lost)
-    monkeypatch.setattr("resourcepool.taskqueue.timers.timer_worker.RULES_MAX_AGE", 0)
+    monkeypatch.setattr("resourcepool.taskqueue.timers.due_timers.RULES_MAX_AGE", 0)
     topic()
     due()
     with handling(by=None if name == "finish_and_claim" else carrier):

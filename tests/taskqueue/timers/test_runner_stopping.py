@@ -13,6 +13,7 @@ from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.running_task import GivenBack
 from resourcepool.taskqueue.timers import TimerRunner, claims, nodes, timer_worker
 from resourcepool.taskqueue.timers.handlers import find as handling_of
+from resourcepool.taskqueue.worker_loop import WorkerLoop
 from tests.eventually import InBackground, eventually
 from tests.taskqueue.consumers import Gate
 from tests.taskqueue.timers.runners import WITHIN, due, handling, over, states, timer, topic
@@ -161,12 +162,14 @@ def test_what_was_given_back_is_not_written_again_when_a_thread_comes_to_it(
     monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
 ) -> None:
     one = claimed_here()
-    turns = timer_worker.TimerWorker("default", nodes.Node("default", {}, ""), 1, 1.0, Wakeup())
-    turns.in_hand[one.claimed.pk] = one
+    wakeup = Wakeup()
+    worker = timer_worker.TimerWorker("default", nodes.Node("default", {}, ""), 1, 1.0, wakeup)
+    turns, in_hand = WorkerLoop("timers", worker, wakeup), worker.in_hand
+    in_hand.attempts[one.pk] = one
     monkeypatch.setattr(timer_worker, "SLOW_AFTER", -1.0)
     turns.run_once(may_begin=False)
-    assert (timer().state, timer().holder, turns.in_hand) == ("pending", "", {})
-    turns._note_end(one, one.run())
+    assert (timer().state, timer().holder, in_hand.attempts) == ("pending", "", {})
+    in_hand._note_end(one, one.run())
     with django_assert_num_queries(0):
         turns.run_once(may_begin=False)
 

@@ -11,8 +11,9 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "a task is finished under its own fence",
         FOLDER + "statements.py",
-        "IN ({{keys}}) AND fence = CASE {key} {{fences}} END AND bucket_id = ",
-        "IN ({{keys}}) AND 0 <> CASE {key} {{fences}} END AND 0 <> ",
+        'sql.format(current=still_current(texts(connection).key, "fence", marks, _numbers(fences.values())))',
+        'sql.replace("AND bucket_id =", "AND 0 <>").format('
+        'current=still_current(texts(connection).key, "fence", marks, ["fence"] * len(fences)))',
     ): (TWICE, NOBODYS),
     Mutation(
         "the tasks of a worker count towards its limit",
