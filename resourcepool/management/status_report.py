@@ -55,9 +55,10 @@ def jobs_as_text(jobs: Mapping[str, JobStatus]) -> list[str]:
 
 
 def alarms_as_text(alarms: Sequence[Alarm]) -> list[Any]:
-    """Return a heading and a line for each alarm; nothing without alarms."""
+    """Return a heading and a line for each alarm, with its word in the runbook; nothing without alarms."""
     lines = [
-        Text(f"  {one_line(alarm, MAX_ALARM)}", "red" if alarm.is_severe else "yellow") for alarm in alarms
+        Text(f"  [{alarm.kind.value}] {one_line(alarm, MAX_ALARM)}", "red" if alarm.is_severe else "yellow")
+        for alarm in alarms
     ]
     return ["", _("Alarms:"), *lines] if lines else []
 

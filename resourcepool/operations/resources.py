@@ -82,7 +82,9 @@ ALL = (
         done_message=ngettext_lazy(
             "%(what)s was returned to service.", "%(what)s were returned to service.", "count"
         ),
-        skipped_message=_("%(count)d skipped: already in service, or no longer there."),
+        skipped_message=_(
+            "%(count)d skipped: in service, no longer there, or returned by id only (quarantined, reserved, retired)."
+        ),
     ),
     Operation(
         name="drain",

@@ -133,9 +133,9 @@ def _of_pool(pool: PoolStatus, limits: Thresholds, explanation: str) -> Iterator
         yield Alarm(AlarmKind.UNREADABLE, pool.label, _("cannot be read: %s") % localized(pool.error))
     elif pool.waiters and not pool.working:
         text = ngettext(
-            "no resource in service; %(count)d waiter. Return some with `manage.py resourcepool_drain %(pool)s --all"
+            "no resource in service; %(count)d waiter. Return one with `manage.py resourcepool_drain %(pool)s ID"
             " --back`.",
-            "no resource in service; %(count)d waiters. Return some with `manage.py resourcepool_drain %(pool)s --all"
+            "no resource in service; %(count)d waiters. Return one with `manage.py resourcepool_drain %(pool)s ID"
             " --back`.",
             pool.waiters,
         )

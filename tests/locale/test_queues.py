@@ -57,7 +57,10 @@ def orders(committed: None) -> Iterator[QueueGroup]:
 def in_english(text: str) -> set[str]:
     """Return the words of a text that are neither Chinese nor names, without commands and options."""
     bare = re.sub(
-        r"<code>.*?</code>|`[^`]*`|<[^>]*>|\{[^}]*\}|q\d+|--[a-z-]+|[a-z_]+=", " ", text, flags=re.DOTALL
+        r"<code>.*?</code>|`[^`]*`|\[\w+\]|<[^>]*>|\{[^}]*\}|q\d+|--[a-z-]+|[a-z_]+=",
+        " ",
+        text,
+        flags=re.DOTALL,
     )
     return set(re.findall(r"[A-Za-z]{2,}", html.unescape(bare))) - NAMES - WORDS
 

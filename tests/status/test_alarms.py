@@ -58,7 +58,7 @@ def test_a_pool_is_in_trouble_when(status: PoolStatus, expected: list[AlarmKind]
 
 
 HOLDERS = "See the holders with `manage.py resourcepool_status resourcepool.Proxy`."
-BACK = "manage.py resourcepool_drain resourcepool.Proxy --all --back"
+BACK = "manage.py resourcepool_drain resourcepool.Proxy ID --back"
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ BACK = "manage.py resourcepool_drain resourcepool.Proxy --all --back"
         ),
         (
             pool(waiters=1),
-            f"no resource in service; 1 waiter. Return some with `{BACK}`.",
+            f"no resource in service; 1 waiter. Return one with `{BACK}`.",
         ),
         (
             pool(waiters=2),
-            f"no resource in service; 2 waiters. Return some with `{BACK}`.",
+            f"no resource in service; 2 waiters. Return one with `{BACK}`.",
         ),
     ],
 )

@@ -104,7 +104,7 @@ def test_draining_and_returning(operator: Client) -> None:
     assert busy_for(rows[0]) > 0
     page = do(operator, "return_to_service", [*rows, new(Proxy)], reason="")
     assert "3 proxies were returned to service." in page
-    assert "1 skipped: already in service, or no longer there." in page
+    assert "1 skipped: in service, no longer there, or returned by id only" in page
 
 
 def test_a_reservation_is_for_a_person(operator: Client, proxy: Proxy) -> None:
