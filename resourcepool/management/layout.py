@@ -90,6 +90,11 @@ def ago(seconds: float | None) -> str:
     return _("never") if seconds is None else _("%s ago") % duration(seconds)
 
 
+def due(left: float) -> str:
+    """Return "in 5 min" or "due for 5 min"; ``left``: the seconds until then."""
+    return _("in %s") % duration(left) if left > 0 else _("due for %s") % duration(-left)
+
+
 def or_dash(value: object, of: Callable[[Any], object] = str) -> object:
     """Return ``of(value)``, or "-" for None and ""."""
     return "-" if value is None or value == "" else of(value)

@@ -7,10 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from resourcepool import options
-from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.exceptions import BadOption
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Subscription
 from resourcepool.locks.models import Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.queues.models import Queue, QueueGroup, Server
@@ -21,8 +18,6 @@ from resourcepool.rest.errors import NotFound, as_not_found
 from resourcepool.rest.view import View
 from resourcepool.status import why
 from resourcepool.status.alarms import alarms
-from resourcepool.status.channels import CHANNELS
-from resourcepool.status.elections import ELECTIONS
 from resourcepool.status.export.records import resource_records
 from resourcepool.status.holders import active_leases, lease_counts
 from resourcepool.status.locks.lock_status import lock_named, locks
@@ -30,24 +25,13 @@ from resourcepool.status.pools import in_state, pools
 from resourcepool.status.queues.queue_groups import queue_group, queue_groups
 from resourcepool.status.queues.queues import queues_of
 from resourcepool.status.snapshots import as_data, fetch_all
-from resourcepool.status.work.dispensers import DISPENSERS
-from resourcepool.status.work.status_reader import StatusReader
-from resourcepool.status.work.streams import STREAMS
-from resourcepool.status.work.timers import TOPICS
-from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
-from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.taskqueue.timers.models import Timer, Topic
+from resourcepool.status.system import NamedSystem
+from resourcepool.status.systems.registry import named_systems, systems
 
 MAX_LIMIT = 200  # rows of a page
 LOCK_MODELS = (LockRow, SemaphorePermit, RWLockPermit, ConditionWaiter, Barrier)
-# {path: (reader, models that the caller must be allowed to view)} of the systems with names.
-NAMED_SYSTEMS: Mapping[str, tuple[StatusReader, tuple[Any, ...]]] = {
-    "streams": (STREAMS, (Stream, Task)),
-    "dispensers": (DISPENSERS, (Dispenser, DispenserTask)),
-    "topics": (TOPICS, (Topic, Timer)),
-    "channels": (CHANNELS, (ChannelRow, Subscription)),
-    "elections": (ELECTIONS, (ElectionRow,)),
-}
+# {path: system} of the systems with named rows.
+NAMED_SYSTEMS = {system.name: system for system in named_systems().values()}
 
 
 class Pools(View):
@@ -126,9 +110,9 @@ class SystemList(View):
     query_parameters = ("after", "limit", "status", "containing")
 
     def get(self, request: Request) -> Response:
-        reader, models = NAMED_SYSTEMS[self.kind]
-        require(request, "view", *models)
-        page = reader.page(**{**self.parameters, "limit": limit_of(self.parameters)})
+        system = NAMED_SYSTEMS[self.kind]
+        require(request, "view", *system.viewed, *system.details)
+        page = system.reader.page(**{**self.parameters, "limit": limit_of(self.parameters)})
         return Response({self.kind: as_data(page.statuses), "after": page.after})
 
 
@@ -138,10 +122,10 @@ class SystemDetail(View):
     kind = ""
 
     def get(self, request: Request, name: str) -> Response:
-        reader, models = NAMED_SYSTEMS[self.kind]
-        require(request, "view", *models)
-        with as_not_found(reader.word):
-            status = reader.named(name)[0]
+        system = NAMED_SYSTEMS[self.kind]
+        require(request, "view", *system.viewed, *system.details)
+        with as_not_found(system.word):
+            status = system.reader.named(name)[0]
         return Response(as_data(status))
 
 
@@ -191,8 +175,9 @@ class Alarms(View):
     """``GET alarms``: the current alarms, the worst first; needs permission to view everything."""
 
     def get(self, request: Request) -> Response:
-        systems = [model for _reader, models in NAMED_SYSTEMS.values() for model in models]
-        require(request, "view", *resource_models(), *systems, *LOCK_MODELS, QueueGroup, Server, Queue)
+        read = [system for system in systems() if system.alarms or isinstance(system, NamedSystem)]
+        models = [model for system in read for model in (*system.viewed, *system.details)]
+        require(request, "view", *resource_models(), *models)
         return Response({"alarms": as_data(alarms())})
 
 

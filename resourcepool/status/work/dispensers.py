@@ -12,7 +12,7 @@ from resourcepool.database.group_counts import count_and_min, count_groups
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind
 from resourcepool.status.snapshots import Since, ago, duration
-from resourcepool.status.work.status_reader import RECENT, ReasonsMixin, StatusReader
+from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.translation import gettext as _
