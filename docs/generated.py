@@ -18,9 +18,10 @@ from django.utils import translation
 
 import resourcepool
 from resourcepool import conf, signals
-from resourcepool.rest.gauges import GAUGE_GROUPS, LOCK_GAUGES, POOL_GAUGES
 from resourcepool.safety.problem import TEXTS, UNSAFE_WARNINGS
 from resourcepool.signals import SIGNALS, EventKind
+from resourcepool.status.pools import FIGURES
+from resourcepool.status.systems.registry import systems
 
 MARK = re.compile(r"^<!-- generated: (\w+)(?: (\S+))? -->$", re.MULTILINE)
 PAGES = tuple(
@@ -126,13 +127,11 @@ def metrics() -> str:
     """Every gauge of ``GET metrics``."""
     rows = [
         ["`resourcepool_pool_resources`", "`pool`, `state`", "Resources by state."],
-        *([f"`resourcepool_pool_{name}`", "`pool`", about] for name, about, _ in POOL_GAUGES),
     ]
-    for group in GAUGE_GROUPS:
-        rows += [
-            [f"`resourcepool_{group.kind}_{name}`", f"`{group.kind}`", about] for name, about, _ in group.gauges
-        ]
-    rows += [[f"`resourcepool_locks_{name}`", "-", about] for name, about, _ in LOCK_GAUGES]
+    for word, figures in [("pool", FIGURES), *((system.word, system.figures) for system in systems())]:
+        label = "-" if word == "locks" else f"`{word}`"
+        of_gauges = (figure.gauge for figure in figures if figure.gauge)
+        rows += [[f"`resourcepool_{word}_{name}`", label, about] for name, about in of_gauges]
     return table(["gauge", "labels", "value"], rows)
 
 

@@ -1,5 +1,7 @@
 """The admin pages."""
 
+from importlib import import_module
+
 from resourcepool.admin.base import ReadOnlyAdmin
 from resourcepool.admin.dashboard_link import DashboardAdmin
 from resourcepool.admin.locks.channels import ChannelAdmin, MessageAdmin, SubscriptionAdmin
@@ -53,3 +55,5 @@ __all__ = [
     "TimerNodeAdmin",
     "TopicAdmin",
 ]
+
+import_module("resourcepool.admin.systems")  # last: it has a page for what has none

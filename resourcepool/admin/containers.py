@@ -18,6 +18,7 @@ from resourcepool.dashboard.access import can_view
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import DISCARD, PAUSE, RESUME, RETRY
 from resourcepool.signals import EventKind, RowEvent, emit
+from resourcepool.status.system import NamedSystem
 from resourcepool.templatetags.resourcepool_dashboard import code_spans
 from resourcepool.translation import gettext
 from resourcepool.translation import gettext_lazy as _
@@ -31,20 +32,21 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
     Attributes:
         settings: the fields of its settings.
         status_columns: columns computed from ``row.status``.
-        work_model: the model of its tasks or timers.
-        container_field: the field of ``work_model`` that refers to it.
-        read_status: returns the status of each of the given names.
+        system: its system; ``details`` of that begins with the model of its tasks or timers.
         can_be_added: False if programs create it on first use.
     """
 
     can_be_added = False
     settings: ClassVar[tuple[str, ...]]
     status_columns: ClassVar[tuple[str, ...]]
-    work_model: ClassVar[Any]
-    container_field: ClassVar[str]
-    read_status: ClassVar[Any]
+    system: ClassVar[NamedSystem]
     search_fields = ordering = ("name",)
     operations = by_name(PAUSE, RESUME)
+
+    @property
+    def work_model(self) -> Any:
+        """The model of its tasks, timers or subscriptions."""
+        return self.system.details[0]
 
     def get_list_display(self, request: HttpRequest) -> Any:
         return ("name", *self.status_columns)
@@ -73,7 +75,9 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
 
     def load_column_values(self, rows: Any) -> None:
         statuses = (
-            {status.name: status for status in self.read_status(*(row.name for row in rows))} if rows else {}
+            {status.name: status for status in self.system.reader.named(*(row.name for row in rows))}
+            if rows
+            else {}
         )
         for row in rows:
             status = statuses[row.name]
@@ -82,9 +86,7 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Return what Django asks about; a container with work is protected, and its work may be too much to list."""
         rows = self.model.objects.using(router.db_for_write(self.model)).filter(pk__in=[obj.pk for obj in objs])
-        with_work = rows.filter(
-            Exists(self.work_model.objects.filter(**{self.container_field: OuterRef("pk")}))
-        )
+        with_work = rows.filter(Exists(self.work_model.objects.filter(**{self.system.word: OuterRef("pk")})))
         text, work = gettext("%(name)s has %(work)s"), self.work_model._meta.verbose_name_plural
         names = with_work.values_list("pk", flat=True)
         if protected := [self.link_to_work(name, text % {"name": name, "work": work}) for name in names]:
@@ -93,7 +95,7 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
 
     def link_to_work(self, name: str, text: object, **filters: object) -> SafeString | str:
         """Return ``text`` as a link to the filtered list of the work in the container ``name``."""
-        return link_to_list(self.admin_site, self.work_model, text, **{self.container_field: name}, **filters)
+        return link_to_list(self.admin_site, self.work_model, text, **{self.system.word: name}, **filters)
 
     def badge_of(self, row: Any, status: Any) -> tuple[str, str]:
         """Return the state of ``row`` as (CSS class, text)."""

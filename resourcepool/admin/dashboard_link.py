@@ -7,7 +7,8 @@ from django.http import HttpRequest
 from django.urls import URLPattern
 
 from resourcepool.admin.base import ReadOnlyAdmin
-from resourcepool.dashboard.access import visible_models, visible_systems
+from resourcepool.dashboard.access import visible_models
+from resourcepool.dashboard.panels import visible_in_panels
 from resourcepool.dashboard.views import urls
 from resourcepool.history.models import Dashboard
 
@@ -21,7 +22,7 @@ class DashboardAdmin(ReadOnlyAdmin):
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return whether the user may view any pool or other system."""
-        return bool(visible_models(self.admin_site, request) or visible_systems(self.admin_site, request))
+        return bool(visible_models(self.admin_site, request) or visible_in_panels(self.admin_site, request))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)

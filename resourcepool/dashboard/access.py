@@ -1,4 +1,4 @@
-"""Which pools and systems a user may see on the dashboard, by their permissions to view models."""
+"""Which pools and jobs a user may see on the dashboard, by their permissions to view models."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -9,47 +9,14 @@ from django.contrib.auth import get_permission_codename
 from django.http import HttpRequest
 
 from resourcepool.jobs import CHECK
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Subscription
-from resourcepool.locks.models import Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit
-from resourcepool.locks.models import Lock as LockRow
-from resourcepool.queues.models import QueueGroup
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.jobs import JobStatus
-from resourcepool.taskqueue.dispenser.models import Dispenser
-from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.taskqueue.timers.models import Timer, Topic
 from resourcepool.translation import gettext as _
-
-# What the dashboard shows besides pools, and the model that a user must be allowed to view for it.
-SYSTEMS: dict[str, Any] = {
-    "queues": QueueGroup,
-    "streams": Stream,
-    "tasks": Task,
-    "dispensers": Dispenser,
-    "topics": Topic,
-    "timers": Timer,
-    "locks": LockRow,
-    "semaphores": SemaphorePermit,
-    "rwlocks": RWLockPermit,
-    "conditions": ConditionWaiter,
-    "barriers": Barrier,
-    "channels": ChannelRow,
-    "subscriptions": Subscription,
-}
 
 
 def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:
     """Return the resource models whose rows the user of ``request`` may view."""
     return [model for model in resource_models() if can_view(site, request, model)]
-
-
-def visible_systems(site: AdminSite, request: HttpRequest) -> set[str]:
-    """Return the names of ``SYSTEMS`` that the user of ``request`` may view.
-
-    "tasks" and "timers" allow the keys and errors of these on the cards of streams and topics.
-    """
-    return {name for name, model in SYSTEMS.items() if can_view(site, request, model)}
 
 
 def can_view(site: AdminSite, request: HttpRequest, model: Any) -> bool:

@@ -1,15 +1,13 @@
 """Build the context of the dashboard from the readings in ``status``; the templates only lay it out."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from resourcepool.dashboard.access import visible_jobs
 from resourcepool.dashboard.cells import KEY_PLACEHOLDER, proportional_squares, resource_squares
 from resourcepool.dashboard.chart import Chart, Series, chart
-from resourcepool.dashboard.containers import KINDS, container_panel
 from resourcepool.dashboard.links import Links
-from resourcepool.dashboard.locks import condition_panel, lock_panel
-from resourcepool.dashboard.queues import panel
+from resourcepool.dashboard.panels import draw_panels
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
@@ -27,7 +25,7 @@ IMPORT_COMMAND = "manage.py resourcepool_import proxies.csv"
 
 
 def overview(
-    models: Sequence[Any], span: ChartRange, links: Links, systems: Collection[str] = ()
+    models: Sequence[Any], span: ChartRange, links: Links, visible: Set[Any] = frozenset()
 ) -> dict[str, Any]:
     """Return the context of the page, with six queries for all pools if they are in one database.
 
@@ -35,9 +33,8 @@ def overview(
         models: the resource models of the pools.
         span: the time range of the charts.
         links: makes the URLs.
-        systems: names of ``access.SYSTEMS`` to show, too. Queues take seven more queries; each other system takes five,
-            or one if it is empty; for locks see ``lock_panel``. With "tasks" and "timers", streams and topics include
-            the keys and errors of these.
+        visible: the models of panels that the user may view. Queues take seven more queries; each other system takes
+            five, or one if it is empty; for locks see ``draw_locks``.
 
     Raises:
         DatabaseError, DatabaseUnavailable: the database does not answer.
@@ -60,21 +57,14 @@ def overview(
                 "charts": charts(points) if points else [],
             }
         )
-    queues = panel(links) if "queues" in systems else None
-    panels = {system: container_panel(links, system, systems) for system in KINDS}
-    locks = lock_panel(links, systems)
-    statuses = {system: [row.status for row in shown.rows] for system, shown in panels.items()}
-    alarms = alarms_of(
-        *(pool_statuses, job_statuses, open_leaks(labels), queues.queue_groups if queues else ()),
-        *(statuses["streams"], statuses["dispensers"], statuses["topics"], locks.summary, statuses["channels"]),
-    )
-    return panels | {
+    panels = [*draw_panels(links, visible)]
+    read = {name: statuses for drawn in panels for name, statuses in drawn.read.items()}
+    alarms = alarms_of(pool_statuses, job_statuses, open_leaks(labels), read)
+    return {
         "alarms": [(alarm, links.for_alarm(alarm)) for alarm in alarms[:MAX_ALARMS]],
         "waiters": sum(pool.waiters for pool in pool_statuses),
         "cards": cards,
-        "queues": queues,
-        "locks": locks,
-        "conditions": condition_panel(links, systems),
+        "panels": [drawn for drawn in panels if drawn.template],
         "sweep": job_statuses.get(SWEEP),
         "span": span,
     }

@@ -1,43 +1,35 @@
-"""The dashboard's cards of streams, dispensers, timer topics and channels: a line for each."""
+"""The dashboard's panels of systems with named rows: a line for each row."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
+
+from django.utils.text import capfirst
 
 from resourcepool.dashboard.links import Links
-from resourcepool.locks.channels.models import Message as MessageRow
-from resourcepool.locks.channels.models import Subscription
-from resourcepool.status.channels import CHANNELS
-from resourcepool.status.work.dispensers import DISPENSERS
-from resourcepool.status.work.status_reader import StatusReader
-from resourcepool.status.work.streams import STREAMS
-from resourcepool.status.work.timers import TOPICS
-from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
-from resourcepool.taskqueue.models import Task
-from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode
+from resourcepool.status.system import Figure, NamedSystem, Panel
+
+TEMPLATE = "resourcepool/dashboard/system.html"
 
 
-class ContainerKind(NamedTuple):
-    """How a kind of container is shown.
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A panel of the dashboard with its data.
 
     Attributes:
-        places: reads their statuses.
-        id_prefix: of the HTML ids of its links.
-        work: a name of ``access.SYSTEMS``; users who may not view that see no names and errors of its work.
-        lists: linked lists: a model and the filters of its rows besides the container; None: all rows.
-        is_wrong: whether a status is marked as wrong.
+        template: "": there is nothing to show.
+        panel: the data, for the template.
+        read: {name of a system: its statuses}, for the alarms.
     """
 
-    places: StatusReader
-    id_prefix: str
-    work: str
-    lists: Mapping[str, tuple[Any, Mapping[str, str] | None]]
-    is_wrong: Callable[[Any], bool] = lambda status: bool(status.explanation)
+    template: str
+    panel: Any
+    read: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a card.
+    """One line of a panel.
 
     Attributes:
         id: HTML id of its link.
@@ -54,77 +46,52 @@ class Row:
     links: Mapping[str, str] = field(default_factory=dict)
 
 
-class Panel(NamedTuple):
-    """The first lines by name; ``all_url``: the list of all; "": none."""
+@dataclass(frozen=True, slots=True)
+class ContainerPanel:
+    """The first rows by name; ``all_url``: the list of all; "": none."""
 
-    rows: Sequence[Row] = ()
-    has_more: bool = False
-    all_url: str = ""
-
-
-TASKS, UNFINISHED = DispenserTask.State, {"status": "unfinished"}
-KINDS = {
-    "streams": ContainerKind(
-        STREAMS,
-        "rps",
-        "tasks",
-        {"unfinished": (Task, UNFINISHED), "dead": (Task, {"status": Task.State.DEAD.value})},
-        is_wrong=lambda status: bool(status.explanation or status.blocked),
-    ),
-    "dispensers": ContainerKind(
-        DISPENSERS,
-        "rpd",
-        "dispensers",
-        {
-            state.value: (DispenserTask, {"state": state.value})
-            for state in (TASKS.READY, TASKS.ASSIGNED, TASKS.FAILED)
-        }
-        | {"buckets": (Bucket, {})},
-        is_wrong=lambda status: bool(status.depth and status.explanation),  # nothing is wrong without tasks
-    ),
-    "topics": ContainerKind(
-        TOPICS,
-        "rpt",
-        "timers",
-        {
-            "unfinished": (Timer, UNFINISHED),
-            "due": (Timer, {"status": "due"}),
-            "dead": (Timer, {"status": Timer.State.DEAD.value}),
-            "nodes": (TimerNode, None),  # nodes handle any topic
-        },
-        is_wrong=lambda status: bool(status.explanation or status.late > LATE_AFTER),
-    ),
-    "channels": ContainerKind(
-        CHANNELS,
-        "rpc",
-        "subscriptions",
-        {"messages": (MessageRow, {}), "durable": (Subscription, {"status": "durable"})},
-    ),
-}
+    declared: Panel
+    html_id: str
+    columns: Sequence[tuple[str, Figure]]
+    rows: Sequence[Row]
+    has_more: bool
+    all_url: str
 
 
-def container_panel(links: Links, system: str, systems: Collection[str]) -> Panel:
-    """Return a line for each of the first containers, with at most five queries; one query if there is none.
+def draw(system: NamedSystem, declared: Panel, links: Links, visible: Set[Any]) -> Drawn | None:
+    """Return a line for each of the first rows, with at most five queries; one query if there is none.
 
     Args:
+        declared: the panel of the system.
         links: makes the URLs.
-        system: a key of ``KINDS``.
-        systems: the names of ``access.SYSTEMS`` that the user may view; without ``system`` the panel is empty.
+        visible: the models that the user may view.
     """
-    if system not in systems:
-        return Panel()
-    kind = KINDS[system]
-    statuses, after = kind.places.page()
-    if kind.work not in systems:
+    if not visible >= {*system.viewed}:
+        return None
+    statuses, after = system.reader.page()
+    if declared.details and declared.details not in visible:
         statuses = [status.redacted() for status in statuses]
-    rows = [_row(links, kind, f"{kind.id_prefix}{number}", status) for number, status in enumerate(statuses)]
-    return Panel(rows, bool(after), links.changelist(kind.places.model) if after else "")
+    rows = [_row(links, system, declared, number, status) for number, status in enumerate(statuses)]
+    html_id = declared.html_id or f"rp-{system.name}"
+    all_url = links.changelist(system.reader.model) if after else ""
+    panel = ContainerPanel(declared, html_id, _columns(system), rows, bool(after), all_url)
+    return Drawn(TEMPLATE if rows else "", panel, {system.name: statuses})
 
 
-def _row(links: Links, kind: ContainerKind, row_id: str, status: Any) -> Row:
-    state = "late" if getattr(status, "is_paused", False) else "dead" if kind.is_wrong(status) else "up"
+def _columns(system: NamedSystem) -> list[tuple[str, Figure]]:
+    """Return (heading, figure) of each figure that the dashboard shows."""
+    headings = (
+        (figure, figure.label if figure.heading is None else figure.heading) for figure in system.figures
+    )
+    return [(str(capfirst(heading)), figure) for figure, heading in headings if heading]
+
+
+def _row(links: Links, system: NamedSystem, declared: Panel, number: int, status: Any) -> Row:
+    state = "late" if getattr(status, "is_paused", False) else "dead" if declared.is_wrong(status) else "up"
     urls = {
-        name: links.changelist(model, **({} if filters is None else {kind.places.word: status.name, **filters}))
-        for name, (model, filters) in kind.lists.items()
+        rows.name: links.changelist(rows.model, **rows.filters_of(system.word, status.name))
+        for figure in system.figures
+        if (rows := figure.rows)
     }
-    return Row(row_id, status, links.change_page(kind.places.model, status.name), state, urls)
+    page = links.change_page(system.reader.model, status.name)
+    return Row(f"{declared.id_prefix}{number}", status, page, state, urls)

@@ -11,48 +11,16 @@ from django.urls import NoReverseMatch, reverse
 
 from resourcepool.history.models import Event
 from resourcepool.jobs import Job
-from resourcepool.locks.channels.models import Subscription
-from resourcepool.queues.models import Move, Queue, Server
 from resourcepool.resources.state import State
 from resourcepool.signals import EventKind
-from resourcepool.status.alarm import (
-    ABOUT_CHANNELS,
-    ABOUT_DISPENSERS,
-    ABOUT_LOCKS,
-    ABOUT_QUEUES,
-    ABOUT_STREAMS,
-    ABOUT_TIMERS,
-    Alarm,
-    AlarmKind,
-)
-from resourcepool.status.locks.kinds import LockKind
-from resourcepool.taskqueue.dispenser.models import DispenserTask
-from resourcepool.taskqueue.models import Task
-from resourcepool.taskqueue.timers.models import Timer
+from resourcepool.status.alarm import Alarm, AlarmKind
+from resourcepool.status.systems.registry import systems
 from resourcepool.waiting.models import Ticket
 
 # The list that an alarm of a pool links to: a model and the filters.
 POOL_LISTS: dict[AlarmKind, tuple[Any, dict[str, str]]] = {
     **dict.fromkeys((AlarmKind.NOTHING_IN_SERVICE, AlarmKind.EXHAUSTED, AlarmKind.STARVED), (Ticket, {})),
     AlarmKind.LEAKED: (Event, {"what": EventKind.LEAKED.value, "past": "hour"}),
-}
-# For alarms of other systems also the URL parameter of the stream, topic, ... The kind of alarm takes precedence.
-KIND_LISTS: dict[AlarmKind, tuple[Any, str, dict[str, str]]] = {
-    AlarmKind.UNOWNED: (Queue, "queue_group", {"status": "unowned"}),
-    AlarmKind.DRAIN_OVERDUE: (Queue, "queue_group", {"status": "asked"}),
-    AlarmKind.FLAPPING: (Move, "queue_group", {}),
-    AlarmKind.BLOCKED: (Task, "stream", {"status": Task.State.BLOCKED.value}),
-    AlarmKind.DEAD_TASKS: (Task, "stream", {"status": Task.State.DEAD.value}),
-    AlarmKind.UNCLAIMED_TIMERS: (Timer, "topic", {"status": "handed"}),
-    AlarmKind.FAILED_TASKS: (DispenserTask, "dispenser", {"state": DispenserTask.State.FAILED.value}),
-    AlarmKind.DEAD_TIMERS: (Timer, "topic", {"status": "dead"}),
-}
-SYSTEM_LISTS: dict[str, tuple[Any, str, dict[str, str]]] = {
-    ABOUT_QUEUES: (Server, "queue_group", {}),
-    ABOUT_STREAMS: (Task, "stream", {"status": "unfinished"}),
-    ABOUT_DISPENSERS: (DispenserTask, "dispenser", {"state": DispenserTask.State.READY.value}),
-    ABOUT_TIMERS: (Timer, "topic", {"status": "due"}),
-    ABOUT_CHANNELS: (Subscription, "channel", {"status": "durable"}),
 }
 
 
@@ -92,14 +60,12 @@ class Links:
         if kind in POOL_LISTS:
             model, filters = POOL_LISTS[kind]
             return self.changelist(model, pool=alarm.pool.lower(), **filters)
-        system, colon, name = alarm.pool.partition(": ")
-        if not colon:
-            return ""
-        if (about := f"{system}: %s") == ABOUT_LOCKS:
-            lock_kind, _space, name = name.partition(" ")
-            return self.changelist(LockKind(lock_kind).model, status="waited", q=name)
-        model, parameter, filters = KIND_LISTS.get(kind) or SYSTEM_LISTS[about]
-        return self.changelist(model, **{parameter: name, **filters})
+        about, colon, name = alarm.pool.partition(": ")
+        for system in systems():
+            if colon and system.subject == f"{about}: %s":
+                model, filters = system.list_of_alarm(kind, name)
+                return self.changelist(model, **filters)
+        return ""
 
     def _can_view(self, model: Any) -> bool:
         site = self._site

@@ -1,17 +1,17 @@
 """The dashboard panels of locks, with waiters and wait cycles, and of conditions and barriers."""
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence, Set
+from typing import Any, NamedTuple
 
-from resourcepool.dashboard.containers import Row
+from resourcepool.dashboard.containers import Drawn, Row
 from resourcepool.dashboard.links import Links
 from resourcepool.locks.models import NUMBER_MARK
+from resourcepool.status.locks.cycles import KINDS
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import LockStatus, locks
 from resourcepool.status.locks.summary import LocksSummary, summary
 
-KIND_OF_SYSTEM = {"locks": LockKind.LOCK, "semaphores": LockKind.SEMAPHORE, "rwlocks": LockKind.RWLOCK}
-NOTIFYING_SYSTEMS = {"conditions": LockKind.CONDITION, "barriers": LockKind.BARRIER}
+NOTIFYING = (LockKind.CONDITION, LockKind.BARRIER)
 MAX_CONDITIONS_SHOWN = 20  # including barriers
 
 
@@ -30,11 +30,11 @@ class ConditionPanel(NamedTuple):
     every: Sequence[tuple[str, str]] = ()
 
 
-def lock_panel(links: Links, systems: Collection[str]) -> LockPanel:
+def draw_locks(links: Links, visible: Set[Any]) -> Drawn | None:
     """Return the panel of the kinds that the user may see: three queries without waiters, fifteen at most."""
-    kinds = [kind for name, kind in KIND_OF_SYSTEM.items() if name in systems]
+    kinds = [kind for kind in KINDS if kind.model in visible]
     if not kinds:
-        return LockPanel(LocksSummary())
+        return None
     found = summary(kinds)
     deadlocks = [cycle for cycle in found.cycles if cycle.is_certain]
     rows = []
@@ -44,22 +44,25 @@ def lock_panel(links: Links, systems: Collection[str]) -> LockPanel:
     lists = [
         (kind.model._meta.verbose_name_plural, links.changelist(kind.model, status="held")) for kind in kinds
     ]
-    return LockPanel(found, rows, [(str(name), address) for name, address in lists if address])
+    panel = LockPanel(found, rows, [(str(name), address) for name, address in lists if address])
+    template = "resourcepool/dashboard/locks.html" if found.holders or rows else ""
+    return Drawn(template, panel, {"locks": found})
 
 
 def _page(links: Links, one: LockStatus) -> str:
     return links.change_page(one.kind.model, f"{one.name}{NUMBER_MARK}0" if one.kind.has_permits else one.name)
 
 
-def condition_panel(links: Links, systems: Collection[str]) -> ConditionPanel:
+def draw_conditions(links: Links, visible: Set[Any]) -> Drawn | None:
     """Return the first conditions and barriers that the user may see: one query without any, six at most."""
-    kinds = [kind for name, kind in NOTIFYING_SYSTEMS.items() if name in systems]
+    kinds = [kind for kind in NOTIFYING if kind.model in visible]
     if not kinds:
-        return ConditionPanel()
+        return None
     page = locks(kind=kinds, limit=MAX_CONDITIONS_SHOWN)
     rows = [
         Row(f"rpw{number}", one, links.change_page(one.kind.model, one.name))
         for number, one in enumerate(page.locks)
     ]
     lists = [(kind.model._meta.verbose_name_plural, links.changelist(kind.model)) for kind in kinds]
-    return ConditionPanel(rows, [(str(name), address) for name, address in lists if page.after and address])
+    every = [(str(name), address) for name, address in lists if page.after and address]
+    return Drawn("resourcepool/dashboard/conditions.html" if rows else "", ConditionPanel(rows, every))

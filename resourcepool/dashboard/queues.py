@@ -1,6 +1,6 @@
 """The dashboard's panel of queue groups: their servers, each with its queues, and the latest moves."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ from django.db import DatabaseError
 from django.utils.safestring import SafeString
 
 from resourcepool.dashboard.cells import KEY_PLACEHOLDER, render_squares
+from resourcepool.dashboard.containers import Drawn
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.labels import format_labels
@@ -200,3 +201,11 @@ class QueueCellDescriber:
         if cell.is_retiring:
             return RETIRING
         return OWNED if cell.requested_for is None else REQUESTED
+
+
+def draw_queues(links: Links, visible: Set[Any]) -> Drawn | None:
+    """Return the panel, for users who may view queue groups."""
+    if QueueGroup not in visible:
+        return None
+    shown = panel(links)
+    return Drawn("resourcepool/dashboard/queues.html", shown, {"queues": shown.queue_groups})

@@ -15,9 +15,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from resourcepool.dashboard.access import visible_models, visible_systems
+from resourcepool.dashboard.access import visible_models
 from resourcepool.dashboard.cards import overview
 from resourcepool.dashboard.links import Links
+from resourcepool.dashboard.panels import visible_in_panels
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.status.activity import ChartRange
 from resourcepool.translation import gettext as _
@@ -82,10 +83,10 @@ def live(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
 def _overview(request: HttpRequest, site: AdminSite) -> dict[str, Any]:
     request.current_app = site.name
     models = visible_models(site, request)
-    systems = visible_systems(site, request)
-    if not models and not systems:
+    visible = visible_in_panels(site, request)
+    if not models and not visible:
         raise PermissionDenied
     name = request.GET.get("span", "")
     span = ChartRange(name) if name in list(ChartRange) else ChartRange.HOUR
-    shown = overview(models, span, Links(site, request), systems)
+    shown = overview(models, span, Links(site, request), visible)
     return {"shown": shown, "now": timezone.now()}

@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from resourcepool.status.times import with_zone
+from resourcepool.status.times import duration, with_zone
 from resourcepool.text import printable, shortened
 from resourcepool.translation import gettext as _
 
@@ -67,6 +67,11 @@ def more_rows_note(shown: int, total: int) -> Iterator[str]:
     if total > shown:
         text = _("%(count)s more; use %(option)s to show more")
         yield text % {"count": f"{total - shown:,}", "option": "--limit"}
+
+
+def due(left: float) -> str:
+    """Return "in 5 min" or "due for 5 min"; ``left``: the seconds until then."""
+    return _("in %s") % duration(left) if left > 0 else _("due for %s") % duration(-left)
 
 
 def or_dash(value: object, of: Callable[[Any], object] = str) -> object:

@@ -1,7 +1,7 @@
 """Tables declared by their columns, fitted to the width of the terminal."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rich.cells import cell_len
@@ -10,7 +10,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from resourcepool.management.layout import one_line
+from resourcepool.events import localized
+from resourcepool.management.layout import due, one_line, or_dash
+from resourcepool.status.system import Figure, Unit
+from resourcepool.status.times import ago, duration
 
 GAP = 2  # between columns
 MIN_TEXT_WIDTH = 16  # of a column whose texts are wider
@@ -33,6 +36,27 @@ class Column(NamedTuple):
 def counts(heading: Any, value_of: Callable[[Any], int]) -> Column:
     """Return a column of whole numbers: "12,345"."""
     return Column(heading, lambda row: f"{value_of(row):,}", is_number=True)
+
+
+WRITE: Mapping[Unit, Callable[[Any], object]] = {
+    Unit.COUNT: lambda count: f"{count:,}",
+    Unit.SECONDS: lambda seconds: or_dash(seconds, duration),
+    Unit.AGO: ago,
+    Unit.DUE: lambda seconds: or_dash(seconds, due),
+    Unit.SENTENCE: lambda sentence: or_dash(one_line(localized(sentence))),
+}
+
+
+def columns(figures: Iterable[Figure]) -> list[Column]:
+    """Return a column for each figure that has a label."""
+    return [_column(figure) for figure in figures if figure.label]
+
+
+def _column(figure: Figure) -> Column:
+    write: Callable[[Any], object] = WRITE.get(figure.unit, or_dash)
+    return Column(
+        figure.label, lambda row: write(figure.of(row)), is_number=figure.unit in (Unit.COUNT, Unit.NUMBER)
+    )
 
 
 class FittedTable:

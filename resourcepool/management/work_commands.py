@@ -24,8 +24,9 @@ from resourcepool.management.watch_mode import Report
 from resourcepool.management.work_report import next_page_hint, statuses_as_text, work_as_text
 from resourcepool.operations import Operation
 from resourcepool.operations.taskqueue import PAUSE, RESUME
+from resourcepool.status.status_reader import MAX_ROWS
+from resourcepool.status.system import NamedSystem
 from resourcepool.status.work.pages import MAX_LISTED, page_of_work
-from resourcepool.status.work.status_reader import MAX_ROWS, StatusReader
 from resourcepool.taskqueue.abstract import MAX_NAMES, existing_names
 from resourcepool.translation import gettext as _
 
@@ -34,46 +35,52 @@ PAGING = ("status", "containing", "after")
 NO_ACTION_STATES = ("running", "assigned", "done")
 
 
+def show(system: NamedSystem, subcommand: str, about: Any) -> Subcommand:
+    """Return a subcommand that shows the status of the rows of a system, or of one; ``about``: for --help."""
+    arguments = [arg(system.word, _("name (default: all)"), nargs="?")]
+    if system.reader.filters:
+        status = arg("--status", _("only with this status"), default="", choices=system.reader.filters)
+        arguments.append(status)
+    arguments.append(arg("--containing", _("only names that contain this text"), default="", metavar="TEXT"))
+    read = partial(_page, system, subcommand)
+    return query(subcommand, about, read, *arguments, *page_arguments(MAX_ROWS))
+
+
+def _page(system: NamedSystem, subcommand: str, options: Options) -> Report:
+    """Return the status of the named row, or a page of statuses."""
+    if name := options[system.word]:
+        statuses = system.reader.named(name)
+        return {system.name: statuses}, statuses_as_text(system, statuses)
+    filters = {option: options[option] for option in PAGING if options.get(option)}
+    statuses, after = system.reader.page(**filters, limit=options["limit"])
+    is_shown = statuses or not filters
+    parts = statuses_as_text(system, statuses) if is_shown else [_("There are none.")]
+    return {system.name: statuses, "after": after}, [*parts, *next_page_hint(subcommand, after)]
+
+
 class NamedRowsCommand(CommandGroup):
     """A command about rows that are known by name."""
 
-    reader: ClassVar[StatusReader]
+    system: ClassVar[NamedSystem]
     show_help: ClassVar[Any]  # for --help
 
     @property
     def rows(self) -> Any:
         """All rows, on the writer database."""
-        model = self.reader.model
+        model = self.system.reader.model
         return model.objects.using(router.db_for_write(model))
 
     def subcommands(self) -> Iterator[Subcommand]:
-        look = [arg(self.reader.word, _("name (default: all)"), nargs="?")]
-        if self.reader.filters:
-            status = arg("--status", _("only with this status"), default="", choices=self.reader.filters)
-            look.append(status)
-        look.append(arg("--containing", _("only names that contain this text"), default="", metavar="TEXT"))
-        yield query("show", self.show_help, self.look, *look, *page_arguments(MAX_ROWS))
+        yield show(self.system, "show", self.show_help)
 
     @property
     def name(self) -> Argument:
         """The argument for the name of a row."""
-        return arg(self.reader.word, _("name"))
-
-    def look(self, options: Options) -> Report:
-        """Return the status of the named row, or a page of statuses."""
-        word = self.reader.word
-        if name := options[word]:
-            statuses = self.reader.named(name)
-            return {f"{word}s": statuses}, statuses_as_text(self.reader.model, statuses)
-        filters = {option: options[option] for option in PAGING if options.get(option)}
-        statuses, after = self.reader.page(**filters, limit=options["limit"])
-        is_shown = statuses or not filters
-        parts = statuses_as_text(self.reader.model, statuses) if is_shown else [_("There are none.")]
-        return {f"{word}s": statuses, "after": after}, [*parts, *next_page_hint("show", after)]
+        return arg(self.system.word, _("name"))
 
     def known(self, options: Options) -> Any:
         """Return the named row; raises BadOption."""
-        word, rows = self.reader.word, self.rows
+        word, rows = self.system.word, self.rows
         row = retrying(connections[rows.db], rows.filter(pk=options[word]).first)
         if row is None:
             raise BadOption(word, options[word], existing_names(rows.model, rows.db))
@@ -112,7 +119,7 @@ class WorkCommand(NamedRowsCommand):
     def list_work(self, options: Options) -> Report:
         """Return a page of the tasks or timers of the named row."""
         query = {name: options[name] for name in ("state", "after", "limit")}
-        name, subcommand = options[self.reader.word], self.list_word[0]
+        name, subcommand = options[self.system.word], self.list_word[0]
         work_page = page_of_work(self.work, name, **query)
         arguments = f"{subcommand} {shlex.quote(one_line(name, None))}"  # for the hint at the next page
         return {subcommand: work_page.work, "after": work_page.after}, work_as_text(

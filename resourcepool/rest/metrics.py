@@ -9,14 +9,12 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from rest_framework.request import Request
 
-from resourcepool.locks.models import Lock as LockRow
-from resourcepool.locks.models import RWLockPermit, SemaphorePermit
 from resourcepool.resources.registry import resource_models
 from resourcepool.rest.access import has_permission
-from resourcepool.rest.gauges import GAUGE_GROUPS, LOCK_GAUGES, POOL_GAUGES, GaugeGroup
 from resourcepool.rest.view import View
-from resourcepool.status.locks.summary import summary
-from resourcepool.status.pools import PoolStatus, pools
+from resourcepool.status.pools import FIGURES, PoolStatus, pools
+from resourcepool.status.system import Figure
+from resourcepool.status.systems.registry import systems
 
 
 class Metrics(View):
@@ -49,13 +47,10 @@ def families(request: Request) -> Iterator[GaugeMetricFamily]:
     visible = [model for model in resource_models() if has_permission(request, "view", model)]
     statuses = pools(visible)
     yield by_state(statuses)
-    for gauges in (GaugeGroup("pool", (), lambda: statuses, POOL_GAUGES, "label"), *GAUGE_GROUPS):
-        if all(has_permission(request, "view", model) for model in gauges.needed):
-            yield from gauges.families()
-    if all(has_permission(request, "view", model) for model in (LockRow, SemaphorePermit, RWLockPermit)):
-        locks = summary()
-        for name, about, value in LOCK_GAUGES:
-            yield GaugeMetricFamily(f"resourcepool_locks_{name}", about, value=value(locks))
+    yield from gauges("pool", FIGURES, statuses, name="label")
+    for system in systems():
+        if all(has_permission(request, "view", model) for model in system.viewed):
+            yield from gauges(system.word, system.figures, system.read())
 
 
 def by_state(statuses: Iterable[PoolStatus]) -> GaugeMetricFamily:
@@ -65,3 +60,26 @@ def by_state(statuses: Iterable[PoolStatus]) -> GaugeMetricFamily:
         for state, count in pool.counts.items():
             family.add_metric([pool.label, state.value], count)
     return family
+
+
+def gauges(
+    word: str, figures: Iterable[Figure], statuses: Any, name: str = "name"
+) -> Iterator[GaugeMetricFamily]:
+    """Yield a gauge for each figure that has one, with its values.
+
+    Args:
+        word: part of the name of each gauge, and the label with the name of the status.
+        statuses: the statuses; or one status, whose gauges have no label.
+        name: the attribute of a status with its name.
+    """
+    is_one = not isinstance(statuses, Iterable)
+    rows = [statuses] if is_one else list(statuses)
+    for figure in figures:
+        if figure.gauge:
+            family = GaugeMetricFamily(
+                f"resourcepool_{word}_{figure.gauge[0]}", figure.gauge[1], labels=[] if is_one else [word]
+            )
+            for row in rows:
+                if (number := figure.of(row)) is not None:
+                    family.add_metric([] if is_one else [getattr(row, name)], number)
+            yield family

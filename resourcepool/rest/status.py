@@ -7,10 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from resourcepool import options
-from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.exceptions import BadOption
-from resourcepool.locks.channels.models import Channel as ChannelRow
-from resourcepool.locks.channels.models import Subscription
 from resourcepool.locks.models import Barrier, ConditionWaiter, RWLockPermit, SemaphorePermit
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.queues.models import Queue, QueueGroup, Server
@@ -21,9 +18,8 @@ from resourcepool.rest.access import has_permission, pool_of, require
 from resourcepool.rest.errors import NotFound, as_not_found
 from resourcepool.rest.view import View
 from resourcepool.status import why
-from resourcepool.status.alarms import Alarm, alarms
-from resourcepool.status.channels import CHANNELS
-from resourcepool.status.elections import ELECTIONS
+from resourcepool.status.alarm import Alarm
+from resourcepool.status.alarms import alarms
 from resourcepool.status.export.records import resource_records
 from resourcepool.status.holders import ActiveLease, active_leases, lease_counts
 from resourcepool.status.locks.lock_status import LockStatus, lock_named, locks
@@ -31,29 +27,17 @@ from resourcepool.status.pools import PoolStatus, in_state, pools
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, queue_group, queue_groups
 from resourcepool.status.queues.queues import QueueStatus, queues_of
 from resourcepool.status.snapshots import as_data, fetch_all
-from resourcepool.status.work.dispensers import DISPENSERS
-from resourcepool.status.work.status_reader import StatusReader
-from resourcepool.status.work.streams import STREAMS
-from resourcepool.status.work.timers import TOPICS
-from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
-from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.taskqueue.timers.models import Timer, Topic
+from resourcepool.status.system import NamedSystem
+from resourcepool.status.systems.registry import named_systems, systems
 
 LOCK_MODELS = (LockRow, SemaphorePermit, RWLockPermit, ConditionWaiter, Barrier)
-# {path: (reader, models that the caller must be allowed to view)} of the systems with names.
-NAMED_SYSTEMS: Mapping[str, tuple[StatusReader, tuple[Any, ...]]] = {
-    "streams": (STREAMS, (Stream, Task)),
-    "dispensers": (DISPENSERS, (Dispenser, DispenserTask)),
-    "topics": (TOPICS, (Topic, Timer)),
-    "channels": (CHANNELS, (ChannelRow, Subscription)),
-    "elections": (ELECTIONS, (ElectionRow,)),
-}
+# {path: system} of the systems with named rows.
+NAMED_SYSTEMS = {system.name: system for system in named_systems().values()}
 
 
 def statuses_of(kind: str) -> Any:
     """Return the type of a list of statuses of this system."""
-    reader, _models = NAMED_SYSTEMS[kind]
-    return get_type_hints(reader.read)["return"]
+    return get_type_hints(NAMED_SYSTEMS[kind].read)["return"]
 
 
 class Pools(View):
@@ -142,9 +126,9 @@ class SystemList(View):
         return {200: {self.kind: statuses_of(self.kind), "after": str}}
 
     def get(self, request: Request) -> Response:
-        reader, models = NAMED_SYSTEMS[self.kind]
-        require(request, "view", *models)
-        page = reader.page(**{**self.parameters, "limit": limit_of(self.parameters)})
+        system = NAMED_SYSTEMS[self.kind]
+        require(request, "view", *system.viewed, *system.details)
+        page = system.reader.page(**{**self.parameters, "limit": limit_of(self.parameters)})
         return Response({self.kind: as_data(page.statuses), "after": page.after})
 
 
@@ -157,10 +141,10 @@ class SystemDetail(View):
         return {200: get_args(statuses_of(self.kind))[0]}
 
     def get(self, request: Request, name: str) -> Response:
-        reader, models = NAMED_SYSTEMS[self.kind]
-        require(request, "view", *models)
-        with as_not_found(reader.word):
-            status = reader.named(name)[0]
+        system = NAMED_SYSTEMS[self.kind]
+        require(request, "view", *system.viewed, *system.details)
+        with as_not_found(system.word):
+            status = system.reader.named(name)[0]
         return Response(as_data(status))
 
 
@@ -217,8 +201,9 @@ class Alarms(View):
     responses = {200: {"alarms": list[Alarm]}}
 
     def get(self, request: Request) -> Response:
-        systems = [model for _reader, models in NAMED_SYSTEMS.values() for model in models]
-        require(request, "view", *resource_models(), *systems, *LOCK_MODELS, QueueGroup, Server, Queue)
+        read = [system for system in systems() if system.alarms or isinstance(system, NamedSystem)]
+        models = [model for system in read for model in (*system.viewed, *system.details)]
+        require(request, "view", *resource_models(), *models)
         return Response({"alarms": as_data(alarms())})
 
 

@@ -1,8 +1,11 @@
-"""An alarm, and the kinds of alarms."""
+"""An alarm, the kinds of alarms, and their thresholds."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from resourcepool import options
+from resourcepool.conf import setting
+from resourcepool.exceptions import BadOption
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_noop
 
@@ -112,3 +115,26 @@ class Alarm:
     def is_severe(self) -> bool:
         """Whether it keeps, or will soon keep, a caller from a resource or work from being done."""
         return self.kind not in MILD
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The thresholds of alarms, in seconds; RESOURCEPOOL["ALARMS"]."""
+
+    oldest_wait: float
+    oldest_task: float
+    late_timer: float
+    unread: float
+    sweep: float
+
+    @classmethod
+    def from_settings(cls) -> "Thresholds":
+        """Return the limits of the settings; raises BadOption."""
+        chosen, names = setting("ALARMS"), tuple(cls.__dataclass_fields__)
+        if unknown := chosen.keys() - set(names):
+            raise BadOption(
+                "RESOURCEPOOL['ALARMS']",
+                sorted(unknown, key=str),
+                because=f"the known names are {', '.join(names)}",
+            )
+        return cls(*(options.seconds(f"RESOURCEPOOL['ALARMS'][{name!r}]", chosen[name]) for name in names))

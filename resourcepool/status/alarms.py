@@ -1,32 +1,22 @@
 """Computes the alarms from the status of pools, jobs and the other systems; alarms are never stored."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from resourcepool import options
-from resourcepool.conf import setting
 from resourcepool.events import Sentence, localized
-from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable
+from resourcepool.exceptions import CheckerBroken, DatabaseUnavailable
 from resourcepool.health_checks.check_settings import check_intervals
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs import CHECK, SWEEP
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
-from resourcepool.status.alarm import Alarm, AlarmKind
-from resourcepool.status.channels import channel_alarms, channels
+from resourcepool.status.alarm import Alarm, AlarmKind, Thresholds
 from resourcepool.status.jobs import JobStatus, jobs
-from resourcepool.status.locks.summary import lock_alarms, summary
 from resourcepool.status.pools import PoolStatus, pools
-from resourcepool.status.queues.alarms import queue_alarms
-from resourcepool.status.queues.queue_groups import queue_groups
+from resourcepool.status.systems.registry import systems
 from resourcepool.status.times import duration
 from resourcepool.status.waiters import explain_longest_wait
-from resourcepool.status.work.dispensers import dispenser_alarms, dispensers
-from resourcepool.status.work.streams import stream_alarms, streams
-from resourcepool.status.work.timers import timer_alarms, topics
 from resourcepool.translation import gettext as _
 from resourcepool.translation import ngettext
 
@@ -35,54 +25,28 @@ __all__ = ["Alarm", "AlarmKind", "Thresholds", "alarms", "alarms_of", "evaluate"
 BROKEN = f"{CheckerBroken.__name__}: "  # prefix of a check's result when its checker is to blame
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """The thresholds of alarms, in seconds; RESOURCEPOOL["ALARMS"]."""
-
-    oldest_wait: float
-    oldest_task: float
-    late_timer: float
-    unread: float
-    sweep: float
-
-    @classmethod
-    def from_settings(cls) -> "Thresholds":
-        """Return the limits of the settings; raises BadOption."""
-        chosen, names = setting("ALARMS"), tuple(cls.__dataclass_fields__)
-        if unknown := chosen.keys() - set(names):
-            raise BadOption(
-                "RESOURCEPOOL['ALARMS']",
-                sorted(unknown, key=str),
-                because=f"the known names are {', '.join(names)}",
-            )
-        return cls(*(options.seconds(f"RESOURCEPOOL['ALARMS'][{name!r}]", chosen[name]) for name in names))
-
-
-# The systems besides pools: (reads the status, returns its alarms).
-SYSTEMS: tuple[tuple[Callable[[], Any], Callable[[Any, Thresholds], Iterable[Alarm]]], ...] = (
-    (queue_groups, lambda statuses, limits: queue_alarms(statuses)),
-    (streams, lambda statuses, limits: stream_alarms(statuses, limits.oldest_task)),
-    (dispensers, lambda statuses, limits: dispenser_alarms(statuses, limits.oldest_task)),
-    (topics, lambda statuses, limits: timer_alarms(statuses, limits.late_timer)),
-    (summary, lambda statuses, limits: lock_alarms(statuses, limits.oldest_wait)),
-    (channels, lambda statuses, limits: channel_alarms(statuses, limits.unread)),
-)
-
-
 def alarms() -> list[Alarm]:
     """Return the current alarms, the worst first."""
     statuses = pools()
     leaked = open_leaks([pool.label for pool in statuses])
-    return alarms_of(statuses, jobs(), leaked, *(read() for read, _of in SYSTEMS))
+    return alarms_of(statuses, jobs(), leaked, read_systems())
+
+
+def read_systems() -> dict[str, Any]:
+    """Return {name of a system that raises alarms: its statuses}."""
+    return {system.name: system.read() for system in systems() if system.alarms}
 
 
 def alarms_of(
-    pools: Sequence[PoolStatus], jobs: Mapping[str, JobStatus], leaked: Mapping[str, int], *others: Any
+    pools: Sequence[PoolStatus],
+    jobs: Mapping[str, JobStatus],
+    leaked: Mapping[str, int],
+    read: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Alarm]:
     """Return the alarms by the thresholds of the settings; for the arguments see ``evaluate``."""
     limits = Thresholds.from_settings()
     explanations = {pool.label: _why_late(pool) for pool in pools if _has_late_waiter(pool, limits)}
-    return evaluate(pools, jobs, leaked, limits, check_intervals(), *others, explanations=explanations)
+    return evaluate(pools, jobs, leaked, limits, check_intervals(), read, explanations=explanations)
 
 
 def evaluate(
@@ -91,7 +55,7 @@ def evaluate(
     leaked: Mapping[str, int],
     limits: Thresholds,
     checked_every: Mapping[str, float],
-    *others: Any,
+    read: Mapping[str, Any] = MappingProxyType({}),
     explanations: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Alarm]:
     """Return the alarms, the worst first.
@@ -99,15 +63,17 @@ def evaluate(
     Args:
         leaked: {label of a pool: number of its open leaks}, see ``open_leaks``.
         checked_every: {label of a checked pool: interval of its check, in seconds}.
-        others: the status of each of ``SYSTEMS``, in their order.
+        read: {name of a system: its statuses}, see ``read_systems``.
         explanations: {label of a pool with a waiter that waits too long: why that waiter is not served}.
     """
     raised = [
         *_of_sweep(jobs.get(SWEEP), limits),
         *_of_jobs(_without_old_checks(jobs, checked_every)),
         *(_of_leaks(label, count) for label, count in leaked.items()),
-        *chain.from_iterable(of(status, limits) for (_read, of), status in zip(SYSTEMS, others, strict=False)),
     ]
+    for system in systems():
+        if system.alarms and system.name in read:
+            raised += system.alarms(read[system.name], limits)
     for pool in pools:
         raised += _of_pool(pool, limits, explanations.get(pool.label, ""))
         raised += _of_checks(pool, checked_every.get(pool.label), jobs.get(f"{CHECK}{pool.label}"))

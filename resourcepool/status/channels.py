@@ -14,8 +14,8 @@ from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
 from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, AlarmKind
 from resourcepool.status.snapshots import Since
+from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.status.times import duration
-from resourcepool.status.work.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.translation import gettext as _
 
 MAX_SUBSCRIPTIONS = 2_000  # durable, the furthest behind

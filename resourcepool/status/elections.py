@@ -10,7 +10,7 @@ from django.db.models import Count
 from resourcepool.elections.models import Election as ElectionRow
 from resourcepool.elections.models import selector
 from resourcepool.status.snapshots import Since, Until
-from resourcepool.status.work.status_reader import ReasonsMixin, StatusReader
+from resourcepool.status.status_reader import ReasonsMixin, StatusReader
 from resourcepool.translation import gettext as _
 from resourcepool.waiting.models import Ticket
 

@@ -13,6 +13,7 @@ from resourcepool.leases import verbs
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.state import OUT_OF_SERVICE_STATES, State, Status, Verdict, state
 from resourcepool.status.snapshots import Since, Until, fetch_all, fetch_union
+from resourcepool.status.system import gauge
 from resourcepool.waiting.models import Ticket
 
 FLAGS = ("in_service", "status", "n_busy", "n_held", "n_parked")  # columns that decide the state
@@ -175,3 +176,12 @@ def _lines(using: str) -> dict[str, tuple[int, float]]:
 
 def _longest(spans: Iterable[float | None]) -> float | None:
     return max((span for span in spans if span is not None), default=None)
+
+
+FIGURES = (
+    gauge("waiters", "Waiters for a resource.", "waiters"),
+    gauge("oldest_wait_seconds", "Time for which the first of them has waited.", "oldest_wait"),
+    gauge("expired_leases", "Leases that expired without a release.", "expired"),
+    gauge("bad_resources", "Resources that failed their last health check.", "bad"),
+    gauge("readable", "Whether the table can be read.", lambda one: not one.error),
+)

@@ -1,6 +1,8 @@
 """Filters and tags that format numbers, durations and links for the dashboard."""
 
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from django import template
 from django.utils.formats import number_format
@@ -10,6 +12,7 @@ from django.utils.safestring import SafeString
 from resourcepool.events import localized
 from resourcepool.queues.models import Move
 from resourcepool.status.locks.summary import first_holders
+from resourcepool.status.system import Figure, Unit
 from resourcepool.status.times import TENTHS, duration, precise_duration
 from resourcepool.translation import gettext as _
 
@@ -32,6 +35,16 @@ def number(count: float) -> str:
     return number_format(count, 0, use_l10n=True, force_grouping=True)
 
 
+SEPARATOR = ", "
+WRITE: Mapping[Unit, Callable[[Any], object]] = {
+    Unit.TEXT: lambda text: text or "-",
+    Unit.SECONDS: lambda seconds: "" if seconds is None else duration(seconds),
+    Unit.AGO: lambda seconds: "-" if seconds is None else _("%s ago") % duration(seconds),
+    Unit.COUNT: number,
+    Unit.COUNTS: lambda counts: SEPARATOR.join(map(number, counts)),
+}
+
+
 @register.filter
 def code_spans(text: str) -> SafeString:
     """Format text between backticks as code."""
@@ -45,6 +58,22 @@ def code_spans(text: str) -> SafeString:
 def link(address: str, text: object, id: str) -> SafeString:  # noqa: A002 (the name of the attribute)
     """Return ``text`` as a link with this HTML id; plain text if ``address`` is empty."""
     return format_html('<a id="{}" href="{}">{}</a>', id, address, text) if address else format_html("{}", text)
+
+
+@register.simple_tag
+def cell(figure: Figure, row: Any) -> SafeString:
+    """Return a figure of the status of a row of a panel, its first number linked to its list."""
+    text = figure_text(figure, row.status)
+    if figure.rows is None:
+        return format_html("{}", text)
+    first, *others = text.split(SEPARATOR)
+    linked = link(row.links[figure.rows.name], first, f"{row.id}-{figure.rows.name}")
+    return format_html_join(SEPARATOR, "{}", ((part,) for part in [linked, *others]))
+
+
+def figure_text(figure: Figure, status: Any) -> str:
+    """Return a figure of a status as text."""
+    return str(WRITE.get(figure.unit, str)(figure.of(status)))
 
 
 @register.filter

@@ -167,6 +167,14 @@ LINES: dict[str, list[list[str]]] = {
         ["show", SCRIPT],
         ["show", "--containing", HOSTILE, "--after", SCRIPT, "--limit", "1"],
     ],
+    "show": [
+        [],
+        ["streams", "--json"],
+        ["elections", HOSTILE],
+        ["topics", SCRIPT],
+        ["channels", "--containing", HOSTILE, "--after", SCRIPT, "--limit", "1"],
+        ["dispensers", "--status", "paused"],
+    ],
     "sweep": [[]],
     "timers": [
         ["--threads", "0", "--celery"],

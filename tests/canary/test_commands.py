@@ -31,6 +31,7 @@ FOR_EVER = {
     "elections": {"--watch"},
     "locks": {"--watch"},
     "queues": {"--watch"},
+    "show": {"--watch"},
     "status": {"--watch"},
     "streams": {"--watch"},
     "sweep": {"--every"},

@@ -75,7 +75,7 @@ def test_who_may_not_see_dispensers_sees_none_of_them(client: Client, django_use
 def test_where_there_are_more_it_says_so_and_leads_to_all(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resourcepool.status.work.status_reader.MAX_ROWS", 1)
+    monkeypatch.setattr("resourcepool.status.status_reader.MAX_ROWS", 1)
     dispenser("a")
     assert "All dispensers" not in panel(admin_client)
     dispenser("b")

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 import resourcepool
+from resourcepool.dashboard.locks import MAX_CONDITIONS_SHOWN
 from resourcepool.models import Stream
 from tests.dashboard.test_streams import shown
 from tests.status.locks.conftest import A, B, crowd, lock, permits, stands, waits
@@ -111,6 +112,15 @@ def test_conditions_and_barriers_have_a_panel_for_those_who_may_see_them(
     user.user_permissions.set(Permission.objects.filter(codename="view_lock"))
     client.force_login(user)
     assert "rp-conditions" not in shown(client)
+
+
+def test_of_many_barriers_the_panel_shows_the_first_and_leads_to_the_list_of_all(admin_client: Client) -> None:
+    for number in range(MAX_CONDITIONS_SHOWN + 1):
+        stands(f"gate {number:02}", A)
+    page = shown(admin_client)
+    assert "barrier gate 19" in page
+    assert "barrier gate 20" not in page
+    assert f'id="rp-conditions-every-1" href="{reverse("admin:resourcepool_barrier_changelist")}"' in page
 
 
 def test_on_a_telephone_each_figure_has_the_heading_of_its_column() -> None:

@@ -202,8 +202,8 @@ SURFACES = (
     Mutation(
         "everybody of the staff sees conditions on the dashboard",
         "dashboard/locks.py",
-        "NOTIFYING_SYSTEMS.items() if name in systems",
-        "NOTIFYING_SYSTEMS.items()",
+        "in NOTIFYING if kind.model in visible",
+        "in NOTIFYING",
         ("tests/dashboard/test_locks.py",),
     ),
     Mutation(

@@ -9,8 +9,9 @@ import pytest
 from resourcepool.management.layout import console, render_text
 from resourcepool.management.queues_report import MOVES, QUEUE_GROUPS, SERVERS
 from resourcepool.management.status_report import LEASE_COLUMNS
-from resourcepool.management.tables import Column, counts, table
-from resourcepool.management.work_report import DISPENSERS, STREAMS, TOPICS, WORK
+from resourcepool.management.tables import Column, columns, counts, table
+from resourcepool.status.systems.registry import named_systems
+from resourcepool.status.work.pages import FIGURES
 from tests.management.test_base import Terminal
 
 
@@ -129,7 +130,14 @@ def test_where_a_table_does_not_fit_each_row_is_a_block(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize(
-    "columns", [STREAMS, TOPICS, DISPENSERS, *WORK.values(), QUEUE_GROUPS, SERVERS, MOVES, LEASE_COLUMNS]
+    "columns",
+    [
+        *map(columns, [*FIGURES.values(), *(system.figures for system in named_systems().values())]),
+        QUEUE_GROUPS,
+        SERVERS,
+        MOVES,
+        LEASE_COLUMNS,
+    ],
 )
 def test_no_command_breaks_a_number_or_a_word_of_a_heading(
     monkeypatch: pytest.MonkeyPatch, columns: Any, width: int

@@ -16,7 +16,8 @@ from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
 from resourcepool.operations.operation import by_name
-from resourcepool.status.channels import MAX_SUBSCRIPTIONS_SHOWN, ChannelStatus, channels
+from resourcepool.status.channels import MAX_SUBSCRIPTIONS_SHOWN, ChannelStatus
+from resourcepool.status.systems.channels import SYSTEM
 from resourcepool.status.times import duration
 from resourcepool.translation import gettext, ngettext
 from resourcepool.translation import gettext_lazy as _
@@ -34,7 +35,7 @@ StatusFilter = choice_filter(
 class ChannelAdmin(ContainerAdmin):
     settings = ("kept", "kept_count")
     status_columns = ("status_badge", "messages", "readers", "behind")
-    work_model, container_field, read_status = Subscription, "channel", staticmethod(channels)
+    system = SYSTEM
     operations = by_name(PRUNE, REMOVE_CHANNEL)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -16,8 +16,9 @@ from resourcepool.database.group_counts import count_groups
 from resourcepool.dialect import DbNow
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import REVOKE
+from resourcepool.status.systems.dispensers import SYSTEM
 from resourcepool.status.times import ago, duration
-from resourcepool.status.work.dispensers import MAX_COUNTED, DispenserStatus, dispensers
+from resourcepool.status.work.dispensers import MAX_COUNTED, DispenserStatus
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.translation import gettext, ngettext
 from resourcepool.translation import gettext_lazy as _
@@ -44,7 +45,7 @@ class DispenserAdmin(ContainerAdmin):
 
     settings = ("most_expirations", "done_kept")
     status_columns = ("status_badge", "ready", "assigned", "finished", "rebuilt")
-    work_model, container_field, read_status = DispenserTask, "dispenser", staticmethod(dispensers)
+    system = SYSTEM
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return whether this user may delete it; one with tasks cannot be deleted, and Django would read all."""

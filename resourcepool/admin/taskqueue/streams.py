@@ -8,8 +8,9 @@ from resourcepool.admin.columns import lines
 from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.dialect import NullInOrder
+from resourcepool.status.systems.streams import SYSTEM
 from resourcepool.status.times import duration
-from resourcepool.status.work.streams import STREAMS, StreamStatus, streams
+from resourcepool.status.work.streams import STREAMS, StreamStatus
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.translation import gettext, ngettext
 from resourcepool.translation import gettext_lazy as _
@@ -43,7 +44,7 @@ class StreamAdmin(ContainerAdmin):
         *("term_ttl", "lock_delay", "done_kept", "is_paused"),
     )
     status_columns = ("status_badge", "led_by", "unfinished", "finished")
-    work_model, container_field, read_status = Task, "stream", staticmethod(streams)
+    system = SYSTEM
 
     def badge_of(self, row: Any, status: StreamStatus) -> tuple[str, str]:
         if row.is_paused:

@@ -12,9 +12,10 @@ from resourcepool.dialect import NullInOrder
 from resourcepool.labels import format_labels, join_names
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import CANCEL, FIRE
+from resourcepool.status.systems.topics import SYSTEM
 from resourcepool.status.times import duration
 from resourcepool.status.work.schedules import recurrence
-from resourcepool.status.work.timers import TopicStatus, topics
+from resourcepool.status.work.timers import TopicStatus
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, TimerNode, Topic
 from resourcepool.translation import gettext, ngettext
 from resourcepool.translation import gettext_lazy as _
@@ -50,7 +51,7 @@ class TopicAdmin(ContainerAdmin):
         *("retries", "retry_delay", "max_crashes", "done_kept", "is_paused"),
     )
     status_columns = ("status_badge", "waiting", "handled_by", "finished")
-    work_model, container_field, read_status = Timer, "topic", staticmethod(topics)
+    system = SYSTEM
 
     def badge_of(self, row: Any, status: TopicStatus) -> tuple[str, str]:
         if row.is_paused:

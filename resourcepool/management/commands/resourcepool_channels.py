@@ -26,6 +26,7 @@ from resourcepool.management.work_commands import NamedRowsCommand
 from resourcepool.operations import Operation
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
 from resourcepool.status.channels import CHANNELS, MAX_SUBSCRIPTIONS_SHOWN
+from resourcepool.status.systems.channels import SYSTEM
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy, gettext_noop
 
@@ -35,7 +36,7 @@ ON_SUBSCRIPTIONS = {"move": MOVE, "forget": REMOVE}
 
 
 class Command(NamedRowsCommand):
-    reader = CHANNELS
+    system = SYSTEM
     show_help = gettext_lazy("show all channels, or one with its subscriptions (default)")
     about = gettext_lazy(
         "Shows each channel: kept messages, readers and lagging durable subscriptions; publishes a message, prints"

@@ -7,7 +7,7 @@ from resourcepool.management.arguments import arg, flag, yes
 from resourcepool.management.subcommands import Options, Subcommand, action
 from resourcepool.management.work_commands import WorkCommand
 from resourcepool.operations.taskqueue import DISCARD, RETRY, REVOKE
-from resourcepool.status.work.dispensers import DISPENSERS
+from resourcepool.status.systems.dispensers import SYSTEM
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import TaskPool
 from resourcepool.translation import gettext as _
@@ -15,7 +15,7 @@ from resourcepool.translation import gettext_lazy
 
 
 class Command(WorkCommand):
-    reader, work = DISPENSERS, DispenserTask
+    system, work = SYSTEM, DispenserTask
     work_operations = (RETRY, DISCARD)
     show_help = gettext_lazy("shows all dispensers, or one; the default")
     list_word = ("tasks", gettext_lazy("lists the tasks of a dispenser, by key"))

@@ -1,12 +1,12 @@
 """``manage.py resourcepool_elections``: shows leaders and standbys."""
 
 from resourcepool.management.work_commands import NamedRowsCommand
-from resourcepool.status.elections import ELECTIONS
+from resourcepool.status.systems.elections import SYSTEM
 from resourcepool.translation import gettext_lazy
 
 
 class Command(NamedRowsCommand):
-    reader = ELECTIONS
+    system = SYSTEM
     show_help = gettext_lazy("show all elections, or one; the default")
     about = gettext_lazy(
         "Shows each election: its leader, for how long it has led, when its term expires unless renewed,"

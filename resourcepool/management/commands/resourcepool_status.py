@@ -9,16 +9,10 @@ from resourcepool.management.arguments import Argument, arg, flag, limit_argumen
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import more_rows_note
 from resourcepool.management.tables import table
-from resourcepool.status.alarms import alarms_of
-from resourcepool.status.channels import channels
+from resourcepool.status.alarms import alarms_of, read_systems
 from resourcepool.status.holders import ActiveLease, active_leases, lease_counts
 from resourcepool.status.jobs import jobs
-from resourcepool.status.locks.summary import summary as locks
 from resourcepool.status.pools import pools
-from resourcepool.status.queues.queue_groups import queue_groups
-from resourcepool.status.work.dispensers import dispensers
-from resourcepool.status.work.streams import streams
-from resourcepool.status.work.timers import topics
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
 
@@ -61,8 +55,7 @@ class Command(OperatorCommand):
             self.leases = _leases(models, **options)
         statuses, periodic = pools(models), jobs()
         leaks = open_leaks([pool.label for pool in statuses])
-        others = () if is_one else (queue_groups(), streams(), dispensers(), topics(), locks(), channels())
-        alarms = alarms_of(statuses, periodic, leaks, *others)
+        alarms = alarms_of(statuses, periodic, leaks, {} if is_one else read_systems())
         parts = [*report.pools_as_text(statuses), *([] if is_one else ["", *report.jobs_as_text(periodic)])]
         parts += report.alarms_as_text(alarms)
         data: dict[str, Any] = {"pools": statuses, "jobs": list(periodic.values()), "alarms": alarms}

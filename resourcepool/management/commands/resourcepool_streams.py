@@ -15,7 +15,7 @@ from resourcepool.management.subcommands import Options, Subcommand, action
 from resourcepool.management.work_commands import WorkCommand
 from resourcepool.operations.taskqueue import DISCARD, RETRY
 from resourcepool.options import duration_text
-from resourcepool.status.work.streams import STREAMS
+from resourcepool.status.systems.streams import SYSTEM
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
@@ -28,7 +28,7 @@ SETTINGS: dict[str, type] = {
 
 
 class Command(WorkCommand):
-    reader, work = STREAMS, Task
+    system, work = SYSTEM, Task
     work_operations = (RETRY, DISCARD)
     show_help = gettext_lazy("shows all streams, or one; the default")
     list_word = ("tasks", gettext_lazy("lists the tasks of a stream, by key"))

@@ -2,13 +2,13 @@
 
 from resourcepool.management.work_commands import WorkCommand
 from resourcepool.operations.taskqueue import CANCEL, DISCARD, FIRE, RETRY
-from resourcepool.status.work.timers import TOPICS
+from resourcepool.status.systems.topics import SYSTEM
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.translation import gettext_lazy
 
 
 class Command(WorkCommand):
-    reader, work = TOPICS, Timer
+    system, work = SYSTEM, Timer
     work_operations = (FIRE, CANCEL, RETRY, DISCARD)
     show_help = gettext_lazy("shows all topics, or one; the default")
     list_word = ("timers", gettext_lazy("lists the timers of a topic, by name"))

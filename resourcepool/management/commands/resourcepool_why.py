@@ -17,20 +17,14 @@ from resourcepool.management.queues_report import QUEUE_GROUPS
 from resourcepool.management.tables import table
 from resourcepool.management.work_report import statuses_as_text
 from resourcepool.status import why
-from resourcepool.status.channels import CHANNELS
-from resourcepool.status.elections import ELECTIONS
 from resourcepool.status.locks.held_by_process import held_by, processes
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import lock_named
 from resourcepool.status.queues.queue_groups import queue_groups
 from resourcepool.status.search import Matches, find, without_password
-from resourcepool.status.work.dispensers import DISPENSERS
-from resourcepool.status.work.streams import STREAMS
-from resourcepool.status.work.timers import TOPICS
+from resourcepool.status.systems.registry import named_systems
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
-
-READERS = {reader.word: reader for reader in (STREAMS, DISPENSERS, TOPICS, CHANNELS, ELECTIONS)}
 
 
 class Command(OperatorCommand):
@@ -59,12 +53,9 @@ class Command(OperatorCommand):
     )
 
     def arguments(self) -> list[Argument]:
-        where = _(
-            "search only this pool (app.Model, or Model) or kind (lock, semaphore, rwlock, condition, barrier, stream,"
-            " dispenser, topic, channel, election)"
-        )
+        where = _("search only this pool (app.Model, or Model) or kind (%s)")
         return [
-            arg("pool", where, nargs="?"),
+            arg("pool", where % _(", ").join([*LockKind, *named_systems()]), nargs="?"),
             arg("what", self.what),
             arg("--pool", _("same as the POOL argument"), dest="in_pool", metavar="POOL"),
             flag("--json", _("print one JSON object")),
@@ -75,7 +66,7 @@ class Command(OperatorCommand):
         what, label = options["what"], options["pool"] or options["in_pool"]
         if not (name := what.strip()):
             raise BadOption("what", what, str(self.what))
-        if label in [*LockKind, *READERS]:
+        if label in [*LockKind, *named_systems()]:
             if not self._show_named(name, label):
                 text = _("no %(kind)s named %(name)s")
                 raise CommandError(text % {"kind": label, "name": one_line(name)})
@@ -90,11 +81,9 @@ class Command(OperatorCommand):
                 pool_models(name)
                 text = _("%(name)r is a pool, not a resource; run manage.py resourcepool_status %(name)s")
                 raise CommandError(text % {"name": text_shown})
-            text = _(
-                "no resource, active lease, waiter, stream, dispenser, topic, channel, election, queue group or lock"
-                " named %r"
-            )
-            raise CommandError(text % text_shown)
+            text = _("no resource, active lease, waiter, %(systems)s, queue group or lock named %(name)r")
+            words = _(", ").join(system.title for system in named_systems().values())
+            raise CommandError(text % {"systems": words, "name": text_shown})
         if len(matches.resources) + len(matches.holders) > 1 and not matches.process:
             self.show(matches, report.candidates_as_text(matches))
             text = _("%(text)r matches all of these; choose one, for example: %(command)s")
@@ -111,14 +100,16 @@ class Command(OperatorCommand):
 
     def _show_named(self, name: str, kind: str = "") -> bool:
         """Show everything of this name, or only of this kind; return whether there is any."""
-        readers = [READERS[kind]] if kind in READERS else [] if kind else READERS.values()
-        data: dict[str, Any] = {reader.word: status for reader in readers if (status := reader.get(name))}
-        parts = [part for word in data for part in ("", *statuses_as_text(READERS[word].model, [data[word]]))]
+        systems = {word: system for word, system in named_systems().items() if kind in ("", word)}
+        data: dict[str, Any] = {
+            word: status for word, system in systems.items() if (status := system.reader.get(name))
+        }
+        parts = [part for word in data for part in ("", *statuses_as_text(systems[word], [data[word]]))]
         if not kind and name.isprintable() and (groups := queue_groups([name])):
             data["queue_group"] = groups[0]
             text = _("Details: manage.py resourcepool_queues show %s") % shlex.quote(one_line(name))
             parts += ["", table(groups, QUEUE_GROUPS), text]
-        if kind not in READERS and (locks := lock_named(name, kind)):
+        if kind not in systems and (locks := lock_named(name, kind)):
             in_data, lines = full_report(locks)
             data |= in_data
             parts += ["", *lines]
@@ -138,7 +129,7 @@ def _pools(label: str | None) -> list[Any]:
     try:
         return pool_models(label)
     except BadOption as error:
-        raise BadOption(error.name, label, ", ".join([error.allowed, *LockKind, *READERS])) from None
+        raise BadOption(error.name, label, ", ".join([error.allowed, *LockKind, *named_systems()])) from None
 
 
 def _matches(what: str, models: Sequence[Any], limit: int, *, by_key: bool) -> Matches:

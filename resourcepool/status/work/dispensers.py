@@ -12,8 +12,8 @@ from resourcepool.database.group_counts import count_and_min, count_groups
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind
 from resourcepool.status.snapshots import Since, seconds_since
+from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.status.times import duration
-from resourcepool.status.work.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.translation import gettext as _

@@ -13,10 +13,13 @@ from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.status.snapshots import Since, Until
+from resourcepool.status.system import Figure, Unit, age, count, text
+from resourcepool.status.work.schedules import recurrence
 from resourcepool.taskqueue.abstract import existing_names
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.models import MAX_KEY, Task
 from resourcepool.taskqueue.timers.models import Timer
+from resourcepool.translation import gettext_lazy as _
 
 MAX_LISTED = 200
 
@@ -89,6 +92,45 @@ KINDS: dict[Any, tuple[type, Mapping[str, Any]]] = {
     Task: (TaskStatus, {"age": Since("submitted_at"), "waits": _until_in(Task.State.READY, FIRST_TRY)}),
     DispenserTask: (DispensedStatus, {"age": Since("added_at"), "worker": F("bucket__name")}),
     Timer: (TimerStatus, {"due_in": _until_in(Timer.State.PENDING, "busy_before")}),
+}
+
+
+def _state(model: Any) -> Figure:
+    labels = dict(model.State.choices)
+    return text(_("state"), lambda one: labels.get(one.state, one.state))
+
+
+ATTEMPTS, HOLDER = count(_("attempts"), "attempts"), text(_("holder"), "holder")
+OUTCOME = Figure(Unit.SENTENCE, _("outcome"), "outcome")
+FIGURES: dict[Any, tuple[Figure, ...]] = {
+    Task: (
+        text(_("key"), "key"),
+        text(_("type"), "type"),
+        _state(Task),
+        ATTEMPTS,
+        age(_("submitted"), "age"),
+        Figure(Unit.DUE, _("next attempt"), "waits"),
+        HOLDER,
+        OUTCOME,
+    ),
+    DispenserTask: (
+        text(_("key"), "key"),
+        Figure(Unit.NUMBER, _("score"), lambda one: f"{one.score:g}"),
+        _state(DispenserTask),
+        text(_("worker"), "worker"),
+        count(_("expirations"), "expirations"),
+        age(_("added"), "age"),
+        OUTCOME,
+    ),
+    Timer: (
+        text(_("timer"), "name"),
+        _state(Timer),
+        Figure(Unit.DUE, _("fires"), "due_in"),
+        text(_("schedule"), lambda one: recurrence(one.schedule)),
+        ATTEMPTS,
+        HOLDER,
+        OUTCOME,
+    ),
 }
 
 

@@ -13,8 +13,8 @@ from resourcepool.elections.models import selector
 from resourcepool.events import localized
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, AlarmKind
 from resourcepool.status.snapshots import Since, Until
+from resourcepool.status.status_reader import ReasonsMixin, StatusReader, finished_states
 from resourcepool.status.times import duration
-from resourcepool.status.work.status_reader import ReasonsMixin, StatusReader, finished_states
 from resourcepool.taskqueue.models import Stream, StreamQuerySet, Task
 from resourcepool.translation import gettext as _
 from resourcepool.translation import ngettext

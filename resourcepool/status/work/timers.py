@@ -13,8 +13,8 @@ from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder
 from resourcepool.labels import format_labels
 from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, AlarmKind
 from resourcepool.status.snapshots import Until, seconds_since
+from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader, finished_states
 from resourcepool.status.times import duration
-from resourcepool.status.work.status_reader import RECENT, ReasonsMixin, StatusReader, finished_states
 from resourcepool.taskqueue.abstract import PausableQuerySet
 from resourcepool.taskqueue.timers.claims import RESEND_AFTER
 from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic

@@ -8,8 +8,8 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.status.alarm import AlarmKind
+from resourcepool.status.status_reader import MAX_ROWS
 from resourcepool.status.work.dispensers import DISPENSERS, dispenser_alarms, dispensers
-from resourcepool.status.work.status_reader import MAX_ROWS
 from tests.taskqueue.dispenser_rows import bucket, dispenser, failed, tasks
 
 pytestmark = pytest.mark.django_db
@@ -182,7 +182,7 @@ def test_a_task_that_was_just_added_to_an_idle_dispenser_is_no_alarm() -> None:
 
 
 def test_every_dispenser_is_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.status.work.status_reader.MAX_ROWS", 2)
+    monkeypatch.setattr("resourcepool.status.status_reader.MAX_ROWS", 2)
     for name in "cab":
         dispenser(name)
     found, after = DISPENSERS.page()

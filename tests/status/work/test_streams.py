@@ -10,7 +10,7 @@ from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task, Ticket
 from resourcepool.status.alarm import AlarmKind
-from resourcepool.status.work.status_reader import MAX_ROWS
+from resourcepool.status.status_reader import MAX_ROWS
 from resourcepool.status.work.streams import MAX_COUNTED, STREAMS, stream_alarms, streams
 from resourcepool.taskqueue import NewTask, submit, submit_many
 from resourcepool.waiting.models import pool_name

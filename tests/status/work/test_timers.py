@@ -11,7 +11,7 @@ from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Timer, TimerNode, Topic
 from resourcepool.status.alarm import AlarmKind
-from resourcepool.status.work.status_reader import MAX_ROWS
+from resourcepool.status.status_reader import MAX_ROWS
 from resourcepool.status.work.timers import TOPICS, refusal_reason, timer_alarms, topics
 from resourcepool.taskqueue.timers.rules import Rule, may_handle
 from tests.app.rows import change, expire, granted

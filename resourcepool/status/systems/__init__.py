@@ -1,0 +1,1 @@
+"""What each system declares for the surfaces."""
