@@ -4,11 +4,10 @@ Statements that are sent for each task are written in SQL: to compile a queryset
 """
 
 from collections.abc import Collection, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from django.db import connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Q, Value, Window
 from django.db.models.functions import FirstValue, RowNumber
 
@@ -25,28 +24,6 @@ from resourcepool.taskqueue.policy import End, Policy, TaskSnapshot
 State = Task.State
 UNFINISHED = Where(" AND finished_at IS NULL")
 COLUMNS = TaskSnapshot._fields[:-1]  # due_in is computed
-
-
-class Texts:
-    """The parts of these statements for one database."""
-
-    def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        db_dialect, table = dialect.of(connection), table_of(connection, Task)
-        name = {**table.columns, "pk": table.pk}
-        due_in = db_dialect.micros_until.format(moment=table.busy_before)
-        where = f" FROM {table.name} WHERE {name['stream']} = %s{UNFINISHED.sql}"
-        self.head, self.heads = (
-            f"SELECT {', '.join(there.get(column) or name[column] for column in COLUMNS)}, {due_in}{where}"
-            for there in ({}, {"params": "''"})
-        )
-        self.without = f" AND {name['lane']} NOT IN "
-        finished = db_dialect.null_in_order.format(column=name["finished_at"])
-        self.in_order = f" ORDER BY {finished}, {name['task_time']}, {name['pk']} LIMIT "
-
-
-@cache
-def statements_of(using: str) -> Texts:
-    return Texts(connections[using])
 
 
 def read_policy(using: str, stream: str) -> Policy | None:
@@ -71,12 +48,26 @@ def first_tasks(
         rows = _first_and_due(tasks).exclude(lane__in=without)
         columns = [Value("") if column == "params" else F(column) for column in COLUMNS]
         return [TaskSnapshot(*row) for row in rows.values_list(*columns, MicrosUntil("busy_before"))[:most]]
-    texts, lanes = statements_of(using), list(without)
-    passed = f"{texts.without}({', '.join(['%s'] * len(lanes))})" if lanes else ""
-    sql = f"{texts.head if most == 1 else texts.heads}{passed}{texts.in_order}{most:d}"
+    lanes = list(without)
+    sql = _first_tasks_sql(using, len(lanes), most)
     return [
         TaskSnapshot(*row) for row in dialect.run(connections[using], sql, [stream, *lanes], dialect.all_rows)
     ]
+
+
+@lru_cache
+def _first_tasks_sql(using: str, lanes: int, most: int) -> str:
+    """Return the query of ``first_tasks`` without ``only_due``; ``lanes``: the number of lanes to skip."""
+    db_dialect, table = dialect.of(connections[using]), table_of(connections[using], Task)
+    columns = {**table.columns, "pk": table.pk, **({"params": "''"} if most > 1 else {})}
+    read = ", ".join(columns[name] for name in COLUMNS)
+    due_in = db_dialect.micros_until.format(moment=table.busy_before)
+    without = f" AND {columns['lane']} NOT IN ({', '.join(['%s'] * lanes)})" if lanes else ""
+    finished = db_dialect.null_in_order.format(column=columns["finished_at"])
+    return (
+        f"SELECT {read}, {due_in} FROM {table.name} WHERE {columns['stream']} = %s{UNFINISHED.sql}{without}"  # noqa: S608
+        f" ORDER BY {finished}, {columns['task_time']}, {table.pk} LIMIT {most:d}"
+    )
 
 
 def with_params(using: str, heads: Sequence[TaskSnapshot]) -> list[TaskSnapshot]:

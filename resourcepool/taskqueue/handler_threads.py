@@ -56,18 +56,20 @@ class HandlerThreads(Generic[AttemptT]):
         try:
             sessions.refresh()
             result = run_in_context(task)
-            self._end_if_forked()
+            end_if_forked(self._pid)
             result = close_leaked_connections(result)
             sessions.refresh()  # a session that is not kept must not idle until the next task
         except BaseException as error:  # noqa: BLE001 (such as a late asynchronous exception)
-            self._end_if_forked()
+            end_if_forked(self._pid)
             sessions.close_all()
             return failure_result(error)
         return result
 
-    def _end_if_forked(self) -> None:
-        if os.getpid() != self._pid:
-            os._exit(0)  # a forked child of the handler must not become a second consumer
+
+def end_if_forked(pid: int) -> None:
+    """Exit if this is a forked child of the handler: it must not become a second worker."""
+    if os.getpid() != pid:
+        os._exit(0)
 
 
 def run_in_context(task: Attempt) -> Result:

@@ -26,7 +26,7 @@ from resourcepool.taskqueue.abstract import MAX_OUTCOME
 from resourcepool.taskqueue.handlers import Handler
 from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.policy import TaskSnapshot
-from resourcepool.text import printable
+from resourcepool.text import ascii_escaped, printable
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +62,12 @@ class Result(NamedTuple):
     is_given_back: bool = False
     delay: float = 0.0
     is_disconnected: bool = False
+
+    def ascii_escaped(self) -> "Result":
+        """Return it for a database that cannot store its text; itself if it is ASCII."""
+        error = None if self.error is None else ascii_escaped(self.error)
+        outcome = ascii_escaped(self.outcome)
+        return self if (outcome, error) == self[:2] else self._replace(outcome=outcome, error=error)
 
 
 GIVEN_BACK = Result("", is_given_back=True)  # by the loop, not by the handler

@@ -37,7 +37,6 @@ from resourcepool.taskqueue.policy import (
 )
 from resourcepool.taskqueue.running_task import GIVEN_BACK, Result, RunningTask
 from resourcepool.taskqueue.worker_loop import Worker
-from resourcepool.text import ascii_escaped
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +89,9 @@ class StreamWorker(Worker[RunningTask, Result]):
         self._has_more = False
         self._due = self._choose_tasks(policy, free) if free > 0 and not self.in_hand.ends else []
         if self.in_hand.ends or self._due:
-            self._write_and_begin(policy, free)
+            begun = self._write(policy, free)
+            self.in_hand.forget(self.in_hand.ends)
+            self.in_hand.run(begun, policy.lanes)
             self._active_at = now
         elif free > 0 and not self.in_hand.attempts and not self._has_more:
             self._resign_for_unknown()
@@ -176,11 +177,6 @@ class StreamWorker(Worker[RunningTask, Result]):
             lane for lane, until in self._waits.items() if until > now
         }
 
-    def _write_and_begin(self, policy: Policy, free: int) -> None:
-        begun = self._write(policy, free)
-        self.in_hand.forget(self.in_hand.ends)
-        self.in_hand.run(begun, policy.lanes)
-
     def _write(self, policy: Policy, free: int) -> list[RunningTask]:
         """Store results and begin tasks in one transaction; text that the database refuses is stored in ASCII."""
         try:
@@ -191,7 +187,7 @@ class StreamWorker(Worker[RunningTask, Result]):
             logger.warning(
                 "stream %s: the database refuses the text of a result or an error: %s", self._stream, error
             )
-            self.in_hand.ends = {task: _in_ascii(result) for task, result in self.in_hand.ends.items()}
+            self.in_hand.ends = {task: result.ascii_escaped() for task, result in self.in_hand.ends.items()}
             return self._guarded(lambda: self._send(policy, free))
 
     def _send(self, policy: Policy, free: int) -> list[RunningTask]:
@@ -263,13 +259,6 @@ class StreamWorker(Worker[RunningTask, Result]):
         idle = now - self._active_at
         pause = 0.0 if self._has_more else min(MAX_PAUSE, max(MIN_PAUSE, idle * IDLE_SHARE))
         return min([now + pause, *(until for until in self._waits.values() if until > now)])
-
-
-def _in_ascii(result: Result) -> Result:
-    if result is GIVEN_BACK:
-        return result
-    error = None if result.error is None else ascii_escaped(result.error)
-    return result._replace(outcome=ascii_escaped(result.outcome), error=error)
 
 
 def _without_failure(policy: Policy, task: RunningTask, result: Result) -> End:

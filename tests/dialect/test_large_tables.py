@@ -48,6 +48,7 @@ from resourcepool.sweeps import pruning
 from resourcepool.sweeps.sweep import clear_expired, report_overtaken
 from resourcepool.taskqueue import TaskDispenser, attempts, submit, timers
 from resourcepool.taskqueue.dispenser import bucket_lifecycle
+from resourcepool.taskqueue.running_task import Result
 from resourcepool.taskqueue.timers import claims
 from resourcepool.taskqueue.timers.claims import AttemptEnd
 from resourcepool.taskqueue.timers.nodes import Node
@@ -149,7 +150,7 @@ def turn_of_a_node() -> None:
     rules = claims.read_rules("default", ["t"])
     claimed, _ = claims.finish_and_claim("default", [], due, rules, "me")
     assert len(claimed) == 100
-    claims.finish_and_claim("default", [AttemptEnd(one, "") for one in claimed], [], rules, "me")
+    claims.finish_and_claim("default", [AttemptEnd(one, Result("")) for one in claimed], [], rules, "me")
 
 
 def renewal_of_a_node() -> None:

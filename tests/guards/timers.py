@@ -18,7 +18,7 @@ TIMERS = (
     Mutation(
         "timers: a lost connection is no failure",
         CLAIMS,
-        "end.is_disconnected and claimed.crashes + 1 <",
+        "result.is_disconnected and claimed.crashes + 1 <",
         "False and claimed.crashes + 1 <",
         ("tests/taskqueue/timers/test_sessions.py",),
         "mariadb",

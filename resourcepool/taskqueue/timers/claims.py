@@ -17,10 +17,10 @@ from resourcepool.dialect import DbLater, DbNow, MicrosUntil, NullInOrder, from_
 from resourcepool.events import sentence_for
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.taskqueue.abstract import event_reason
+from resourcepool.taskqueue.running_task import Result
 from resourcepool.taskqueue.timers import occurrences
 from resourcepool.taskqueue.timers.models import LATE_AFTER, Timer, Topic
 from resourcepool.taskqueue.timers.rules import Rule, retry_delay
-from resourcepool.text import ascii_escaped
 
 logger = logging.getLogger(__name__)
 
@@ -68,34 +68,25 @@ class ClaimedTimer(NamedTuple):
 
 
 class AttemptEnd(NamedTuple):
-    """How an attempt ended. ``error`` is None if the timer was handled or ``is_given_back``.
+    """How an attempt ended.
 
     Attributes:
-        delay, is_disconnected: see ``Result``.
         is_lost: it failed after its lease had ended.
         has_begun: the handler was called.
         is_cut_off: the process exits without waiting for the handler.
     """
 
     claimed: ClaimedTimer
-    outcome: str
-    error: str | None = None
-    is_given_back: bool = False
-    delay: float = 0.0
-    is_disconnected: bool = False
+    result: Result
     is_lost: bool = False
     has_begun: bool = True
     is_cut_off: bool = False
 
-    def ascii_escaped(self) -> "AttemptEnd":
-        error = None if self.error is None else ascii_escaped(self.error)
-        return self._replace(outcome=ascii_escaped(self.outcome), error=error)
-
     @property
     def how(self) -> str:
-        if self.is_given_back:
+        if self.result.is_given_back:
             return "released"
-        if self.error is None:
+        if self.result.error is None:
             return "handled"
         return "lost its lease" if self.is_lost else "failed"
 
@@ -165,7 +156,8 @@ def finish_and_claim(
         if not ends or not dialect.refuses_text(connections[using], error):
             raise
         logger.warning("the database refuses the text of a result or an error: %s", error)
-        return _finish_and_claim(using, [end.ascii_escaped() for end in ends], due, rules, holder)
+        escaped = [end._replace(result=end.result.ascii_escaped()) for end in ends]
+        return _finish_and_claim(using, escaped, due, rules, holder)
 
 
 def _finish_and_claim(
@@ -278,19 +270,19 @@ def _store(using: str, ends: Collection[AttemptEnd]) -> set[int]:
     matching = [end for end in ends if current.get(end.claimed.pk, (0,))[0] == end.claimed.fence]
     done: dict[tuple[float, str], list[ClaimedTimer]] = defaultdict(list)
     for end in matching:
-        claimed = end.claimed
+        claimed, result = end.claimed, end.result
         if current[claimed.pk][1] != claimed.schedule:
             claimed = claimed._replace(next_at=None)  # cancelled meanwhile
         if end.is_lost:
             continue  # the next claim counts a crash
-        if end.error is None and not end.is_given_back:
-            done[claimed.rule.done_kept, end.outcome].append(claimed)
-        elif end.is_disconnected and claimed.crashes + 1 < claimed.rule.max_crashes:
+        if result.error is None and not result.is_given_back:
+            done[claimed.rule.done_kept, result.outcome].append(claimed)
+        elif result.is_disconnected and claimed.crashes + 1 < claimed.rule.max_crashes:
             _retry_after_disconnection(using, claimed, end)
-        elif end.is_given_back or claimed.failures + 1 <= claimed.rule.retries:
+        elif result.is_given_back or claimed.failures + 1 <= claimed.rule.retries:
             _retry(using, claimed, end)
         else:
-            _finish(using, [claimed], State.DEAD, end.error or "", failures=claimed.failures + 1)
+            _finish(using, [claimed], State.DEAD, result.error or "", failures=claimed.failures + 1)
     for (kept, outcome), group in done.items():
         _finish(using, group, State.DONE, outcome, kept=kept)
     missing = {(end.claimed.pk, end.claimed.fence) for end in ends if end.claimed.pk not in current}
@@ -325,21 +317,21 @@ def _schedule_next(using: str, timer: ClaimedTimer, outcome: str = "") -> None:
 
 
 def _retry(using: str, timer: ClaimedTimer, end: AttemptEnd) -> None:
-    changes: dict[str, Any] = {"outcome": end.outcome, "busy_before": DbLater(end.delay)}
-    if not end.is_given_back:
+    changes: dict[str, Any] = {"outcome": end.result.outcome, "busy_before": DbLater(end.result.delay)}
+    if not end.result.is_given_back:
         delay = DbLater(retry_delay(timer.rule.retry_delay, timer.failures + 1))
-        changes = {"outcome": end.error, "busy_before": delay, "failures": timer.failures + 1}
+        changes = {"outcome": end.result.error, "busy_before": delay, "failures": timer.failures + 1}
     if not end.has_begun:
         changes["attempts"] = F("attempts") - 1
     else:
-        is_clean = not end.is_given_back and not end.is_cut_off
+        is_clean = not end.result.is_given_back and not end.is_cut_off
         changes["previous_end"] = End.CLEAN if is_clean else End.RELEASED
     _change(using, [timer.pk], state=State.PENDING, holder="", **changes)
 
 
 def _retry_after_disconnection(using: str, timer: ClaimedTimer, end: AttemptEnd) -> None:
     """Retry a timer that lost its database connection, after a delay; that counts as a crash."""
-    counts = {"outcome": end.error, "crashes": timer.crashes + 1, "previous_end": End.EXPIRED}
+    counts = {"outcome": end.result.error, "crashes": timer.crashes + 1, "previous_end": End.EXPIRED}
     pending = {"state": State.PENDING, "holder": "", "busy_before": DbLater(timer.rule.retry_delay)}
     _change(using, [timer.pk], **pending, **counts)
 

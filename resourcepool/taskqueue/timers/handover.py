@@ -16,7 +16,7 @@ from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue import sessions
-from resourcepool.taskqueue.handler_threads import close_leaked_connections, run_in_context
+from resourcepool.taskqueue.handler_threads import close_leaked_connections, end_if_forked, run_in_context
 from resourcepool.taskqueue.running_task import Result
 from resourcepool.taskqueue.timers import claims, handlers
 from resourcepool.taskqueue.timers.claims import AttemptEnd, ClaimedTimer
@@ -61,20 +61,15 @@ def handle(
         sessions.require_health_check()
         result = run_in_context(timer)
     except BaseException:
-        _end_if_forked(pid)
+        end_if_forked(pid)
         cut_off = _cut_off(timer, began_at)
         close_leaked_connections(Result("", ""))  # the exception may have interrupted a statement
         _store(using, timer, timer.ended(cut_off, is_cut_off=True))
         raise
-    _end_if_forked(pid)
+    end_if_forked(pid)
     ended = timer.ended(close_leaked_connections(result))
     _store(using, timer, ended)
     return f"{timer}: {ended.how} in attempt {timer.attempt}"
-
-
-def _end_if_forked(pid: int) -> None:
-    if os.getpid() != pid:
-        os._exit(0)  # a forked child of the handler must not become a second worker
 
 
 def _cut_off(timer: RunningTimer, began_at: float) -> Result:

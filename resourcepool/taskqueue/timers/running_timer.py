@@ -83,8 +83,7 @@ class RunningTimer(Attempt):
     def ended(self, result: Result, is_cut_off: bool = False) -> AttemptEnd:
         """Return the end of this attempt. A failure after the lease has expired counts as a lost lease."""
         is_lost = result.error is not None and not self.lease.is_held
-        begun = self.has_begun
-        return AttemptEnd(self.claimed, *result, is_lost=is_lost, has_begun=begun, is_cut_off=is_cut_off)
+        return AttemptEnd(self.claimed, result, is_lost, self.has_begun, is_cut_off)
 
     def __str__(self) -> str:
         return f"timer {self.topic}/{self.name}"

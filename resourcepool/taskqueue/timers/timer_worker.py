@@ -47,7 +47,9 @@ class TimerWorker(Worker[RunningTimer, AttemptEnd]):
         due, next_at = self._timers.choose(self._room() if may_begin else 0)
         if in_hand.ends or due or self._timers.has_unanswered:
             # A recurring or failed timer may be due again at once.
-            may_recur = any(end.claimed.schedule or end.error is not None for end in in_hand.ends.values())
+            may_recur = any(
+                end.claimed.schedule or end.result.error is not None for end in in_hand.ends.values()
+            )
             begun = self._finish_and_claim(due)
             if may_recur:
                 next_at = monotonic()
@@ -59,8 +61,8 @@ class TimerWorker(Worker[RunningTimer, AttemptEnd]):
         if timer.has_begun:
             self._average_runtime += (timer.took - self._average_runtime) / 8
         ended = timer.ended(result, is_cut_off=is_cut_off)
-        if ended.error is not None:
-            logger.warning("%s %s in attempt %d: %s", timer, ended.how, timer.attempt, ended.error)
+        if result.error is not None:
+            logger.warning("%s %s in attempt %d: %s", timer, ended.how, timer.attempt, result.error)
         return ended
 
     def _room(self) -> int:

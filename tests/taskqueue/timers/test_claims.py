@@ -5,6 +5,7 @@ from django.db import connection, transaction
 
 from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
+from resourcepool.taskqueue.running_task import GIVEN_BACK, Result
 from resourcepool.taskqueue.timers import claims
 from resourcepool.taskqueue.timers.claims import AttemptEnd, ClaimedTimer, DueTimer
 from tests.app.rows import expire
@@ -104,10 +105,10 @@ def test_a_late_end_changes_nothing() -> None:
     expire(timer())
     (second,) = exchange(seen(), "another node")
     assert (second.previous_end, second.attempt) == ("expired", 2)
-    exchange([], ends=(AttemptEnd(first, "late"),))
+    exchange([], ends=(AttemptEnd(first, Result("late")),))
     assert (timer().state, timer().fence) == ("running", second.fence)
-    exchange([], ends=(AttemptEnd(second, "in time"),))
-    exchange([], ends=(AttemptEnd(second, "once more"),))
+    exchange([], ends=(AttemptEnd(second, Result("in time")),))
+    exchange([], ends=(AttemptEnd(second, Result("once more")),))
     assert (timer().state, timer().outcome) == ("done", "in time")
 
 
@@ -115,7 +116,7 @@ def test_the_end_of_one_whose_lease_ran_out_counts_until_somebody_has_taken_it()
     due()
     (one,) = exchange(seen())
     expire(timer())
-    exchange([], ends=(AttemptEnd(one, ""),))
+    exchange([], ends=(AttemptEnd(one, Result("")),))
     assert states() == {"a": "done"}
 
 
@@ -124,7 +125,7 @@ def test_a_retry_waits_and_what_was_not_begun_is_as_before() -> None:
     due("fails")
     due("waits")
     fails, waits = sorted(exchange(seen()), key=lambda one: one.name)
-    exchange([], ends=(AttemptEnd(fails, "", "no"), AttemptEnd(waits, "", is_given_back=True, has_begun=False)))
+    exchange([], ends=(AttemptEnd(fails, Result("", "no")), AttemptEnd(waits, GIVEN_BACK, has_begun=False)))
     assert (timer("fails").state, timer("fails").failures, timer("fails").previous_end) == (
         "pending",
         1,
@@ -142,7 +143,7 @@ def test_a_batch_takes_a_few_statements_however_many_timers_it_has(statements: l
     which = seen()
     claimed = exchange(which)
     statements.clear()
-    exchange([], ends=tuple(AttemptEnd(one, "") for one in claimed))
+    exchange([], ends=tuple(AttemptEnd(one, Result("")) for one in claimed))
     for number in range(50):
         due(f"m{number}")
     which = seen()
@@ -157,7 +158,7 @@ def test_a_batch_takes_a_few_statements_however_many_timers_it_has(statements: l
 def test_the_end_of_one_whose_row_is_locked_is_returned_to_be_written_later() -> None:
     due("locked")
     due("free")
-    ends = [AttemptEnd(one, "") for one in exchange(seen())]
+    ends = [AttemptEnd(one, Result("")) for one in exchange(seen())]
     locked = timer("locked").pk
 
     def write() -> set[int]:

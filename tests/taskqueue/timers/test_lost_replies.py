@@ -9,6 +9,7 @@ from django.utils import timezone
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Timer
 from resourcepool.taskqueue import timers
+from resourcepool.taskqueue.running_task import Result
 from resourcepool.taskqueue.timers import Outcome, claims
 from tests.concurrency.connection_cutter import Wire, wired
 from tests.queues.members import COMMIT
@@ -29,7 +30,9 @@ def fire() -> None:
     """Handle due timers, as a node does."""
     rules, found = claims.read_rules("default", ["t"]), claims.read_due("default", ["t"], 100, 100)
     claimed, _ = claims.finish_and_claim("default", [], found, rules, "a node")
-    claims.finish_and_claim("default", [claims.AttemptEnd(one, "") for one in claimed], [], rules, "a node")
+    claims.finish_and_claim(
+        "default", [claims.AttemptEnd(one, Result("")) for one in claimed], [], rules, "a node"
+    )
 
 
 def row() -> dict[str, Any]:
