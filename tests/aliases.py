@@ -10,6 +10,7 @@ from django.core.checks import CheckMessage, run_checks
 from django.db import connection, connections
 from django.test import override_settings
 
+from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import AbstractLease
 
 
@@ -38,6 +39,9 @@ def alias(name: str, leased: bool = True, **settings: Any) -> Iterator[str]:
         try:
             yield name
         finally:
+            for lease in keeper.unreleased():  # nobody could renew them, and each attempt would be logged
+                if lease.using == name:
+                    keeper.remove(lease)
             connections[name].close()
             if (driver := connections[name].connection) is not None:  # Django does not close one in memory
                 driver.close()

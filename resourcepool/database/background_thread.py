@@ -28,6 +28,7 @@ class Routine:
     Attributes:
         owner: the background thread.
         next_at: when it runs again; later requests can be skipped. Only the thread writes it.
+        is_failing: whether it failed the last time; the first failure is logged.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class Routine:
     ) -> None:
         self.owner, self.name, self.turn, self.has_work = owner, name, turn, has_work
         self.next_at = math.inf
+        self.is_failing = False
 
     def bring_forward(self, moment: float) -> None:
         """Run it at ``moment`` (see ``clock.monotonic``) or earlier."""
@@ -114,8 +116,11 @@ class BackgroundThread:
             with own.turn, statement_timeout(ends_by=ends_by):
                 own[self._using]  # made now: the socket of a placeholder is unknown
                 next_at = routine.turn()
+            routine.is_failing = False
         except Exception:
-            logger.exception("%s on database %r failed; trying again", routine.name, self._using)
+            if not routine.is_failing:
+                logger.exception("%s on database %r failed; trying again", routine.name, self._using)
+            routine.is_failing = True
             # Without work it would fail for ever, for example on a database that is no longer configured.
             next_at = monotonic() + PAUSE_AFTER_FAILURE if routine.has_work() else math.inf
         self.is_lent = False

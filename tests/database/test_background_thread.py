@@ -102,6 +102,24 @@ def test_one_that_fails_without_work_is_not_run_again(thread: BackgroundThread) 
     assert not thread.requests.empty(), "and it can be woken"
 
 
+def test_only_the_first_of_several_failures_is_logged(
+    thread: BackgroundThread, caplog: pytest.LogCaptureFixture
+) -> None:
+    ends = [ZeroDivisionError, ZeroDivisionError, None, ZeroDivisionError]
+
+    def turn() -> float:
+        if error := ends.pop(0):
+            raise error
+        return math.inf
+
+    routine, counts = thread.routine(RENEWALS, turn, always), []
+    while ends:
+        routine.wake()
+        run_due(thread)
+        counts.append(caplog.text.count("renewals on database 'default' failed"))
+    assert counts == [1, 1, 1, 2]
+
+
 def test_a_request_during_its_turn_is_kept(thread: BackgroundThread) -> None:
     turns: list[float] = []
 
