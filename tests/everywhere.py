@@ -34,7 +34,7 @@ EVERYWHERE = (
     "tests/leases/test_contract.py",  # each verb's statement and its row count, for keys that are UUIDs and texts
     "tests/leases/test_contract_in_time.py",  # the server's clock, and its sessions' time zones
     "tests/leases/test_guard.py",  # row locks of an open transaction
-    "tests/database/test_lock_holders.py",  # a lock that somebody else holds
+    "tests/leases/test_lock_holders.py",  # a lock that somebody else holds
     "tests/leases/test_several_databases.py",  # two connections of one process
     "tests/leases/test_idle_timeout.py",  # what ends a session that is silent
     "tests/leases/test_skip_locked.py",  # SKIP LOCKED

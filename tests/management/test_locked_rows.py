@@ -9,7 +9,7 @@ from resourcepool.dialect import transactions
 from resourcepool.models import Proxy
 from tests.app.rows import columns, expire, granted, new
 from tests.committed import other
-from tests.database.test_lock_holders import LOCKS, SESSION, send
+from tests.leases.test_lock_holders import LOCKS, SESSION, send
 from tests.management.command_runner import run
 
 __all__ = ["other"]
