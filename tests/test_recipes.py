@@ -50,7 +50,9 @@ def test_nothing_is_missing_after_the_install_that_a_page_names(page: str, recip
 
 
 def test_what_is_not_named_is_missed() -> None:
-    assert "djangorestframework" not in closure([Requirement("django-resourcepool[celery]"), Requirement("redis")])
+    assert "djangorestframework" not in closure(
+        [Requirement("django-resourcepool[celery]"), Requirement("redis")]
+    )
 
 
 def requirements(page: str, recipe: str) -> list[Requirement]:
