@@ -1,6 +1,6 @@
 """The settings: one dict ``RESOURCEPOOL`` in the project's settings, read when used."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
@@ -142,13 +142,14 @@ def refuse_unknown_settings(label: str) -> None:
 
     ``manage.py check`` reports it, too (E001); scripts do not run it.
     """
-    pools = setting("POOLS").get(label, {})
-    of_pool = set(pools) - set(POOL_OPTIONS) if isinstance(pools, Mapping) else ()
-    for name in sorted(map(str, all_settings().keys() - DEFAULTS.keys())):
-        raise BadOption(f"RESOURCEPOOL[{name!r}]", Hidden(), because=no_such_setting(name, DEFAULTS))
-    for name in sorted(map(str, of_pool)):
-        where = f"RESOURCEPOOL['POOLS'][{label!r}][{name!r}]"
-        raise BadOption(where, Hidden(), because=no_such_setting(name, POOL_OPTIONS))
+    _refuse_unknown("RESOURCEPOOL", all_settings().keys(), DEFAULTS)
+    if isinstance(of_pool := setting("POOLS").get(label), Mapping):
+        _refuse_unknown(f"RESOURCEPOOL['POOLS'][{label!r}]", of_pool.keys(), POOL_OPTIONS)
+
+
+def _refuse_unknown(where: str, names: Set[Any], known: Iterable[str]) -> None:
+    for name in map(str, names - set(known)):
+        raise BadOption(f"{where}[{name!r}]", Hidden(), because=no_such_setting(name, known))
 
 
 def no_such_setting(name: str, known: Iterable[str]) -> str:

@@ -37,9 +37,10 @@ def _assign(connection: BaseDatabaseWrapper, model: Model, mine: list[Waiter], n
             assignment.reclaim_from_later(connection, model, selector)
             for waiter in alike if model.line_per_name else ():
                 _restore_rows(connection, waiter)  # their number may have changed meanwhile
-        is_unknown = has_waited_long or not alike[0].pacing.is_moving(now)
-        if is_unknown and not _is_any_near(connection, model, selector, alike) and has_waited_long:
-            continue
+        if has_waited_long or not alike[0].pacing.is_moving(now):
+            is_any_near = _is_any_near(connection, model, selector, alike)
+            if has_waited_long and not is_any_near:
+                continue
         seen, _ = assignment.assign_free_rows(connection, model, selector, FIRST_TICKETS + demand)
         if seen.next_in is not None:
             soonest = min(soonest, max(seen.next_in, TOGETHER))
