@@ -13,7 +13,6 @@ __all__ = [
     "RWLock",
     "Semaphore",
     "arelease_all",
-    "cache_lock",
     "release_all",
 ]
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from resourcepool.locks.conditions.condition import Condition
     from resourcepool.locks.hold import Hold
     from resourcepool.locks.lock import Lock
-    from resourcepool.locks.redis_style import cache_lock
     from resourcepool.locks.rwlock.lock import RWLock
     from resourcepool.locks.semaphore import Semaphore
 else:
@@ -39,7 +37,6 @@ else:
             "RWLock": "rwlock.lock",
             "Semaphore": "semaphore",
             "arelease_all": "bulk_release",
-            "cache_lock": "redis_style",
             "release_all": "bulk_release",
         },
     )

@@ -50,6 +50,11 @@ class TestHolding:
             assert lock.locked()
         assert not lock.locked()
 
+    def test_contenders_are_the_holder_and_those_who_wait(self) -> None:
+        assert Lock("report").contenders() == []
+        with Lock("report") as held:
+            assert Lock("report").contenders() == [held.holder]
+
     def test_the_fence_goes_up_with_every_holder(self) -> None:
         fences = []
         for _ in range(3):
