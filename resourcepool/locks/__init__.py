@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from resourcepool.locks.channels.channel import Channel
     from resourcepool.locks.conditions.barrier import Barrier
     from resourcepool.locks.conditions.condition import Condition
-    from resourcepool.locks.hold import Hold
     from resourcepool.locks.lock import Lock
-    from resourcepool.locks.rwlock.lock import RWLock
+    from resourcepool.locks.lockable import Hold
+    from resourcepool.locks.rwlock import RWLock
     from resourcepool.locks.semaphore import Semaphore
 else:
     __getattr__, __dir__ = lazy_names(
@@ -32,9 +32,9 @@ else:
             "Barrier": "conditions.barrier",
             "Channel": "channels.channel",
             "Condition": "conditions.condition",
-            "Hold": "hold",
+            "Hold": "lockable",
             "Lock": "lock",
-            "RWLock": "rwlock.lock",
+            "RWLock": "rwlock",
             "Semaphore": "semaphore",
             "arelease_all": "bulk_release",
             "release_all": "bulk_release",

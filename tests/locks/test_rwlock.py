@@ -15,7 +15,7 @@ from resourcepool.exceptions import (
     UpgradeConflict,
 )
 from resourcepool.locks import RWLock
-from resourcepool.locks.rwlock.permits import RWPermits
+from resourcepool.locks.rwlock_sides import RWPermits
 from resourcepool.models import RWLockPermit, Ticket
 from tests.app.rows import change, steal
 from tests.eventually import InBackground, eventually
@@ -279,11 +279,12 @@ class TestBadInput:
 def test_who_finds_no_rows_at_all_holds_nothing_and_makes_them(monkeypatch: pytest.MonkeyPatch) -> None:
     add, tries = RWPermits._add_missing, list[int]()
 
-    def add_in_vain(self: RWPermits, connection: Any) -> None:
-        add(self, connection)
+    def add_in_vain(self: RWPermits, connection: Any) -> bool:
+        added = add(self, connection)
         tries.append(1)
         if len(tries) < 3:
             permits().delete()  # a database that is emptied at this moment
+        return added
 
     monkeypatch.setattr(RWPermits, "_add_missing", add_in_vain)
     with lock().write() as held:

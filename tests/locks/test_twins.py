@@ -19,7 +19,7 @@ from resourcepool.locks import (
 )
 from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.subscriber import Subscriber
-from resourcepool.locks.rwlock.read_write import ReadLock, RWHold, WriteLock
+from resourcepool.locks.rwlock_sides import ReadLock, RWHold, WriteLock
 from resourcepool.locks.semaphore import SemaphoreHold
 
 KINDS = (

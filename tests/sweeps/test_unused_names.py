@@ -187,7 +187,7 @@ class TestANameThatIsUsedAgain:
 
     def test_is_not_removed_just_after_its_creation(self, make: Any) -> None:
         one = make("seats")
-        one.refuse_impossible(connection, one._request(0, Hold("seats")))
+        one.refuse_impossible(connection, one._request(0, Hold(one, "seats")))
         assert remove_unused_names() == 0
 
     def _sweep(self) -> None:

@@ -18,10 +18,9 @@ from resourcepool.locks.conditions.notifications import (
     NotificationLeases,
     NotificationSource,
     consume,
-    pass_on_unconsumed,
 )
-from resourcepool.locks.hold import Hold
 from resourcepool.locks.lock import Lock
+from resourcepool.locks.lockable import Hold
 from resourcepool.locks.models import ConditionWaiter
 from resourcepool.options import Seconds
 from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
@@ -153,7 +152,8 @@ class Condition(NotificationSource):
 
     async def _run_wait(self, mode: Mode, seconds: float) -> bool:
         hold, is_away = self.lock._require_hold("wait"), False
-        again = partial(self.lock._acquire_again_async, hold, hold.leases)
+        given = hold.leases
+        again = partial(self.lock._acquire_again_async, hold, given)
         notified: NotificationLeases | None = None
 
         async def release(mode: Mode) -> None:
@@ -170,9 +170,9 @@ class Condition(NotificationSource):
                 notified = await acquire(mode, self, self._wait_request(seconds), on_enqueued=release)
             if is_away:
                 await mode.either(partial(self.lock._acquire_again, hold), again)
-        except BaseException:  # a signal or a cancellation; another signal also ends this cleanup
+        except BaseException:  # Ctrl-C or a cancellation; a second Ctrl-C also ends this cleanup
             try:
-                if is_away:
+                if is_away and hold.leases is given:
                     await mode.either(partial(self.lock._acquire_again_interrupted, hold), again)
             finally:
                 await mode.call(release_quietly, notified)
@@ -181,9 +181,8 @@ class Condition(NotificationSource):
         # were cancelled then, its caller would not learn that it was notified.
         try:
             mode.soon(consume, notified or ())
-        except BaseException:  # the caller does not learn that it was notified: notify another waiter
-            if notified and (removed := pass_on_unconsumed(notified)):
-                self._notify(removed)
+        except BaseException:  # Ctrl-C: the caller does not learn that it was notified
+            self._notify(len(notified or ()))
             raise
         return notified is not None
 

@@ -14,8 +14,8 @@ from resourcepool.leases.terms import Grant
 from resourcepool.locks import Condition, Lock
 from resourcepool.locks.conditions import notifications
 from resourcepool.locks.conditions.notifications import NotificationLease
-from resourcepool.locks.hold import LockLease
-from resourcepool.locks.registry import current_owner, holds_of
+from resourcepool.locks.lockable import LockLease
+from resourcepool.locks.registry import current_owner
 from resourcepool.models import ConditionWaiter
 from resourcepool.threads.sync_async import Mode
 from resourcepool.waiting import release
@@ -30,7 +30,7 @@ class _Noted(NotificationLease):
     condition: "NotedCondition"
 
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
-        hold = holds_of(current_owner()).get(self.condition.lock.key)
+        hold = current_owner().holds.get(self.condition.lock.key)
         if self.is_consumed and hold is not None and not hold.leases[0].is_released:
             self.condition.log.tell("taken", pk=_ticket(self.pk), fence=self.fence)
         return super()._send_release(connection)
