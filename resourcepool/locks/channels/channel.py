@@ -10,13 +10,12 @@ from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.leases.terms import MIN_TTL
 from resourcepool.locks.base import wait_seconds
-from resourcepool.locks.channels import validation
 from resourcepool.locks.channels.models import KEEP_MESSAGES, KEEP_SECONDS, MAX_KEPT_MESSAGES
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.poller import pollers
-from resourcepool.locks.channels.publication import Publication
+from resourcepool.locks.channels.publication import MAX_MESSAGES_AT_ONCE, Publication, checked_payloads
 from resourcepool.locks.channels.subscriber import Subscriber
-from resourcepool.locks.channels.subscription import SubscriptionSource
+from resourcepool.locks.channels.subscription import From, SubscriptionSource, checked_start
 from resourcepool.locks.models import MAX_NAME
 from resourcepool.options import Seconds
 from resourcepool.threads.async_threads import for_asyncio
@@ -97,7 +96,7 @@ class Channel:
         Args:
             payloads: up to 1,000, 4 MiB in total, at most ``most`` of the channel.
         """
-        texts = validation.payloads(payloads, self._most or validation.MAX_MESSAGES_AT_ONCE)
+        texts = checked_payloads(payloads, self._most or MAX_MESSAGES_AT_ONCE)
         if not texts:
             return range(0)
         last = self._publish(texts)
@@ -109,7 +108,7 @@ class Channel:
         self,
         name: str | None = None,
         *,
-        from_: validation.From = "now",
+        from_: From = "now",
         timeout: Seconds | None = None,
         stop: Callable[[], bool] = lambda: False,
         ttl: Seconds = TTL,
@@ -139,7 +138,7 @@ class Channel:
         self,
         name: str | None = None,
         *,
-        from_: validation.From = "now",
+        from_: From = "now",
         timeout: Seconds | None = None,
         stop: Callable[[], bool] = lambda: False,
         ttl: Seconds = TTL,
@@ -160,7 +159,7 @@ class Channel:
     def _subscriber(
         self,
         name: str | None,
-        from_: validation.From,
+        from_: From,
         timeout: Seconds | None,
         stop: Callable[[], bool],
         ttl: Seconds,
@@ -170,7 +169,7 @@ class Channel:
         options.plain_function("stop", stop, "a plain function that returns whether to end")
         ttl_seconds = options.seconds("ttl", ttl, least=MIN_TTL)
         return Subscriber(
-            SubscriptionSource(self.using, self._channel_row, name, validation.start(from_), ttl_seconds),
+            SubscriptionSource(self.using, self._channel_row, name, checked_start(from_), ttl_seconds),
             wait,
             stop,
         )

@@ -57,13 +57,9 @@ class Subscriber:
         return self
 
     def __next__(self) -> Message:
-        try:
-            if (message := self.get()) is not None:
-                return message
-        except BaseException as error:
-            self._position.redeliver(error)
-            raise
-        raise StopIteration
+        if (message := self.get()) is None:
+            raise StopIteration
+        return message
 
     def __aiter__(self) -> Self:
         return self
@@ -88,7 +84,7 @@ class Subscriber:
     @property
     def cursor(self) -> int:
         """The number of the last message that is done."""
-        return self._position.place.cursor
+        return self._position.cursor
 
     def get(self, timeout: Seconds | None = None) -> Message | None:
         """Return the next message; None: timeout, ``stop`` returned True, or the subscriber is closed.
@@ -103,12 +99,7 @@ class Subscriber:
             ClaimInTransaction: a transaction is open.
             LeaseFromAnotherProcess: this is a fork of the subscribing process; subscribe after the fork.
         """
-        until = self._next(timeout)
-        try:
-            return self._position.deliver() if run_sync(self._is_ready, until) else None
-        except BaseException as error:
-            self._position.redeliver(error)
-            raise
+        return self._position.deliver() if run_sync(self._is_ready, self._next(timeout)) else None
 
     async def aget(self, timeout: Seconds | None = None) -> Message | None:
         """``get`` for asyncio; waiting occupies no thread."""
