@@ -125,11 +125,12 @@ class Position:
         if self._missing is not None:
             missing, self._missing = self._missing, None
             raise self._messages_missed(*missing)
-        number, payload, at, publisher, _made = self._read.popleft()
+        number, payload, at, publisher, _made = self._read[0]
         at = for_project(from_columns(at, connections[self._source.using]))
         message = Message(
             number, json.loads(payload), at, publisher, weakref.WeakMethod(self.note_done), self._turn
         )
+        self._read.popleft()
         self._in_hand = number
         return message
 
