@@ -21,7 +21,7 @@ from resourcepool.locks.models import AbstractNamed
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.locks.registry import current_owner, is_of_caller
 from resourcepool.threads.async_threads import for_asyncio
-from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
+from resourcepool.threads.sync_async import Mode
 from resourcepool.waiting.acquire import acquire
 from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.models import Ticket
@@ -147,30 +147,28 @@ class Lock(Named, Reentrant[Hold]):
 
     # For conditions
 
-    def _acquire_again(self, hold: Hold) -> None:
-        """Acquire it again for ``hold``, whose lease was released; no timeout."""
-        # The caller's database session was opened for the lock, so it ends with it.
-        request = dataclasses.replace(self._request(math.inf, hold), ends_session=True)
-        self._take(hold, run_sync(acquire, self, request))
+    async def _acquire_again(self, mode: Mode, hold: Hold, given: Sequence[LockLease]) -> None:
+        """Acquire it again for ``hold``, whose lease ``given`` was released; no timeout.
 
-    def _acquire_again_interrupted(self, hold: Hold) -> None:
-        """``_acquire_again`` after Ctrl-C, during or after the release."""
-        for kept in keeper.unreleased():  # a lease of this caller would block the acquire
-            is_same = isinstance(kept, LockLease) and (kept.model, kept.using, kept.pk) == self.key
-            if is_same and is_of_caller(kept.holder):
-                kept._release_quietly()
-        self._acquire_again(hold)
-
-    async def _acquire_again_async(self, hold: Hold, given: Sequence[LockLease]) -> None:
-        """``_acquire_again`` for asyncio; a cancellation takes effect only once ``hold`` has new leases."""
+        A cancellation takes effect only once ``hold`` has new leases.
+        """
         cancelled: asyncio.CancelledError | None = None
         while hold.leases is given:
             try:
-                self._take(hold, await self._leases(ASYNC, hold, math.inf))
+                # The caller's database session was opened for the lock, so it ends with it.
+                request = dataclasses.replace(self._request(math.inf, hold), ends_session=True)
+                self._take(hold, await acquire(mode, self, request))
             except asyncio.CancelledError as error:
                 cancelled = error
         if cancelled is not None:
             raise cancelled
+
+    def _release_leftovers(self) -> None:
+        """Release what Ctrl-C left of an earlier acquire or release of this thread: it would block the next one."""
+        for kept in keeper.unreleased():
+            is_same = isinstance(kept, LockLease) and (kept.model, kept.using, kept.pk) == self.key
+            if is_same and is_of_caller(kept.holder):
+                kept._release_quietly()
 
     # ``waiting.lease.Source``
 

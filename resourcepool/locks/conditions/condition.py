@@ -6,7 +6,6 @@ Each notified waiter gets a leased row. If it crashes before it holds the lock a
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any, TypeVar
 
 from resourcepool import options
@@ -153,7 +152,6 @@ class Condition(NotificationSource):
     async def _run_wait(self, mode: Mode, seconds: float) -> bool:
         hold, is_away = self.lock._require_hold("wait"), False
         given = hold.leases
-        again = partial(self.lock._acquire_again_async, hold, given)
         notified: NotificationLeases | None = None
 
         async def release(mode: Mode) -> None:
@@ -169,11 +167,13 @@ class Condition(NotificationSource):
             with contextlib.suppress(AcquireTimeout):
                 notified = await acquire(mode, self, self._wait_request(seconds), on_enqueued=release)
             if is_away:
-                await mode.either(partial(self.lock._acquire_again, hold), again)
+                await self.lock._acquire_again(mode, hold, given)
         except BaseException:  # Ctrl-C or a cancellation; a second Ctrl-C also ends this cleanup
             try:
                 if is_away and hold.leases is given:
-                    await mode.either(partial(self.lock._acquire_again_interrupted, hold), again)
+                    if mode.loop is None:  # a cancelled task leaves nothing behind
+                        self.lock._release_leftovers()
+                    await self.lock._acquire_again(mode, hold, given)
             finally:
                 await mode.call(release_quietly, notified)
             raise
