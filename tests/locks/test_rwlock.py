@@ -35,6 +35,16 @@ class TestHolding:
             others = [elsewhere(lambda: lock().read().acquire(blocking=False)) for _ in range(3)]
         assert [one is not None for one in others] == [True, True, False]
 
+    def test_what_acquire_returns_is_released_at_the_end_of_its_block(self) -> None:
+        with lock().write().acquire() as held:  # type: ignore[union-attr]
+            with lock().read().acquire():  # type: ignore[union-attr]
+                pass
+            assert held.is_writing
+        assert can_write()
+        with lock().read().acquire():  # type: ignore[union-attr]
+            assert can_read()
+        assert can_write()
+
     def test_nobody_writes_while_one_reads(self) -> None:
         with lock().read():
             assert not can_write()
