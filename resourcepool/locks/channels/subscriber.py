@@ -14,9 +14,8 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseFromAnotherProcess, LeaseLost
 from resourcepool.locks.base import wait_seconds
-from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.poller import pollers
-from resourcepool.locks.channels.position import Position
+from resourcepool.locks.channels.position import Message, Position
 from resourcepool.locks.channels.subscription import SubscriptionSource
 from resourcepool.options import Seconds
 from resourcepool.threads.async_threads import for_asyncio
