@@ -144,7 +144,7 @@ SYSTEMS = (
     ),
     Mutation(
         "a writer's fence is that of any row",
-        "locks/rwlock/read_write.py",
+        "locks/rwlock_sides.py",
         "return max(lease.fence for lease in self.leases)",
         "return min(lease.fence for lease in self.leases)",
         (
@@ -164,8 +164,8 @@ SYSTEMS = (
     Mutation(
         "conditions: what was notified is not waiting any more",
         "locks/conditions/notifications.py",
-        "SET {one.is_waiting} = {db_dialect.false}, ",
-        "SET ",
+        "            is_waiting=False,\n",
+        "",
         CONDITIONS,
     ),
     Mutation(
