@@ -19,8 +19,8 @@ from pytest_django import DjangoDbBlocker
 from resourcepool.database import background_thread, clock, loop, wakeup
 from resourcepool.dialect import statement
 from resourcepool.hints.expected import _expected
-from resourcepool.leases import base_lease, lease, probably_free, verbs
 from resourcepool.leases import keeper as keeping
+from resourcepool.leases import lease, probably_free, renewal, verbs
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.models import Dispenser, DispenserTask, Event, Move, Queue, QueueGroup, Topic
@@ -126,7 +126,7 @@ def wake_keeper() -> None:
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    of_leases = (base_lease, keeping, lease, probably_free, verbs)
+    of_leases = (keeping, lease, probably_free, renewal, verbs)
     of_waiting = (acquire, assignment, handover, look, poll, release, tickets, waiter)
     of_queues = (held_queue, looking_at_queues, membership, registration, server)
     of_database = (background_thread, loop, wakeup)

@@ -1,16 +1,12 @@
 """The terms of one grant: its options, its holder, its trust window, and how it ended."""
 
-import functools
 import itertools
 import os
 import secrets
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost, LeaseReleased
@@ -19,11 +15,6 @@ from resourcepool.text import printable
 
 MIN_TTL = 0.1  # seconds
 MAX_LENGTH = 200  # of a holder's name
-PACKAGE = str(Path(__file__).resolve().parent.parent)
-WRAPPERS = ("contextlib.py", "/asgiref/", "/concurrent/futures/", "threading.py", "/django/utils/asyncio.py")
-
-Result = TypeVar("Result")
-SourceLine = tuple[CodeType, int]  # in the caller's code, and the line
 
 
 @dataclass(slots=True)  # not frozen: that takes far longer to make, and a lock makes one each time
@@ -98,28 +89,6 @@ class _Thread(threading.local):
         self.prefix = f"{_host}/{os.getpid()}/{name}/{_incarnation}."
 
 
-def caller_location() -> SourceLine | None:
-    """Return the nearest caller outside this package; None if there is none."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if not _is_wrapper(frame.f_code.co_filename):
-            return frame.f_code, frame.f_lineno
-        frame = frame.f_back
-    return None
-
-
-@functools.lru_cache(1_000)
-def _is_wrapper(file: str) -> bool:
-    """Whether functions in this file acquire only on behalf of a caller."""
-    return file.startswith(PACKAGE) or any(part in file for part in WRAPPERS)
-
-
-def format_location(location: SourceLine) -> str:
-    """Return "file:line in function"."""
-    code, line = location
-    return f"{code.co_filename}:{line} in {code.co_name}"
-
-
 def margin(ttl: float) -> float:
     """Return the seconds before expiry in the database at which a holder stops trusting its lease."""
     return min(ttl / 10, 2.0)
@@ -189,27 +158,22 @@ class Ending:
     Attributes:
         lost: the error that every further use raises, if the grant was lost.
         outcome: how the holder ended it ("released"), if it was not lost.
+        is_ending: whether a thread is releasing it or handing it over now.
         is_in_doubt: an attempt to end it failed, and may still have taken, or take, effect.
     """
 
-    __slots__ = ("_attempt", "_lock", "is_in_doubt", "lost", "outcome")
+    __slots__ = ("_lock", "is_ending", "is_in_doubt", "lost", "outcome")
 
     def __init__(self) -> None:
         self.lost: LeaseLost | None = None
         self.outcome = ""
-        self.is_in_doubt = False
-        self._attempt: object = None  # the current attempt to end it
+        self.is_ending = self.is_in_doubt = False
         self._lock = threading.RLock()  # reentrant for signal handlers
 
     @property
     def has_ended(self) -> bool:
         """Whether the ending is decided."""
         return self.lost is not None or bool(self.outcome)
-
-    @property
-    def is_ending(self) -> bool:
-        """Whether a thread is releasing it or handing it over now."""
-        return self._attempt is not None
 
     @property
     def may_have_ended(self) -> bool:
@@ -227,23 +191,12 @@ class Ending:
         if self.is_in_doubt:
             raise LeaseReleased(f"{lease} may have been released: the database did not answer")
 
-    def attempt(self, lease: object, give_up: Callable[[], Result]) -> Result:
-        """Call ``give_up``, which ends ``lease``, in one thread at a time; after an error it may be called again."""
-        own = object()
-        try:  # ``finally`` ends the attempt wherever a signal handler interrupts it
-            with self._lock:
-                if self._attempt is None:
-                    self._attempt = own
-            if self._attempt is not own:
-                raise LeaseReleased(f"{lease} is being released by another thread")
-            try:
-                return give_up()
-            except BaseException:
-                self.is_in_doubt = True  # for good, because the statement may arrive late
-                raise
-        finally:
-            if self._attempt is own:
-                self._attempt = None
+    def begin(self, lease: object) -> None:
+        """Begin to end ``lease``, in one thread at a time: raises LeaseReleased if another one does."""
+        with self._lock:
+            is_ending, self.is_ending = self.is_ending, True
+        if is_ending:
+            raise LeaseReleased(f"{lease} is being released by another thread")
 
     def end(self, outcome: str = "", lost: LeaseLost | None = None) -> bool:
         """Decide how it ended; returns False if that was decided before."""

@@ -90,7 +90,7 @@ class Lock(Named, Reentrant[Hold]):
             return
         del mine[key]  # atomic: after an interruption before it, release() can be called again
         hold.count = 0
-        await mode.call(hold.leases[0]._release_or_expire)
+        await mode.call(hold.leases[0].release)
 
     # For conditions
 

@@ -17,6 +17,8 @@ from resourcepool.events import SentenceField, sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError, SecretUnreadable
 from resourcepool.leases import verbs
 from resourcepool.leases.instance import instance
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.lease import Lease
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant
@@ -26,8 +28,9 @@ from resourcepool.resources.state import MAX_REASON
 from resourcepool.signals import EventKind
 from resourcepool.threads.async_threads import in_thread
 from resourcepool.threads.sync_async import ASYNC, run_sync
+from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import AwaitedLease, Source
+from resourcepool.waiting.lease import Source
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # with a default before Python 3.13; needed by type checkers only
@@ -50,8 +53,10 @@ class ReleaseListener(Source, Protocol):
         """Note that ``lease`` was released by this process."""
 
 
-class ResourceLease(AwaitedLease, Generic[M]):
+class ResourceLease(Lease, Generic[M]):
     """A lease of a resource, a row of the model ``M``. See ``Lease`` for its guarantees and their limits."""
+
+    next_in_line = release
 
     def __init__(self, pool: ReleaseListener, using: str, grant: Grant, request: Request) -> None:
         self._pool, self._request = pool, request
@@ -160,7 +165,8 @@ class ResourceLease(AwaitedLease, Generic[M]):
         logger.info("%s: quarantined; waiting up to %g s for another resource", self, request.timeout)
 
     def _become(self, other: "ResourceLease[M]") -> None:
-        other._finish("moved to another handle")
+        other._state.end("moved to another handle")
+        keeper.remove(other)
         self._request, self._terms, self._resource = other._request, other._terms, other._resource
         self.lost.clear()
         grant = Grant(other.pk, other.fence, other.holder, other._trust.sent_at, other._trust.valid_for)

@@ -22,8 +22,9 @@ from resourcepool.rest.holder_names import HolderName
 from resourcepool.rest.limits import Quota
 from resourcepool.status.snapshots import as_data, fetch_all
 from resourcepool.threads.sync_async import run_sync
+from resourcepool.waiting import release
 from resourcepool.waiting.acquire import acquire
-from resourcepool.waiting.lease import AwaitedLease, Source
+from resourcepool.waiting.lease import Source
 
 MAX_LEASES_OF_REQUEST = 10
 
@@ -32,8 +33,10 @@ class RemoteResource(Remote, ResourceLease):
     """A lease of a resource that a program elsewhere holds."""
 
 
-class RemoteLock(Remote, AwaitedLease):
+class RemoteLock(Remote):
     """A lock that a program elsewhere holds."""
+
+    next_in_line = release
 
 
 def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], quota: Quota, **which: Any) -> Any:

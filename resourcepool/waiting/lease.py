@@ -14,8 +14,6 @@ from resourcepool.leases.lease import Lease
 from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant
-from resourcepool.waiting.assignment import assign_quietly
-from resourcepool.waiting.models import selector_of
 from resourcepool.waiting.release import release
 
 Handle = TypeVar("Handle", bound=Lease)
@@ -50,24 +48,6 @@ class Source(Protocol):
             holder: the name under which it waited in line; "" if it did not.
             db_error: the error of the database that prevented it, if any.
         """
-
-
-class AwaitedLease(Lease):
-    """A lease whose release hands the row over to the first matching waiter. See ``Lease``."""
-
-    def _load(self) -> None:
-        """Read lazy values now."""
-
-    @staticmethod
-    def _after_batch_release(using: str, model: Model, pks: Sequence[Any]) -> None:
-        """Assign free rows to the waiters."""
-        assign_quietly(using, model, {selector_of(model, pk) for pk in pks})
-
-    def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
-        if self._terms.cooldown:  # assigned to a waiter after the cool-down
-            return super()._send_release(connection)
-        until = self._trust.until
-        return release(connection, self.model, self.pk, self.fence, trusted_until=until)
 
 
 def make_handles(source: Source, using: str, request: Request, grants: Sequence[Grant]) -> list[Any]:
@@ -106,7 +86,7 @@ def release_quietly(leases: Sequence[Lease] | None) -> None:
         lease._release_quietly()
 
 
-def load(leases: Sequence[AwaitedLease], loop: AbstractEventLoop) -> None:
+def load(leases: Sequence[Lease], loop: AbstractEventLoop) -> None:
     """Read the lazy values of these leases now, for a task of ``loop``; if the loop is closed, they are lost."""
     for lease in leases:
         lease._loop = weakref.ref(loop)
@@ -116,13 +96,9 @@ def load(leases: Sequence[AwaitedLease], loop: AbstractEventLoop) -> None:
 def delivered(leases: list[Handle]) -> list[Handle]:
     """Return these to the caller; from now on they are renewed until they are released.
 
-    The last step: if a signal interrupts an earlier one, the keeper drops the handles once nothing refers to them.
+    The last step: if a signal handler raises in an earlier one, the keeper lets the leases expire once nothing refers
+    to them.
     """
-    try:
-        for lease in leases:
-            lease._is_delivered = True
-        return leases  # noqa: TRY300 (an interruption just here is caught, too)
-    except BaseException:
-        for lease in leases:
-            lease._is_delivered = False
-        raise
+    for lease in leases:
+        lease._is_delivered = True
+    return leases

@@ -71,10 +71,14 @@ def _takes_any(model: Model, ticket: WaitingTicket) -> bool:
     return ticket.count == 1 and (model.line_per_name or ticket.selector == "{}")
 
 
+def assign_released(using: str, model: Model, pks: Sequence[Any]) -> None:
+    """Assign rows to waiters after they were released together; ignores errors, because the waiters scan themselves."""
+    assign_quietly(using, model, {selector_of(model, pk) for pk in pks})
+
+
 def _assign_after_commit(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> None:
     # Not handed over before: a ticket locked until the commit would block its whole process.
-    assign_free_rows = partial(assign_quietly, connection.alias, model, [selector_of(model, pk)])
-    transaction.on_commit(assign_free_rows, using=connection.alias)
+    transaction.on_commit(partial(assign_released, connection.alias, model, [pk]), using=connection.alias)
 
 
 def _free_if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:

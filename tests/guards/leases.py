@@ -257,13 +257,13 @@ LEASES = (
     Mutation(
         "a renewal in a transaction begun by hand counts",
         LEASE,
-        "elif self._connection.autocommit:",
+        "elif connection.autocommit:",
         "else:",
         ("tests/database/test_open_transaction.py",),
     ),
     Mutation(
         "trust from the reply, not from the sending",
-        "leases/base_lease.py",
+        LEASE,
         "Trust(self._terms, grant.sent_at,",
         "Trust(self._terms, monotonic(),",
         (

@@ -35,7 +35,7 @@ LOCKS = (
     Mutation(
         "lock: what was to be let go is not renewed",
         "leases/keeper.py",
-        "[lease for lease in list(self._kept) if lease not in self._unrenewed]",
+        "[lease for lease in list(self._kept) if lease._is_renewed]",
         "list(self._kept)",
         ("tests/locks/test_forgotten.py",),
     ),
@@ -83,7 +83,7 @@ LOCKS = (
     ),
     Mutation(
         "what a task of a closed loop never got is not renewed",
-        "leases/base_lease.py",
+        "leases/lease.py",
         "return loop is None or loop.is_closed()",
         "return False",
         OWNERS,

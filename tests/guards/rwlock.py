@@ -56,13 +56,6 @@ READ_WRITE_LOCKS = (
         TESTS,
     ),
     Mutation(
-        "who has become the writer does not hear of a signal",
-        LOCK,
-        "await mode.call(lease._release_or_log)",
-        "await mode.call(lease._release_quietly)",
-        TESTS,
-    ),
-    Mutation(
         "the row of the intent is a permit",
         "locks/models.py",
         'return "" if number == cls.INTENT else name',

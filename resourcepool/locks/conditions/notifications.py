@@ -61,7 +61,7 @@ def consume(notified: NotificationLeases) -> None:
     """Remove notifications that had their effect; those that cannot be removed pass to other waiters."""
     for lease in notified:
         lease.is_consumed = True
-        lease._release_or_log()
+        lease._release_quietly()
 
 
 def pass_on_unconsumed(notified: NotificationLeases) -> int:
@@ -70,7 +70,7 @@ def pass_on_unconsumed(notified: NotificationLeases) -> int:
     for lease in notified:
         lease.is_consumed = False
         try:
-            lease._release_or_expire()
+            lease.release()
         except LeaseLost:
             removed += 1
         except DatabaseUnavailable as error:
