@@ -33,7 +33,7 @@ class Leader(NamedTuple):
 class Term(Lease):
     """A term: a lease whose ``fence`` is its number; see ``Lease``. As a context manager it resigns at the end."""
 
-    next_in_line = release
+    _next_in_line = release
     _stores_resignation = False  # whether resigning is stored in the row, so that no lock-delay follows
 
     @property

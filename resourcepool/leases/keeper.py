@@ -2,11 +2,17 @@
 
 The background thread of each database renews its leases before all other work. Another thread only watches the clock,
 so a hanging database cannot delay the report of a loss. All start on first use, and start again after a fork.
+
+A lease whose handle no code refers to is leaked. As in HikariCP, it is only reported, with the line that acquired it,
+and still renewed, because the code that dropped the handle may still use the resource. The keeper needs the handle, for
+``on_lost`` and for the release at exit, so a ``weakref`` does not work: it counts references, once per round. A
+finalizer does not work either, because Python drops Ctrl-C in one.
 """
 
 import logging
 import math
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from functools import partial
@@ -27,7 +33,6 @@ from resourcepool.database.wakeup import Wakeup
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import shutdown, verbs
-from resourcepool.leases.leaks import unreferenced
 from resourcepool.leases.renewal import lose, renew_together
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Ending, Terms, Trust
@@ -50,7 +55,7 @@ class Renewable(Hashable, Protocol):
     using: str
     pk: Any
     fence: int
-    next_in_line: ClassVar[Any]
+    _next_in_line: ClassVar[Any]
     _terms: Terms
     _trust: Trust
     _state: Ending
@@ -226,6 +231,24 @@ class Keeper:
             else:
                 self.remove(lease)
         return wake_at
+
+
+def unreferenced(leases: list[Any]) -> list[Any]:
+    """Return the leases that nothing refers to but a dict and this list of its keys."""
+    return [lease for lease, count in zip(leases, _references(leases), strict=True) if count <= _MIN_REFERENCES]
+
+
+def _references(leases: list[Any]) -> list[int]:
+    return [sys.getrefcount(lease) for lease in leases]
+
+
+def _min_references() -> int:
+    """Return the reference count of an object that only a dict and a list of its keys refer to."""
+    objects = {object(): None}
+    return _references(list(objects))[0]
+
+
+_MIN_REFERENCES = _min_references()
 
 
 def must_begin_by(now: float, trusts: Iterable[Trust]) -> float:

@@ -23,9 +23,17 @@ from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseFromAnotherProcess, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.leaks import caller_location, format_location
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import MAX_LENGTH, MIN_TTL, Ending, Grant, Terms, Trust
+from resourcepool.leases.terms import (
+    MAX_LENGTH,
+    MIN_TTL,
+    Ending,
+    Grant,
+    Terms,
+    Trust,
+    caller_location,
+    format_location,
+)
 from resourcepool.options import Seconds
 from resourcepool.signals import SIGNALS, EventKind, RowEvent, emit_to_listeners
 
@@ -58,7 +66,7 @@ class Lease:
     The theory: docs/explanation/how-it-works.md.
     """
 
-    next_in_line: ClassVar[NextInLine | None] = None  # None: rows of this kind have no waiters
+    _next_in_line: ClassVar[NextInLine | None] = None  # None: rows of this kind have no waiters
     _is_delivered = False  # whether acquire() has returned it; until then, a dropped handle expires
     _loop: "weakref.ref[AbstractEventLoop] | None" = None  # of the asyncio task that acquires it
     _actor = ""  # the operator, for the history; "": a program
@@ -241,9 +249,9 @@ class Lease:
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
         """Release the row; False: it was lost before."""
         row, until = (connection, self.model, self.pk, self.fence), self._trust.until
-        if self.next_in_line is None or self._terms.cooldown:  # assigned to a waiter after the cool-down
+        if self._next_in_line is None or self._terms.cooldown:  # assigned to a waiter after the cool-down
             return verbs.release(*row, self._terms.cooldown, trusted_until=until)
-        return self.next_in_line.release(*row, trusted_until=until)
+        return self._next_in_line.release(*row, trusted_until=until)
 
     def _give_up(
         self, kind: EventKind, outcome: str, send: Callable[[BaseDatabaseWrapper], Any], reason: str = ""

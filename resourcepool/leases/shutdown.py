@@ -78,7 +78,7 @@ def release_everything(leases: Sequence[Any]) -> None:
                     unavailable.add(using)
                     break
             else:
-                if (waiters := group[0].next_in_line) is not None:
+                if (waiters := group[0]._next_in_line) is not None:
                     waiters.assign_released(using, model, [lease.pk for lease in group])
 
 

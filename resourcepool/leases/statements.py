@@ -1,6 +1,6 @@
 """The SQL of the verbs, built once per model and database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +14,7 @@ from resourcepool.leases.table import Model, table_of
 
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
 Spans = float | Sequence[float]  # seconds: for all of them, or for each
+ClaimStatement = tuple[str, Callable[[Any], int | None]]
 Columns = tuple[tuple[str, str], ...]  # names of columns, and their new values in SQL
 
 MAX_CACHED_STATEMENTS = 10_000
@@ -96,6 +97,7 @@ def _stored(connection: BaseDatabaseWrapper, model: Model, name: str, value: Any
 
 
 _sql_cache: dict[tuple[Any, ...], str] = {}
+_claims: dict[tuple[Any, ...], ClaimStatement] = {}
 
 
 def granting_verb(connection: BaseDatabaseWrapper, verb: str) -> str:
@@ -109,19 +111,23 @@ def granting_verb(connection: BaseDatabaseWrapper, verb: str) -> str:
     return f"{verb}{FRESH_FENCE}" if is_open and not connection.autocommit else verb
 
 
-def claim_sql(connection: BaseDatabaseWrapper, model: Model, where: Where) -> str:
-    """Return the UPDATE that claims one row; parameters: microseconds, holder, primary key, those of ``where``."""
+def claim_statement(connection: BaseDatabaseWrapper, model: Model, where: Where) -> ClaimStatement:
+    """Return the UPDATE that claims one row, and the function that reads the fence of the claimed row.
+
+    Parameters of the SQL: microseconds, holder, primary key, those of ``where``.
+    """
     verb = granting_verb(connection, "claim")
     which = (model, connection.alias, where.sql, verb)
-    if which not in _sql_cache:
+    if which not in _claims:
         db_dialect, table = dialect.of(connection), table_of(connection, model)
         sql = db_dialect.claim_nowait(
             connection, _one_row_sql(connection, model, verb) + where.sql, table.name, table.pk
         )
-        if len(_sql_cache) >= MAX_CACHED_STATEMENTS:  # each selector has its own
-            _sql_cache.clear()
-        _sql_cache[which] = sql + db_dialect.returning.format(fence=table.fence)
-    return _sql_cache[which]
+        if len(_claims) >= MAX_CACHED_STATEMENTS:  # each selector has its own
+            _claims.clear()
+        sql += db_dialect.returning.format(fence=table.fence)
+        _claims[which] = sql, db_dialect.fence_after_update
+    return _claims[which]
 
 
 def _one_row_sql(connection: BaseDatabaseWrapper, model: Model, verb: str, columns: Columns = ()) -> str:

@@ -1,11 +1,15 @@
 """The terms of one grant: its options, its holder, its trust window, and how it ended."""
 
+import functools
 import itertools
 import os
 import secrets
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from resourcepool.events import sentence_for
@@ -15,6 +19,10 @@ from resourcepool.text import printable
 
 MIN_TTL = 0.1  # seconds
 MAX_LENGTH = 200  # of a holder's name
+PACKAGE = str(Path(__file__).resolve().parent.parent)
+WRAPPERS = ("contextlib.py", "/asgiref/", "/concurrent/futures/", "threading.py", "/django/utils/asyncio.py")
+
+SourceLine = tuple[CodeType, int]  # in the caller's code, and the line
 
 
 @dataclass(slots=True)  # not frozen: that takes far longer to make, and a lock makes one each time
@@ -87,6 +95,28 @@ class _Thread(threading.local):
     def reset(self) -> None:
         name = printable(threading.current_thread().name, "_").replace("/", "_")[:60]
         self.prefix = f"{_host}/{os.getpid()}/{name}/{_incarnation}."
+
+
+def caller_location() -> SourceLine | None:
+    """Return the nearest caller outside this package; None if there is none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not _is_wrapper(frame.f_code.co_filename):
+            return frame.f_code, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+@functools.lru_cache(1_000)
+def _is_wrapper(file: str) -> bool:
+    """Whether functions in this file acquire only on behalf of a caller."""
+    return file.startswith(PACKAGE) or any(part in file for part in WRAPPERS)
+
+
+def format_location(location: SourceLine) -> str:
+    """Return "file:line in function"."""
+    code, line = location
+    return f"{code.co_filename}:{line} in {code.co_name}"
 
 
 def margin(ttl: float) -> float:
@@ -201,7 +231,7 @@ class Ending:
     def end(self, outcome: str = "", lost: LeaseLost | None = None) -> bool:
         """Decide how it ended; returns False if that was decided before."""
         with self._lock:
-            is_first = not self.has_ended
+            is_first = self.lost is None and not self.outcome
             if is_first:
                 self.outcome, self.lost = outcome, lost
         return is_first

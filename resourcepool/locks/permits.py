@@ -16,8 +16,7 @@ from resourcepool.database.open_transaction import set_idle_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.leases import verbs
-from resourcepool.leases.free_rows import candidates
-from resourcepool.leases.probably_free import FreeRowCache, claim, claim_first
+from resourcepool.leases.free_rows import FreeRowCache, candidates, claim, claim_first
 from resourcepool.leases.request import Request
 from resourcepool.leases.terms import Grant
 from resourcepool.locks.base import Named

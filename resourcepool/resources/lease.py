@@ -25,6 +25,7 @@ from resourcepool.leases.terms import Grant
 from resourcepool.options import Seconds
 from resourcepool.resources.quarantine import QuarantinePolicy, next_strikes, quarantine_seconds
 from resourcepool.resources.state import MAX_REASON
+from resourcepool.resources.strategy import LastHeld
 from resourcepool.signals import EventKind
 from resourcepool.threads.async_threads import in_thread
 from resourcepool.threads.sync_async import ASYNC, run_sync
@@ -46,19 +47,20 @@ logger = logging.getLogger(__name__)
 DELETED = sentence_for("row_deleted")
 
 
-class ReleaseListener(Source, Protocol):
-    """A pool that is notified of releases."""
+class LeasingPool(Source, Protocol):
+    """The pool of a lease, see ``source.PoolSource``."""
 
-    def note_release(self, lease: "ResourceLease[Any]") -> None:
-        """Note that ``lease`` was released by this process."""
+    @property
+    def last_held(self) -> LastHeld:
+        """The last row of each holder."""
 
 
 class ResourceLease(Lease, Generic[M]):
     """A lease of a resource, a row of the model ``M``. See ``Lease`` for its guarantees and their limits."""
 
-    next_in_line = release
+    _next_in_line = release
 
-    def __init__(self, pool: ReleaseListener, using: str, grant: Grant, request: Request) -> None:
+    def __init__(self, pool: LeasingPool, using: str, grant: Grant, request: Request) -> None:
         self._pool, self._request = pool, request
         self._resource: M | None = None
         super().__init__(pool.model, using, grant, request.terms)
@@ -87,7 +89,7 @@ class ResourceLease(Lease, Generic[M]):
     def release(self) -> None:
         """Release the resource; it cools down before the next lease. Raises as ``Lease.release``."""
         super().release()
-        self._pool.note_release(self)
+        self._pool.last_held.note(self._request, self.pk)
 
     def quarantine(self, reason: str) -> None:
         """End the lease and quarantine the resource, for twice as long after each consecutive strike.

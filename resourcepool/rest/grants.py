@@ -17,7 +17,7 @@ from resourcepool.leases.request import Request as LeaseRequest
 from resourcepool.leases.terms import Grant, Terms
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.resources.registry import parse_key
+from resourcepool.resources.selectors import parse_key
 from resourcepool.rest.holder_names import HolderName
 from resourcepool.rest.limits import Quota
 from resourcepool.status.snapshots import as_data, fetch_all
@@ -36,7 +36,7 @@ class RemoteResource(Remote, ResourceLease):
 class RemoteLock(Remote):
     """A lock that a program elsewhere holds."""
 
-    next_in_line = release
+    _next_in_line = release
 
 
 def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], quota: Quota, **which: Any) -> Any:

@@ -16,7 +16,7 @@ from resourcepool.locks.base import TTL
 from resourcepool.locks.lock import Lock
 from resourcepool.locks.models import Lock as LockRow
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.resources.request_builder import RESERVED_NAMES
+from resourcepool.resources.requests import RESERVED_NAMES
 from resourcepool.rest import serializers
 from resourcepool.rest.access import caller, pool_named, pool_of, require
 from resourcepool.rest.grants import detach_and_describe, lease_for, lease_of_token

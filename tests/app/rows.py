@@ -149,7 +149,7 @@ def steal(row: Any, holder: str = "thief") -> verbs.Grant:
 class HandedOnLease(Lease):
     """A lease whose row goes to the next waiter."""
 
-    next_in_line = release
+    _next_in_line = release
 
 
 def hold(row: Any, *, ttl: float = 60, holder: str = "me", **terms: Any) -> Lease:

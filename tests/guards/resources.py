@@ -5,17 +5,17 @@ from tests.guards.mutation import Mutation
 RESOURCES = (
     Mutation(
         "the cache of requests confuses 1 and True",
-        "resources/request_builder.py",
+        "resources/pool.py",
         "*criteria.items(), *map(type, criteria.values())",
         "*criteria.items()",
-        ("tests/resources/test_request_builder.py",),
+        ("tests/resources/test_requests.py",),
     ),
     Mutation(
         "a generated holder name is used twice",
         "leases/verbs.py",
         "holder = terms.holder or default_holder()",
         "holder = terms.holder or 'somebody'",
-        ("tests/resources/test_request_builder.py",),
+        ("tests/resources/test_requests.py",),
     ),
     Mutation(
         "quarantine without the fence",

@@ -65,7 +65,7 @@ SEMAPHORES = (
     ),
     # Semaphores
     Mutation(
-        "semaphores: all or none", "leases/probably_free.py", "    if len(pks) > 1:\n", "    if False:\n", SEATS
+        "semaphores: all or none", "leases/free_rows.py", "    if len(pks) > 1:\n", "    if False:\n", SEATS
     ),
     Mutation(
         "semaphores: more than held is not released",

@@ -259,7 +259,7 @@ SURFACES = (
     ),
     Mutation(
         "error reports show the keys for secrets, by a local variable",
-        "resources/request_builder.py",
+        "resources/pool.py",
         'if self._settings is not getattr(settings, "RESOURCEPOOL", None):',
         'if self._settings is not (chosen := getattr(settings, "RESOURCEPOOL", None)) or chosen is None:',
         ("tests/canary/test_frames.py",),

@@ -35,7 +35,7 @@ TRIES = 3  # attempts to add a row while others remove the channel
 class SubscriptionLease(Lease):
     """The right to read a subscription and move its cursor. See ``Lease``."""
 
-    next_in_line = release
+    _next_in_line = release
 
     def ensure_ours(self) -> None:
         """Raise LeaseFromAnotherProcess in a fork of its process."""
