@@ -12,9 +12,8 @@ from resourcepool.database.retry import fetch_rows
 from resourcepool.database.where import ANY_ROW, Where
 from resourcepool.dialect import micros
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model, table_of
-from resourcepool.leases.terms import Grant, Terms
+from resourcepool.leases.terms import Grant, Request, Terms
 
 MAX_FREE_ROWS = 1_000  # read at once
 LOOKAHEAD = 10.0  # seconds: the longest time between two scans

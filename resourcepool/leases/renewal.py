@@ -9,6 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.database.background import log_errors
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
+from resourcepool.database.rows import unlocked
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Trust
@@ -30,8 +31,8 @@ def renew_together(using: str, leases: Sequence[Any]) -> bool:
     sent_at, renewed = _send(connection, model, held)
     complete = renewed is not None
     if renewed is None:  # a locked row must not cost this process all other leases
-        unlocked = verbs.unlocked(connection, model, [grant.pk for grant in held])
-        held = [grant for grant in held if grant.pk in unlocked]
+        free = unlocked(connection, model, [grant.pk for grant in held])
+        held = [grant for grant in held if grant.pk in free]
         sent_at, renewed = _send(connection, model, held)
     if renewed is None:
         return False

@@ -1,17 +1,19 @@
-"""The terms of one grant: its options, its holder, its trust window, and how it ended."""
+"""A request, and the terms of one grant: its options, its holder, its trust window, and how it ended."""
 
+import dataclasses
 import functools
 import itertools
+import math
 import os
 import secrets
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from resourcepool import options
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost, LeaseReleased
 from resourcepool.labels import host_name
@@ -25,7 +27,7 @@ WRAPPERS = ("contextlib.py", "/asgiref/", "/concurrent/futures/", "threading.py"
 SourceLine = tuple[CodeType, int]  # in the caller's code, and the line
 
 
-@dataclass(slots=True)  # not frozen: that takes far longer to make, and a lock makes one each time
+@dataclasses.dataclass(slots=True)  # not frozen: that takes far longer to make, and a lock makes one each time
 class Terms:
     """The options a lease was acquired with; times in seconds. Do not change them: leases share them.
 
@@ -60,6 +62,43 @@ class Terms:
     def may_renew(self) -> bool:
         """Whether ``renew_while`` allows a renewal."""
         return self.renew_while is None or self.renew_while()
+
+
+@dataclasses.dataclass(slots=True)  # not frozen: see ``Terms``
+class Request:
+    """A validated request. Immutable by convention: callers share it.
+
+    Attributes:
+        count: number of rows, all or none.
+        timeout: maximum wait in seconds.
+        priority: lowest first, then by arrival.
+        strategy: name of the rule that chooses a free row.
+        selector: canonical JSON of the requested fields; equal text means an equal selection.
+        terms: the options of the leases.
+        fifo_once: enqueue without claiming free rows, with a single ticket: if it expires, the request ends without
+            rows. The database decides whether the request was served or timed out first.
+        ends_session: a long wait closes the thread's session, even if an earlier request opened it.
+    """
+
+    terms: Terms
+    count: int = 1
+    timeout: float = 0.0
+    priority: int = 0
+    strategy: str = ""
+    selector: str = "{}"
+    allow_in_transaction: bool = False
+    fifo_once: bool = False
+    ends_session: bool = False
+
+    @property
+    def within(self) -> str:
+        """The timeout, for the end of a sentence; "" if there is none."""
+        return "" if math.isinf(self.timeout) else f" within {round(self.timeout, 3):g} s"
+
+    def again(self, timeout: object = None) -> "Request":
+        """Return the same request for one row, with a new ``timeout`` if given."""
+        wait = self.timeout if timeout is None else options.seconds("timeout", timeout)
+        return dataclasses.replace(self, count=1, timeout=wait)
 
 
 class Grant(NamedTuple):

@@ -141,19 +141,6 @@ def renew_unless_locked(connection: BaseDatabaseWrapper, model: Model, held: Hel
     return retrying(connection, send, busy=lambda: None)
 
 
-def unlocked(connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any]) -> set[Any]:
-    """Return the primary keys in ``pks`` whose rows no transaction locks now."""
-    rows = rows_of(connection, model).filter(pk__in=pks).select_for_update(skip_locked=True)
-
-    def read() -> set[Any]:
-        with dialect.short_transaction(connection):
-            return set(rows.values_list("pk", flat=True).all())
-
-    can_skip = connection.features.has_select_for_update_skip_locked
-    # If the whole table is locked, do not wait again: leases in other tables would wait, too.
-    return retrying(connection, read, busy=set) if can_skip else set()
-
-
 def release(
     connection: BaseDatabaseWrapper,
     model: Model,

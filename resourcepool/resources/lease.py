@@ -16,15 +16,13 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.events import SentenceField, sentence_for
 from resourcepool.exceptions import LeaseLost, ResourcePoolError, SecretUnreadable
 from resourcepool.leases import verbs
-from resourcepool.leases.instance import instance
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.statements import instance
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.options import Seconds
-from resourcepool.resources.quarantine import QuarantinePolicy, next_strikes, quarantine_seconds
-from resourcepool.resources.state import MAX_REASON
+from resourcepool.resources.state import MAX_REASON, QuarantinePolicy, next_strikes, quarantine_seconds
 from resourcepool.resources.strategy import LastHeld
 from resourcepool.signals import EventKind
 from resourcepool.threads.async_threads import in_thread

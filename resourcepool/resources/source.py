@@ -16,8 +16,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailab
 from resourcepool.leases import verbs
 from resourcepool.leases.free_rows import FreeRowCache, claim_first
 from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.resources import selectors
 from resourcepool.resources.lease import M, ResourceLease
 from resourcepool.resources.state import Status

@@ -13,8 +13,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.where import Where
 from resourcepool.leases.free_rows import candidates
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
+from resourcepool.leases.terms import Request
 
 Strategy = Literal["spread", "sticky", "random"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)

@@ -20,8 +20,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import refuse_open_transaction
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant, default_holder
+from resourcepool.leases.terms import Grant, Request, default_holder
 from resourcepool.threads.async_wakeup import periodic_wakeup
 from resourcepool.threads.sync_async import Mode, never
 from resourcepool.waiting import assignment, tickets

@@ -15,9 +15,8 @@ from resourcepool.database.timeouts import STATEMENT_TIMEOUT, TIMEOUT_GRACE, sta
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.waiting.assignment import assign_to_all, return_due_rows
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.pacing import pacing_of

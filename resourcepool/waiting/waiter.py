@@ -8,9 +8,8 @@ from resourcepool import hints
 from resourcepool.database.clock import monotonic
 from resourcepool.leases.free_rows import python_key
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.threads.outcome import Outcome
 from resourcepool.waiting.lease import Source, make_handles, release_quietly
 from resourcepool.waiting.models import line_name

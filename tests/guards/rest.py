@@ -17,7 +17,7 @@ LEASING, VIEW, OPERATING, MAY, GRANTS, READ, WAITS, NAMES, LIMITS, REMOTE = (
             "limits",
         )
     ),
-    "leases/remote.py",
+    "rest/grants.py",
 )
 LIMITED = ("tests/rest/test_limits.py",)
 ACCESS, LEASES = ("tests/rest/test_access.py",), ("tests/rest/test_leases.py",)

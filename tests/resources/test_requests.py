@@ -7,7 +7,7 @@ import pytest
 from django.test import override_settings
 
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.request import Request
+from resourcepool.leases.terms import Request
 from resourcepool.models import Proxy
 from resourcepool.resources import pool as pools
 from resourcepool.resources.pool import Pool

@@ -19,8 +19,7 @@ from resourcepool.events import sentence_for
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant, Terms, default_holder
+from resourcepool.leases.terms import Grant, Request, Terms, default_holder
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.models import Message as MessageRow
 from resourcepool.locks.channels.models import Subscription

@@ -14,9 +14,8 @@ from resourcepool.database.retry import Unsettled, fetch_rows, retrying
 from resourcepool.dialect import cached_per_database
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
 from resourcepool.leases.table import table_of
-from resourcepool.leases.terms import Terms
+from resourcepool.leases.terms import Request, Terms
 from resourcepool.locks.base import Named
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import AbstractNotification
