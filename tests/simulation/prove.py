@@ -43,7 +43,7 @@ SHARED_IN_LINE = (
     "expired tickets stay in line",
     "collected rows that block each other stay",
 )
-VERBS, TERMS, KEEPER = "leases/verbs.py", "leases/terms.py", "leases/keeper.py"
+VERBS, TERMS = "leases/verbs.py", "leases/terms.py"
 
 # Guards for lost replies, which `make mutations` leaves to the tests with real database servers.
 FURTHER = (
