@@ -37,7 +37,7 @@ EVERYWHERE = (
     "tests/leases/test_lock_holders.py",  # a lock that somebody else holds
     "tests/leases/test_several_databases.py",  # two connections of one process
     "tests/leases/test_idle_timeout.py",  # what ends a session that is silent
-    "tests/leases/test_skip_locked.py",  # SKIP LOCKED
+    "tests/database/test_skip_locked.py",  # SKIP LOCKED
     "tests/leases/test_unsettled.py",  # replies that are lost on the wire
     "tests/database/test_timeouts.py",  # an answer that does not come
     "tests/database/test_background.py",  # a connection of a thread's own

@@ -13,8 +13,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.exceptions import NotHeld
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Grant
+from resourcepool.leases.terms import Grant, Request
 from resourcepool.locks.base import Named
 from resourcepool.locks.lockable import H, Hold, Lockable, LockLease
 from resourcepool.locks.models import AbstractNamed
@@ -143,7 +142,7 @@ class Lock(Named, Reentrant[Hold]):
             return
         del current_owner().holds[self.key]  # atomic: after Ctrl-C before it, release() can be called again
         hold.count = 0
-        await mode.call(hold.leases[0]._release_or_expire)
+        await mode.call(hold.leases[0].release)
 
     # For conditions
 

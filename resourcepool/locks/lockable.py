@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Generic, ParamSpec, Self, TypeVar, cast
 from asgiref.sync import iscoroutinefunction
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, ResourcePoolError
+from resourcepool.leases.lease import Lease
 from resourcepool.locks.registry import has_ended
 from resourcepool.options import Seconds
 from resourcepool.signals import EventKind, RowEvent, emit
 from resourcepool.threads.sync_async import ASYNC, Mode, run_sync
-from resourcepool.waiting.lease import AwaitedLease
+from resourcepool.waiting import release
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,18 +28,19 @@ GENERATORS = inspect.isgeneratorfunction, inspect.isasyncgenfunction
 logger = logging.getLogger(__name__)
 
 
-class LockLease(AwaitedLease):
+class LockLease(Lease):
     """The lease of one row.
 
     Attributes:
         is_of_owner: only the thread or task that acquired it can release it.
     """
 
+    _next_in_line = release
     is_of_owner: ClassVar[bool] = True
 
     @property
     def _is_orphaned(self) -> bool:
-        """See ``BaseLease``; also true if its thread or task has ended, even if something still refers to the hold."""
+        """See ``Lease``; also true if its thread or task has ended, even if something still refers to the hold."""
         return super()._is_orphaned or (self.is_of_owner and has_ended(self.holder))
 
     def _report_leak(self, why: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from resourcepool import options
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost, UpgradeConflict
-from resourcepool.leases.request import Request
+from resourcepool.leases.terms import Request
 from resourcepool.locks.base import TTL
 from resourcepool.locks.lock import Reentrant
 from resourcepool.locks.lockable import Hold, LockLease

@@ -17,6 +17,7 @@ def pool_name(model: Any) -> str:
     return str(model._meta.concrete_model._meta.label_lower)
 
 
+@lru_cache(1_000)
 def line_name(model: Any, selector: str) -> str:
     """Return the name of the line of tickets with this selector."""
     pool = pool_name(model)

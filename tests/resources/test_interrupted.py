@@ -84,7 +84,7 @@ def waiter(outcome: Outcome) -> Waiter:
 
 def test_of_a_wait_is_not_replaced_by_an_error_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Poller, "wait", interrupt)
-    monkeypatch.setattr(acquire, "_begin", lambda *_: waiter(FailsInThatMoment()))
+    monkeypatch.setattr(acquire, "_enqueue", lambda *_: waiter(FailsInThatMoment()))
     with pytest.raises(KeyboardInterrupt):
         Proxy.pool.acquire(timeout=5)
 

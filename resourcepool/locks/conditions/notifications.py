@@ -13,8 +13,7 @@ from resourcepool.database.batches import batched
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbLater, DbMicros, short_transaction
 from resourcepool.leases import verbs
-from resourcepool.leases.request import Request
-from resourcepool.leases.terms import Terms
+from resourcepool.leases.terms import Request, Terms
 from resourcepool.locks.base import Named
 from resourcepool.locks.lockable import LockLease
 from resourcepool.locks.models import AbstractNotification
@@ -58,7 +57,7 @@ def consume(notified: NotificationLeases) -> None:
     """Remove notifications that had their effect; those that cannot be removed pass to other waiters."""
     for lease in notified:
         lease.is_consumed = True
-        lease._release_or_log()
+        lease._release_quietly()
 
 
 def notify(connection: BaseDatabaseWrapper, model: Notification, name: str, most: int) -> int:

@@ -19,12 +19,12 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "conditions: in line before the lock is free",
         "waiting/acquire.py",
-        "        begun: Leases | Waiter = await",
-        "        if request.fifo_once:\n"
-        "            await on_enqueued(mode)\n"
-        "            on_enqueued = None\n"
-        "            __import__('time').sleep(0.05)  # as on a slow machine\n"
-        "        begun: Leases | Waiter = await",
+        "    begun = await mode.call(_begin,",
+        "    if request.fifo_once:\n"
+        "        await on_enqueued(mode)\n"
+        "        on_enqueued = None\n"
+        "        __import__('time').sleep(0.05)  # as on a slow machine\n"
+        "    begun = await mode.call(_begin,",
     ): (MISSED,),
     KNOWN_TO_TESTS["conditions: a notification is used up"]: (LOST,),
     KNOWN_TO_TESTS["conditions: what was notified is not waiting any more"]: (UNEXPECTED, LOST),
