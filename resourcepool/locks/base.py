@@ -83,7 +83,7 @@ class Named:
 
     def _wait(self, blocking: bool, timeout: Seconds | None) -> float:
         """Return the seconds to wait, from the two arguments of ``threading``; raises BadOption."""
-        if not options.flag("blocking", blocking):
+        if blocking is not True and not options.flag("blocking", blocking):
             if timeout not in (None, FOREVER):
                 raise BadOption("timeout", timeout, "None with blocking=False")
             return 0.0
