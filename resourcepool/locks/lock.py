@@ -164,9 +164,8 @@ class Lock(Named, Reentrant[Hold]):
 
     def _release_leftovers(self) -> None:
         """Release what Ctrl-C left of an earlier acquire or release of this thread: it would block the next one."""
-        for kept in keeper.unreleased():
-            is_same = isinstance(kept, LockLease) and (kept.model, kept.using, kept.pk) == self.key
-            if is_same and is_of_caller(kept.holder):
+        for kept in [kept for kept in keeper.unreleased() if isinstance(kept, LockLease)]:
+            if (kept.model, kept.using, kept.pk) == self.key and is_of_caller(kept.holder):
                 kept._release_quietly()
 
     # ``waiting.lease.Source``

@@ -169,7 +169,7 @@ class Permits(Named):
 
     def _count_rows(self, connection: BaseDatabaseWrapper) -> int:
         """Return the number of permits in service; log once if it is not the number in the code."""
-        count = retrying(connection, self._rows(connection).filter(in_service=True).count)
+        count: int = retrying(connection, self._rows(connection).filter(in_service=True).count)
         if count:
             if len(counted) >= MAX_NAMES:
                 counted.clear()
