@@ -161,7 +161,9 @@ class Keeper:
         self._report_leaks(using)
         now, due, wake_at = monotonic(), defaultdict(list), math.inf
         for lease in self._kept_on(using):
-            if lease._is_in_transaction or lease._state.is_ending or not _may_renew(lease):
+            if lease._terms.is_renewed_by_holder:
+                continue
+            if lease._is_in_transaction or lease._state.is_ending:
                 wake_at = min(wake_at, now + lease._terms.ttl / 10)
             elif lease._trust.due_at <= now + lease._trust.valid_for / 12:  # leases due soon are renewed along
                 due[lease.model].append(lease)
@@ -258,13 +260,6 @@ def must_begin_by(now: float, trusts: Iterable[Trust]) -> float:
     """
     moments = [(max(now, trust.due_at) + trust.until) / 2 for trust in trusts if trust.until > now]
     return max(now + MIN_TTL / 2, min(moments, default=math.inf))
-
-
-def _may_renew(lease: Renewable) -> bool:
-    """Whether the holder's ``renew_while`` is true; an exception counts as false."""
-    with log_errors("renew_while of %s failed; not renewed yet", lease):
-        return lease._terms.may_renew
-    return False
 
 
 def _report_leak(lease: Renewable, why: str) -> None:
