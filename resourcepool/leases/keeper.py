@@ -16,7 +16,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from resourcepool import dialect
 from resourcepool.database.background import log_errors
@@ -55,7 +55,6 @@ class Renewable(Hashable, Protocol):
     using: str
     pk: Any
     fence: int
-    _next_in_line: ClassVar[Any]
     _terms: Terms
     _trust: Trust
     _state: Ending

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core import signing
 from django.db import connections, router
@@ -146,7 +146,7 @@ class RemoteResource(Remote, ResourceLease):
 class RemoteLock(Remote):
     """A lock that a program elsewhere holds."""
 
-    _next_in_line = release
+    _next_in_line: ClassVar[Any] = release
 
 
 def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], quota: Quota, **which: Any) -> Any:

@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import json
 from functools import partial
+from typing import Any, ClassVar
 
 from django.db import IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -34,7 +35,7 @@ TRIES = 3  # attempts to add a row while others remove the channel
 class SubscriptionLease(Lease):
     """The right to read a subscription and move its cursor. See ``Lease``."""
 
-    _next_in_line = release
+    _next_in_line: ClassVar[Any] = release
 
     def ensure_ours(self) -> None:
         """Raise LeaseFromAnotherProcess in a fork of its process."""
