@@ -44,7 +44,7 @@ def unlocked(connection: BaseDatabaseWrapper, model: type[models.Model], pks: Se
     """Return the primary keys in ``pks`` whose rows no transaction locks now."""
     if not connection.features.has_select_for_update_skip_locked:
         return set()
-    rows = models.QuerySet(model=model, using=connection.alias).filter(pk__in=pks)
+    rows: Any = models.QuerySet(model=model, using=connection.alias).filter(pk__in=pks)
 
     def read() -> set[Any]:
         with short_transaction(connection):

@@ -97,8 +97,8 @@ def change_skipping_locked(
             except RowLocked:
                 pass
         free = unlocked(connections[using], model, chunk)
-        rows = models.QuerySet(model=model, using=using).filter(pk__in=chunk).values_list("pk", flat=True)
-        locked |= retrying(connections[using], lambda rows=rows: set(rows.all())) - free
+        rows: Any = models.QuerySet(model=model, using=using).filter(pk__in=chunk).values_list("pk", flat=True)
+        locked |= set(retrying(connections[using], rows.all().__iter__)) - free
         if not free:
             continue
         try:

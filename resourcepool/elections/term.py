@@ -1,6 +1,6 @@
 """The term of a leader."""
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -33,7 +33,7 @@ class Leader(NamedTuple):
 class Term(Lease):
     """A term: a lease whose ``fence`` is its number; see ``Lease``. As a context manager it resigns at the end."""
 
-    _next_in_line = release
+    _next_in_line: ClassVar[Any] = release
     _stores_resignation = False  # whether resigning is stored in the row, so that no lock-delay follows
 
     @property

@@ -16,7 +16,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from resourcepool import dialect
 from resourcepool.database.background import log_errors
@@ -55,7 +55,6 @@ class Renewable(Hashable, Protocol):
     using: str
     pk: Any
     fence: int
-    _next_in_line: ClassVar[Any]
     _terms: Terms
     _trust: Trust
     _state: Ending
@@ -161,7 +160,9 @@ class Keeper:
         self._report_leaks(using)
         now, due, wake_at = monotonic(), defaultdict(list), math.inf
         for lease in self._kept_on(using):
-            if lease._is_in_transaction or lease._state.is_ending or not _may_renew(lease):
+            if lease._terms.is_renewed_by_holder:
+                continue
+            if lease._is_in_transaction or lease._state.is_ending:
                 wake_at = min(wake_at, now + lease._terms.ttl / 10)
             elif lease._trust.due_at <= now + lease._trust.valid_for / 12:  # leases due soon are renewed along
                 due[lease.model].append(lease)
@@ -258,13 +259,6 @@ def must_begin_by(now: float, trusts: Iterable[Trust]) -> float:
     """
     moments = [(max(now, trust.due_at) + trust.until) / 2 for trust in trusts if trust.until > now]
     return max(now + MIN_TTL / 2, min(moments, default=math.inf))
-
-
-def _may_renew(lease: Renewable) -> bool:
-    """Whether the holder's ``renew_while`` is true; an exception counts as false."""
-    with log_errors("renew_while of %s failed; not renewed yet", lease):
-        return lease._terms.may_renew
-    return False
 
 
 def _report_leak(lease: Renewable, why: str) -> None:

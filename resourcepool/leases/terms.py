@@ -39,8 +39,7 @@ class Terms:
         max_hold: it is not renewed beyond this long after the grant; None: no limit.
         leak_after: a lease held for longer is reported as leaked; None: never.
         renew_every: how often it is renewed; None: three times per ttl.
-        renew_while: called before each renewal; while it returns false the lease is not renewed, until it expires;
-            None: always renew.
+        is_renewed_by_holder: its holder renews it; the keeper only watches it.
         on_lost: called once with the ``Lease``, from a background thread, as soon as the loss is noticed.
         is_recorded: whether its events are recorded in the history.
         actor: the user for whom another program acts, for the history; "": this process acts.
@@ -53,15 +52,10 @@ class Terms:
     max_hold: float | None = None
     leak_after: float | None = None
     renew_every: float | None = None
-    renew_while: Callable[[], bool] | None = None
+    is_renewed_by_holder: bool = False
     on_lost: Callable[[Any], object] | None = None
     is_recorded: bool = False
     actor: str = ""
-
-    @property
-    def may_renew(self) -> bool:
-        """Whether ``renew_while`` allows a renewal."""
-        return self.renew_while is None or self.renew_while()
 
 
 @dataclasses.dataclass(slots=True)  # not frozen: see ``Terms``

@@ -35,7 +35,7 @@ class LockLease(Lease):
         is_of_owner: only the thread or task that acquired it can release it.
     """
 
-    _next_in_line = release
+    _next_in_line: ClassVar[Any] = release
     is_of_owner: ClassVar[bool] = True
 
     @property

@@ -3,7 +3,7 @@
 import logging
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
 
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -56,7 +56,7 @@ class LeasingPool(Source, Protocol):
 class ResourceLease(Lease, Generic[M]):
     """A lease of a resource, a row of the model ``M``. See ``Lease`` for its guarantees and their limits."""
 
-    _next_in_line = release
+    _next_in_line: ClassVar[Any] = release
 
     def __init__(self, pool: LeasingPool, using: str, grant: Grant, request: Request) -> None:
         self._pool, self._request = pool, request

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core import signing
 from django.db import connections, router
@@ -118,14 +118,14 @@ class Remote(Lease):
         why = f"it was released before, {reason}" if reason == verbs.TAKEN else reason
         self._state.end(lost=LeaseLost(f"{self} of {self.holder} has ended: {why}"))
 
-    def _give_up(self, *how: Any) -> None:
+    def _give_up(self, *how: Any) -> Any:
         """Refuse an expired lease first: the statement that ends a lease matches only its fence, even after the ttl."""
         row = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
         with statement_timeout():
             if retrying(self._connection, row.expired().exists):
                 self._lose(sentence_for("not_renewed_in_ttl", seconds=self._terms.ttl))
                 self._state.raise_if_ended(self)
-        super()._give_up(*how)
+        return super()._give_up(*how)
 
     def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:
         self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
@@ -146,7 +146,7 @@ class RemoteResource(Remote, ResourceLease):
 class RemoteLock(Remote):
     """A lock that a program elsewhere holds."""
 
-    _next_in_line = release
+    _next_in_line: ClassVar[Any] = release
 
 
 def lease_for(source: Source, wanted: LeaseRequest, data: Mapping[str, Any], quota: Quota, **which: Any) -> Any:

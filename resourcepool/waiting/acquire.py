@@ -88,11 +88,9 @@ def _claim_now(source: Source, request: Request, loop: Loop | None) -> Leases | 
 def _begin(source: Source, request: Request, loop: Loop | None) -> Leases | Waiter:
     """Return leases of free rows, or a waiter in line for them."""
     if request.fifo_once:
-        connection = connections[source.using]
-        claimed = NoneFree(monotonic(), connection.connection is not None)
-    elif isinstance(claimed := claim(source, request, loop), list):
-        return claimed
-    return _enqueue(source, request, loop, claimed)
+        return _enqueue(source, request, loop, NoneFree(monotonic(), had_session=False))
+    claimed = claim(source, request, loop)
+    return claimed if isinstance(claimed, list) else _enqueue(source, request, loop, claimed)
 
 
 def _enqueue(source: Source, request: Request, loop: Loop | None, none_free: NoneFree) -> Leases | Waiter:

@@ -131,9 +131,10 @@ def make_handles(
     try:
         for grant in grants:
             leases.append(source.handle(using, grant, request))  # noqa: PERF401 (each must be known on an error)
-        for lease in leases if loop is not None else ():
-            lease._loop = weakref.ref(loop)
-            lease._load()
+        if loop is not None:
+            for lease in leases:
+                lease._loop = weakref.ref(loop)
+                lease._load()
     except BaseException:
         release_quietly(leases)
         for grant in grants[len(leases) :]:

@@ -4,7 +4,7 @@ import contextlib
 import datetime
 import json
 from functools import partial
-from typing import Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 from django.db import IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -38,7 +38,7 @@ From = Literal["now", "start"] | int | datetime.datetime
 class SubscriptionLease(Lease):
     """The right to read a subscription and move its cursor. See ``Lease``."""
 
-    _next_in_line = release
+    _next_in_line: ClassVar[Any] = release
 
     def ensure_ours(self) -> None:
         """Raise LeaseFromAnotherProcess in a fork of its process."""
