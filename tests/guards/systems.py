@@ -171,10 +171,8 @@ SYSTEMS = (
     Mutation(
         "channels: the number is taken in the message's transaction",
         "locks/channels/publication.py",
-        "            with transaction.atomic(using=self._using):\n"
-        "                number = self._next_number(connection)\n",
-        "            number = self._next_number(connection)\n"
-        "            with transaction.atomic(using=self._using):\n",
+        "        with transaction.atomic(using=self._using):\n            number = self._next_number(connection)\n",
+        "        number = self._next_number(connection)\n        with transaction.atomic(using=self._using):\n",
         ("tests/locks/channels/test_publishing.py",),
     ),
     Mutation(

@@ -9,7 +9,6 @@ from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.leases.terms import MIN_TTL
-from resourcepool.locks.base import wait_seconds
 from resourcepool.locks.channels.models import KEEP_MESSAGES, KEEP_SECONDS, MAX_KEPT_MESSAGES
 from resourcepool.locks.channels.models import Channel as ChannelRow
 from resourcepool.locks.channels.poller import pollers
@@ -130,7 +129,7 @@ class Channel:
             ClaimInTransaction: a transaction is open.
             DatabaseUnavailable: it could not begin.
         """
-        subscriber = self._subscriber(name, from_, timeout, stop, ttl)
+        subscriber = Subscriber(self._source(name, from_, ttl), timeout, stop)
         subscriber.start()
         return subscriber
 
@@ -144,7 +143,7 @@ class Channel:
         ttl: Seconds = TTL,
     ) -> Subscriber:
         """``subscribe`` for asyncio, for ``async for``; waiting occupies no thread. ``stop`` is a plain function."""
-        subscriber = self._subscriber(name, from_, timeout, stop, ttl)
+        subscriber = Subscriber(self._source(name, from_, ttl), timeout, stop)
         await subscriber.astart()
         return subscriber
 
@@ -156,20 +155,7 @@ class Channel:
         pollers.notify_after_commit(using, self.name)
         return number
 
-    def _subscriber(
-        self,
-        name: str | None,
-        from_: From,
-        timeout: Seconds | None,
-        stop: Callable[[], bool],
-        ttl: Seconds,
-    ) -> Subscriber:
+    def _source(self, name: str | None, start: From, ttl: Seconds) -> SubscriptionSource:
         name = None if name is None else options.name("name", name, most=MAX_NAME)
-        wait = wait_seconds("timeout", timeout)
-        options.plain_function("stop", stop, "a plain function that returns whether to end")
-        ttl_seconds = options.seconds("ttl", ttl, least=MIN_TTL)
-        return Subscriber(
-            SubscriptionSource(self.using, self._channel_row, name, checked_start(from_), ttl_seconds),
-            wait,
-            stop,
-        )
+        seconds = options.seconds("ttl", ttl, least=MIN_TTL)
+        return SubscriptionSource(self.using, self._channel_row, name, checked_start(start), seconds)

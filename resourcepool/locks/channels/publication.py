@@ -27,10 +27,6 @@ MAX_MESSAGES_AT_ONCE = 1_000
 MAX_JSON_AT_ONCE = 4 * 1024 * 1024  # bytes
 
 
-class _AlreadyPublished(Exception):
-    """An earlier attempt was committed, but its reply was lost."""
-
-
 class Publication:
     """Messages to publish together; ``send`` may be repeated.
 
@@ -48,17 +44,14 @@ class Publication:
     def send(self) -> int:
         """Publish in the caller's transaction if one is open; return the last number. Raises ChannelFull."""
         connection = connections[self._using]
-        try:
-            with transaction.atomic(using=self._using):
-                number = self._next_number(connection)
-                if self._number is not None and self._was_published(self._number):
-                    raise _AlreadyPublished  # noqa: TRY301 (it rolls the block back)
-                self._number = number
-                self._refuse_full(number)
-                self._insert(connection, number)
-        except _AlreadyPublished:
-            assert self._number is not None  # noqa: S101 (for the type checker)
-            return self._number
+        with transaction.atomic(using=self._using):
+            number = self._next_number(connection)
+            if self._number is not None and self._was_published(self._number):  # but the reply was lost
+                transaction.set_rollback(True, using=self._using)  # gives the new number back
+                return self._number
+            self._number = number
+            self._refuse_full(number)
+            self._insert(connection, number)
         return number
 
     def _next_number(self, connection: BaseDatabaseWrapper) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from django.db import connections
 
-from resourcepool import dialect
+from resourcepool import dialect, options
 from resourcepool.database.clock import monotonic
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseFromAnotherProcess, LeaseLost
@@ -40,8 +40,9 @@ class Subscriber:
     handles it; ``message.done()`` in the handler's transaction prevents that.
     """
 
-    def __init__(self, source: SubscriptionSource, timeout: float, stop: Callable[[], bool]) -> None:
-        self._source, self._timeout, self._stop = source, timeout, stop
+    def __init__(self, source: SubscriptionSource, timeout: Seconds | None, stop: Callable[[], bool]) -> None:
+        options.plain_function("stop", stop, "a plain function that returns whether to end")
+        self._source, self._timeout, self._stop = source, wait_seconds("timeout", timeout), stop
         self._position = Position(source)
         self._pause, self._is_closed = 0.0, False
 
