@@ -114,7 +114,8 @@ class Permits(Named):
 
     model: ClassVar[type[AbstractPermit]]
     lease = PermitLease
-    option: ClassVar[str]  # that sets ``permits``
+    option: ClassVar[str]  # that sets ``permits`` of a new name
+    hint: ClassVar[str] = ""  # how to change it later
     permits = 1
 
     def holders(self, limit: int = 100) -> list[PermitHolder]:
@@ -176,7 +177,7 @@ class Permits(Named):
             counted[self.key] = count
             if count != self.permits:
                 warn_once(
-                    f"{self!r} has {count} permits in the database; {self.option}={self.permits} is ignored"
+                    f"{self!r} has {count} permits in the database; {self.option}={self.permits} is ignored{self.hint}"
                 )
         return count
 

@@ -84,6 +84,7 @@ class Semaphore(Permits, Lockable[SemaphoreHold]):
     lease = SemaphoreLease
     kind = "semaphore"
     option = "value"
+    hint = ", use resize()"
 
     def __init__(
         self,
