@@ -142,7 +142,7 @@ class Lease:
     def release(self) -> None:
         """Release the lease; its row becomes free after ``cooldown`` seconds.
 
-        It is not renewed any more, so it expires if the database does not answer; ``release`` can be called again.
+        From then on it is not renewed, so it expires if the database does not answer; ``release`` can be called again.
 
         Raises:
             LeaseReleased: it was released before.

@@ -1,4 +1,4 @@
-"""What a pool is to those who wait for its rows: how free rows are claimed, and why there are none."""
+"""The source of a pool's rows: how free ones are claimed, and why there are none."""
 
 from collections.abc import Iterator
 from functools import cached_property

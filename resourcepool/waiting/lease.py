@@ -165,6 +165,11 @@ def delivered(leases: list[Handle]) -> list[Handle]:
     The last step: if a signal handler raises in an earlier one, the keeper lets the leases expire once nothing refers
     to them.
     """
-    for lease in leases:
-        lease._is_delivered = True
-    return leases
+    try:
+        for lease in leases:
+            lease._is_delivered = True
+        return leases  # noqa: TRY300 (an interruption just here is caught, too)
+    except BaseException:
+        for lease in leases:
+            lease._is_delivered = False
+        raise
