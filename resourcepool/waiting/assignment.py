@@ -24,7 +24,7 @@ from resourcepool.waiting.handover import FIRST_TICKETS
 from resourcepool.waiting.tickets import HeldRows, WaitingTicket
 
 MAX_TRIES = 2  # per row, and per ticket
-RETURN_EVERY = 2.0  # seconds between two returns of due rows to service
+RETURN_EVERY = 5.0  # seconds between two returns of due rows to service
 
 _returned_at: dict[tuple[Model, str], float] = {}
 
