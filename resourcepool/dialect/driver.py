@@ -56,7 +56,6 @@ def send(connection: Any, text: str, params: Sequence[Any]) -> Reply:
         connection.validate_no_broken_transaction()
     session = connection.connection
     values = [b"%d" % value if type(value) is int else _literal(session, value) for value in params]
-    _discard_unread(session)  # usually nothing
     try:
         session.query(text.encode() % tuple(values))
         result = session.store_result()

@@ -28,7 +28,10 @@ def run(
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             return read(cursor)
-    session = _session(connection)
+    connection.close_if_health_check_failed()
+    session: Session | None = connection.__dict__.get(SESSION)
+    if session is None or session.driver is not connection.connection:
+        session = _new_session(connection)
     connection.__dict__[LATEST] = this = object()
     try:
         reply = session.execute(sql, params)
@@ -55,11 +58,8 @@ def row_count(cursor: Any) -> int:
     return int(cursor.rowcount)
 
 
-def _session(connection: BaseDatabaseWrapper) -> Session:
-    """Return the cached session of this MySQL connection, or a new one after a reconnect."""
-    connection.close_if_health_check_failed()
-    session: Session | None = connection.__dict__.get(SESSION)
-    if session is None or session.driver is not connection.connection:
-        can_prepare = not connection.queries_logged and of(connection).can_prepare(connection)
-        session = connection.__dict__[SESSION] = Session(connection, can_prepare=can_prepare)
+def _new_session(connection: BaseDatabaseWrapper) -> Session:
+    """Return the session of this MySQL connection, after it was opened; cached, because making one takes time."""
+    can_prepare = not connection.queries_logged and of(connection).can_prepare(connection)
+    session = connection.__dict__[SESSION] = Session(connection, can_prepare=can_prepare)
     return session

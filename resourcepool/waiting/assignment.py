@@ -51,9 +51,9 @@ def allot(
     given: dict[int, list[Any]] = {}
     for ticket in line:
         rows: list[Any] = []
-        failures = 0
+        lacks, failures = ticket.lacks, 0
         for pk in free.get(ticket.selector, ()):
-            if len(rows) == ticket.lacks or failures == tries:
+            if len(rows) == lacks or failures == tries:
                 break
             if pk in taken or failed[pk] == tries:
                 continue

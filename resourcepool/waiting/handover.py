@@ -120,7 +120,8 @@ def give_to_first(
     """
     if not (sql := of(connection, model).give_to_first):
         return any(give(connection, model, pk, fence, ticket) for ticket in line)
-    keys = [line[min(number, len(line) - 1)].pk for number in range(FIRST_TICKETS)]
+    keys = [ticket.pk for ticket in line]
+    keys += keys[-1:] * (FIRST_TICKETS - len(keys))
     params = {"pk": key(connection, model, pk), "fence": fence, **dict(zip(TICKET_PARAMS, keys, strict=True))}
     params["granted"] = tickets.written([(pk, fence + 1)])
     given = dialect.run(connection, sql, params, dialect.of(connection).changed_ticket)
