@@ -55,6 +55,7 @@ def send(connection: Any, text: str, params: Sequence[Any]) -> Reply:
     if connection.needs_rollback:
         connection.validate_no_broken_transaction()
     session = connection.connection
+    _discard_unread(session)  # usually nothing
     values = [b"%d" % value if type(value) is int else _literal(session, value) for value in params]
     try:
         session.query(text.encode() % tuple(values))

@@ -147,7 +147,7 @@ WAITING = (
     Mutation(
         "a later ticket takes the row that the first one missed",
         ASSIGNMENT,
-        "            if len(rows) == ticket.lacks or failures == tries:\n",
+        "            if len(rows) == lacks or failures == tries:\n",
         "            if len(rows) == ticket.lacks or failures:\n",
         THE_HANDOVER,
     ),
@@ -237,12 +237,11 @@ WAITING = (
         THE_LINE,
     ),
     Mutation(
-        "a locked row keeps a single waiter from a free one",
+        "a newcomer takes a row that is due to an earlier waiter",
         ASSIGNMENT,
-        "        if len(line) == 1:\n",
-        "        if False:\n",
-        ("tests/waiting/test_acquire.py",),
-        "mariadb",
+        "if only is not None and ticket.pk != only:",
+        "if False:",
+        THE_HANDOVER,
     ),
     Mutation(
         "a signal that does not wake asyncio is missed",
