@@ -126,7 +126,7 @@ class Session:
             return None
         plan = _plan(sql, self._connection.settings_dict["NAME"])
         try:
-            self._send(plan.prepare, [plan.text])
+            self._send_directly(plan.prepare, [plan.text])
         except DatabaseError as error:
             if error.args[0] not in REFUSED:
                 raise
