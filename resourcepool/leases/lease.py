@@ -6,10 +6,10 @@ import os
 import threading
 import weakref
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import TracebackType
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -40,18 +40,6 @@ from resourcepool.signals import SIGNALS, EventKind, RowEvent, emit_to_listeners
 logger = logging.getLogger(__name__)
 
 
-class NextInLine(Protocol):
-    """Gives released rows to waiters: ``waiting.release``, which is above this package."""
-
-    def release(
-        self, connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, trusted_until: float
-    ) -> bool:
-        """Release a row to the first waiter. False: it was lost before."""
-
-    def assign_released(self, using: str, model: Model, pks: Sequence[Any]) -> None:
-        """Assign rows to waiters after they were released together. Never raises."""
-
-
 class Lease:
     """One row, held by this process until it is released, lost, or not renewed for ``ttl`` seconds.
 
@@ -66,7 +54,9 @@ class Lease:
     The theory: docs/explanation/how-it-works.md.
     """
 
-    _next_in_line: ClassVar[NextInLine | None] = None  # None: rows of this kind have no waiters
+    _next_in_line: ClassVar[Any] = (
+        None  # the module ``waiting.release``; None: rows of this kind have no waiters
+    )
     _is_delivered = False  # whether acquire() has returned it; until then, a dropped handle expires
     _loop: "weakref.ref[AbstractEventLoop] | None" = None  # of the asyncio task that acquires it
     _actor = ""  # the operator, for the history; "": a program
@@ -251,7 +241,7 @@ class Lease:
         row, until = (connection, self.model, self.pk, self.fence), self._trust.until
         if self._next_in_line is None or self._terms.cooldown:  # assigned to a waiter after the cool-down
             return verbs.release(*row, self._terms.cooldown, trusted_until=until)
-        return self._next_in_line.release(*row, trusted_until=until)
+        return bool(self._next_in_line.release(*row, trusted_until=until))
 
     def _give_up(
         self, kind: EventKind, outcome: str, send: Callable[[BaseDatabaseWrapper], Any], reason: str = ""

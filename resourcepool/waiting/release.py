@@ -54,6 +54,8 @@ def release_once(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: 
     pacing = pacing_of(line_name, connection.alias)
     if pacing.awaited_until <= monotonic() and _free_if_nobody_waits(*row, line_name, pacing):
         return True
+    if handover.give_in_line(*row):
+        return True
     for _ in range(MAX_READS):
         line = tickets.in_line(connection, model, FIRST_TICKETS, selector_of(model, pk))
         pacing.found_line(len(line), monotonic())
@@ -219,7 +221,7 @@ def give_several(connection: BaseDatabaseWrapper, model: Model, rows: Rows, tick
         )
         transaction.set_rollback(not done, using=connection.alias)
     if done:
-        handover.note_given(connection.alias, line_of(model, rows[0][0]), ticket)
+        handover.note_given(connection.alias, line_of(model, rows[0][0]), ticket.pk, ticket.address)
     return done
 
 
