@@ -79,10 +79,10 @@ def note_notifications(log: Log) -> None:
             log.tell("notified", pk=ticket.pk)
         wake(using, chosen)
 
-    def given_back(connection: BaseDatabaseWrapper, model: Any, pk: Any, fence: int) -> bool:
+    def given_back(connection: BaseDatabaseWrapper, model: Any, pk: Any, fence: int, *rest: Any) -> bool:
         is_over = True  # also if the reply does not come
         try:
-            is_over = free(connection, model, pk, fence)
+            is_over = free(connection, model, pk, fence, *rest)
         finally:
             if is_over and model is ConditionWaiter:
                 log.tell("given_back", pk=_ticket(pk))
