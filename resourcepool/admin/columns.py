@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 from resourcepool.dashboard.links import admin_url
 from resourcepool.database.columns import is_seconds
 from resourcepool.events import SentenceField, localized
+from resourcepool.status.badge import Badge
 from resourcepool.status.snapshots import seconds_since
 from resourcepool.status.times import UNITS, ago, duration, exact_duration, format_datetime, precise_duration
 from resourcepool.translation import gettext as _
@@ -31,9 +32,9 @@ def lines(first: str, *rest: str) -> SafeString:
     return format_html('{}<span class="resourcepool-small">{}</span>', first, small)
 
 
-def badge(css: str, text: str) -> SafeString:
-    """Return ``text`` as a state, coloured by the CSS class ``css``."""
-    return format_html('<span class="resourcepool-state {}">{}</span>', css, text)
+def badge(state: Badge) -> SafeString:
+    """Return a state, coloured by its gravity."""
+    return format_html('<span class="resourcepool-state {}">{}</span>', state.level, state.label)
 
 
 def link_to_list(site: AdminSite, model: Any, text: object, **filters: object) -> SafeString | str:

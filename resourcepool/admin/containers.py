@@ -18,12 +18,11 @@ from resourcepool.dashboard.access import can_view
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import DISCARD, PAUSE, RESUME, RETRY
 from resourcepool.signals import EventKind, RowEvent, emit
+from resourcepool.status.badge import work_badge
 from resourcepool.status.system import NamedSystem
 from resourcepool.templatetags.resourcepool_dashboard import code_spans
 from resourcepool.translation import gettext
 from resourcepool.translation import gettext_lazy as _
-
-CSS = {"ready": "free", "pending": "free", "running": "leased", "assigned": "leased", "done": "free"}
 
 
 class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
@@ -97,13 +96,9 @@ class ContainerAdmin(ActivityAdminMixin, OperationsAdminMixin):
         """Return ``text`` as a link to the filtered list of the work in the container ``name``."""
         return link_to_list(self.admin_site, self.work_model, text, **{self.system.word: name}, **filters)
 
-    def badge_of(self, row: Any, status: Any) -> tuple[str, str]:
-        """Return the state of ``row`` as (CSS class, text)."""
-        raise NotImplementedError
-
     @admin.display(description=_("status"))
     def status_badge(self, row: Any) -> str:
-        return lines(badge(*self.badge_of(row, row.status)), code_spans(row.status.explanation))
+        return lines(badge(row.status.badge), code_spans(row.status.explanation))
 
     @admin.display(description=_("finished"))
     def finished(self, row: Any) -> str:
@@ -117,14 +112,12 @@ class WorkAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, OperationsA
     """Lists of tasks or timers, newest first.
 
     Attributes:
-        css: the CSS class of each state.
         filtered_ordering: the ordering by value of the filter "status"; only within one container, where an index
             supports it.
     """
 
     actions = ()
     operations = by_name(RETRY, DISCARD)
-    css: ClassVar[dict[str, str]] = CSS
     filtered_ordering: ClassVar[dict[str, Sequence[Any]]] = {}
 
     def get_ordering(self, request: HttpRequest) -> Any:
@@ -134,5 +127,4 @@ class WorkAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, OperationsA
 
     @admin.display(description=_("state"))
     def state_badge(self, row: Any) -> str:
-        default = "quarantined" if row.state in row.failed_states else "draining"
-        return badge(self.css.get(row.state, default), row.get_state_display())
+        return badge(work_badge(row))

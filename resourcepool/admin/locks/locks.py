@@ -23,7 +23,7 @@ from resourcepool.locks.registry import parse_holder
 from resourcepool.operations import Operation
 from resourcepool.operations.locks import RESIZE, REVOKE, REVOKE_HOLDER
 from resourcepool.operations.operation import by_name
-from resourcepool.status.locks.cycles import KINDS, cycles, short_holder
+from resourcepool.status.locks.cycles import KINDS, cycles, lock_badge, short_holder
 from resourcepool.status.locks.held_by_process import held_by
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.lock_status import MAX_HOLDERS, LockStatus, lock_named, status_of
@@ -124,14 +124,7 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
     @admin.display(description=_("state"))
     def status_badge(self, row: Any) -> str:
         one: LockStatus = row.status
-        if any(cycle.is_certain for cycle in row.cycles):
-            state = badge("quarantined", gettext("deadlock"))
-        elif one.held:
-            state = badge("leased", gettext("held") if one.held >= one.permits else gettext("partly held"))
-        elif one.permits:
-            state = badge("free", gettext("free"))
-        else:
-            state = badge("quarantined", gettext("no permits"))
+        state = badge(lock_badge(one, row.cycles))
         if not self.kind.has_permits:
             return state
         count = gettext("%(held)d of %(permits)d held") % {"held": one.held, "permits": one.permits}

@@ -9,6 +9,7 @@ from resourcepool.admin.base import BaseAdmin
 from resourcepool.admin.columns import badge, countdown, lines
 from resourcepool.events import localized
 from resourcepool.resources.state import State, StateDetails, Status, state_details
+from resourcepool.status.badge import resource_badge
 from resourcepool.status.holders import acquisitions, host_and_pid
 from resourcepool.status.times import duration, format_datetime, format_short_datetime
 from resourcepool.translation import gettext
@@ -42,7 +43,7 @@ class ResourceColumnsMixin(BaseAdmin):
     @admin.display(description=_("state"))
     def state(self, resource: Any) -> str:
         details = _state_details(resource)
-        return badge(details.state.value, str(details.state.label)) if details else ""
+        return badge(resource_badge(details.state)) if details else ""
 
     @admin.display(description=_("state"))
     def status_badge(self, resource: Any) -> str:

@@ -9,13 +9,14 @@ from django.utils.html import format_html
 
 from resourcepool.admin.base import ExactSearchMixin, ReadOnlyAdmin
 from resourcepool.admin.columns import badge, countdown, lines, link_to_list
-from resourcepool.admin.containers import CSS, ContainerAdmin, WorkAdmin
+from resourcepool.admin.containers import ContainerAdmin, WorkAdmin
 from resourcepool.admin.filters import choice_filter, text_filter
 from resourcepool.admin.operations_mixin import OperationsAdminMixin
 from resourcepool.database.group_counts import count_groups
 from resourcepool.dialect import DbNow
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import REVOKE
+from resourcepool.status.badge import EXPIRED, LIVE
 from resourcepool.status.systems.dispensers import SYSTEM
 from resourcepool.status.times import ago, duration
 from resourcepool.status.work.dispensers import MAX_COUNTED, DispenserStatus
@@ -52,17 +53,6 @@ class DispenserAdmin(ContainerAdmin):
         if obj is None or not super().has_delete_permission(request, obj):
             return False
         return not (obj.tasks.exists() or obj.buckets.exists())
-
-    def badge_of(self, row: Any, status: DispenserStatus) -> tuple[str, str]:
-        if status.is_paused:
-            return "draining", gettext("paused")
-        if status.depth:
-            return ("free", gettext("at work")) if status.live else ("cooling", gettext("no worker"))
-        if status.assigned:
-            return "leased", gettext("all assigned")
-        if status.failed:
-            return "quarantined", gettext("only failed tasks")
-        return "draining", gettext("nothing to do")
 
     @admin.display(description=_("ready"))
     def ready(self, row: Any) -> str:
@@ -124,9 +114,9 @@ class BucketAdmin(ExactSearchMixin, ReadOnlyAdmin, OperationsAdminMixin):
     @admin.display(description=_("state"))
     def state_badge(self, row: Any) -> str:
         if row.micros_left <= 0:
-            return badge("quarantined", gettext("expired"))
+            return badge(EXPIRED)
         left = countdown(row.micros_left / 1_000_000, gettext("%s left"), gettext("expired"))
-        return format_html("{} {}", badge("leased", gettext("live")), left)
+        return format_html("{} {}", badge(LIVE), left)
 
     @admin.display(description=_("tasks"))
     def holds(self, row: Any) -> str:
@@ -153,7 +143,6 @@ class DispenserTaskAdmin(WorkAdmin):
     list_select_related = ("dispenser", "bucket")
     search_fields = ("key",)
     search_help_text = _("The full key of a task.")
-    css = CSS | {"discarded": "draining"}
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """Find tasks by their full key, with the index, which begins with the dispenser."""

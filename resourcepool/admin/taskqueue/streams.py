@@ -46,17 +46,6 @@ class StreamAdmin(ContainerAdmin):
     status_columns = ("status_badge", "led_by", "unfinished", "finished")
     system = SYSTEM
 
-    def badge_of(self, row: Any, status: StreamStatus) -> tuple[str, str]:
-        if row.is_paused:
-            return "draining", gettext("paused")
-        if status.wrong or (status.first and not status.leader):
-            return "quarantined", gettext("not running")
-        if status.blocked:
-            return "quarantined", gettext("blocked") if status.is_blocked else gettext("partly blocked")
-        if status.first and status.first.waits and status.lanes == 1:
-            return "cooling", gettext("waiting for a retry")
-        return ("free", gettext("at work")) if status.first else ("draining", gettext("nothing to do"))
-
     @admin.display(description=_("leader"))
     def led_by(self, row: Any) -> str:
         status: StreamStatus = row.status

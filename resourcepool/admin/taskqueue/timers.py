@@ -12,6 +12,7 @@ from resourcepool.dialect import NullInOrder
 from resourcepool.labels import format_labels, join_names
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.taskqueue import CANCEL, FIRE
+from resourcepool.status.badge import ALIVE, NO_CONTACT, work_badge
 from resourcepool.status.systems.topics import SYSTEM
 from resourcepool.status.times import duration
 from resourcepool.status.work.schedules import recurrence
@@ -53,17 +54,6 @@ class TopicAdmin(ContainerAdmin):
     status_columns = ("status_badge", "waiting", "handled_by", "finished")
     system = SYSTEM
 
-    def badge_of(self, row: Any, status: TopicStatus) -> tuple[str, str]:
-        if row.is_paused:
-            return "draining", gettext("paused")
-        if status.explanation:
-            return "quarantined", gettext("not firing")
-        if status.late > LATE_AFTER:
-            return "quarantined", gettext("late")
-        if status.first is None and not status.running:
-            return "draining", gettext("nothing to do")
-        return "free", gettext("at work")
-
     @admin.display(description=_("pending"))
     def waiting(self, row: Any) -> str:
         status: TopicStatus = row.status
@@ -100,9 +90,8 @@ class TimerAdmin(WorkAdmin):
 
     @admin.display(description=_("state"))
     def state_badge(self, row: Any) -> str:
-        if row.finished_at is None and row.micros_left < -LATE_AFTER * 1_000_000:
-            return badge("quarantined", row.get_state_display())
-        return super().state_badge(row)
+        is_late = row.finished_at is None and row.micros_left < -LATE_AFTER * 1_000_000
+        return badge(work_badge(row, late=is_late))
 
     @admin.display(description=_("when"))
     def when(self, timer: Any) -> str:
@@ -131,7 +120,4 @@ class TimerNodeAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("status"))
     def status_badge(self, node: Any) -> str:
-        css, text = (
-            ("free", gettext("alive")) if node.micros_left > 0 else ("quarantined", gettext("lost contact"))
-        )
-        return badge(css, text)
+        return badge(ALIVE if node.micros_left > 0 else NO_CONTACT)
