@@ -35,12 +35,16 @@ StatusFilter = choice_filter(
 @admin.register(ChannelRow)
 class ChannelAdmin(ContainerAdmin):
     settings = ("kept", "kept_count")
-    status_columns = ("status_badge", "messages", "readers", "behind")
+    work_title = _("Subscriptions, the furthest behind first")
+    facts = ("status_badge", "messages", "readers", "behind")
     system = SYSTEM
     operations = by_name(PRUNE, REMOVE_CHANNEL)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # removing is an operation
+
+    def first_work(self, row: Any, work: Any) -> Any:
+        return work.durable().order_by("cursor", "pk")
 
     @admin.display(description=_("messages"))
     def messages(self, row: Any) -> str:

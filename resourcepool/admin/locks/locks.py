@@ -87,16 +87,16 @@ class NamedAdmin(ExactSearchMixin, ActivityAdminMixin, ReadOnlyAdmin, Operations
             context["listed"] += [text % {"holder": one.who, "held": one.called} for one in held[:MAX_HOLDERS]]
         return context
 
-    def events_of(self, row: Any, before: tuple[int, int] | None) -> Any:
+    def events_of(self, row: Any) -> Any:
         """Return the events of all rows of the name, by number: the fences of several rows have no common order."""
         if not self.kind.has_permits:
-            return super().events_of(row, before)
+            return super().events_of(row)
         begins = f"{row.name}{NUMBER_MARK}"
         events = Event.objects.using(router.db_for_read(Event))
         events = events.filter(pool=row._meta.label_lower, row__begins=begins)
         # Rows of a name "a#b" start like rows of "a".
         events = events.annotate(number=Substr("row", len(begins) + 1)).exclude(number__contains=NUMBER_MARK)
-        return (events.filter(pk__lt=before[1]) if before else events).order_by("-pk")
+        return events.order_by("-pk")
 
     def title_of(self, row: Any) -> str:
         return self.kind.called(row.name)

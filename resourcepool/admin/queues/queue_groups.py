@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from resourcepool import options
 from resourcepool.admin.base import ModelForm
-from resourcepool.admin.columns import badge, datetime_column, lines, link_to_list
+from resourcepool.admin.columns import badge, lines, link_to_list
 from resourcepool.admin.queues.admin_mixin import PerQueueGroupAdminMixin
 from resourcepool.exceptions import BadOption
 from resourcepool.operations.operation import by_name
@@ -46,12 +46,9 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
     list_display = ("name", "status_badge", "servers", "queues", "unowned", "generation", "assigned")
     search_fields = ("name",)
     ordering = ("name",)
-    fields: ClassVar[Any] = (
-        *("name", *SETTINGS, "is_paused", "generation"),
-        *(datetime_column("assigned_at", _("last assigned at")), "assigned_by"),
-    )
-    links = ("servers", "queues", "unowned", "moves")  # of an existing row
-    readonly_fields: ClassVar[Any] = fields[len(SETTINGS) + 1 :]
+    fields: ClassVar[Any] = ("name", *SETTINGS)
+    has_settings = True
+    facts = ("status_badge", "servers", "queues", "unowned", "assigned", "moves")
     operations = by_name(PAUSE, RESUME)
 
     def load_column_values(self, rows: Any) -> None:
@@ -61,10 +58,7 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the read-only fields; the name of an existing row is fixed, as programs and moves refer to it."""
-        return self.readonly_fields if obj is None else ("name", *self.readonly_fields, *self.links)
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return self.fields if obj is None else (*self.fields, *self.links)
+        return () if obj is None else ("name",)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show or save the form; report that it was not saved if the row stays locked by planning servers."""
@@ -125,7 +119,7 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
 
     @admin.display(description=_("last assigned"))
     def assigned(self, row: Any) -> str:
-        return lines(format_datetime(row.assigned_at), row.assigned_by) if row.assigned_at else ""
+        return lines(format_datetime(row.assigned_at), row.assigned_by) if row.assigned_at else gettext("never")
 
 
 def _count(rows: Any) -> Any:

@@ -45,8 +45,13 @@ class DispenserAdmin(ContainerAdmin):
     """Dispensers, which only their buttons pause and resume."""
 
     settings = ("most_expirations", "done_kept")
-    status_columns = ("status_badge", "ready", "assigned", "finished", "rebuilt")
+    work_title = _("First tasks: the failed ones, otherwise the next ones")
+    facts = ("status_badge", "ready", "assigned", "finished", "rebuilt")
     system = SYSTEM
+
+    def first_work(self, row: Any, work: Any) -> Any:
+        state = State.FAILED if row.status.failed else State.READY
+        return work.filter(state=state).in_order()
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return whether this user may delete it; one with tasks cannot be deleted, and Django would read all."""
@@ -88,8 +93,8 @@ class DispenserAdmin(ContainerAdmin):
 class BucketAdmin(ExactSearchMixin, ReadOnlyAdmin, OperationsAdminMixin):
     """Buckets, newest first; a worker has one per dispenser."""
 
-    list_display = ("name", "dispenser", "state_badge", "holds", "fence")
-    fields = ("dispenser", "name", "holder", "state_badge", "holds", "fence")
+    list_display = ("name", "dispenser", "status_badge", "holds", "fence")
+    fields = ("dispenser", "name", "holder", "status_badge", "holds", "fence")
     list_filter = (DispenserFilter, BucketStatusFilter)
     list_select_related = ("dispenser",)
     search_fields = ("name",)
@@ -112,7 +117,7 @@ class BucketAdmin(ExactSearchMixin, ReadOnlyAdmin, OperationsAdminMixin):
                 row.count = states.total()
 
     @admin.display(description=_("state"))
-    def state_badge(self, row: Any) -> str:
+    def status_badge(self, row: Any) -> str:
         if row.micros_left <= 0:
             return badge(EXPIRED)
         left = countdown(row.micros_left / 1_000_000, gettext("%s left"), gettext("expired"))
@@ -128,11 +133,11 @@ class BucketAdmin(ExactSearchMixin, ReadOnlyAdmin, OperationsAdminMixin):
 @admin.register(DispenserTask)
 class DispenserTaskAdmin(WorkAdmin):
     list_display = (
-        *("key", "dispenser", "score", "state_badge", "bucket", "expirations", "outcome"),
+        *("key", "dispenser", "score", "status_badge", "bucket", "expirations", "outcome"),
         *("added_at", "finished_at"),
     )
     fields = (
-        *("dispenser", "key", "score", "state_badge", "outcome", "bucket", "expirations"),
+        *("dispenser", "key", "score", "status_badge", "outcome", "bucket", "expirations"),
         *("added_at", "assigned_at", "finished_at", "fence"),
     )
     list_filter = (

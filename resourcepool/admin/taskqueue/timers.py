@@ -51,8 +51,12 @@ class TopicAdmin(ContainerAdmin):
         *("requires", "on_canary", "least_version", "ttl"),
         *("retries", "retry_delay", "max_crashes", "done_kept", "is_paused"),
     )
-    status_columns = ("status_badge", "waiting", "handled_by", "finished")
+    work_title = _("Next timers")
+    facts = ("status_badge", "waiting", "handled_by", "finished")
     system = SYSTEM
+
+    def first_work(self, row: Any, work: Any) -> Any:
+        return work.unfinished().order_by(NullInOrder("finished_at"), "busy_before", "pk")
 
     @admin.display(description=_("pending"))
     def waiting(self, row: Any) -> str:
@@ -75,9 +79,9 @@ class TopicAdmin(ContainerAdmin):
 
 @admin.register(Timer)
 class TimerAdmin(WorkAdmin):
-    list_display = ("name", "topic", "state_badge", "due_at", "when", SCHEDULE, "attempts", "outcome")
+    list_display = ("name", "topic", "status_badge", "due_at", "when", SCHEDULE, "attempts", "outcome")
     fields = (
-        *("topic", "name", "payload", "state_badge", "due_at", "when", SCHEDULE, "catch_up", "outcome"),
+        *("topic", "name", "payload", "status_badge", "due_at", "when", SCHEDULE, "catch_up", "outcome"),
         *("attempts", "failures", "crashes", "previous_end"),
         *("scheduled_at", "started_at", "finished_at", "holder", "fence"),
     )
@@ -89,7 +93,7 @@ class TimerAdmin(WorkAdmin):
     time_annotations = {"micros_left": "busy_before"}
 
     @admin.display(description=_("state"))
-    def state_badge(self, row: Any) -> str:
+    def status_badge(self, row: Any) -> str:
         is_late = row.finished_at is None and row.micros_left < -LATE_AFTER * 1_000_000
         return badge(work_badge(row, late=is_late))
 
