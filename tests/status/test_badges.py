@@ -130,7 +130,7 @@ ELECTIONS = [
 
 @pytest.mark.parametrize(("status", "level", "code"), [*STREAMS, *DISPENSERS, *TOPICS, *CHANNELS, *ELECTIONS])
 def test_a_status_has_one_state(status: Any, level: Level, code: str) -> None:
-    assert (status.badge.level, status.state) == (level, code)
+    assert (status.badge.level, status.status) == (level, code)
 
 
 def group(*servers: ServerStatus, queues: int = 2, **more: Any) -> QueueGroupStatus:

@@ -12,7 +12,7 @@ from resourcepool.admin.resources.columns import ResourceColumnsMixin
 from resourcepool.admin.resources.csv_export import export
 from resourcepool.admin.resources.deletion import DeletionMixin
 from resourcepool.admin.resources.filters import HolderFilter, HostFilter, StateFilter, TagFilter, VerdictFilter
-from resourcepool.admin.resources.operations import ResourceOperationsMixin
+from resourcepool.admin.resources.import_pages import ImportMixin
 from resourcepool.dialect import DbNow
 from resourcepool.history.leaks import leak_events
 from resourcepool.resources.state import state_of
@@ -20,7 +20,7 @@ from resourcepool.status.search import named
 from resourcepool.translation import gettext_lazy as _
 
 
-class ResourceAdmin(ActivityAdminMixin, DeletionMixin, ResourceColumnsMixin, ResourceOperationsMixin):
+class ResourceAdmin(ActivityAdminMixin, DeletionMixin, ResourceColumnsMixin, ImportMixin):
     """The base for the admin of your own resource models.
 
     The page of a resource shows its state, the available operations and its activity.
