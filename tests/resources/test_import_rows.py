@@ -81,7 +81,7 @@ def test_secrets_are_stored_and_never_shown() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("kind\nrobot\n", "kind: not an allowed value"),
+        ("name,kind\na,robot\n", "kind: not an allowed value"),
         ("name,traits\na,{\n", "traits: not an allowed value"),
         ("name,owner_id\na,99999\n", "owner: not an allowed value"),
         ("name,is_rooted\na,perhaps\n", "is_rooted: not an allowed value"),

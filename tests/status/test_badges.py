@@ -77,8 +77,8 @@ def dispenser(**more: Any) -> DispenserStatus:
 DISPENSERS = [
     (dispenser(), IDLE, "idle"),
     (dispenser(depth=2, live=1), OK, "working"),
-    (dispenser(depth=2), WARN, "no_worker"),
-    (dispenser(assigned=2, expired=1), WARN, "no_worker"),
+    (dispenser(depth=2), BAD, "no_worker"),
+    (dispenser(assigned=2, expired=1), BAD, "no_worker"),
     (dispenser(assigned=2, live=1), BUSY, "all_assigned"),
     (dispenser(failed=1), BAD, "only_failed"),
     (dispenser(depth=2, live=1, is_paused=True), WARN, "paused"),

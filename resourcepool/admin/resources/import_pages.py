@@ -97,13 +97,14 @@ class ImportMixin(ResourceOperationsMixin):
             raise PermissionDenied
         if request.method == "POST" and "sealed" in request.POST:
             return self._import(request)
+        is_posted = request.method == "POST"
         form = UploadForm(
-            request.POST or None,
-            request.FILES or None,
+            request.POST if is_posted else None,
+            request.FILES if is_posted else None,
             importer=self.importer(self.model),
             may_operate=self.has_operate_permission(request),
         )
-        if request.method == "POST" and form.is_valid():
+        if is_posted and form.is_valid():
             return self._show_plan(request, form)
         return self._render(request, form=form)
 

@@ -26,12 +26,12 @@ class ResourceAdmin(ActivityAdminMixin, DeletionMixin, ResourceColumnsMixin, Imp
     The page of a resource shows its state, the available operations and its activity.
     """
 
-    has_settings = True
+    has_settings = counts_unasked = True
     list_filter: ClassVar[tuple[Any, ...]] = (StateFilter, VerdictFilter, TagFilter, HolderFilter, HostFilter)
     sortable_by = ("held_by",)  # sorting 100,000 texts takes too long
     search_fields: ClassVar[tuple[str, ...]] = ("holder", "tags")
     search_help_text = _("Search by id, full address or any text.")
-    exclude: Any = ("in_service",)
+    exclude: ClassVar[Any] = ("in_service",)
     row_operations = ("revoke", "drain", "quarantine", "return_to_service")
     actions: Any = (export,)  # in addition to the operations
 
