@@ -145,7 +145,7 @@ SURFACES = (
     ),
     Mutation(
         "an import confirms a guess of a password",
-        "admin/resources/import_pages.py",
+        "admin/resources/importers.py",
         "compare_passwords=False",
         "compare_passwords=True",
         ("tests/admin/resources/test_import_pages.py",),

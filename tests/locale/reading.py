@@ -15,7 +15,7 @@ def read_in_both(client: Client, url: str, english: Callable[[str], set[str]]) -
     """Check that a page is entirely in Chinese for a Chinese browser, and in English otherwise."""
     page = content(said(client, url, **ASKED))
     assert CHINESE.search(page)
-    assert not english(page)
+    assert not english(page), english(page)
     assert not CHINESE.search(said(client, url))
 
 

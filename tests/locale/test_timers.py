@@ -22,7 +22,21 @@ from tests.management.command_runner import run
 __all__ = ["chinese"]
 
 TOPICS, TIMERS, NODES = (f"/admin/resourcepool/{kind}/" for kind in ("topic", "timer", "timernode"))
-NAMES = {"Ttl", "once", "orders", "idle", "web", "superuser", "zone", "eu", "canary", "JSON", "manage", "py"}
+NAMES = {
+    "ttl",
+    "Ttl",
+    "once",
+    "orders",
+    "idle",
+    "web",
+    "superuser",
+    "zone",
+    "eu",
+    "canary",
+    "JSON",
+    "manage",
+    "py",
+}
 
 
 def english(text: str) -> set[str]:
