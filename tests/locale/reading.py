@@ -11,17 +11,22 @@ from tests.locale.test_pages import CHINESE as ASKED
 from tests.locale.test_pages import said
 
 # What is English on every page: rows' names, and words that Chinese texts have, too.
-USUAL = {"ttl", "orders", "idle", "web", "superuser", "JSON", "UTC", "sticky", "round", "robin", "fencing", "Fencing"}
+USUAL = {
+    "ttl",
+    "orders",
+    "idle",
+    "web",
+    "superuser",
+    "JSON",
+    "UTC",
+    "sticky",
+    "round",
+    "robin",
+    "fencing",
+    "Fencing",
+}
 
 
-<<<<<<< HEAD
-def read_in_both(client: Client, url: str, english: Callable[[str], set[str]]) -> None:
-    """Check that a page is entirely in Chinese for a Chinese browser, and in English otherwise."""
-    page = content(said(client, url, **ASKED))
-    assert CHINESE.search(page)
-    assert not english(page), english(page)
-    assert not CHINESE.search(said(client, url))
-=======
 def in_english(text: str) -> set[str]:
     """Return the words of a text that are neither Chinese nor usual, without commands and options."""
     bare = re.sub(
@@ -37,7 +42,6 @@ def content(page: str) -> str:
     """Return our part of an admin page, with its tooltips."""
     inner = page[page.index('<div id="content"') :]
     return inner + " ".join(re.findall(r' (?:title|aria-label)="([^"]*)"', inner))
->>>>>>> main
 
 
 def panel(client: Client, mark: str) -> str:
