@@ -35,7 +35,7 @@ EVERYWHERE = (
     "tests/leases/test_guard.py",  # row locks of an open transaction
     "tests/leases/test_several_databases.py",  # two connections of one process
     "tests/leases/test_idle_timeout.py",  # what ends a session that is silent
-    "tests/leases/test_skip_locked.py",  # SKIP LOCKED
+    "tests/database/test_skip_locked.py",  # SKIP LOCKED
     "tests/leases/test_unsettled.py",  # replies that are lost on the wire
     "tests/database/test_timeouts.py",  # an answer that does not come
     "tests/database/test_background.py",  # a connection of a thread's own
