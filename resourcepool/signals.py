@@ -59,6 +59,7 @@ class EventKind(models.TextChoices):
     DELETED = "deleted", _("deleted")
     MISSED = "missed", _("missed")
     RESIZED = "resized", _("resized")
+    SNOOZED = "snoozed", _("alarm snoozed")  # not about a row: it has no signal
 
     def has_listeners(self, model: type[models.Model]) -> bool:
         """Whether this kind has receivers, or events of ``model`` are recorded.

@@ -56,7 +56,7 @@ def test_alarms_lead_to_the_tasks_that_they_are_about(admin_client: Client) -> N
     DispenserTask.objects.filter(key="a").update(added_at=DbLater(-7_200))
     page = shown(admin_client)
     for state in ("ready", "failed"):
-        assert f'href="{reverse(LIST)}?dispenser=reviews&amp;state={state}">Show' in page
+        assert f'href="{reverse(LIST)}?dispenser=reviews&amp;state={state}">dispenser: reviews</a>' in page
 
 
 def test_who_may_not_see_dispensers_sees_none_of_them(client: Client, django_user_model: Any) -> None:

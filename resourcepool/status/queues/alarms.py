@@ -3,9 +3,9 @@
 import shlex
 from collections.abc import Iterable, Iterator
 
-from resourcepool.queues.models import QueueGroup
+from resourcepool.queues.models import QueueGroup, Server
 from resourcepool.queues.planning.changes import takeover_after
-from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, AlarmKind
+from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, AlarmKind, about_row
 from resourcepool.status.queues.problems import NORMAL_CHANGES
 from resourcepool.status.queues.queue_groups import QueueGroupStatus, ServerStatus
 from resourcepool.status.times import duration
@@ -81,7 +81,7 @@ def _stalled(status: QueueGroupStatus) -> Iterator[Alarm]:
     limit = duration(_stalled_after(status, worst.in_hand))
     values = {"ago": duration(worst.last_activity or 0.0), "within": limit}
     count = worst.in_hand or worst.queues
-    yield _alarm(AlarmKind.STALLED, status, text, server=printable(worst), count=count, **values)
+    yield _alarm(AlarmKind.STALLED, status, text, about=worst, server=printable(worst), count=count, **values)
 
 
 def is_stalled(
@@ -112,8 +112,9 @@ def _overdue_drains(status: QueueGroupStatus) -> Iterator[Alarm]:
     )
     limit = takeover_after(status.handover_timeout, worst.ttl)
     values = {"ago": duration(worst.longest_asked or 0.0), "within": duration(limit)}
+    count = worst.asked_for
     yield _alarm(
-        AlarmKind.DRAIN_OVERDUE, status, text, server=printable(worst), count=worst.asked_for, **values
+        AlarmKind.DRAIN_OVERDUE, status, text, about=worst, server=printable(worst), count=count, **values
     )
 
 
@@ -165,7 +166,7 @@ def _idle_servers(status: QueueGroupStatus) -> Iterator[Alarm]:
         len(idle),
     )
     values = {"server": printable(worst), "ago": duration(worst.idle or 0.0)}
-    yield _alarm(AlarmKind.IDLE_SERVER, status, text, count=len(idle), **values)
+    yield _alarm(AlarmKind.IDLE_SERVER, status, text, about=worst, count=len(idle), **values)
 
 
 def _too_many_servers(status: QueueGroupStatus) -> Iterator[Alarm]:
@@ -181,7 +182,15 @@ def _sharing(status: QueueGroupStatus) -> list[ServerStatus]:
     return [server for server in status.alive if not server.is_draining]
 
 
-def _alarm(kind: AlarmKind, status: QueueGroupStatus, text: str, **values: object) -> Alarm:
+def _alarm(
+    kind: AlarmKind,
+    status: QueueGroupStatus,
+    text: str,
+    *,
+    about: ServerStatus | None = None,
+    **values: object,
+) -> Alarm:
     name = printable(status.name)
     command = f"`manage.py resourcepool_queues show {shlex.quote(name)}`"
-    return Alarm(kind, ABOUT_QUEUES % name, text % {"command": command, **values})
+    row = about_row(Server, about.pk) if about else {}
+    return Alarm(kind, ABOUT_QUEUES % name, text % {"command": command, **values}, **row)

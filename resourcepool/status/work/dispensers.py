@@ -10,7 +10,7 @@ from django.db.models import Case, When
 
 from resourcepool.database.group_counts import count_and_min, count_groups
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
-from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind
+from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, AlarmKind, about_row
 from resourcepool.status.snapshots import Since, seconds_since
 from resourcepool.status.status_reader import RECENT, ReasonsMixin, StatusReader
 from resourcepool.status.times import duration
@@ -86,7 +86,7 @@ def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iter
             are handed out: the score of this one allows it to wait.
     """
     for one in statuses:
-        about = ABOUT_DISPENSERS % one.name
+        about, row = ABOUT_DISPENSERS % one.name, about_row(Dispenser, one.name)
         if one.failed:
             text = ngettext(
                 "%(count)d task has failed. Retry or discard it.",
@@ -101,9 +101,8 @@ def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iter
             quiet = one.quiet or 0.0
             if one.assigned and one.expired and not one.live and quiet > oldest:
                 text = _("no task has been handed out for %(age)s (%(reason)s).")
-                yield Alarm(
-                    AlarmKind.LATE_TASKS, about, text % {"age": duration(quiet), "reason": one.explanation}
-                )
+                values = {"age": duration(quiet), "reason": one.explanation}
+                yield Alarm(AlarmKind.LATE_TASKS, about, text % values, **row)
             continue
         idle = one.oldest if one.quiet is None else min(one.oldest, one.quiet)
         if idle > oldest:
@@ -111,7 +110,7 @@ def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iter
             if one.explanation:
                 text = _("no task has been handed out for %(age)s (%(reason)s); ready: %(count)d.")
             values = {"age": duration(idle), "count": one.depth, "reason": one.explanation}
-            yield Alarm(AlarmKind.LATE_TASKS, about, text % values)
+            yield Alarm(AlarmKind.LATE_TASKS, about, text % values, **row)
 
 
 def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[DispenserStatus]:
