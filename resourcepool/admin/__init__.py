@@ -6,6 +6,7 @@ from django.contrib import admin
 
 from resourcepool.admin.base import ReadOnlyAdmin
 from resourcepool.admin.dashboard_link import DashboardAdmin
+from resourcepool.admin.events import EventAdmin
 from resourcepool.admin.index import group_index
 from resourcepool.admin.locks.channels import ChannelAdmin, MessageAdmin, SubscriptionAdmin
 from resourcepool.admin.locks.conditions import BarrierAdmin, ConditionAdmin
@@ -15,7 +16,6 @@ from resourcepool.admin.queues.queues import QueueAdmin
 from resourcepool.admin.queues.servers import ServerAdmin
 from resourcepool.admin.records import (
     ElectionAdmin,
-    EventAdmin,
     JobAdmin,
     MoveAdmin,
     SampleAdmin,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from resourcepool.status.alarm import Alarm, AlarmKind, Thresholds
 from resourcepool.status.sections import INTERNALS
 from resourcepool.status.status_reader import StatusReader
+from resourcepool.translation import gettext_lazy as _
 
 
 class Unit(Enum):
@@ -73,6 +74,9 @@ class Figure:
 text, count, seconds, age = (partial(Figure, unit) for unit in (Unit.TEXT, Unit.COUNT, Unit.SECONDS, Unit.AGO))
 
 
+STATE = text(_("state"), lambda one: str(one.badge.label))
+
+
 def counts(value: Callable[[Any], Any], heading: Any, rows: RowList | None = None) -> Figure:
     """Return a figure of several counts that only the dashboard shows."""
     return Figure(Unit.COUNTS, "", value, rows, heading=heading)
@@ -94,7 +98,6 @@ class Panel:
         id_prefix: of the HTML ids of its links. ``html_id``: of the title; "": "rp-" and the name of the system.
         css: CSS class of the table, besides the usual one.
         details: the model that a user must be allowed to view to see names and errors in a status; None: any user.
-        is_wrong: whether a status is marked as wrong.
     """
 
     title: Any
@@ -105,7 +108,6 @@ class Panel:
     html_id: str = ""
     css: str = ""
     details: Any = None
-    is_wrong: Callable[[Any], bool] = attrgetter("explanation")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -163,6 +165,7 @@ class NamedSystem(System):
     """A system with rows that are known by name: commands, REST and the dashboard list them in pages.
 
     Attributes:
+        figures: the name first; the state is added after it.
         reader: reads their statuses.
         none_yet: what commands say while there is no row.
         parts: (attribute of a status with its parts, the figures of these): commands show them for a single row.
@@ -183,4 +186,5 @@ class NamedSystem(System):
 
     def __post_init__(self) -> None:
         self.word, self.read = self.reader.word, self.reader.named
+        self.figures = (self.figures[0], STATE, *self.figures[1:])
         self.name, self.viewed = f"{self.word}s", (self.reader.model,)

@@ -96,7 +96,6 @@ class UploadForm(forms.Form):
 class ImportMixin(ResourceOperationsMixin):
     """Adds the import to the list of proxies, for users who may add and change proxies."""
 
-    change_list_template = "resourcepool/admin/proxies.html"
     import_template = "resourcepool/admin/import.html"
 
     def get_urls(self) -> list[URLPattern]:

@@ -108,7 +108,7 @@ def test_draining_and_returning(operator: Client) -> None:
 
 
 def test_a_reservation_is_for_a_person(operator: Client, proxy: Proxy) -> None:
-    assert f"Proxy {proxy} was reserved." in do(operator, "reserve", [proxy], name="Ann", amount=3, unit="days")
+    assert f"Proxy {proxy} was reserved." in do(operator, "reserve", [proxy], name="Ann", duration="3d")
     assert columns(proxy)["status"] == Status.RESERVED
     assert columns(proxy)["reason"] == "Ann: stuck"
     held = new(Proxy)
@@ -123,15 +123,14 @@ WRONG = [
     ("revoke", {"reason": "two\nlines"}),
     ("drain", {"reason": "a\x1bb"}),
     ("quarantine", {"reason": "r"}),
-    ("quarantine", {"reason": "r", "amount": "31", "unit": "days"}),
-    ("quarantine", {"reason": "r", "amount": "0", "unit": "days"}),
-    ("quarantine", {"reason": "r", "amount": "9" * 30, "unit": "days"}),
-    ("quarantine", {"reason": "r", "amount": "1", "unit": "centuries"}),
-    ("quarantine", {"reason": "r", "until": "2001-01-01T00:00"}),
-    ("quarantine", {"reason": "r", "until": "9999-12-31T23:59"}),
-    ("quarantine", {"reason": "r", "until": "soon"}),
-    ("quarantine", {"reason": "r", "amount": "1", "unit": "hours", "until": "2101-01-01T00:00"}),
-    ("drain", {"reason": "r", "amount": "31", "unit": "days"}),
+    ("quarantine", {"reason": "r", "duration": "31d"}),
+    ("quarantine", {"reason": "r", "duration": "0d"}),
+    ("quarantine", {"reason": "r", "duration": "9" * 30 + "d"}),
+    ("quarantine", {"reason": "r", "duration": "1 century"}),
+    ("quarantine", {"reason": "r", "duration": "2001-01-01T00:00"}),
+    ("quarantine", {"reason": "r", "duration": "9999-12-31T23:59"}),
+    ("quarantine", {"reason": "r", "duration": "soon"}),
+    ("drain", {"reason": "r", "duration": "31d"}),
     ("reserve", {"reason": "r"}),
     ("reserve", {"reason": "r", "name": "x" * 81}),
     ("reserve", {"reason": "r" * 150, "name": "x" * 60}),
