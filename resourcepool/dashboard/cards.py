@@ -11,11 +11,13 @@ from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.panels import draw_panels
 from resourcepool.dashboard.problems import problems
 from resourcepool.history.leaks import open_leaks
+from resourcepool.history.models import Event
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.state import State, Verdict
 from resourcepool.status.activity import ChartRange, RecentEvents, recent_events, sampled
 from resourcepool.status.alarms import alarms_of
+from resourcepool.status.event_text import latest_events
 from resourcepool.status.grid import MAX_CELLS, Cell, grid
 from resourcepool.status.jobs import jobs
 from resourcepool.status.pools import PoolStatus, pools
@@ -77,6 +79,8 @@ def overview(
         "cards": cards,
         "panels": shown,
         "waiting": links.page("waiting"),
+        "activity": links.changelist(Event),
+        "events": latest_events(labels, visible) if links.can_view(Event) else [],
         "sections": [
             *((card["id"], capfirst(card["pool"].title)) for card in cards),
             *(section for drawn in shown for section in drawn.sections),

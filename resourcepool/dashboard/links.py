@@ -101,10 +101,7 @@ class Links:
         for operation in self._allowed(model, names):
             url = admin_url(self._site, model, "operate", quote(key), operation.name)
             back = urlencode({"next": self._back})
-            is_asked = not operation.is_harmless
-            buttons.append(
-                Button(operation, f"{url}?{back}" if is_asked else url, "" if is_asked else "rp-run")
-            )
+            buttons.append(Button(operation, f"{url}?{back}", "rp-run" if operation.is_harmless else ""))
         return buttons
 
     def of_row(self, row: Any) -> list[Button]:

@@ -13,6 +13,7 @@ from resourcepool.history.models import MAX_ACTOR, Event
 from resourcepool.queues.models import Queue, QueueGroup, Server
 from resourcepool.queues.queries import using_of_queues
 from resourcepool.status import why
+from resourcepool.status.event_text import add_sentences
 from resourcepool.status.figure_text import figure_text
 from resourcepool.status.holders import ActiveLease
 from resourcepool.status.locks.held_by_process import held_by, processes
@@ -212,11 +213,8 @@ def _operators(text: str, visible: Set[Any]) -> Iterator[Found]:
     hidden = [model._meta.label_lower for model in work_models() if model not in visible]
     first = (events.aggregate(last=Max("pk"))["last"] or 0) - NEWEST  # no index has the operator
     by = events.filter(actor=text[:MAX_ACTOR], pk__gt=first).exclude(pool__in=hidden)
-    if lines := [_event(event) for event in fetch_all(by.with_age().order_by("-pk")[:MAX_EVENTS])]:
+    deeds = fetch_all(by.with_age().order_by("-pk")[:MAX_EVENTS])
+    add_sentences(deeds)
+    if deeds:
+        lines = [f"{ago(event.age)}: {event.sentence}" for event in deeds]
         yield Found(_("Operator %s") % text, lines, Event, filters={"by": text})
-
-
-def _event(event: Event) -> str:
-    what = {"ago": ago(event.age), "what": event.get_what_display(), "row": f"{event.pool} {event.row}"}
-    line = _("%(ago)s: %(what)s, %(row)s") % what
-    return f"{line}: {localized(event.reason)}" if event.reason else line

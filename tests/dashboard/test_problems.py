@@ -88,7 +88,7 @@ class TestWhatEndsThem:
         shown = problem(text_of(operator), "stream: oracle")
         (address,) = re.findall(r'form="rp-run" formaction="([^"]+)" name="action" value="retry"', shown)
         back = reverse("admin:resourcepool_dashboard_changelist")
-        answer = operator.post(address, {"confirmed": "yes", "next": back, "action": "retry"})
+        answer = operator.post(address, {"confirmed": "yes", "action": "retry"})
         assert answer["Location"] == back
         task.refresh_from_db()
         assert task.state == "ready"
@@ -147,8 +147,8 @@ class TestWhatEndsThem:
 
     def test_another_site_is_no_next_page(self, operator: Client) -> None:
         task = block()
-        address = f"/admin/resourcepool/task/{task.pk}/operate/retry/"
-        answer = operator.post(address, {"confirmed": "yes", "next": "https://evil.example/"})
+        address = f"/admin/resourcepool/task/{task.pk}/operate/retry/?next=https://evil.example/"
+        answer = operator.post(address, {"confirmed": "yes"})
         assert answer["Location"] == f"/admin/resourcepool/task/{task.pk}/change/"
 
 
