@@ -1,7 +1,7 @@
 """All who wait, for a resource or a lock: since when, their place in line, and why they are not served."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -10,12 +10,13 @@ from django.db.models import Avg, Q
 
 from resourcepool.dialect import DbLater
 from resourcepool.history.models import Sample
+from resourcepool.resources.registry import resource_models
 from resourcepool.status.locks.kinds import LockKind, kind_and_name, using
 from resourcepool.status.locks.lock_status import LockStatus, status_of
 from resourcepool.status.locks.summary import first_holders
 from resourcepool.status.snapshots import Since, fetch_all
 from resourcepool.status.times import duration
-from resourcepool.status.waiters import matching, waiter_status
+from resourcepool.status.waiters import WaiterStatus, matching, waiter_status
 from resourcepool.translation import gettext as _
 from resourcepool.waiting.models import Ticket, pool_name
 
@@ -90,7 +91,11 @@ class Lines:
         ]
         oldest.sort(key=lambda row: -row.waited)
         rows = oldest[end - PER_PAGE : end]
-        return WaitingPage([*self._waiting(rows)], sum(some.count() for some in tickets), len(oldest) > end)
+        return WaitingPage([*self.waiting(rows)], sum(some.count() for some in tickets), len(oldest) > end)
+
+    def is_of_lock(self, pool: str) -> bool:
+        """Return whether tickets of this ``pool`` wait for a lock."""
+        return any(pool.startswith(kind.prefix) for kind in self.kinds)
 
     def _chosen(self, alias: str) -> Q:
         wanted = Q(pool__in=[pool for pool, model in self.pools.items() if model.pool.using == alias])
@@ -102,30 +107,54 @@ class Lines:
         kind, space, name = self.of.partition(" ")
         return LockKind(kind).ticket_pool(name) if space and kind in list(LockKind) else self.of.lower()
 
-    def _waiting(self, rows: Sequence[Any]) -> Iterable[Waiting]:
+    def waiting(self, rows: Sequence[Any]) -> Iterable[Waiting]:
+        """Yield the waiters with these tickets, which are annotated with ``waited``."""
         places, rates = _places(rows), _leases_per_second({row.pool for row in rows} & self.pools.keys())
-        counts = cache(matching)
-        locks = _locks({row.pool for row in rows} - self.pools.keys())
+        counts, locks = cache(matching), _locks({row.pool for row in rows} - self.pools.keys())
         for row in rows:
             place = places.get((row._state.db, row.pk), 0)
             if model := self.pools.get(row.pool):
                 status = waiter_status(row, max(0, place - 1), counts(model, row.selector))
-                what, wants, why, key = (
-                    str(model._meta.verbose_name_plural),
-                    status.wants_text,
-                    status.explanation,
-                    "",
-                )
-                can_come = bool(place and sum(status.matching.values()))
-                expected = place / rates[row.pool] if can_come and rates.get(row.pool) else None
+                yield _for_resource(row, model, status, place, rates.get(row.pool, 0.0))
             else:
-                kind, name = kind_and_name(row.pool)
-                model, key, what, wants, expected = kind.model, kind.page_key(name), kind.called(name), "", None
-                why = _why_locked(locks[row.pool])
-            if row.count > 1:
-                wants = ", ".join(filter(None, (wants, _("%d at once") % row.count)))
-            about = (row.pk, model, key, what, row.holder, wants)
-            yield Waiting(*about, waited=row.waited, place=place, expected=expected, why=why)
+                yield _for_lock(row, locks[row.pool], place)
+
+
+def _for_resource(row: Any, model: Any, status: WaiterStatus, place: int, rate: float) -> Waiting:
+    can_come = place and rate and sum(status.matching.values())
+    return Waiting(
+        *(row.pk, model, "", str(model._meta.verbose_name_plural), row.holder),
+        wants=", ".join(filter(None, (status.wants_text, _at_once(row)))),
+        waited=row.waited,
+        place=place,
+        expected=place / rate if can_come else None,
+        why=status.explanation,
+    )
+
+
+def _for_lock(row: Any, lock: LockStatus, place: int) -> Waiting:
+    return Waiting(
+        *(row.pk, lock.kind.model, lock.kind.page_key(lock.name), lock.called, row.holder),
+        wants=_at_once(row),
+        waited=row.waited,
+        place=place,
+        expected=None,
+        why=_why_locked(lock),
+    )
+
+
+def _at_once(row: Any) -> str:
+    return _("%d at once") % row.count if row.count > 1 else ""
+
+
+def explain(ticket: Ticket) -> str:
+    """Return the place of a ticket in its line, and why it is not served; "" if it does not wait."""
+    lines = Lines(resource_models(), tuple(LockKind))
+    rows = (
+        Ticket.objects.using(ticket._state.db).waiting().filter(pk=ticket.pk).annotate(waited=Since("asked_at"))
+    )
+    known = [row for row in fetch_all(rows) if row.pool in lines.pools or lines.is_of_lock(row.pool)]
+    return " ".join(_("Number %(place)d in line. %(why)s") % asdict(one) for one in lines.waiting(known))
 
 
 def _places(rows: Sequence[Any]) -> dict[tuple[str, int], int]:

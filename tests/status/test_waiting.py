@@ -7,10 +7,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.dialect import DbLater
-from resourcepool.models import Proxy, Sample
+from resourcepool.models import Proxy, Sample, Ticket
 from resourcepool.status import waiting
 from resourcepool.status.locks.kinds import LockKind
-from resourcepool.status.waiting import Lines, Waiting
+from resourcepool.status.waiting import Lines, Waiting, explain
 from tests.app.models import Device
 from tests.app.rows import hold, new, several
 from tests.status.locks.conftest import A, B, C, later, lock, permits, stands, waits
@@ -104,6 +104,16 @@ def test_served_and_dead_waiters_are_left_out() -> None:
     ticket(Proxy, is_waiting=False)
     ticket(Proxy, seconds=-1)
     assert lines() == []
+
+
+def test_a_ticket_explains_itself() -> None:
+    hold(new(Proxy))
+    ticket(Proxy)
+    assert explain(ticket(Proxy)).startswith("Number 2 in line. The only matching resource is not free")
+    lock("orders", A)
+    assert explain(waits("lock", "orders", B)).startswith("Number 1 in line. Held by web-1/4711/worker-1;")
+    assert explain(ticket(Proxy, seconds=-1)) == ""
+    assert explain(new(Ticket, busy_before=DbLater(60), holder="stranger", fence=1)) == ""
 
 
 def test_pages_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
