@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import connections, router
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.views.decorators.http import require_safe
 
 from resourcepool.dashboard.access import visible_models
@@ -17,6 +18,7 @@ from resourcepool.resources.state import State
 from resourcepool.status.activity import ChartRange, Point, RecentEvents, recent_events, trends, up_to_now
 from resourcepool.status.pools import PoolStatus, pools
 from resourcepool.status.times import with_zone
+from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
 
 # (title, series of it: (name, attribute of a point, name of its colour, how it is drawn))
@@ -71,7 +73,17 @@ def drawn(points: Sequence[Point | None]) -> Iterator[dict[str, Any]]:
             for name, column, colour, style in series
         ]
         if any(line["values"] and any(line["values"]) for line in lines):
-            yield {"title": str(title), "series": lines}
+            yield {"title": str(title), "text": ". ".join(map(_in_words, lines)), "series": lines}
+
+
+def _in_words(line: dict[str, Any]) -> str:
+    """Return the last, lowest and highest value of a series in words."""
+    known = [value for value in line["values"] if value is not None]
+    if not known:
+        return _("%(name)s: no data") % line
+    values = {"last": known[-1], "low": min(known), "high": max(known)}
+    shown = {name: number_format(value, None if value % 1 == 0 else 1) for name, value in values.items()}
+    return _("%(name)s: %(last)s at the end, between %(low)s and %(high)s") % {"name": line["name"], **shown}
 
 
 def _current_point(pool: PoolStatus, counts: RecentEvents | None) -> Point:

@@ -80,18 +80,10 @@
     return details;
   }
 
-  function inWords(chart) {
-    return chart.series.map((one) => {
-      const known = one.values.filter((value) => value !== null);
-      const [last, low, high] = [known[known.length - 1], Math.min(...known), Math.max(...known)].map(format);
-      return live.dataset.words.replace("%1", () => one.name).replace("%2", () => last).replace("%3", () => low).replace("%4", () => high);
-    }).join(". ");
-  }
-
   function draw(place, data) {
     place.replaceChildren();
     for (const chart of data.charts) {
-      const figure = element("figure", { class: "rp-chart", tabindex: "0", role: "group", "aria-label": `${chart.title}. ${inWords(chart)}` });
+      const figure = element("figure", { class: "rp-chart", tabindex: "0", role: "group", "aria-label": `${chart.title}. ${chart.text}` });
       figure.append(element("figcaption", {}, chart.title));
       place.append(figure);
       const box = element("div", {});
