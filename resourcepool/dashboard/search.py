@@ -19,6 +19,8 @@ from resourcepool.status.systems.registry import systems
 from resourcepool.taskqueue.abstract import work_models
 from resourcepool.translation import gettext as _
 
+ON_HELD = ("revoke", "quarantine")  # the operations on each thing that a holder holds
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -27,7 +29,7 @@ class Answer:
     found: Found
     url: str
     buttons: Sequence[Button]
-    related: Sequence[tuple[str, str]]
+    related: Sequence[tuple[str, str, Sequence[Button]]]
 
 
 @require_safe
@@ -49,7 +51,10 @@ def _visible(site: AdminSite, request: HttpRequest) -> set[Any]:
 
 
 def _answer(found: Found, links: Links) -> Answer:
-    related = [(text, links.change_page(model, key)) for model, key, text in found.related]
+    related = [
+        (text, links.change_page(model, key), links.on_row(model, key, ON_HELD))
+        for model, key, text in found.related
+    ]
     if found.model is None or found.key is None:
         url = links.changelist(found.model, **found.filters) if found.model else ""
         return Answer(found, url, (), related)

@@ -189,6 +189,8 @@ def _locks(pools: Collection[str]) -> dict[str, LockStatus]:
 
 
 def _why_locked(lock: LockStatus) -> str:
+    if lock.kind is LockKind.BARRIER:
+        return _("The barrier has not been removed yet.")
     if not lock.kind.is_held:
         return _("Nobody has notified it yet.")
     if not lock.in_use:

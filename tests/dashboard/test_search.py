@@ -55,6 +55,13 @@ def test_who_may_only_look_gets_no_buttons() -> None:
     assert "/operate/" not in text
 
 
+def test_what_a_holder_holds_can_be_revoked_there() -> None:
+    proxy = new(Proxy)
+    hold(proxy, holder="crawler-7")
+    text = answered(client_with("view_proxy", "operate_proxy"), "crawler-7")
+    assert f"/admin/resourcepool/proxy/{proxy.pk}/operate/revoke/?next=" in text
+
+
 def test_a_task_is_retried_by_one_press() -> None:
     Stream.objects.create(name="oracle")
     submit("oracle", "note", key="req-42")

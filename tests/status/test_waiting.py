@@ -79,7 +79,8 @@ def test_a_free_lock_and_a_condition_explain_themselves() -> None:
     waits("barrier", "import", B, waited=30)
     of_lock, of_condition, of_semaphore, of_barrier = lines()
     assert of_lock.why == "Nobody holds it: it is served at once unless its process is stopped."
-    assert of_condition.why == of_barrier.why == "Nobody has notified it yet."
+    assert of_condition.why == "Nobody has notified it yet."
+    assert of_barrier.why == "The barrier has not been removed yet."
     assert of_semaphore.key == "licence#0"
     assert of_semaphore.wants == "2 at once"
 

@@ -45,6 +45,7 @@ SYSTEM = NamedSystem(
         None: UNFINISHED,
     },
     alarm_operations={
+        AlarmKind.NO_CONSUMER: ("retry", "discard"),  # if it is blocked, too
         AlarmKind.BLOCKED: ("retry", "discard"),
         AlarmKind.DEAD_TASKS: ("retry", "discard"),
         AlarmKind.LATE_TASKS: ("discard",),

@@ -158,7 +158,7 @@ def stream_alarms(statuses: Sequence[StreamStatus], oldest: float) -> Iterator[A
             continue
         if not one.leader or one.is_blocked:
             kind = AlarmKind.BLOCKED if one.leader else AlarmKind.NO_CONSUMER
-            row = row if one.leader else about_row(Stream, one.name)
+            row = row if one.is_blocked else about_row(Stream, one.name)
             yield Alarm(kind, about, _("%s.") % one.explanation, **row)
         elif one.first.age > oldest:
             values = {"key": one.first.key, "age": duration(one.first.age), "count": one.depth}
