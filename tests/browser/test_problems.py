@@ -12,7 +12,7 @@ from resourcepool.models import Event, Proxy, Sample, Stream, Task, Ticket
 from resourcepool.taskqueue import submit
 from tests.app.rows import columns, granted, hold, new, several
 from tests.eventually import eventually
-from tests.status.locks.conftest import A, B, later, lock, waits
+from tests.status.locks.conftest import A, B, lock, waits
 from tests.waiting.threads import ticket
 
 PAGE = "/admin/resourcepool/dashboard/"
@@ -110,8 +110,8 @@ def test_a_stream_is_unblocked_with_one_click(operator: Callable[[], Operator]) 
 
 
 def test_a_deadlock_ends_with_two_clicks_and_a_reason(operator: Callable[[], Operator]) -> None:
-    lock("orders", later(A))
-    lock("stock", later(B))
+    lock("orders", A)
+    lock("stock", B)
     waits("lock", "stock", A, waited=900)
     waits("lock", "orders", B, waited=800)
     at = operator()

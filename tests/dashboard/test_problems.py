@@ -14,7 +14,7 @@ from resourcepool.taskqueue import submit
 from tests.admin.queues.scene import queue_group, server
 from tests.app.rows import granted, hold, new
 from tests.dashboard.test_views import client_with, text_of
-from tests.status.locks.conftest import A, B, later, lock, waits
+from tests.status.locks.conftest import A, B, lock, waits
 from tests.waiting.threads import ticket
 
 SNOOZE = "/admin/resourcepool/dashboard/snooze/"
@@ -30,7 +30,9 @@ def _nobody_stays() -> Any:
 
 @pytest.fixture
 def operator() -> Client:
-    return client_with(is_superuser=True)
+    """Return a client of an operator with all permissions on this app, but not on the test's pool without a table."""
+    ours = Permission.objects.filter(content_type__app_label="resourcepool")
+    return client_with(*ours.values_list("codename", flat=True))
 
 
 def block(name: str = "oracle", key: str = "req-42") -> Task:
@@ -42,8 +44,8 @@ def block(name: str = "oracle", key: str = "req-42") -> Task:
 
 
 def deadlock() -> None:
-    lock("orders", later(A))
-    lock("stock", later(B))
+    lock("orders", A)
+    lock("stock", B)
     waits("lock", "stock", A, waited=900)
     waits("lock", "orders", B, waited=800)
 

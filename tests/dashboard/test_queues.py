@@ -26,7 +26,7 @@ from tests.dashboard.test_views import HOSTILE, LIVE, PAGE, client_with, text_of
 class Nowhere(Links):
     """The links of a user without permissions."""
 
-    def _can_view(self, model: Any) -> bool:
+    def can_view(self, model: Any) -> bool:
         return False
 
 

@@ -67,7 +67,7 @@ def test_a_task_is_retried_by_one_press() -> None:
     submit("oracle", "note", key="req-42")
     Task.objects.update(state="blocked", outcome="disk full")
     text = answered(client_with(is_superuser=True), "req-42")
-    assert f'formaction="/admin/resourcepool/task/{Task.objects.get().pk}/operate/retry/"' in text
+    assert f'formaction="/admin/resourcepool/task/{Task.objects.get().pk}/operate/retry/?next=' in text
 
 
 def test_nothing_found_and_nothing_asked_are_answered_in_words() -> None:

@@ -40,7 +40,7 @@ def test_a_number_finds_the_resource_with_its_holder() -> None:
 
 
 def test_an_address_finds_it_too_and_no_password_is_repeated() -> None:
-    proxy = new(Proxy, host="198.51.100.7", password="hunter2")
+    proxy = new(Proxy, host="198.51.100.7", username="joe", password="hunter2")
     assert only("198.51.100.7:3128").key == proxy.pk
     (one,) = found("http://joe:hunter2@198.51.100.7:3128")
     assert "hunter2" not in str(one)
