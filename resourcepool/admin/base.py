@@ -44,6 +44,7 @@ class BaseAdmin(ModelAdmin):
     """The base of all admin pages of this app.
 
     Attributes:
+        counts_unasked: the filters of a short table show how many rows they find.
         has_settings: its page shows its state first; the form below it, with the settings, is folded.
         facts: the columns that this state consists of.
         time_annotations: annotations of each row, as {name: column}: the microseconds from now, by the database's
@@ -56,6 +57,7 @@ class BaseAdmin(ModelAdmin):
     change_list_template = "resourcepool/admin/change_list.html"
     change_form_template = "resourcepool/admin/page.html"
     has_settings = False
+    counts_unasked = False
     facts: ClassVar[tuple[str, ...]] = ()
     time_annotations: ClassVar[dict[str, str]] = {}
 

@@ -110,7 +110,7 @@ def _check_sentence(resource: Any, now: datetime.datetime) -> str:
         return _("Never checked.")
     ago = duration((now - resource.checked_at).total_seconds())
     verdict = Verdict(resource.verdict).label if resource.verdict in Verdict.values else "?"
-    if resource.latency is None:
+    if getattr(resource, "latency", None) is None:
         return _("Last check: %(verdict)s, %(ago)s ago.") % {"verdict": verdict, "ago": ago}
     values = {"verdict": verdict, "ago": ago, "time": precise_duration(resource.latency)}
     return _("Last check: %(verdict)s in %(time)s, %(ago)s ago.") % values

@@ -39,7 +39,7 @@ def is_dated(params: Mapping[str, Any]) -> bool:
     return any(params.get(name) for name in MOMENTS)
 
 
-def in_period(events: Any, chosen: Mapping[str, str]) -> Any:
+def in_period(events: Any, chosen: Mapping[str, Any]) -> Any:
     """Return the events of a period.
 
     Args:
@@ -71,7 +71,7 @@ class PeriodFilter(admin.ListFilter):
             if values := params.pop(name, None):
                 self.used_parameters[name] = values[-1]
 
-    def expected_parameters(self) -> list[str]:
+    def expected_parameters(self) -> list[Any]:
         return ["past", *MOMENTS]
 
     def has_output(self) -> bool:

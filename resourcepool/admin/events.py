@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial, reduce
 from itertools import filterfalse
 from operator import or_
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -64,14 +64,14 @@ class EventAdmin(ReadOnlyAdmin):
     """The newest events; all kept events of a period, or of a row that the search names."""
 
     change_list_template = "resourcepool/admin/activity.html"
-    list_display = ("at", "sentence", "page")
+    list_display: ClassVar[Any] = ("at", "sentence", "page")
     fields = (
         *("at", "sentence", "page", "what", "fence", "holder", "host", "pid"),
         *(datetime_column("began_at", _("since")), duration_column("seconds", _("lasted")), "actor", "reason"),
     )
-    list_filter: Any = (PeriodFilter, WhatFilter, WhereFilter, WhoFilter)
-    search_fields: Any = ("row",)
-    search_help_text: Any = _(
+    list_filter: ClassVar[Any] = (PeriodFilter, WhatFilter, WhereFilter, WhoFilter)
+    search_fields: ClassVar[Any] = ("row",)
+    search_help_text: ClassVar[Any] = _(
         "An operator, the start of a holder, or all events of one row: the id of a resource, the name of a stream,"
         " dispenser, topic or election, or a task or timer as name/key (oracle/req-42). Without a period, filters"
         " search the newest 100,000 events."
@@ -114,12 +114,11 @@ class EventAdmin(ReadOnlyAdmin):
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """Find the events of a row by its key, using the index; else those of an operator, a holder or a host."""
-        recent = queryset if is_dated(request.GET) else newest(queryset)
         term = search_term.strip()
-        if not term:
-            return recent, False
-        of_row = queryset.filter(_of_row(term))
-        return (of_row if of_row.exists() else recent.filter(by_whom(term))), False
+        if term and (of_row := queryset.filter(_of_row(term))).exists():
+            return of_row, False
+        recent = queryset if is_dated(request.GET) else newest(queryset)
+        return recent.filter(by_whom(term)) if term else recent, False
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list, or download it as CSV."""
@@ -134,8 +133,9 @@ class EventAdmin(ReadOnlyAdmin):
     def _download(self, request: HttpRequest) -> HttpResponse:
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        request.GET = request.GET.copy()  # type: ignore[assignment]
-        del request.GET[EXPORT]
+        query: Any = request.GET.copy()
+        del query[EXPORT]
+        request.GET = query
         try:
             shown = self.get_changelist_instance(request).queryset[:MAX_ROWS]
         except IncorrectLookupParameters:
@@ -165,11 +165,11 @@ class RowActivity(EventAdmin):
         page: the admin of the row's model.
     """
 
-    list_filter = (PeriodFilter, WhatFilter, WhoFilter)
-    list_display = ("at", "sentence")
+    list_filter: ClassVar[Any] = (PeriodFilter, WhatFilter, WhoFilter)
+    list_display: ClassVar[Any] = ("at", "sentence")
     list_display_links = None
-    search_fields = ()
-    search_help_text = ""
+    search_fields: ClassVar[Any] = ()
+    search_help_text: ClassVar[Any] = ""
 
     def __init__(self, page: Any, row: Any) -> None:
         super().__init__(Event, page.admin_site)

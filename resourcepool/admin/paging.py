@@ -75,9 +75,10 @@ class CappedList(DjangoChangeList):
 
     def get_results(self, request: Any) -> None:
         super().get_results(request)
-        if self.is_facets_optional and not self.add_facets:  # filters of a short table show counts unasked
-            few = self.root_queryset.order_by().values("pk")[: MAX_COUNTED + 1]
-            self.add_facets = few.count() <= MAX_COUNTED
+        page: Any = self.model_admin
+        if page.counts_unasked and not self.add_facets:
+            first = self.root_queryset.order_by().values_list("pk", flat=True)[: MAX_COUNTED + 1]
+            self.add_facets = len(first) <= MAX_COUNTED
         self.search_help_text = " ".join(filter(None, (str(self.search_help_text or ""), time_zone_note())))
         if not self.multi_page:
             self.result_list = self.paginator.page(1).object_list

@@ -49,6 +49,9 @@ class Folded:
     def __init__(self, line: str, style: str = "") -> None:
         self.line = Text(line, style, overflow="fold")
 
+    def __str__(self) -> str:
+        return str(self.line)
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, FOLD_AT) if console.is_terminal else options.max_width
         yield from console.render(Padding(self.line, (0, 0, 0, 2), expand=False), options.update(width=width))

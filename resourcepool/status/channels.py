@@ -70,7 +70,7 @@ class ChannelStatus(ReasonsMixin):
     listeners: int
     subscriptions: tuple[SubscriptionStatus, ...]
 
-    ALSO = ("unread", "state", "explanation")
+    ALSO = ("unread", "status", "explanation")
 
     @property
     def unread(self) -> int:

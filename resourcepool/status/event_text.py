@@ -5,7 +5,6 @@ from typing import Any
 
 from django.apps import apps
 from django.db.models import Subquery
-from django.utils.text import capfirst
 
 from resourcepool.elections.models import election_models
 from resourcepool.events import localized
@@ -123,7 +122,7 @@ def _sentence(event: Any, names: Mapping[str, str], revocation: Any) -> str:
         "holder": event.holder or event.host or _("an unknown process"),
         "who": about.actor or about.holder or _("a program"),
     }
-    sentence = capfirst(str(text % values)) if text else f"{event.what} {values['what']}"
+    sentence = str(text % values) if text else f"{event.what} {values['what']}"
     reason = localized(about.reason)
     return _("%(sentence)s: %(reason)s") % {"sentence": sentence, "reason": reason} if reason else sentence
 

@@ -31,16 +31,16 @@ class ReasonsMixin:
 
     __slots__ = ()
 
-    ALSO: ClassVar[tuple[str, ...]] = ("state", "explanation")
+    ALSO: ClassVar[tuple[str, ...]] = ("status", "explanation")
 
     @property
     def badge(self) -> Badge:
-        """Its state, for every surface."""
+        """Its status, for every surface."""
         return _STOPPED if self.explanation else WORKING
 
     @property
-    def state(self) -> str:
-        """Its state, as a code."""
+    def status(self) -> str:
+        """Its status, as a code."""
         return self.badge.code
 
     @property

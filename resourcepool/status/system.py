@@ -74,7 +74,7 @@ class Figure:
 text, count, seconds, age = (partial(Figure, unit) for unit in (Unit.TEXT, Unit.COUNT, Unit.SECONDS, Unit.AGO))
 
 
-STATE = text(_("state"), lambda one: str(one.badge.label))
+STATUS = text(_("status"), lambda one: str(one.badge.label))
 
 
 def counts(value: Callable[[Any], Any], heading: Any, rows: RowList | None = None) -> Figure:
@@ -165,7 +165,7 @@ class NamedSystem(System):
     """A system with rows that are known by name: commands, REST and the dashboard list them in pages.
 
     Attributes:
-        figures: the name first; the state is added after it.
+        figures: the name first; the status is added after it.
         reader: reads their statuses.
         none_yet: what commands say while there is no row.
         parts: (attribute of a status with its parts, the figures of these): commands show them for a single row.
@@ -186,5 +186,5 @@ class NamedSystem(System):
 
     def __post_init__(self) -> None:
         self.word, self.read = self.reader.word, self.reader.named
-        self.figures = (self.figures[0], STATE, *self.figures[1:])
+        self.figures = (self.figures[0], STATUS, *self.figures[1:])
         self.name, self.viewed = f"{self.word}s", (self.reader.model,)

@@ -137,7 +137,7 @@ def test_the_events_that_are_shown_can_be_downloaded(admin_client: Client, may: 
     answer = admin_client.get(f"{EVENTS}?who=alice&export=csv")
     header, row = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
     assert header.startswith("at,sentence,what,pool,row")
-    assert ",Alice paused stream oracle,paused,resourcepool.stream,oracle," in row
+    assert ",alice paused stream oracle,paused,resourcepool.stream,oracle," in row
     client = may("view_stream")
     assert client.get(f"{EVENTS}?export=csv").status_code == 403
     of_row: Any = client.get(f"{ADMIN}stream/oracle/activity/?export=csv")

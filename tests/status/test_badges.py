@@ -77,8 +77,8 @@ def dispenser(**more: Any) -> DispenserStatus:
 DISPENSERS = [
     (dispenser(), IDLE, "idle"),
     (dispenser(depth=2, live=1), OK, "working"),
-    (dispenser(depth=2), WARN, "no_worker"),
-    (dispenser(assigned=2, expired=1), WARN, "no_worker"),
+    (dispenser(depth=2), BAD, "no_worker"),
+    (dispenser(assigned=2, expired=1), BAD, "no_worker"),
     (dispenser(assigned=2, live=1), BUSY, "all_assigned"),
     (dispenser(failed=1), BAD, "only_failed"),
     (dispenser(depth=2, live=1, is_paused=True), WARN, "paused"),
@@ -130,7 +130,7 @@ ELECTIONS = [
 
 @pytest.mark.parametrize(("status", "level", "code"), [*STREAMS, *DISPENSERS, *TOPICS, *CHANNELS, *ELECTIONS])
 def test_a_status_has_one_state(status: Any, level: Level, code: str) -> None:
-    assert (status.badge.level, status.state) == (level, code)
+    assert (status.badge.level, status.status) == (level, code)
 
 
 def group(*servers: ServerStatus, queues: int = 2, **more: Any) -> QueueGroupStatus:

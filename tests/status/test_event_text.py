@@ -38,18 +38,18 @@ def test_each_kind_has_a_sentence_with_its_row_in_each_language(what: EventKind,
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({"what": EventKind.REVOKED, "reason": "stuck"}, "Ann revoked proxy 17 from crawler-3: stuck"),
-        ({"what": EventKind.RELEASED, "is_whole": True}, "Crawler-3 acquired and released proxy 17"),
-        ({"what": EventKind.RETURNED, "actor": "", "holder": ""}, "A program returned proxy 17 to service"),
-        ({"what": EventKind.LOST, "holder": "", "host": "web1"}, "Web1 lost proxy 17"),
+        ({"what": EventKind.REVOKED, "reason": "stuck"}, "ann revoked proxy 17 from crawler-3: stuck"),
+        ({"what": EventKind.RELEASED, "is_whole": True}, "crawler-3 acquired and released proxy 17"),
+        ({"what": EventKind.RETURNED, "actor": "", "holder": ""}, "a program returned proxy 17 to service"),
+        ({"what": EventKind.LOST, "holder": "", "host": "web1"}, "web1 lost proxy 17"),
         ({"what": "unheard of"}, "unheard of proxy 17"),
         (
             {"what": EventKind.ACQUIRED, "model": ElectionRow, "row": "nightly"},
-            "Crawler-3 was elected leader of election nightly",
+            "crawler-3 was elected leader of election nightly",
         ),
         (
             {"what": EventKind.ACQUIRED, "model": SemaphorePermit, "row": "imp#orts#3"},
-            "Crawler-3 acquired semaphore imp#orts",
+            "crawler-3 acquired semaphore imp#orts",
         ),
     ],
 )
@@ -64,8 +64,8 @@ def test_the_loss_of_a_revoked_lease_says_who_revoked_it() -> None:
     lost = [Event(what=EventKind.LOST, fence=fence, holder="crawler-3", **columns) for fence in (4, 5)]
     add_sentences(lost)
     assert [event.sentence for event in lost] == [  # type: ignore[attr-defined]
-        "Crawler-3 lost proxy 17: ann revoked it: stuck",
-        "Crawler-3 lost proxy 17",
+        "crawler-3 lost proxy 17: ann revoked it: stuck",
+        "crawler-3 lost proxy 17",
     ]
 
 

@@ -52,7 +52,7 @@ class QueueGroupAdmin(PerQueueGroupAdminMixin):
     operations = by_name(PAUSE, RESUME)
 
     def load_column_values(self, rows: Any) -> None:
-        statuses = {status.pk: status for status in queue_groups([row.name for row in rows])}
+        statuses = {status.pk: status for status in queue_groups([row.name for row in rows], flaps=False)}
         for row in rows:
             row.status = statuses[row.pk]
 

@@ -76,7 +76,7 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
             last_activity=None if micros is None else -micros / 1_000_000,
             in_hand=server.in_hand,
         )
-        return badge(*state)
+        return badge(state)
 
     @admin.display(description=_("heartbeat"))
     def heartbeat(self, server: Any) -> str:
@@ -93,4 +93,5 @@ class ServerAdmin(ReadOnlyAdmin, PerQueueGroupAdminMixin):
 
 def _since_heartbeat(server: Any) -> float:
     """Return the seconds since its last heartbeat."""
-    return max(0.0, float(server.ttl) - server.micros_left / 1_000_000)
+    seconds: float = server.ttl - server.micros_left / 1_000_000
+    return max(0.0, seconds)

@@ -12,7 +12,7 @@ from resourcepool.admin.resources.columns import ResourceColumnsMixin
 from resourcepool.admin.resources.csv_export import export
 from resourcepool.admin.resources.deletion import DeletionMixin
 from resourcepool.admin.resources.filters import HolderFilter, HostFilter, StateFilter, TagFilter, VerdictFilter
-from resourcepool.admin.resources.operations import ResourceOperationsMixin
+from resourcepool.admin.resources.import_pages import ImportMixin
 from resourcepool.dialect import DbNow
 from resourcepool.history.leaks import leak_events
 from resourcepool.resources.state import state_of
@@ -20,18 +20,18 @@ from resourcepool.status.search import named
 from resourcepool.translation import gettext_lazy as _
 
 
-class ResourceAdmin(ActivityAdminMixin, DeletionMixin, ResourceColumnsMixin, ResourceOperationsMixin):
+class ResourceAdmin(ActivityAdminMixin, DeletionMixin, ResourceColumnsMixin, ImportMixin):
     """The base for the admin of your own resource models.
 
     The page of a resource shows its state, the available operations and its activity.
     """
 
-    has_settings = True
+    has_settings = counts_unasked = True
     list_filter: ClassVar[tuple[Any, ...]] = (StateFilter, VerdictFilter, TagFilter, HolderFilter, HostFilter)
     sortable_by = ("held_by",)  # sorting 100,000 texts takes too long
     search_fields: ClassVar[tuple[str, ...]] = ("holder", "tags")
     search_help_text = _("Search by id, full address or any text.")
-    exclude: Any = ("in_service",)
+    exclude: ClassVar[Any] = ("in_service",)
     row_operations = ("revoke", "drain", "quarantine", "return_to_service")
     actions: Any = (export,)  # in addition to the operations
 

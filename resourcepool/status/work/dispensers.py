@@ -23,7 +23,7 @@ from resourcepool.translation import gettext_lazy, ngettext
 MAX_COUNTED = 10_000  # tasks, or buckets; to count more would take too long
 State = DispenserTask.State
 
-NO_WORKER = Badge(Level.WARN, "no_worker", gettext_lazy("no worker"))
+NO_WORKER = Badge(Level.BAD, "no_worker", gettext_lazy("no worker"))
 ALL_ASSIGNED = Badge(Level.BUSY, "all_assigned", gettext_lazy("all assigned"))
 ONLY_FAILED = Badge(Level.BAD, "only_failed", gettext_lazy("only failed tasks"))
 

@@ -85,7 +85,7 @@ class TopicStatus(ReasonsMixin):
     handed: int
     unclaimed: float
 
-    ALSO = ("late", "next_in", "state", "explanation")
+    ALSO = ("late", "next_in", "status", "explanation")
 
     @property
     def late(self) -> float:

@@ -151,7 +151,7 @@ def test_the_loss_of_a_revoked_lease_names_the_operator(viewer: Client, proxy: P
     lease(proxy, "crawler 7")
     event(proxy, EventKind.REVOKED, actor="maria", reason="stuck since the deploy")
     event(proxy, EventKind.LOST)
-    said = f"Crawler 7 lost proxy {proxy.pk}: maria revoked it: stuck since the deploy"
+    said = f"crawler 7 lost proxy {proxy.pk}: maria revoked it: stuck since the deploy"
     for page in (url(proxy), url(proxy, "activity"), "/admin/resourcepool/event/"):
         assert said in text(viewer.get(page))
 
