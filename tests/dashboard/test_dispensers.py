@@ -29,13 +29,13 @@ def test_there_is_no_panel_without_dispensers(admin_client: Client) -> None:
 def test_each_dispenser_has_a_line_with_links_and_why_nothing_is_handed_out(admin_client: Client) -> None:
     dispenser("<b>")
     tasks("a", "b", "c", name="<b>")
-    assert "rp-server-late" in panel(admin_client)
+    assert "rp-server-dead" in panel(admin_client)
     bucket("alice", "d", name="<b>")
     dispenser("idle")
     said = panel(admin_client)
     assert "&lt;b&gt;" in said
     assert "<b>" not in said
-    assert "rp-server-late" not in said
+    assert "rp-server-dead" not in said
     assert '<td colspan="9"><small>it has no unfinished tasks</small></td>' in said
     assert reverse(LIST) + "?dispenser=%3Cb%3E&amp;state=ready" in said
 

@@ -40,7 +40,7 @@ def test_the_latest_activity_is_what_operators_did_and_what_went_wrong() -> None
     happened("revoked", actor="maria", holder="crawler-7", reason="hangs")
     happened("acquired", holder="crawler-9")
     text = text_of(client_with("view_proxy", "view_event"))
-    assert "Maria revoked proxy 17 from crawler-7: hangs" in text
+    assert "maria revoked proxy 17 from crawler-7: hangs" in text
     assert "crawler-9" not in text
 
 

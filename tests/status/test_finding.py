@@ -122,7 +122,7 @@ def test_an_operator_is_found_by_name_with_the_last_deeds() -> None:
         at=DbLater(-120), what="revoked", pool="resourcepool.proxy", row="17", actor="maria", reason="hangs"
     )
     one = only("maria")
-    assert one.sentences == ["2 min ago: Maria revoked proxy 17 from an unknown process: hangs"]
+    assert one.sentences == ["2 min ago: maria revoked proxy 17 from an unknown process: hangs"]
     assert one.filters == {"by": "maria"}
 
 
