@@ -159,7 +159,7 @@ def explain(ticket: Ticket) -> str:
 
 def _places(rows: Sequence[Any]) -> dict[tuple[str, int], int]:
     """Return {(database, ticket): its place in its line}."""
-    places = {}
+    places: dict[tuple[str, int], int] = {}
     for alias in {row._state.db for row in rows}:
         pools = {row.pool for row in rows if row._state.db == alias}
         tickets = Ticket.objects.using(alias).waiting().filter(pool__in=pools)

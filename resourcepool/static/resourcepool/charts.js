@@ -20,6 +20,10 @@
     return value === null || value === undefined ? "-" : value.toLocaleString(undefined, { maximumFractionDigits: 1 });
   }
 
+  function clock(seconds, zone) {
+    return uPlot.tzDate(new Date(seconds * 1000), zone).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  }
+
   function options(chart, zone, width) {
     const grey = getComputedStyle(live).color;
     const axis = { stroke: grey, grid: { stroke: "#8884", width: 1 }, ticks: { show: false }, font: "11px sans-serif" };
@@ -32,11 +36,11 @@
       cursor: { y: false, drag: { x: false, y: false } },
       scales: { y: { range: (u, low, high) => [0, Math.max(1, high)] } },
       axes: [
-        { ...axis, size: 24 },
+        { ...axis, size: 24, values: (u, ticks) => ticks.map((tick) => clock(tick, zone)) },
         { ...axis, size: 52, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6], values: (u, ticks) => ticks.map((tick) => tick.toLocaleString(undefined, { notation: "compact" })) },
       ],
       series: [
-        { label: live.dataset.time, value: (u, at) => (at === null ? "-" : uPlot.tzDate(new Date(at * 1000), zone).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })) },
+        { label: live.dataset.time, value: (u, at) => (at === null ? "-" : clock(at, zone)) },
         ...chart.series.map((one) => ({
           label: one.name,
           stroke: colour(one.colour),

@@ -1,7 +1,8 @@
 """Alarms about queues and their servers, computed from the status of a queue group."""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from resourcepool.queues.models import QueueGroup, Server
 from resourcepool.queues.planning.changes import takeover_after
@@ -81,7 +82,15 @@ def _stalled(status: QueueGroupStatus) -> Iterator[Alarm]:
     limit = duration(_stalled_after(status, worst.in_hand))
     values = {"ago": duration(worst.last_activity or 0.0), "within": limit}
     count = worst.in_hand or worst.queues
-    yield _alarm(AlarmKind.STALLED, status, text, about=worst, server=printable(worst), count=count, **values)
+    yield _alarm(
+        AlarmKind.STALLED,
+        status,
+        text,
+        about_row(Server, worst.pk),
+        server=printable(worst),
+        count=count,
+        **values,
+    )
 
 
 def is_stalled(
@@ -114,7 +123,13 @@ def _overdue_drains(status: QueueGroupStatus) -> Iterator[Alarm]:
     values = {"ago": duration(worst.longest_asked or 0.0), "within": duration(limit)}
     count = worst.asked_for
     yield _alarm(
-        AlarmKind.DRAIN_OVERDUE, status, text, about=worst, server=printable(worst), count=count, **values
+        AlarmKind.DRAIN_OVERDUE,
+        status,
+        text,
+        about_row(Server, worst.pk),
+        server=printable(worst),
+        count=count,
+        **values,
     )
 
 
@@ -166,7 +181,7 @@ def _idle_servers(status: QueueGroupStatus) -> Iterator[Alarm]:
         len(idle),
     )
     values = {"server": printable(worst), "ago": duration(worst.idle or 0.0)}
-    yield _alarm(AlarmKind.IDLE_SERVER, status, text, about=worst, count=len(idle), **values)
+    yield _alarm(AlarmKind.IDLE_SERVER, status, text, about_row(Server, worst.pk), count=len(idle), **values)
 
 
 def _too_many_servers(status: QueueGroupStatus) -> Iterator[Alarm]:
@@ -186,11 +201,10 @@ def _alarm(
     kind: AlarmKind,
     status: QueueGroupStatus,
     text: str,
-    *,
-    about: ServerStatus | None = None,
+    row: Mapping[str, str] = MappingProxyType({}),
+    /,
     **values: object,
 ) -> Alarm:
     name = printable(status.name)
     command = f"`manage.py resourcepool_queues show {shlex.quote(name)}`"
-    row = about_row(Server, about.pk) if about else {}
     return Alarm(kind, ABOUT_QUEUES % name, text % {"command": command, **values}, **row)

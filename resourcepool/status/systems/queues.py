@@ -29,7 +29,6 @@ SYSTEM = System(
         None: RowList("servers", Server, {}),
     },
     alarm_operations={
-        AlarmKind.UNOWNED: ("unpin", "pin"),
         AlarmKind.STALLED: ("drain",),
         AlarmKind.DRAIN_STUCK: ("undrain",),
     },

@@ -118,8 +118,8 @@ def dispenser_alarms(statuses: Sequence[DispenserStatus], oldest: float) -> Iter
             quiet = one.quiet or 0.0
             if one.assigned and one.expired and not one.live and quiet > oldest:
                 text = _("no task has been handed out for %(age)s (%(reason)s).")
-                values = {"age": duration(quiet), "reason": one.explanation}
-                yield Alarm(AlarmKind.LATE_TASKS, about, text % values, **row)
+                text %= {"age": duration(quiet), "reason": one.explanation}
+                yield Alarm(AlarmKind.LATE_TASKS, about, text, **row)
             continue
         idle = one.oldest if one.quiet is None else min(one.oldest, one.quiet)
         if idle > oldest:
