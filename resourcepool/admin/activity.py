@@ -56,4 +56,5 @@ class ActivityAdminMixin(BaseAdmin):
             raise Http404
         if not self.has_view_or_change_permission(request, row):
             raise PermissionDenied
-        return RowActivity(self, row).changelist_view(request)
+        answer: HttpResponse = RowActivity(self, row).changelist_view(request)
+        return answer

@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponseRedirect
 
 from resourcepool.admin.base import ReadOnlyAdmin
 from resourcepool.admin.columns import (
@@ -64,7 +64,7 @@ class EventAdmin(ReadOnlyAdmin):
     """The newest events; all kept events of a period, or of a row that the search names."""
 
     change_list_template = "resourcepool/admin/activity.html"
-    list_display: ClassVar[Any] = ("at", "sentence", "page")
+    list_display: Any = ("at", "sentence", "page")
     fields = (
         *("at", "sentence", "page", "what", "fence", "holder", "host", "pid"),
         *(datetime_column("began_at", _("since")), duration_column("seconds", _("lasted")), "actor", "reason"),
@@ -120,7 +120,7 @@ class EventAdmin(ReadOnlyAdmin):
         recent = queryset if is_dated(request.GET) else newest(queryset)
         return recent.filter(by_whom(term)) if term else recent, False
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         """Show the list, or download it as CSV."""
         if EXPORT in request.GET:
             return self._download(request)
@@ -130,7 +130,7 @@ class EventAdmin(ReadOnlyAdmin):
             request, {"export_url": f"?{query.urlencode()}", **(extra_context or {})}
         )
 
-    def _download(self, request: HttpRequest) -> HttpResponse:
+    def _download(self, request: HttpRequest) -> Any:
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         query: Any = request.GET.copy()
@@ -166,7 +166,7 @@ class RowActivity(EventAdmin):
     """
 
     list_filter: ClassVar[Any] = (PeriodFilter, WhatFilter, WhoFilter)
-    list_display: ClassVar[Any] = ("at", "sentence")
+    list_display: Any = ("at", "sentence")
     list_display_links = None
     search_fields: ClassVar[Any] = ()
     search_help_text: ClassVar[Any] = ""
@@ -188,6 +188,6 @@ class RowActivity(EventAdmin):
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         return queryset, False
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         title = gettext("Activity of %s") % self.row_page.title_of(self.row)
         return super().changelist_view(request, {"title": title, "row_page": self.row_page, "row": self.row})

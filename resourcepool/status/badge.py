@@ -14,7 +14,7 @@ class Level(StrEnum):
     BUSY = "busy"  # in use, as it should be
     IDLE = "idle"  # nothing to do, or finished
     WARN = "warn"  # slower than it should be, or stopped on purpose
-    BAD = "bad"  # somebody has to act
+    BAD = "bad"  # an operator has to act
 
 
 class Badge(NamedTuple):

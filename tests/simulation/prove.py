@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from tests.guards import MUTATIONS, Mutation
-from tests.mutations import ROOT
+from tests.guards.tree import ROOT
 
 # The guards of `make mutations` that the simulation should detect.
 SHARED = (

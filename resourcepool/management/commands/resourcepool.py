@@ -34,7 +34,7 @@ class Command(BaseCommand):
     requires_system_checks: Any = []
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Run what a noun and a verb name; the command that they stand for reads the rest of the line."""
+        """Run what a noun and a verb name; that command reads the rest of the line."""
         words = argv[2:]
         if words[:1] == ["--completion"]:
             self.stdout.write(completion())

@@ -58,7 +58,7 @@ class Command(OperatorCommand):
     encoding = "utf-8"  # as in a file: no character is lost
 
     def arguments(self) -> list[Argument]:
-        last = _("the start of the period: so long ago (90s, 15m, 2h, 7d), or a time; default: 24h")
+        last = _("the start of the period: a duration before now (90s, 15m, 2h, 7d), or a time; default: 24h")
         return [
             arg("pool", _("default: resourcepool.Proxy"), nargs="?", default="resourcepool.Proxy"),
             arg("--format", _("lines: one JSON object per line"), choices=["csv", *WRITERS], default="csv"),
