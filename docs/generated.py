@@ -119,10 +119,7 @@ def _sentence(text: object) -> str:
 def events() -> str:
     """Every kind of event, with its signal."""
     names = {id(value): name for name, value in vars(signals).items()}
-    rows = [
-        [f"`{kind.value}`", str(kind.label), f"`{names[id(SIGNALS[kind])]}`" if kind in SIGNALS else "-"]
-        for kind in EventKind
-    ]
+    rows = [[f"`{kind.value}`", str(kind.label), f"`{names[id(SIGNALS[kind])]}`"] for kind in EventKind]
     return table(["kind", "in the admin", "signal"], rows)
 
 

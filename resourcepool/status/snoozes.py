@@ -9,7 +9,7 @@ from django.db import router
 
 from resourcepool.dialect import DbNow
 from resourcepool.history.models import MAX_ACTOR, MAX_ROW, Event, storable
-from resourcepool.signals import EventKind
+from resourcepool.signals import EventKind, alarm_snoozed
 from resourcepool.status.snapshots import fetch_all
 
 HOUR = 3_600.0  # seconds
@@ -27,7 +27,9 @@ class Snooze:
 def snooze(alarm: str, by: str, seconds: float = HOUR) -> None:
     """Put the alarm with this id aside for ``seconds``, an hour at most; 0 ends its snooze."""
     columns = {"pool": POOL, "row": storable(alarm, MAX_ROW), "actor": storable(by, MAX_ACTOR)}
-    Event.objects.create(at=DbNow(), what=EventKind.SNOOZED, seconds=min(seconds, HOUR), **columns)
+    seconds = min(seconds, HOUR)
+    Event.objects.create(at=DbNow(), what=EventKind.SNOOZED, seconds=seconds, **columns)
+    alarm_snoozed.send_robust(sender=Event, alarm=alarm, by=by, seconds=seconds)
 
 
 def snoozes() -> dict[str, Snooze]:

@@ -4,6 +4,7 @@ import pytest
 
 from resourcepool.dialect import DbLater
 from resourcepool.models import Event
+from resourcepool.signals import alarm_snoozed
 from resourcepool.status.alarm import Alarm, AlarmKind
 from resourcepool.status.snoozes import key_of, snooze, snoozes
 
@@ -17,6 +18,18 @@ def test_an_alarm_is_snoozed_for_an_hour_with_the_name_of_who_did_it() -> None:
     assert one.by == "maria"
     assert 3_590 < one.left <= 3_600
     assert list(snoozes()) == ["blocked stream: oracle"]
+
+
+def test_receivers_are_told() -> None:
+    told: list[tuple[str, str, float]] = []
+
+    def note(alarm: str, by: str, seconds: float, **_: object) -> None:
+        told.append((alarm, by, seconds))
+
+    alarm_snoozed.connect(note)
+    snooze(BLOCKED, "maria", 60)
+    alarm_snoozed.disconnect(note)
+    assert told == [(BLOCKED, "maria", 60)]
 
 
 def test_a_snooze_ends_by_itself() -> None:
