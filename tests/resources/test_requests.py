@@ -7,35 +7,40 @@ import pytest
 from django.test import override_settings
 
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.request import Request
+from resourcepool.leases.terms import Request
 from resourcepool.models import Proxy
-from resourcepool.resources import request_builder
-from resourcepool.resources.request_builder import RequestBuilder
+from resourcepool.resources import pool as pools
+from resourcepool.resources.pool import Pool
 from tests.app.models import Device
 from tests.app.rows import columns, new
 
 
+def pool_of(model: Any) -> Pool[Any]:
+    """Return a pool that has checked no requests."""
+    return Pool().__get__(None, model)
+
+
 @pytest.fixture
-def builder() -> RequestBuilder:
-    return RequestBuilder(Device, {})
+def pool() -> Pool[Any]:
+    return pool_of(Device)
 
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The requests that were not cached."""
     checked: list[Any] = []
-    check = RequestBuilder._check
+    check = pools.check_request
 
     def counted(*args: Any) -> Request:
         checked.append(args)
         return check(*args)
 
-    monkeypatch.setattr(RequestBuilder, "_check", counted)
+    monkeypatch.setattr(pools, "check_request", counted)
     return checked
 
 
-def test_the_same_request_is_checked_once(builder: RequestBuilder, checks: list[Any]) -> None:
-    first, second = (builder.request(1, {"timeout": 5, "kind": "phone"}) for _ in range(2))
+def test_the_same_request_is_checked_once(pool: Pool[Any], checks: list[Any]) -> None:
+    first, second = (pool.request(1, {"timeout": 5, "kind": "phone"}) for _ in range(2))
     assert len(checks) == 1
     assert first is second
 
@@ -59,63 +64,63 @@ def test_each_grant_has_a_holder_of_its_own() -> None:
     ],
 )
 def test_what_only_looks_equal_is_checked_again(
-    builder: RequestBuilder, first: dict[str, Any], second: dict[str, Any]
+    pool: Pool[Any], first: dict[str, Any], second: dict[str, Any]
 ) -> None:
-    builder.request(1, first)
+    pool.request(1, first)
     with pytest.raises(BadOption):
-        builder.request(1, second)
+        pool.request(1, second)
 
 
-def test_a_count_that_is_no_number_is_refused_after_one_that_is(builder: RequestBuilder) -> None:
-    builder.request(1, {})
+def test_a_count_that_is_no_number_is_refused_after_one_that_is(pool: Pool[Any]) -> None:
+    pool.request(1, {})
     with pytest.raises(BadOption):
-        builder.request(True, {})
+        pool.request(True, {})
 
 
 @pytest.mark.parametrize("criteria", [{"holder": "me"}, {"on_lost": print}, {"kind": ["phone", "tablet"]}])
 def test_what_is_mostly_used_once_is_not_remembered(
-    builder: RequestBuilder, checks: list[Any], criteria: dict[str, Any]
+    pool: Pool[Any], checks: list[Any], criteria: dict[str, Any]
 ) -> None:
     for _ in range(2):
-        assert builder.request(1, criteria).count == 1
+        assert pool.request(1, criteria).count == 1
     assert len(checks) == 2
 
 
-def test_other_settings_count_at_once(builder: RequestBuilder) -> None:
+def test_other_settings_count_at_once(pool: Pool[Any]) -> None:
     with override_settings(RESOURCEPOOL={"TTL": 7}):
-        assert builder.request(1, {}).terms.ttl == 7
+        assert pool.request(1, {}).terms.ttl == 7
     with override_settings(RESOURCEPOOL={"TTL": 8}):
-        assert builder.request(1, {}).terms.ttl == 8
+        assert pool.request(1, {}).terms.ttl == 8
 
 
 def test_what_was_checked_while_the_settings_changed_is_not_remembered_under_the_new_ones(
-    builder: RequestBuilder, monkeypatch: pytest.MonkeyPatch
+    pool: Pool[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two threads: one builds with old settings while the other is the first to see new ones."""
-    check, changes = RequestBuilder._check, [override_settings(RESOURCEPOOL={"TTL": 8})]
+    check, changes = pools.check_request, [override_settings(RESOURCEPOOL={"TTL": 8})]
 
     def slowly(*args: Any) -> Request:
         checked = check(*args)
         if changes:
             changes.pop().enable()
-            builder.request(1, {"timeout": 5})
+            pool.request(1, {"timeout": 5})
         return checked
 
-    monkeypatch.setattr(RequestBuilder, "_check", slowly)
+    monkeypatch.setattr(pools, "check_request", slowly)
     new_settings = changes[0]
     try:
-        assert builder.request(1, {}).terms.ttl == 60
-        assert builder.request(1, {}).terms.ttl == 8
+        assert pool.request(1, {}).terms.ttl == 60
+        assert pool.request(1, {}).terms.ttl == 8
     finally:
         new_settings.disable()
 
 
-def test_memory_is_bounded(builder: RequestBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_builder, "MAX_CACHED", 3)
+def test_memory_is_bounded(pool: Pool[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "MAX_CACHED", 3)
     for timeout in range(10):
-        builder.request(1, {"timeout": timeout})
-        assert len(builder._cache) <= 3
-    assert builder.request(1, {"timeout": 9}).timeout == 9
+        pool.request(1, {"timeout": timeout})
+        assert len(pool._checked) <= 3
+    assert pool.request(1, {"timeout": 9}).timeout == 9
 
 
 @pytest.mark.parametrize(
@@ -134,4 +139,4 @@ def test_an_unknown_setting_is_refused_by_a_script_too(settings: Any, chosen: An
     settings.RESOURCEPOOL = chosen
     for _ in range(2):
         with pytest.raises(BadOption, match=re.escape(said)):
-            RequestBuilder(Proxy, {}).request(1, {})
+            pool_of(Proxy).request(1, {})

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from resourcepool.database.short_transactions import row_locked
+from resourcepool.database import short_transactions
+from resourcepool.database.short_transactions import change_skipping_locked, row_locked
 from resourcepool.exceptions import RowLocked
-from resourcepool.leases import verbs
-from resourcepool.leases.skip_locked import change_skipping_locked
 from resourcepool.models import Proxy
 from tests.app.rows import several
 
@@ -36,7 +35,7 @@ class Rows:
 @pytest.fixture
 def rows(request: pytest.FixtureRequest, transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Rows:
     rows = Rows(request.param)
-    monkeypatch.setattr(verbs, "unlocked", lambda _connection, _model, pks: {*pks} - rows.locked)
+    monkeypatch.setattr(short_transactions, "unlocked", lambda _connection, _model, pks: {*pks} - rows.locked)
     return rows
 
 
