@@ -41,7 +41,7 @@ def test_it_is_linked_from_the_index_and_obeys_the_policy(window: Callable[..., 
     page.wait_for_selector(".rp-is-live")
     assert page.locator("#rp0").is_visible()
     assert page.evaluate("getComputedStyle(document.querySelector('.rp-grid')).display") == "flex"
-    page.locator("#rp0-more summary").click()
+    page.locator("#rp0-more > summary").click()
     page.locator("#rp0-charts canvas").nth(2).wait_for()
     assert page.locator("#rp0-charts canvas").count() == 3, "nobody waited"
 
@@ -83,7 +83,7 @@ def test_it_is_accessible_to_screen_readers(window: Callable[..., Any]) -> None:
         Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-ago), free=2, leased=1)
     page = window()
     page.goto(PAGE)
-    page.locator("#rp0-more summary").click()
+    page.locator("#rp0-more > summary").click()
     page.get_by_role("group", name="In use. Leased: 1 at the end").wait_for()
     page.get_by_role("group", name="Proxies").get_by_role(
         "link", name=f"{proxy.pk}: {proxy.host}:{proxy.port}, leased (web1)"
