@@ -24,7 +24,7 @@ from resourcepool.status.pools import PoolStatus, pools
 from resourcepool.status.snoozes import snoozes
 from resourcepool.status.systems.registry import systems
 
-MAX_IN_LINE = 60  # resources whose squares stand in the one line of a quiet pool
+MAX_IN_LINE = 60  # resources whose squares are in the one line of a quiet pool
 IMPORT_COMMAND = "manage.py resourcepool_import proxies.csv"
 
 

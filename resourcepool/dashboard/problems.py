@@ -22,8 +22,8 @@ class Problem:
 
     Attributes:
         url: of the row that it is about, or of the list that shows it; "": none.
-        waiting: URL of the page of waiters; "": nobody waits because of it.
-        snooze: who put it aside; None: nobody.
+        waiting: URL of the page of waiters; "": it affects no waiter.
+        snooze: who snoozed it; None: it is not snoozed.
     """
 
     alarm: Alarm

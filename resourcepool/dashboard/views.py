@@ -97,7 +97,7 @@ def live(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
 
 @require_POST
 def snooze(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
-    """Put an alarm aside for an hour, or end that; for users who may run any operation."""
+    """Snooze an alarm for an hour, or end its snooze; for users who may run any operation."""
     if not may_snooze(request):
         raise PermissionDenied
     hours = 0.0 if "end" in request.POST else HOUR

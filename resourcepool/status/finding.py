@@ -183,13 +183,13 @@ def _lock(lock: LockStatus) -> list[str]:
         values = {"holder": first_holders(lock), "left": left}
         lines.append(_("Held by %(holder)s; expires in %(left)s unless renewed.") % values)
     elif lock.kind.is_held:
-        lines.append(_("Nobody holds it."))
+        lines.append(_("It has no holder."))
     if lock.longest_wait is not None:
         text = ngettext(
             "%(count)d waiter, for %(wait)s.", "%(count)d waiters, the first for %(wait)s.", lock.waiters
         )
         lines.append(text % {"count": lock.waiters, "wait": duration(lock.longest_wait)})
-    return lines or [_("Nobody waits for it.")]
+    return lines or [_("It has no waiters.")]
 
 
 def _work(text: str, visible: Set[Any]) -> Iterator[Found]:

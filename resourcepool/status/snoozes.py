@@ -1,4 +1,4 @@
-"""Snoozed alarms: an operator has put one aside for an hour, for all who look at the dashboard.
+"""Snoozed alarms: folded away on the dashboard for an hour, for all users.
 
 A snooze is an event of the history: all see it, with the name of who did it, and it ends by itself.
 """
@@ -25,7 +25,7 @@ class Snooze:
 
 
 def snooze(alarm: str, by: str, seconds: float = HOUR) -> None:
-    """Put the alarm with this id aside for ``seconds``, an hour at most; 0 ends its snooze."""
+    """Snooze the alarm with this id for ``seconds``, an hour at most; 0 ends its snooze."""
     columns = {"pool": POOL, "row": storable(alarm, MAX_ROW), "actor": storable(by, MAX_ACTOR)}
     seconds = min(seconds, HOUR)
     Event.objects.create(at=DbNow(), what=EventKind.SNOOZED, seconds=seconds, **columns)

@@ -192,9 +192,9 @@ def _why_locked(lock: LockStatus) -> str:
     if lock.kind is LockKind.BARRIER:
         return _("The barrier has not been removed yet.")
     if not lock.kind.is_held:
-        return _("Nobody has notified it yet.")
+        return _("It has not been notified yet.")
     if not lock.in_use:
-        return _("Nobody holds it: it is served at once unless its process is stopped.")
+        return _("It has no holder: the waiter is served at once unless its process is stopped.")
     longest = max(held.expires_in for held in lock.in_use)
     values = {"holder": first_holders(lock), "left": duration(longest)}
     return _("Held by %(holder)s; expires in %(left)s unless renewed.") % values

@@ -54,8 +54,8 @@ def reader() -> Client:
 def test_only_lines_that_the_user_may_view_are_shown() -> None:
     ticket(Device, holder="secret-holder")
     client = client_with("view_proxy")
-    assert "Nobody waits." in text_of(client, WAITING)
-    assert "Nobody waits." in text_of(client, f"{WAITING}?of=testapp.Device")
+    assert "No waiters." in text_of(client, WAITING)
+    assert "No waiters." in text_of(client, f"{WAITING}?of=testapp.Device")
     assert Client().get(WAITING).status_code == 302
     User.objects.all().delete()
     assert client_with().get(WAITING).status_code == 403

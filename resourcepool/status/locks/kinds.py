@@ -54,7 +54,7 @@ class LockKind(StrEnum):
         return lock_label(self.value, name)
 
     def page_key(self, name: str) -> str:
-        """Return the primary key of the row that stands for this name: of its first permit, if it has permits."""
+        """Return the primary key of the row whose page shows this name: its first permit, if it has permits."""
         return f"{name}{NUMBER_MARK}0" if self.has_permits else name
 
     def ticket_pool(self, name: str) -> str:
