@@ -237,6 +237,7 @@ IN_TURN = (
 )
 # Of these, in IN_TURN too, there are very many that are alike: a server tests every sixth each time, not every third.
 SELDOM = (
+    "tests/docs/test_pages.py::test_every_block_of_a_page_runs",
     "tests/canary/test_commands.py::test_it_shows_none",
     "tests/canary/test_pages.py::test_a_page_shows_none",
     "tests/queues/test_any_order.py",
