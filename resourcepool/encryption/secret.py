@@ -6,6 +6,9 @@ Each purpose has its own keys, derived from these: a secret encrypted for one pu
 import base64
 import hmac
 import json
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.views.decorators.debug import sensitive_variables
@@ -97,3 +100,19 @@ def _derived(key: str | bytes, purpose: Purpose) -> bytes:
     # JSON is unambiguous, whatever the parts contain.
     text = json.dumps(purpose).encode()
     return base64.urlsafe_b64encode(hmac.digest(base64.urlsafe_b64decode(key), text, "sha256"))
+
+
+@contextmanager
+def clear_frame_variables() -> Iterator[None]:
+    """Clear the local variables in the traceback of an error that leaves the block; files and lines stay."""
+    try:
+        yield
+    except BaseException as error:
+        _forget(error)
+        raise
+
+
+def _forget(error: BaseException | None) -> None:
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__

@@ -61,7 +61,7 @@ HEALTH_CHECKS = (
     ),
     Mutation(
         "a check waits for a trickling proxy",
-        "proxies/health_check/deadline.py",
+        "proxies/health_check/route.py",
         "self._timer.start()",
         "pass",
         CHECKS,
@@ -82,7 +82,7 @@ HEALTH_CHECKS = (
     ),
     Mutation(
         "a check checks held resources",
-        "health_checks/candidates.py",
+        "health_checks/lease.py",
         "_read(rows.available(), is_quarantined=False)",
         "_read(rows, is_quarantined=False)",
         ("tests/health_checks",),

@@ -39,7 +39,7 @@ QUEUES = (
     ),
     Mutation(
         "queues: a server reports when work began",
-        "queues/serving/activity.py",
+        "queues/serving/snapshot.py",
         "        rows.update(last_activity_at=moment, in_hand=in_hand)\n",
         "        del moment\n",
         ("tests/queues/serving/test_activity.py",),

@@ -180,7 +180,7 @@ RECORDS = (
     ),
     Mutation(
         "one end of a lease counts twice",
-        "sweeps/samples.py",
+        "sweeps/sweep.py",
         "within.filter(~Exists(earlier_loss), what__in=LEASE_LOSSES)",
         "within.filter(what__in=LEASE_LOSSES)",
         ("tests/sweeps/test_sweep.py",),

@@ -151,14 +151,14 @@ RESOURCES = (
     ),
     Mutation(
         "user:password:host:port is stored with the password as the port",
-        "proxies/address.py",
+        "proxies/formats.py",
         "            raise _ambiguous()  # user:password:host:port\n",
         "            pass\n",
         ("tests/proxies/test_address.py",),
     ),
     Mutation(
         "host:port@user:password is stored with the password as the port",
-        "proxies/address.py",
+        "proxies/formats.py",
         "        raise _ambiguous()  # host:port@user:password\n",
         "        pass\n",
         ("tests/proxies/test_address.py",),

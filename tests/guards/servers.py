@@ -266,7 +266,7 @@ QUEUE_SERVERS = (
     ),
     Mutation(
         "queues: the sweep removes no server while another one may still plan",
-        "sweeps/servers.py",
+        "sweeps/pruning.py",
         "Exists(servers), ~Exists(recent)",
         "Exists(servers)",
         ("tests/sweeps/test_gone_servers.py",),

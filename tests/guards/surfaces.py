@@ -274,7 +274,7 @@ SURFACES = (
     ),
     Mutation(
         "error reports of an import show passwords",
-        "encryption/traceback_cleanup.py",
+        "encryption/secret.py",
         "        traceback.clear_frames(error.__traceback__)\n",
         "",
         ("tests/canary/test_frames.py",),

@@ -9,7 +9,7 @@ from resourcepool.management import queues_report as report
 from resourcepool.management.layout import console, render_text
 from resourcepool.models import Move, Queue, QueueGroup, Server
 from resourcepool.queues import administration
-from resourcepool.queues.ids import expand_ids
+from resourcepool.queues.queries import expand_ids
 from resourcepool.status.queues.moves import MoveRecord
 from tests.management.queues import planned, queues, server
 

@@ -25,10 +25,10 @@ from resourcepool.management.tables import table
 from resourcepool.management.watch_mode import Report
 from resourcepool.operations.queues import DRAIN, PAUSE, PIN, REMOVE, RESUME, UNDRAIN, UNPIN
 from resourcepool.queues import administration
-from resourcepool.queues.ids import expand_ids
 from resourcepool.queues.models import MAX_NAME, MAX_WEIGHT
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.strategies import STRATEGIES
+from resourcepool.queues.queries import expand_ids
 from resourcepool.status.queues.alarms import queue_alarms
 from resourcepool.status.queues.forecast import forecast
 from resourcepool.status.queues.moves import moves

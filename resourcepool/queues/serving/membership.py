@@ -18,10 +18,10 @@ from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.queues import reassignment
 from resourcepool.queues.models import QueueGroup, Server
-from resourcepool.queues.serving.activity import ActivityReporter
 from resourcepool.queues.serving.held_queue import OWNED_ELSEWHERE, HeldQueue, WorkSlot
 from resourcepool.queues.serving.registration import ServerConfig, register
 from resourcepool.queues.serving.snapshot import (
+    ActivityReporter,
     OutageTracker,
     QueueGroupSnapshot,
     read_own_queues,
