@@ -110,10 +110,11 @@ def retry_while_locked(work: Callable[[], object], seconds: float) -> None:
     while True:
         try:
             work()
-            return
         except RowLocked:
             if monotonic() > deadline:
                 raise
+        else:
+            return
 
 
 def _inherit(using: str, queue_group: QueueGroup, old: int, new: Server) -> None:
