@@ -27,31 +27,15 @@ from resourcepool.events import localized
 from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
 from resourcepool.proxies.formats import COLUMNS
 from resourcepool.proxies.import_plan import ImportResult
-from resourcepool.proxies.import_proxies import BadLines, import_proxies
+from resourcepool.proxies.import_proxies import BadLines, import_proxies, sentences
 from resourcepool.proxies.models import Proxy
 from resourcepool.translation import gettext as _
-from resourcepool.translation import gettext_lazy, ngettext_lazy
+from resourcepool.translation import gettext_lazy
 
 MAX_FILE_BYTES = 1_000_000  # encrypted, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)
 PLAN_SECONDS = 3_600  # between the plan and the confirmation
 PLAN_PURPOSE = ("import of proxies",)
 OPTIONS = ("update", "sync", "skip_bad")
-
-NOTES = {
-    "retired": ngettext_lazy("%d is not in the file: retired.", "%d are not in the file: retired."),
-    "returned": ngettext_lazy("%d changed proxy returns to service.", "%d changed proxies return to service."),
-    "differing": ngettext_lazy(
-        "%d existing proxy differs from the file and is left unchanged.",
-        "%d existing proxies differ from the file and are left unchanged.",
-    ),
-    "uncompared": ngettext_lazy(
-        "%d unchanged proxy has a password in the file; it is not compared with the stored one.",
-        "%d unchanged proxies have passwords in the file; they are not compared with the stored ones.",
-    ),
-    "staying_retired": ngettext_lazy("%d is still retired.", "%d are still retired."),
-    "repeated": ngettext_lazy("%d line is an exact duplicate.", "%d lines are exact duplicates."),
-    "bad_count": ngettext_lazy("%d bad line skipped.", "%d bad lines skipped."),
-}
 
 
 def _file_help() -> str:
@@ -73,7 +57,7 @@ class UploadForm(forms.Form):
         label=gettext_lazy("Update existing proxies with the values in the file"), required=False
     )
     sync = forms.BooleanField(
-        label=gettext_lazy("Retire proxies that are not in the file, and return retired ones that are"),
+        label=gettext_lazy("Sync: retire proxies that are not in the file, and return retired ones that are"),
         required=False,
     )
     skip_bad = forms.BooleanField(label=gettext_lazy("Skip bad lines and import the others"), required=False)
@@ -133,7 +117,8 @@ class ImportMixin(ResourceOperationsMixin):
         except ResourcePoolError as error:
             form.add_error("file", error_lines(error))
             return self._render(request, form=form)
-        return self._render(request, plan=plan, sentences=sentences(plan), sealed=sealed, name=name, **options)
+        texts = sentences(plan, dry_run=True, sync=options["sync"])
+        return self._render(request, plan=plan, sentences=texts, sealed=sealed, name=name, **options)
 
     def _import(self, request: HttpRequest) -> HttpResponse:
         try:
@@ -145,7 +130,7 @@ class ImportMixin(ResourceOperationsMixin):
             for line in error_lines(error):
                 self.message_user(request, line, messages.ERROR)
             return HttpResponseRedirect(self.page_url("import"))
-        text = " ".join([_("Imported %s.") % name, *sentences(result)])
+        text = f"{name}: {' '.join(sentences(result, dry_run=False, sync=options['sync']))}"
         LogEntry.objects.create(  # one entry, not one for each of 20,000 proxies
             user_id=str(request.user.pk),
             content_type=ContentType.objects.get_for_model(self.model, for_concrete_model=False),
@@ -209,15 +194,3 @@ def error_lines(error: ResourcePoolError) -> list[str]:
         lines = [localized(line) for line in error.bad]
         return [*lines, _("and %d more bad lines") % more] if more > 0 else lines
     return [localized(error)]
-
-
-def sentences(result: ImportResult) -> list[str]:
-    """Return the result or plan of an import in sentences."""
-    counts = {
-        "total": result.total,
-        "new": result.new,
-        "changed": result.changed,
-        "unchanged": result.unchanged,
-    }
-    summary = _("%(total)d in the file: %(new)d new, %(changed)d changed, %(unchanged)d unchanged.") % counts
-    return [summary, *(text % count for name, text in NOTES.items() if (count := getattr(result, name)))]
