@@ -24,6 +24,11 @@ from resourcepool.health_checks.lease import (
 from resourcepool.resources.state import Verdict
 from resourcepool.translation import gettext_noop as _
 
+MAX_BATCH = 100  # resources that are judged together; bad ones stay leased until then
+BATCH_FACTOR = 5  # the size of a batch, in multiples of the number of parallel checks
+
+logger = logging.getLogger(__name__)
+
 
 class CheckAction(StrEnum):
     """The action taken on a resource after its check."""
@@ -86,12 +91,6 @@ class Tally:
         skipped = sorted(self.skipped.items(), key=lambda pair: (-pair[1], pair[0]))
         skipped_texts = [sentence_for("skipped", count=number, why=why) for why, number in skipped]
         return joined([verdicts, *filter(None, [done]), *skipped_texts])
-
-
-MAX_BATCH = 100  # resources that are judged together; bad ones stay leased until then
-BATCH_FACTOR = 5  # the size of a batch, in multiples of the number of parallel checks
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

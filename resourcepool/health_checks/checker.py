@@ -15,6 +15,9 @@ from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.resources.state import Verdict
 from resourcepool.translation import gettext_noop as _
 
+GENERAL = frozenset({"checker", "timeout", "every", "at_once", "suspicious"})
+WEEK = 7 * 86_400
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -64,10 +67,6 @@ class Checker:
     def check(self, resource: Any) -> Finding:
         """Return whether this resource is usable. It is leased during the check."""
         raise NotImplementedError(f"{type(self).__name__} must define check()")
-
-
-GENERAL = frozenset({"checker", "timeout", "every", "at_once", "suspicious"})
-WEEK = 7 * 86_400
 
 
 @dataclass(frozen=True, slots=True)

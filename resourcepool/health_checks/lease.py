@@ -39,6 +39,9 @@ SKIP_REASONS = {
     State.RETIRED: sentence_for("retired"),
 }
 
+TICK = datetime.timedelta(milliseconds=1)
+TTL = 60.0  # seconds until the resource of a crashed checker is free, even if it was in quarantine
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -107,10 +110,6 @@ def _read(rows: ResourceQuerySet, *, is_quarantined: bool) -> list[Candidate]:
         )
         for pk, fence, holder, reason, verdict, until in read
     ]
-
-
-TICK = datetime.timedelta(milliseconds=1)
-TTL = 60.0  # seconds until the resource of a crashed checker is free, even if it was in quarantine
 
 
 class CheckLease(ResourceLease):

@@ -29,6 +29,14 @@ _NEVER_BEGIN_WITH_HASH = ("url", "scheme", "host", "port", "country")
 NumberedLine = tuple[int, str]
 CellReader = Callable[[], dict[str, str]]  # returns one proxy as {column: text}; raises BadField
 
+FORMS = "scheme://user:password@host:port, host:port or host:port:user:password"
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_HOST_PORT = r"(?P<host>\[[^\]@]*\]|[^:/@\[\]\s]+):(?P<port>[0-9]+)"
+_ENDS_IN_HOST_PORT = re.compile(rf".*@{_HOST_PORT}/?", re.DOTALL)
+_IS_HOST_PORT = re.compile(rf"{_HOST_PORT}/?")
+_WITH_COLONS = re.compile(rf"{_HOST_PORT}:(?P<username>[^:]*):(?P<password>.*)", re.DOTALL)
+
 
 def parse(lines: Iterator[NumberedLine]) -> tuple[frozenset[str], Iterator[tuple[int, CellReader]]]:
     """Return the detail columns of a file (without those that identify a proxy), and its proxies with line numbers.
@@ -114,15 +122,6 @@ def _check_header(names: list[str]) -> None:
     missing = [] if "url" in names else [name for name in ("host", "port") if name not in names]
     if missing:
         raise import_refused(_("the header lacks %(names)s (or url)"), names=" and ".join(missing))
-
-
-FORMS = "scheme://user:password@host:port, host:port or host:port:user:password"
-
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_HOST_PORT = r"(?P<host>\[[^\]@]*\]|[^:/@\[\]\s]+):(?P<port>[0-9]+)"
-_ENDS_IN_HOST_PORT = re.compile(rf".*@{_HOST_PORT}/?", re.DOTALL)
-_IS_HOST_PORT = re.compile(rf"{_HOST_PORT}/?")
-_WITH_COLONS = re.compile(rf"{_HOST_PORT}:(?P<username>[^:]*):(?P<password>.*)", re.DOTALL)
 
 
 def address(text: str) -> dict[str, str]:

@@ -21,6 +21,11 @@ from resourcepool.translation import gettext_noop as _
 
 COLUMNS = ("pk", "queue_id", "cur_server_id", "req_server_id", "fence", "labels", "pin", "is_retiring")
 
+MAX_QUEUES_AT_ONCE = 10_000
+MAX_IDS_SHOWN = 5
+
+_RANGE = re.compile(r"(?P<prefix>.*?)(?P<first>[0-9]{1,20})\.\.(?P<last>[0-9]{1,20})")
+
 
 def using_of_queues() -> str:
     """Return the alias of the database with the queue groups, servers and queues."""
@@ -81,12 +86,6 @@ def of_server(server: int) -> Q:
 def names(servers: Iterable[ServerSnapshot]) -> dict[int | None, str]:
     """Return the names of the servers, by key."""
     return {server.member.pk: str(server.member) for server in servers}
-
-
-MAX_QUEUES_AT_ONCE = 10_000
-MAX_IDS_SHOWN = 5
-
-_RANGE = re.compile(r"(?P<prefix>.*?)(?P<first>[0-9]{1,20})\.\.(?P<last>[0-9]{1,20})")
 
 
 def expand_ids(words: Iterable[str]) -> list[str]:

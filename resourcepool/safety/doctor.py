@@ -34,6 +34,10 @@ MANY = 20  # leases renewed in one statement
 BY_KEY = ("claim", "release", "renew one", "renew many")
 PLACEHOLDER_KEYS: dict[str, Any] = {"UUIDField": UUID(int=0), "CharField": "", "TextField": ""}
 
+Measured = TypeVar("Measured")
+
+MANY_ORPHANS = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
@@ -124,11 +128,6 @@ class _Caught(Exception):
 
 def _catch(execute: Any, sql: str, params: Any, many: bool, context: Any) -> NoReturn:
     raise _Caught(sql, params)
-
-
-Measured = TypeVar("Measured")
-
-MANY_ORPHANS = 1_000
 
 
 @dataclass(slots=True)

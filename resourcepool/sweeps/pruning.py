@@ -54,6 +54,8 @@ PERMIT_MODELS: tuple[Any, ...] = (RWLockPermit, SemaphorePermit)
 Find = Callable[[LeaseQuerySet, str], Sequence[Any]]
 Remove = Callable[[LeaseQuerySet, Sequence[Any]], int]
 
+SERVER_GONE_AFTER = 3_600.0  # seconds after which a queue server is not expected to return from an outage
+
 
 def history_kept() -> float:
     """Return RESOURCEPOOL["HISTORY_KEPT"] in seconds; raises BadOption."""
@@ -226,9 +228,6 @@ def _awaited(rows: LeaseQuerySet, names: Collection[str]) -> set[str]:
 
 def _delete(rows: Any, pks: Sequence[Any]) -> int:
     return int(rows.filter(pk__in=pks)._raw_delete(rows.db)) if pks else 0
-
-
-SERVER_GONE_AFTER = 3_600.0  # seconds after which a queue server is not expected to return from an outage
 
 
 def remove_gone_servers(lease: Lease | None = None) -> int:

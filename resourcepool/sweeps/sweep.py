@@ -47,6 +47,9 @@ LOOK_BACK = 900.0  # seconds
 # A release straight to a waiter also raises the fence by one.
 END_EVENTS = (EventKind.EXPIRED, EventKind.RELEASED, EventKind.HANDED_OVER, EventKind.REVOKED)
 
+MINUTE = datetime.timedelta(minutes=1)
+LEASE_LOSSES = (EventKind.LOST, EventKind.EXPIRED)
+
 
 def sweep() -> str | None:
     """Return due resources to service, and clear and report expired leases, in every pool.
@@ -169,10 +172,6 @@ def report_alarms(term: Term) -> int:
 def _read(memory: str) -> dict[tuple[str, str], str]:
     known: list[Any] = json.loads(memory) if memory else []
     return {(kind, pool): text for kind, pool, text in known if kind in list(AlarmKind)}
-
-
-MINUTE = datetime.timedelta(minutes=1)
-LEASE_LOSSES = (EventKind.LOST, EventKind.EXPIRED)
 
 
 def take_samples() -> int:

@@ -18,19 +18,6 @@ from resourcepool.proxies import fields
 from resourcepool.proxies.fields import BadField
 from resourcepool.resources.state import Verdict
 
-
-class Fault(Exception):
-    """A failed check. ``why`` is our own text, because texts of libraries may contain secrets."""
-
-    def __init__(self, verdict: Verdict, why: str) -> None:
-        super().__init__(why)
-        self.verdict, self.why = verdict, why
-
-
-class NotPublic(Fault):
-    """The address is not public, and the settings do not allow it."""
-
-
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 NOT_PUBLIC_4 = [
@@ -76,6 +63,28 @@ THIS_NETWORK = NOT_PUBLIC_4[0]
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
 _LOW_32, _LOW_56 = (1 << 32) - 1, (1 << 56) - 1
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+ENTRY_FORMAT = (
+    "a network (10.1.0.0/16), an address or a host name, with or without a port (squid.lan:3128, [fd00::1]:80)"
+)
+
+LIST_FORMAT = 'a list of networks and host names, e.g. ["10.1.0.0/16", "squid.lan:3128"]'
+
+_WITH_PORT = re.compile(r"(?:\[(?P<bracketed>[^\[\]]+)\]|(?P<plain>[^:\[\]]+))(?::(?P<port>[0-9]{1,5}))?")
+
+
+class Fault(Exception):
+    """A failed check. ``why`` is our own text, because texts of libraries may contain secrets."""
+
+    def __init__(self, verdict: Verdict, why: str) -> None:
+        super().__init__(why)
+        self.verdict, self.why = verdict, why
+
+
+class NotPublic(Fault):
+    """The address is not public, and the settings do not allow it."""
+
 
 def is_public(address: Address) -> bool:
     """Return whether an address, and every IPv4 address that it may embed, is public."""
@@ -114,17 +123,6 @@ def _nat64_value(bits: int, zeros: int) -> int | None:
     joined = (bits >> 64 << 56) | (bits & _LOW_56)
     is_nat64 = (bits >> 56) & 0xFF == 0 and joined & ((1 << zeros) - 1) == 0
     return (joined >> zeros) & _LOW_32 if is_nat64 else None
-
-
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-ENTRY_FORMAT = (
-    "a network (10.1.0.0/16), an address or a host name, with or without a port (squid.lan:3128, [fd00::1]:80)"
-)
-
-LIST_FORMAT = 'a list of networks and host names, e.g. ["10.1.0.0/16", "squid.lan:3128"]'
-
-_WITH_PORT = re.compile(r"(?:\[(?P<bracketed>[^\[\]]+)\]|(?P<plain>[^:\[\]]+))(?::(?P<port>[0-9]{1,5}))?")
 
 
 class AddressFilter:

@@ -18,6 +18,13 @@ from resourcepool.proxies.health_check import socks5
 from resourcepool.proxies.health_check.address_filter import AddressFilter, Fault
 from resourcepool.resources.state import Verdict
 
+CONNECT_TIMED_OUT = sentence_for("no_connection_in_time")
+MAX_ADDRESSES = 4  # of one host that are tried
+LOCAL_ERRORS = {
+    *(errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE),
+    *(errno.ENOBUFS, errno.ENOMEM, errno.EACCES, errno.EPERM),
+}
+
 
 class Deadline:
     """Shuts down its connections at the deadline."""
@@ -59,14 +66,6 @@ class Deadline:
             for copy in self._copies:
                 copy.close()
             self._copies.clear()
-
-
-CONNECT_TIMED_OUT = sentence_for("no_connection_in_time")
-MAX_ADDRESSES = 4  # of one host that are tried
-LOCAL_ERRORS = {
-    *(errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE),
-    *(errno.ENOBUFS, errno.ENOMEM, errno.EACCES, errno.EPERM),
-}
 
 
 class Route(httpcore.NetworkBackend):

@@ -17,6 +17,8 @@ from resourcepool.queues.queries import COLUMNS, of_server, snapshot_of
 
 OUTAGE_FRACTION = 2 / 3  # of a server's ttl, during which it renews at least three times
 
+REPORT_EVERY = 3  # heartbeats
+
 
 @dataclass(frozen=True, slots=True)
 class QueueGroupSnapshot:
@@ -141,9 +143,6 @@ class OutageTracker:
 
     def _is_long(self, now: float) -> bool:
         return now - self._last_contact > self._ttl * OUTAGE_FRACTION
-
-
-REPORT_EVERY = 3  # heartbeats
 
 
 class ActivityReporter:
