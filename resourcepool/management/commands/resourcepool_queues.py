@@ -54,6 +54,7 @@ from resourcepool.translation import gettext_lazy, ngettext
 
 MAX_QUEUES_ON_MAP = 2_000
 MAX_MOVES = 1_000
+MODELS: dict[str, Any] = {"queue": Queue, "server": Server, "": QueueGroup}
 # Intervals of a new queue group: setting: (option, help).
 SPANS = {
     "heartbeat_every": (
@@ -118,15 +119,15 @@ class Command(CommandGroup):
 
         dry_run = [flag("--dry-run", _("only show what would move and why")), limit_argument(100)]
         about = _("removes queues, each once its server has finished working on it")
-        yield changes("remove", about, self.operates(REMOVE, "removing"), queues, *dry_run)
+        yield changes("remove", about, self.operates(REMOVE, "queue", "removing"), queues, *dry_run)
         to = arg("--to", _("a server's name"), required=True, metavar="NAME")
         yield changes("pin", _("pins queues to a server name"), self.pin, queues, to)
-        yield changes("unpin", _("removes pins"), self.operates(UNPIN), queues)
+        yield changes("unpin", _("removes pins"), self.operates(UNPIN, "queue"), queues)
         about = _('a name (all servers with it), such as "web-3", or one server, such as "web-3 #17"')
         servers = arg("server", about, nargs="+", metavar="SERVER")
         about = _("drains servers: they hand over all queues but keep running")
-        yield changes("drain", about, self.operates(DRAIN, "draining"), servers, *dry_run)
-        yield changes("undrain", _("ends a drain"), self.operates(UNDRAIN), servers)
+        yield changes("drain", about, self.operates(DRAIN, "server", "draining"), servers, *dry_run)
+        yield changes("undrain", _("ends a drain"), self.operates(UNDRAIN, "server"), servers)
         yield changes("pause", _("pauses work; assignments stay"), self.operates(PAUSE))
         yield changes("resume", _("ends a pause"), self.operates(RESUME))
 
@@ -162,55 +163,58 @@ class Command(CommandGroup):
     def pin(self, options: Options) -> None:
         if not options["to"]:
             raise BadOption("--to", options["to"], _("a server's name; `unpin` removes a pin"))
-        self.operate_on(PIN, options, server=options["to"])
+        self.operate_on(PIN, options, "queue", server=options["to"])
 
-    def operates(self, operation: QueueOperation, change: str = "") -> Callable[[Options], None]:
-        """Return the subcommand of an operation; ``change``: the argument of ``forecast`` for a dry run, if any."""
+    def operates(
+        self, operation: QueueOperation, kind: str = "", change: str = ""
+    ) -> Callable[[Options], None]:
+        """Return the subcommand of an operation.
+
+        Args:
+            kind: the argument with the names: "queue", "server", or "" for an operation on the queue group.
+            change: the argument of ``forecast`` for a dry run, if it has one.
+        """
 
         def run(options: Options) -> None:
             if options.get("dry_run"):
-                self.show(*_forecast(options, **{change: _names(options)}))
+                self.show(*_forecast(options, **{change: _names(options, kind)}))
             else:
-                self.operate_on(operation, options)
+                self.operate_on(operation, options, kind)
 
         return run
 
-    def operate_on(self, operation: QueueOperation, options: Options, **answers: str) -> None:
+    def operate_on(self, operation: QueueOperation, options: Options, kind: str, **answers: str) -> None:
         """Run an operation on the named queues or servers, or on the queue group; show what it has changed."""
-        queue_group, using = options["queue_group"], using_of_queues()
-        rows = retrying(connections[using], lambda: _rows(options, using))
+        queue_group, using, names = options["queue_group"], using_of_queues(), _names(options, kind)
+        rows = retrying(connections[using], lambda: _rows(queue_group, kind, names, using))
         changing = [row for row in rows if operation.is_offered(row)]
-        operation.do(queue_group, _names(options), by=actor(), **answers)
+        operation.do(queue_group, names, by=actor(), **answers)
         applied = Applied(operation=operation, found=len(rows), changed=len(changing))
-        names = [one_line(name_of(row)) for row in changing]
-        texts = [*applied.done_messages(_model(options), names), applied.skipped_message]
+        changed = [one_line(name_of(row)) for row in changing]
+        texts = [*applied.done_messages(MODELS[kind], changed), applied.skipped_message]
         warnings = list(operation.warnings(queue_group, **answers))
-        result = {"changed": applied.changed, "names": names, "warnings": warnings}
+        result = {"changed": applied.changed, "names": changed, "warnings": warnings}
         self.show(result, filter(None, [*texts, *warnings]))
 
     def _say_how_many(self, text: str, count: int) -> None:
         self.show({"changed": count}, [text % f"{count:,}"])
 
 
-def _names(options: Options) -> list[str]:
+def _names(options: Options, kind: str) -> list[str]:
     """Return the ids of the queues, or the names of the servers, that the operator named."""
-    return expand_ids(options["queue"]) if "queue" in options else options.get("server", [])
+    return expand_ids(options[kind]) if kind == "queue" else options.get(kind, [])
 
 
-def _model(options: Options) -> Any:
-    return Queue if "queue" in options else Server if "server" in options else QueueGroup
-
-
-def _rows(options: Options, using: str) -> list[Any]:
-    """Return the existing ones of the named queues or servers; without any, the queue group."""
-    queue_group, names = find_queue_group(options["queue_group"], using), _names(options)
-    rows = _model(options).objects.using(using)
-    if rows.model is Queue:
-        return list(rows.filter(queue_group=queue_group, queue_id__in=names).order_by("pk"))
-    if rows.model is Server:
-        servers = rows.alive().filter(queue_group=queue_group)
+def _rows(queue_group: str, kind: str, names: list[str], using: str) -> list[Any]:
+    """Return the existing ones of the named queues or servers, or the queue group."""
+    row = find_queue_group(queue_group, using)
+    if kind == "queue":
+        queues = Queue.objects.using(using).filter(queue_group=row, queue_id__in=names)
+        return list(queues.order_by("pk"))
+    if kind == "server":
+        servers = Server.objects.using(using).alive().filter(queue_group=row)
         return [server for server in servers if server.name in names or str(server) in names]
-    return [queue_group]
+    return [row]
 
 
 def _of_type(**more_options: Any) -> Argument:
