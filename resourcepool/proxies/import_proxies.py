@@ -118,8 +118,8 @@ def format_bad_lines(bad: Sequence[BadLine], count: int) -> Sentence:
     return Sentence("%(lines)s", lines=(*map(str, bad), *more))
 
 
-def sentences(result: ImportResult, *, dry_run: bool, sync: bool) -> list[str]:
-    """Return the result of an import, or of a dry run, in sentences; ``sync``: the option of the import."""
+def summary(result: ImportResult, *, dry_run: bool) -> str:
+    """Return the numbers of an import, or of a dry run, in a sentence."""
     counts = {
         name: f"{getattr(result, name):,}" for name in ("total", "new", "changed", "unchanged", "retired")
     }
@@ -132,10 +132,13 @@ def sentences(result: ImportResult, *, dry_run: bool, sync: bool) -> list[str]:
             "Imported %(total)s proxy: %(what)s.", "Imported %(total)s proxies: %(what)s.", result.total
         )
     what = gettext("%(new)s new, %(changed)s changed, %(unchanged)s unchanged, %(retired)s retired")
-    found = [text % {**counts, "what": what % counts}]
-    for name, note in NOTES.items():
-        if count := getattr(result, name):
-            found.append(note % {"count": count, "shown": f"{count:,}"})
+    return text % {**counts, "what": what % counts}
+
+
+def notes(result: ImportResult, *, sync: bool) -> list[str]:
+    """Return sentences about what else there is to know of an import; ``sync``: its option."""
+    counts = {name: getattr(result, name) for name in NOTES}
+    found = [NOTES[name] % {"count": count, "shown": f"{count:,}"} for name, count in counts.items() if count]
     if sync and result.bad:
         found.append(gettext("Nothing is retired, because lines were skipped."))
     return found

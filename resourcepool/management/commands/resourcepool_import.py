@@ -14,7 +14,7 @@ from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.proxies.formats import COLUMNS
 from resourcepool.proxies.import_file import COMMITTING
 from resourcepool.proxies.import_plan import ImportResult
-from resourcepool.proxies.import_proxies import BadLines, format_bad_lines, import_proxies, sentences
+from resourcepool.proxies.import_proxies import BadLines, format_bad_lines, import_proxies, notes, summary
 from resourcepool.translation import gettext as _
 from resourcepool.translation import gettext_lazy
 
@@ -78,9 +78,10 @@ class Command(OperatorCommand):
         if done.bad:
             self.stderr.write(localized(format_bad_lines(done.bad, done.bad_count)))
         if options["json"]:
-            self.stdout.write(json.dumps({"ok": True, "dry_run": dry_run, "total": done.total, **asdict(done)}))
+            counts = {name: value for name, value in asdict(done).items() if name != "rows"}
+            self.stdout.write(json.dumps({"ok": True, "dry_run": dry_run, "total": done.total, **counts}))
         elif options["verbosity"]:
-            self.stdout.write("\n".join(sentences(done, sync=sync, dry_run=dry_run)))
+            self.stdout.write("\n".join([summary(done, dry_run=dry_run), *notes(done, sync=sync)]))
 
 
 _PROGRESS = {

@@ -46,16 +46,51 @@ def confirm(client: Client, answer: Any) -> str:
 
 def test_the_plan_is_shown_and_nothing_changed(administrator: Client) -> None:
     page = text(upload(administrator, LIST))
-    assert "Would import 2 proxies: 2 new, 0 changed, 0 unchanged, 0 retired." in page
+    assert "2 in the file: 2 new, 0 changed, 0 unchanged." in page
     assert SECRET not in page
     assert not Proxy.objects.exists()
+
+
+def test_the_plan_shows_what_happens_with_each_row(administrator: Client) -> None:
+    old = new(Proxy, host="a.example", port=80, username="joe", country="US")
+    known = new(Proxy, host="c.example", port=80, username="", country="US", password=SECRET)
+    csv = (
+        f"host,port,username,country,password\na.example,80,,DE,\nb.example,81,,,\nc.example,80,,DE,{SECRET}\n"
+    )
+    rows = upload(administrator, csv, update="on").context["plan"].rows
+    assert [(row.line, row.what, row.name) for row in rows] == [
+        (2, "new", "http://a.example:80"),
+        (3, "new", "http://b.example:81"),
+        (4, "changed", "http://c.example:80"),
+    ]
+    assert rows[0].note == f"looks like proxy {old.pk} (http://joe@..), with another scheme or user name"
+    assert rows[1].note == ""
+    assert rows[2].changes == (("country", "US", "DE"), ("password", "", "***"))
+    page = text(upload(administrator, csv))
+    assert "differs in country; left unchanged" in page
+    assert SECRET not in page
+    assert columns(known)["country"] == "US"
+
+
+def test_a_list_can_be_pasted(administrator: Client) -> None:
+    planned = administrator.post(URL, {"text": LIST})
+    assert "2 in the file: 2 new" in text(planned)
+    assert "Imported pasted text." in confirm(administrator, planned)
+    assert Proxy.objects.get(host="a.example").password == SECRET
+
+
+@pytest.mark.parametrize(
+    "sent", [{}, {"text": "  "}, {"text": LIST, "file": SimpleUploadedFile("a", LIST.encode())}]
+)
+def test_either_a_text_or_a_file_is_needed(administrator: Client, sent: dict[str, Any]) -> None:
+    assert administrator.post(URL, sent).context["form"].errors["file"]
 
 
 def test_the_import_runs_after_confirmation(administrator: Client) -> None:
     planned = upload(administrator, LIST)
     assert "Imported" not in text(planned)
     page = confirm(administrator, planned)
-    assert "proxies.txt: Imported 2 proxies: 2 new" in page
+    assert "Imported proxies.txt. 2 in the file: 2 new" in page
     assert SECRET not in page
     assert Proxy.objects.get(host="a.example").password == SECRET
 
@@ -70,7 +105,7 @@ def test_updating_and_retiring_are_options() -> None:
     assert columns(known)["country"] == ""
     page = confirm(client, upload(client, csv, update="on", sync="on"))
     assert "0 new, 1 changed" in page
-    assert "1 retired." in page
+    assert "1 is not in the file: retired." in page
     assert columns(known)["country"] == "DE"
     assert (columns(old)["in_service"], columns(old)["holder"]) == (False, old.holder)
 
@@ -80,7 +115,7 @@ def test_the_import_is_logged_with_its_user(administrator: Client) -> None:
     entry = LogEntry.objects.get()
     assert (entry.user.get_username(), entry.object_id) == ("administrator", None)
     assert entry.object_repr == "import of proxies.txt"
-    assert "Imported 2 proxies: 2 new" in entry.change_message
+    assert "2 in the file: 2 new" in entry.change_message
     assert SECRET not in str(LogEntry.objects.values())
     assert "import of proxies.txt" in text(administrator.get("/admin/"))
 
@@ -121,7 +156,7 @@ def test_the_name_of_the_file_may_be_anything() -> None:
     file = SimpleUploadedFile("a\x07\u202e<b>" + "n" * 90 + ".txt", LIST.encode())
     answer = client.post(URL, {"file": file, "sync": "on"})
     assert "<b>" not in text(answer)
-    assert "1 retired." in confirm(client, answer)
+    assert "1 is not in the file: retired." in confirm(client, answer)
     assert Proxy.objects.filter(reason__code="not_in_file").exists()
 
 
@@ -169,7 +204,7 @@ def test_a_plan_does_not_depend_on_the_clock_of_the_web_server(
         right = time.time
         elsewhere.setattr(time, "time", lambda: right() + wrong_by)
         answer = upload(administrator, LIST)
-    assert "Imported 2 proxies: 2 new" in confirm(administrator, answer)
+    assert "2 in the file: 2 new" in confirm(administrator, answer)
 
 
 @pytest.mark.parametrize("token", ["", "x", "gAAAAA", "\0", "ü" * 100])
