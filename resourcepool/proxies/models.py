@@ -22,7 +22,7 @@ class Proxy(AbstractResource):
     """A forward proxy. ``url`` carries the password; ``str`` and ``repr`` never do.
 
     The password belongs to the address (``IDENTITY``): when that changes, set the password again in the same ``save``,
-    or it is unreadable. So nobody can redirect a stored password to an address of their choice.
+    or it is unreadable. So no user can redirect a stored password to an address of their choice.
     """
 
     default_checker = "resourcepool.proxies.health_check.checker.ProxyChecker"

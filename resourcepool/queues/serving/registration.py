@@ -99,7 +99,7 @@ def register(
 
 
 def retry_while_locked(work: Callable[[], object], seconds: float) -> None:
-    """Repeat ``work`` while other servers plan, at most so many seconds.
+    """Repeat ``work`` while other servers plan, for at most this number of ``seconds``.
 
     Of servers that start or stop together, each waits for the earlier ones.
 
