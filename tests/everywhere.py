@@ -179,11 +179,15 @@ IN_TURN = (
     "tests/queues/serving/test_snapshot.py",  # one read of everything
     # Readings, the history, periodic work
     "tests/status/locks",  # aggregates, windows, EXPLAIN
+    "tests/status/test_databases.py",  # its own SQL
+    "tests/status/test_finding.py",  # any text, numbers out of range
     "tests/status/test_grid.py",  # aggregates
     "tests/status/test_pools.py",  # aggregates
     "tests/status/work/test_timers.py",  # aggregates, moments of the server
     "tests/status/test_trend.py",  # moments that are grouped
     "tests/status/test_waiters.py",  # aggregates
+    "tests/status/test_waiting.py",  # aggregates, moments of the server
+    "tests/status/test_snoozes.py",  # moments of the server, any text
     "tests/status/test_why.py",  # moments of the server
     "tests/management/test_work_lists.py",  # moments of the server, collations in pages
     "tests/status/queues/test_stuck.py",  # intervals
