@@ -36,7 +36,7 @@ EVERYWHERE = (
     "tests/leases/test_guard.py",  # row locks of an open transaction
     "tests/leases/test_lock_holders.py",  # a lock that somebody else holds
     "tests/leases/test_several_databases.py",  # two connections of one process
-    "tests/leases/test_idle_timeout.py",  # what ends a session that is silent
+    "tests/database/test_short_transactions.py",  # limits of one transaction, and those of the session after it
     "tests/leases/test_skip_locked.py",  # SKIP LOCKED
     "tests/leases/test_unsettled.py",  # replies that are lost on the wire
     "tests/database/test_timeouts.py",  # an answer that does not come

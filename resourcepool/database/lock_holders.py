@@ -21,7 +21,7 @@ class Locked:
 
     Attributes:
         pool: "app.Model"; ``id``: its primary key.
-        session: the session that locks it; None: this database user may not see it.
+        session: the session that locks it; None: unknown, or this database user may not see it.
     """
 
     pool: str
@@ -52,7 +52,7 @@ def lockers(using: str, model: AnyModel, pks: Collection[Any]) -> list[Locked]:
     column, quote = model._meta.pk, connection.ops.quote_name
     assert column is not None  # noqa: S101 (for the type checker: every model has one)
     keys = {column.get_db_prep_value(pk, connection): pk for pk in list(pks)[:MAX_ROWS]}
-    if not keys or connection.in_atomic_block:
+    if not keys or connection.in_atomic_block or not connection.get_autocommit():
         return []
     try:
         table = quote(model._meta.db_table)

@@ -3,19 +3,12 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from copy import copy
-from functools import partial
 from typing import Any
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import dialect
-from resourcepool.database.retry import retrying
-from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import ClaimInTransaction, GuardOutsideTransaction
-
-A_MINUTE = 60.0  # seconds
-MIN_IDLE_TIMEOUT = 5.0  # seconds that a process may always pause in a transaction
 
 
 class OpenTransaction:
@@ -40,18 +33,6 @@ class OpenTransaction:
 def callers_blocks(connection: BaseDatabaseWrapper) -> list[Any]:
     """Return the open atomic blocks, without the one that Django's TestCase wraps around a test."""
     return [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
-
-
-def set_idle_timeout(connection: BaseDatabaseWrapper, ttl: float = A_MINUTE) -> None:
-    """Make the database server end the open transaction, if any, after about ``ttl`` seconds without a statement.
-
-    Otherwise a host that vanishes in a transaction keeps its rows locked until the server notices, for hours. Not set
-    in the transaction that Django's TestCase wraps around a test.
-    """
-    blocks = connection.atomic_blocks
-    if blocks and not getattr(blocks[0], "_from_testcase", False):
-        with statement_timeout():
-            retrying(connection, partial(dialect.limit_idle, connection, max(ttl, MIN_IDLE_TIMEOUT)))
 
 
 @contextlib.contextmanager

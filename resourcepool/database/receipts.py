@@ -19,7 +19,7 @@ from django.db.models.constants import OnConflict
 
 from resourcepool import dialect
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import SHORT_LOCK_WAIT, DbNow, KeyField, short_transaction
+from resourcepool.dialect import IDLE, SHORT_LOCK_WAIT, DbNow, KeyField, short_transaction
 from resourcepool.options import DAY
 from resourcepool.translation import gettext_lazy as _
 
@@ -47,15 +47,19 @@ class Receipt(models.Model):
 
 
 def commit_once(
-    connection: BaseDatabaseWrapper, work: Callable[[], Result], *, wait: int = SHORT_LOCK_WAIT, **limits: Any
+    connection: BaseDatabaseWrapper,
+    work: Callable[[], Result],
+    *,
+    idle: int = IDLE,
+    wait: int = SHORT_LOCK_WAIT,
 ) -> Result:
     """Run ``work`` in one transaction that is committed exactly once, however often it is sent; return its result.
 
     Inside a transaction of the caller, ``work`` is committed with that.
 
     Args:
+        idle: whole seconds that it may pause between two statements.
         wait: whole seconds that a statement waits for a lock.
-        limits: see ``short_transaction``.
 
     Raises:
         DatabaseUnavailable: nothing was changed, or it is unknown.
@@ -66,7 +70,7 @@ def commit_once(
 
         def send() -> Result:
             is_callers = connection.in_atomic_block or not connection.get_autocommit()
-            with short_transaction(connection, wait=wait, **limits):
+            with short_transaction(connection, idle=idle, wait=wait):
                 # First, because this waits for an attempt whose COMMIT is still under way.
                 if is_callers or _write_number(connection, writer, number):
                     results[:] = [work()]

@@ -15,6 +15,8 @@ from resourcepool.exceptions import RowLocked
 
 Result = TypeVar("Result")
 
+LONG_IDLE = 60  # whole seconds between two statements: an import or a form may compute meanwhile
+
 
 def run_short_transaction(
     using: str,
@@ -59,7 +61,7 @@ def fail_if_locked(using: str) -> Iterator[None]:
     connection = connections[using]
     is_outermost = not connection.in_atomic_block
     try:
-        with short_transaction(connection, idle=None):
+        with short_transaction(connection, idle=LONG_IDLE):
             yield
     except DatabaseError as error:
         if is_outermost and dialect.error_kind(connection, error) is ErrorKind.BUSY:

@@ -1,8 +1,10 @@
-"""Limits how long one attempt of a statement waits for its answer.
+"""Limits how long the attempts of a statement take, and on PostgreSQL how long one waits for its answer.
 
-For database servers that accept a statement and never answer: frozen (stopped, or out of disk), or behind a network
-that dropped the connection silently. Drivers wait for them without a limit: PostgreSQL's has none, and few projects set
-MySQL's. So a thread watches the clock and shuts the socket down; the statement fails as if the connection was lost.
+A database server may accept a statement and never answer. For MariaDB and MySQL the connection option ``read_timeout``
+ends the wait. PostgreSQL's driver has no such option: ``tcp_user_timeout`` and keepalives only notice that the server's
+host is gone, not that the server is frozen (stopped, or waiting for a disk). So a thread watches the clock and shuts
+the socket down; the statement fails as if the connection was lost. In the background thread it does so on all database
+servers, because a renewal cannot wait for the ``read_timeout`` of another statement.
 """
 
 import contextlib
@@ -10,8 +12,9 @@ import logging
 import math
 import threading
 import weakref
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -26,74 +29,42 @@ logger = logging.getLogger(__name__)
 STATEMENT_TIMEOUT = 6.0  # seconds per attempt; more than the recommended wait for a locked row
 TIMEOUT_GRACE = 3.0  # seconds beyond the caller's timeout
 RECHECK = 1.0  # seconds until a session that the same attempt opened meanwhile is shut down, too
+WATCHED = "postgresql"  # Django's name of the database whose driver has no limit of its own
 
 
-class ThreadState:
-    """The current block and attempt of one thread.
+class _Limits(NamedTuple):
+    seconds: float = math.inf  # per attempt
+    ends_by: Callable[[], float] | None = None
 
-    The references are weak, because a signal handler may keep a thread from removing them.
 
-    Attributes:
-        block: the block that limits its attempts.
-        attempt: the current attempt.
+_limits: ContextVar[_Limits] = ContextVar("resourcepool_limits", default=_Limits())  # noqa: B039 (immutable)
+
+
+@contextlib.contextmanager
+def statement_timeout(
+    seconds: float = STATEMENT_TIMEOUT, *, ends_by: Callable[[], float] | None = None
+) -> Iterator[None]:
+    """Limit the attempts of statements that this thread sends in the block.
+
+    Args:
+        seconds: how long each may wait for its answer, on PostgreSQL; a lower limit around the block still applies.
+        ends_by: returns the time (``clock.monotonic``) by which all attempts end. It may become earlier meanwhile: call
+            ``watchdog.check_by`` then. None: as around the block.
     """
-
-    __slots__ = ("__weakref__", "attempt", "block")
-
-    def __init__(self) -> None:
-        self.block: weakref.ref[statement_timeout] | None = None
-        self.attempt: weakref.ref[StatementAttempt] | None = None
-
-    @property
-    def current_block(self) -> "statement_timeout | None":
-        """The block that limits its attempts, unless a signal handler has interrupted its end."""
-        return self.block() if self.block is not None else None
-
-
-class _Local(threading.local):
-    """The calling thread's state."""
-
-    def __init__(self) -> None:
-        self.state = ThreadState()
-        watchdog.add(self.state)
-
-
-class statement_timeout:  # noqa: N801 (used like a function)
-    """Limits how long each attempt of a statement by this thread waits for its answer in the block."""
-
-    __slots__ = ("__weakref__", "_outer", "_state", "ends_by", "seconds")
-    seconds: float
-    ends_by: Callable[[], float] | None
-
-    def __init__(
-        self, seconds: float = STATEMENT_TIMEOUT, *, ends_by: Callable[[], float] | None = None
-    ) -> None:
-        """Prepare the block.
-
-        Args:
-            seconds: the limit per attempt; a lower limit around the block still applies.
-            ends_by: returns the time (``clock.monotonic``) by which all attempts end. It may become earlier meanwhile:
-                call ``watchdog.check_by`` then. None: as around the block.
-        """
-        self._state = state = _local.state
-        outer = state.current_block
-        self.seconds = seconds if outer is None else min(outer.seconds, seconds)
-        self.ends_by = outer.ends_by if ends_by is None and outer is not None else ends_by
-
-    def __enter__(self) -> None:
-        self._outer, self._state.block = self._state.block, weakref.ref(self)
-
-    def __exit__(self, *raised: object) -> None:
-        self._state.block = self._outer
+    outer = _limits.get()
+    token = _limits.set(_Limits(min(seconds, outer.seconds), ends_by or outer.ends_by))
+    try:
+        yield
+    finally:
+        _limits.reset(token)
 
 
 class StatementAttempt:
     """One attempt of a statement; outside ``statement_timeout`` it has no limit.
 
     Attributes:
-        limit: seconds it may take; None: no limit.
         ends_by: see ``statement_timeout``.
-        until: the time, by this process's clock, at which the limit is reached.
+        until: the time at which its limit is reached; infinity: it has none.
         shutdown_at: when to shut the socket down, for the first time or again.
         is_timed_out: whether it took longer.
     """
@@ -101,50 +72,31 @@ class StatementAttempt:
     __slots__ = (
         "__weakref__",
         "_began",
-        "_connecting",
-        "_outer",
-        "_state",
+        "_limit",
+        "_session",
         "connection",
         "ends_by",
         "is_timed_out",
-        "limit",
         "shutdown_at",
         "until",
     )
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self.connection, self.is_timed_out, self.until = connection, False, math.inf
-        self._state = _local.state
-        block = self._state.current_block
-        self.limit = None if block is None or connection.vendor == "sqlite" else block.seconds
-        self.ends_by = None if block is None else block.ends_by
+        self._limit, self.ends_by = _limits.get()
 
     def __enter__(self) -> None:
-        if self.limit is None:
-            return
-        self._connecting: AbstractContextManager[None] | None = None
-        if not dialect.is_socket_known(self.connection):
-            if dialect.may_connect(self.connection):
-                self._connecting = dialect.limit_connect_time(self.connection, self.limit)
-                self._connecting.__enter__()
-            dialect.remember_socket(self.connection)
-        self._began = monotonic()
-        self.until = self.shutdown_at = self._began + self.limit
-        self._outer, self._state.attempt = self._state.attempt, weakref.ref(self)
-        if self.ends_by is not None:  # last: from now on the watchdog checks it, too
-            self.until = self.shutdown_at = min(self.until, self.ends_by())
-        # Checked inline, because calls would cost several times as much.
-        if self.until < watchdog.wakeup.next_at or not watchdog.thread.is_running:
-            watchdog.check_by(self.until)
+        self._session = self.connection.connection
+        is_limited = self.connection.vendor == WATCHED and self._limit < math.inf
+        if is_limited or (self.ends_by is not None and self.connection.vendor != "sqlite"):
+            self._began = monotonic()
+            self.until = self.shutdown_at = self._began + self._limit
+            watchdog.watch(self)
 
     def __exit__(self, *raised: object) -> None:
-        if self.limit is None:
-            return
-        self._state.attempt = self._outer  # of code that a signal handler interrupted
-        if self.is_timed_out:  # set before the watchdog checks whether the attempt is still under way
-            watchdog.finish()
-        if self._connecting is not None:
-            self._connecting.__exit__(None, None, None)
+        if self._session is not self.connection.connection:
+            dialect.remember_own_session(self.connection)
+        watchdog.forget(self)
         if self.is_timed_out and not self.connection.in_atomic_block:
             dialect.close_quietly(self.connection)  # also if the answer came at the last moment
 
@@ -156,67 +108,68 @@ class StatementAttempt:
     @property
     def is_over(self) -> bool:
         """Whether its limit is reached."""
-        return self.limit is not None and monotonic() >= self.until
+        return monotonic() >= self.until
 
 
 class Watchdog:
-    """The thread that shuts sockets down, and the threads it watches; starts on first use, and again after a fork."""
+    """The thread that shuts sockets down, and the attempts it watches; starts on first use, and again after a fork."""
 
     def __init__(self) -> None:
-        self._states: dict[int, weakref.ref[ThreadState]] = {}
-        self.wakeup = Wakeup()
-        self.thread = Daemon("answers", self._run)
+        # Weak references, because a signal handler may keep a thread from removing its attempt.
+        self._attempts: dict[int, weakref.ref[StatementAttempt]] = {}
+        self._wakeup = Wakeup()
+        self._thread = Daemon("answers", self._run)
         self._shutting_down = threading.Lock()
 
-    def add(self, state: ThreadState) -> None:
-        """Watch the thread of ``state`` until it ends."""
-        key, states = id(state), self._states
-        states[key] = weakref.ref(state, lambda _: states.pop(key, None))
+    def watch(self, attempt: StatementAttempt) -> None:
+        """Watch ``attempt`` until ``forget``."""
+        key, attempts = id(attempt), self._attempts
+        attempts[key] = weakref.ref(attempt, lambda _: attempts.pop(key, None))
+        if attempt.ends_by is not None:  # last: from now on a check that was brought forward includes it
+            attempt.until = attempt.shutdown_at = min(attempt.until, attempt.ends_by())
+        self.check_by(attempt.until)
 
     def check_by(self, moment: float) -> None:
         """Check the limits of all attempts at ``moment`` or earlier."""
-        if not self.thread.is_running:
+        if not self._thread.is_running:
             with contextlib.suppress(RuntimeError):  # no more threads can start: attempts have no limit
-                self.thread.ensure_started()  # its first check includes the calling thread
-        else:
-            self.wakeup.bring_forward(moment)
+                self._thread.ensure_started()  # its first check includes all attempts
+        elif moment < self._wakeup.next_at:
+            self._wakeup.bring_forward(moment)
 
-    def finish(self) -> None:
-        """Return once no socket is being shut down."""
-        with self._shutting_down:
-            pass
+    def forget(self, attempt: StatementAttempt) -> None:
+        """Watch it no longer; return once its socket is not being shut down."""
+        self._attempts.pop(id(attempt), None)
+        if attempt.is_timed_out:
+            with self._shutting_down:
+                pass
 
     def _run(self) -> None:
         while True:
-            self.wakeup.reset()
+            self._wakeup.reset()
             try:
                 check_at = self._check(monotonic())
             except Exception:
                 logger.exception("could not close a stuck connection")
                 check_at = monotonic() + RECHECK
-            self.wakeup.sleep_until(check_at)
+            self._wakeup.sleep_until(check_at)
 
     def _check(self, now: float) -> float:
         """Shut down the sockets of attempts that have reached their limits; return when to check again."""
         check_at = math.inf
-        for weak in list(self._states.values()):
-            if (
-                (state := weak()) is None
-                or (current := state.attempt) is None
-                or (attempt := current()) is None
-            ):
+        for key, weak in list(self._attempts.items()):
+            if (attempt := weak()) is None:
                 continue
             if attempt.ends_by is not None and not attempt.is_timed_out:
                 attempt.until = attempt.shutdown_at = min(attempt.until, attempt.ends_by())
             if attempt.shutdown_at <= now:
                 with self._shutting_down:
-                    attempt.is_timed_out = True
-                    attempt.shutdown_at = now + RECHECK  # it may open another session
-                    if state.attempt is current:
+                    attempt.is_timed_out = True  # first: ``forget`` waits for us from now on
+                    attempt.shutdown_at = now + RECHECK
+                    if key in self._attempts:
                         dialect.shutdown_socket(attempt.connection)
             check_at = min(check_at, attempt.shutdown_at)
         return check_at
 
 
 watchdog = per_process(Watchdog)
-_local = per_process(_Local)

@@ -10,13 +10,10 @@ from resourcepool.dialect.connections import (
     close_quietly,
     discard,
     drop_inherited_connections,
-    is_socket_known,
-    limit_connect_time,
     limit_lock_waits,
-    may_connect,
     private_connection,
     redirect_to_devnull,
-    remember_socket,
+    remember_own_session,
     shutdown_socket,
 )
 from resourcepool.dialect.expressions import (
@@ -37,9 +34,10 @@ from resourcepool.dialect.lookups import Begins
 from resourcepool.dialect.per_database import cached_per_database
 from resourcepool.dialect.statement import all_rows, row_count, run
 from resourcepool.dialect.supported import error_kind, of, refuses_text, supports, violates
-from resourcepool.dialect.transactions import SHORT_LOCK_WAIT, limit_idle, short_transaction
+from resourcepool.dialect.transactions import IDLE, SHORT_LOCK_WAIT, short_transaction
 
 __all__ = [
+    "IDLE",
     "SHORT_LOCK_WAIT",
     "Begins",
     "DbLater",
@@ -64,18 +62,14 @@ __all__ = [
     "for_project",
     "from_columns",
     "in_columns",
-    "is_socket_known",
-    "limit_connect_time",
-    "limit_idle",
     "limit_lock_waits",
-    "may_connect",
     "micros",
     "of",
     "private_connection",
     "read_clock",
     "redirect_to_devnull",
     "refuses_text",
-    "remember_socket",
+    "remember_own_session",
     "row_count",
     "run",
     "short_transaction",

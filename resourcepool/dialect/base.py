@@ -61,7 +61,7 @@ class Dialect:
     by_index = ""  # index hint after a table: use {index}, where the planner may prefer to sort
     lock_wait = ""  # sets how long this session waits for a row or a table, in whole seconds
     lock_options: dict[str, Any] = {}  # the same, if it is an option of the connection
-    # Sets the same, and the session's idle timeout, until the end of the transaction or until ``usual_lock_wait``.
+    # Sets the same, and the session's idle limit, until the end of the transaction or until ``usual_lock_wait``.
     short_lock_wait = ""
     usual_lock_wait = ""
     exists_is_slow = True  # an EXISTS subquery is worth avoiding
@@ -150,14 +150,6 @@ class Dialect:
     def has_transaction(self, connection: BaseDatabaseWrapper) -> bool:
         """Whether this session has an open transaction, also one begun by SQL, which Django does not see."""
         raise NotImplementedError
-
-    def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
-        """Return the statements that limit how long an open transaction may idle, or None if there are none.
-
-        The first one takes whole seconds, and saves the previous limit; the second one changes the limit in the same
-        transaction; the third one restores the previous limit after it ("": not needed).
-        """
-        return None
 
     def key_after_insert(self, cursor: Any) -> int:
         """Return the primary key of the row just inserted."""

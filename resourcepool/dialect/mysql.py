@@ -33,35 +33,6 @@ _FOR_GOOD = (
 
 IN_TRANSACTION = 1568  # ER_CANT_CHANGE_TX_CHARACTERISTICS
 
-# CAST, because MySQL's LEAST of a variable and a number is a decimal, which cannot be assigned.
-_LIMIT_IDLE = """SESSION wait_timeout =
-    CAST(LEAST(@@SESSION.wait_timeout, COALESCE(%(idle)s, @@SESSION.wait_timeout)) AS UNSIGNED)"""
-# MariaDB also has limits for transactions alone, which override that one if they are set. Only MariaDB executes
-# /*M! .. */.
-_OF_MARIADB = ("idle_transaction_timeout", "idle_write_transaction_timeout")
-
-
-def _limit_idle(kept: str = "") -> str:
-    """Return assignments that limit idle time to ``%(idle)s`` seconds or less; ``kept``: variable for the old value."""
-    keep = f"@{kept} = @@SESSION.wait_timeout, " if kept else ""
-    of_mariadb = ""
-    for name in _OF_MARIADB:
-        of_mariadb += f", @{kept}_{name} = @@SESSION.{name}" if kept else ""
-        least = f"LEAST(@@SESSION.{name}, COALESCE(%(idle)s, @@SESSION.{name}))"
-        of_mariadb += f", SESSION {name} = IF(@@SESSION.{name}, {least}, 0)"
-    return f"{keep}{_LIMIT_IDLE} /*M!{of_mariadb} */"
-
-
-def _usual_idle(kept: str) -> str:
-    of_mariadb = "".join(f", SESSION {name} = @{kept}_{name}" for name in _OF_MARIADB)
-    return f"SESSION wait_timeout = @{kept} /*M!{of_mariadb} */"
-
-
-_IDLE = (
-    f"SET {_limit_idle('resourcepool_guard_idle')}",
-    f"SET {_limit_idle()}",
-    f"SET {_usual_idle('resourcepool_guard_idle')}",
-)
 _NOWAIT = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR "  # MariaDB only; MySQL's minimum is a second
 
 
@@ -84,17 +55,21 @@ class MySQL(Dialect):
         SET SESSION innodb_lock_wait_timeout = %(seconds)s, SESSION lock_wait_timeout = %(seconds)s
             /*M!, SESSION idle_transaction_timeout = 5 */
     """
-    short_lock_wait = f"""
+    # Only MariaDB executes /*M! .. */; it has a limit for transactions alone, which overrides wait_timeout.
+    # CAST, because MySQL's LEAST of a variable and a number is a decimal, which cannot be assigned.
+    short_lock_wait = """
         SET @resourcepool_lock_wait = @@SESSION.innodb_lock_wait_timeout,
             @resourcepool_table_wait = @@SESSION.lock_wait_timeout,
             SESSION innodb_lock_wait_timeout = CAST(LEAST(@@SESSION.innodb_lock_wait_timeout, %(seconds)s) AS UNSIGNED),
             SESSION lock_wait_timeout = CAST(LEAST(@@SESSION.lock_wait_timeout, %(seconds)s) AS UNSIGNED),
-            {_limit_idle("resourcepool_idle")}
+            @resourcepool_idle = @@SESSION.wait_timeout, SESSION wait_timeout = %(idle)s
+            /*M!, @resourcepool_idle_transaction = @@SESSION.idle_transaction_timeout,
+            SESSION idle_transaction_timeout = %(idle)s */
     """
-    usual_lock_wait = f"""
+    usual_lock_wait = """
         SET SESSION innodb_lock_wait_timeout = @resourcepool_lock_wait,
-            SESSION lock_wait_timeout = @resourcepool_table_wait,
-            {_usual_idle("resourcepool_idle")}
+            SESSION lock_wait_timeout = @resourcepool_table_wait, SESSION wait_timeout = @resourcepool_idle
+            /*M!, SESSION idle_transaction_timeout = @resourcepool_idle_transaction */
     """
     timeouts = {"connect_timeout": 3, "read_timeout": 3, "write_timeout": 3}
 
@@ -165,9 +140,6 @@ class MySQL(Dialect):
                 raise
             return True
         return False
-
-    def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
-        return _IDLE
 
     def fence_after_update(self, cursor: Any) -> int | None:
         # LAST_INSERT_ID keeps its old value if no row matched, so the row count comes first.

@@ -29,12 +29,6 @@ _LOGIN = (
     "no pg_hba.conf entry",
 )
 
-# 0 means no limit; LEAST ignores NULL. The setting ends with the transaction.
-_IDLE = """
-    SELECT SET_CONFIG('idle_in_transaction_session_timeout', LEAST(%(idle)s * 1000, NULLIF(1000 *
-        EXTRACT(EPOCH FROM CURRENT_SETTING('idle_in_transaction_session_timeout')::interval), 0))::bigint || 'ms', true)
-"""
-
 
 class PostgreSQL(Dialect):
     """PostgreSQL. ``now()`` is not used, because it is the start of the transaction."""
@@ -53,8 +47,7 @@ class PostgreSQL(Dialect):
     """
     short_lock_wait = """
         SELECT SET_CONFIG('lock_timeout', %(seconds)s * 1000 || 'ms', true),
-               SET_CONFIG('idle_in_transaction_session_timeout', COALESCE(CAST(%(idle)s AS integer) * 1000 || 'ms',
-                          CURRENT_SETTING('idle_in_transaction_session_timeout')), true)
+               SET_CONFIG('idle_in_transaction_session_timeout', %(idle)s * 1000 || 'ms', true)
     """
     timeouts = {
         "connect_timeout": 3,
@@ -104,9 +97,6 @@ class PostgreSQL(Dialect):
 
     def has_transaction(self, connection: Any) -> bool:
         return int(connection.connection.info.transaction_status) not in (IDLE, UNKNOWN)
-
-    def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
-        return _IDLE, _IDLE, ""
 
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         chosen = getattr(connection, "isolation_level", None)

@@ -7,25 +7,26 @@ preparing; SQLite's driver does it itself.
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from django.db import DatabaseError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import setting
-from resourcepool.dialect.driver import Reply, is_plain, send
 
 MAX_PREPARED = 12  # statements per session, enough to wait and work; a server's total limit is 16,382
 MAX_COUNTED = 256  # statements per session whose uses are counted
 # Unknown name (e.g. a proxy switched the session), or a table that is altered repeatedly. Nothing was executed.
 GONE = {1243, 1615}
 REFUSED = {1295, 1461}  # this statement cannot be prepared; the server's limit is reached
+OUT_OF_SYNC = 2014  # the MySQL driver's error code for "commands out of sync"
 
 _PLACE = re.compile(r"%\((\w+)\)s|%s|%%")
 
 Params = Sequence[Any] | Mapping[str, Any]
+Result = TypeVar("Result")
 
 
 class _Plan:
@@ -78,39 +79,39 @@ class Session:
         self._cursor: Any = connection.cursor()  # opens the session
         self.driver = connection.connection
         self._connection = connection
+        self._latest: object = None  # the statement sent last
         self._uses: dict[str, int] = {}
         self._plans: dict[str, _Plan] = {}
         self._is_closed = not can_prepare
-        self._is_plain = can_prepare and is_plain(self._cursor)
 
-    def execute(self, sql: str, params: Params) -> Reply:
-        """Send ``sql``, prepared if it is sent often, and return the answer."""
+    def execute(self, sql: str, params: Params, read: Callable[[Any], Result]) -> Result:
+        """Send ``sql``, prepared if it is sent often, and return ``read(cursor)``."""
         if not self._connection.execute_wrappers and (plan := self._plans.get(sql) or self._prepared(sql)):
             try:
-                values = plan.in_order(params)
-                return (
-                    send(self._connection, plan.call, values)
-                    if self._is_plain
-                    else self._send(plan.call, values)
-                )
+                return self._send(plan.call, plan.in_order(params), read)
             except OperationalError as error:
                 if error.args[0] not in GONE:
                     raise
                 self.close()
-        return self._send(sql, params)
+        return self._send(sql, params, read)
 
     def close(self) -> None:
         """Send all statements unprepared from now on."""
         self._is_closed = True
         self._plans.clear()
 
-    def _send(self, sql: str, params: Params) -> Reply:
+    def _send(self, sql: str, params: Params, read: Callable[[Any], Result]) -> Result:
         # Removed while in use, because a signal handler that acquires or releases needs another one.
         cursor, self._cursor = self._cursor or self._connection.cursor(), None
+        self._latest = this = object()
         cursor.execute(sql, params)
-        reply = Reply.of_cursor(cursor.cursor.cursor)
+        if self._latest is not this:
+            # The driver reads the row count and the last insert id after the reply; they may belong to a statement
+            # that a signal handler sent in between.
+            raise OperationalError(OUT_OF_SYNC, "a signal handler sent a statement before the reply was read")
+        result = read(cursor.cursor.cursor)  # the driver's, because Django's takes longer
         self._cursor = cursor
-        return reply
+        return result
 
     def _prepared(self, sql: str) -> _Plan | None:
         """Prepare this text if it is sent often and the limit is not reached."""
@@ -121,7 +122,7 @@ class Session:
             return None
         plan = _plan(sql, self._connection.settings_dict["NAME"])
         try:
-            self._send(plan.prepare, [plan.text])
+            self._send(plan.prepare, [plan.text], lambda cursor: None)
         except DatabaseError as error:
             if error.args[0] not in REFUSED:
                 raise

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect.connections import close_quietly
@@ -12,9 +12,7 @@ from resourcepool.dialect.supported import of
 
 Result = TypeVar("Result")
 
-SESSION = "_resourcepool_session"  # our attributes on Django's connection objects
-LATEST = "_resourcepool_latest"  # the statement sent last
-OUT_OF_SYNC = 2014  # the MySQL driver's error code for "commands out of sync"
+SESSION = "_resourcepool_session"  # our attribute on Django's connection objects
 
 
 def run(
@@ -23,26 +21,20 @@ def run(
     params: Sequence[Any] | Mapping[str, Any],
     read: Callable[[Any], Result],
 ) -> Result:
-    """Execute ``sql`` on ``connection`` and return ``read(cursor)``, or on MySQL ``read(reply)``."""
+    """Execute ``sql`` on ``connection`` and return ``read(cursor)``."""
     if connection.vendor != "mysql" or connection.force_debug_cursor:
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             return read(cursor)
     session = _session(connection)
-    connection.__dict__[LATEST] = this = object()
     try:
-        reply = session.execute(sql, params)
+        return session.execute(sql, params, read)
     except (DatabaseError, InterfaceError):
         raise
     except BaseException:  # a signal handler's: the next statement would get the unread reply
         if not connection.in_atomic_block:
             close_quietly(connection)
         raise
-    if connection.__dict__[LATEST] is not this:
-        # The driver reads the row count and the last insert id after the reply; they may belong to a statement that a
-        # signal handler sent in between.
-        raise OperationalError(OUT_OF_SYNC, "a signal handler sent a statement before the reply was read")
-    return read(reply)
 
 
 def all_rows(cursor: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database import background
 from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import OpenTransaction, set_idle_timeout
+from resourcepool.database.open_transaction import OpenTransaction
 from resourcepool.events import sentence_for
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases.keeper import keeper
@@ -142,15 +142,11 @@ class BaseLease:
         self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
         self._pid = os.getpid()
         # The row is invisible to the keeper's connection until the commit.
-        self._transaction = self._opened(connection) if connection.atomic_blocks else None
+        self._transaction = OpenTransaction(connection) if connection.atomic_blocks else None
         is_proven = self._transaction is None
         self._trust = Trust(self._terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
         self._state = Ending()  # last: a thread that sees a running lease sees all of the above
         keeper.keep(self)
-
-    def _opened(self, connection: BaseDatabaseWrapper) -> OpenTransaction:
-        set_idle_timeout(connection, self._terms.ttl)
-        return OpenTransaction(connection)
 
     @property
     def _connection(self) -> BaseDatabaseWrapper:

@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import guard_transaction, set_idle_timeout
+from resourcepool.database.open_transaction import OpenTransaction, guard_transaction
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.exceptions import (
     DatabaseUnavailable,
@@ -197,7 +197,7 @@ class Lease(BaseLease):
     def _renew(self) -> None:
         # The trust of this grant: another thread's ``fix()`` may move the handle to another row meanwhile.
         sent_at, trust = monotonic(), self._trust
-        self._transaction = self._opened(self._connection) if self._connection.atomic_blocks else None
+        self._transaction = OpenTransaction(self._connection) if self._connection.atomic_blocks else None
         held = [(self.pk, self.fence)]
         with statement_timeout():
             is_held = verbs.renew(self._connection, self.model, held, trust.next_ttl(sent_at))
@@ -217,8 +217,6 @@ class Lease(BaseLease):
         def give_up() -> bool:
             connection = self._connection
             with statement_timeout():
-                if connection.atomic_blocks:
-                    set_idle_timeout(connection, self._terms.ttl)
                 done = bool(send(connection))
             if done:
                 self._finish(outcome)

@@ -12,7 +12,6 @@ from django.db.models import Count, Min
 
 from resourcepool import options
 from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import set_idle_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.database.timeouts import statement_timeout
 from resourcepool.leases import verbs
@@ -84,8 +83,6 @@ class PermitLease(LockLease):
         first, until = leases[0], min(lease._trust.until for lease in leases)
         connection = connections[first.using]
         with statement_timeout():
-            if connection.atomic_blocks:
-                set_idle_timeout(connection, first._terms.ttl)
             rows = [(pk, lease.fence) for pk, lease in latest.items()]
             lost = release_many(connection, first.model, rows, trusted_until=until)
         for lease in leases:  # an older grant of a row that was granted to this process again was lost

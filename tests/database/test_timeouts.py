@@ -1,4 +1,4 @@
-"""A statement without an answer in time; frozen servers are in tests/concurrency."""
+"""A statement without an answer in time, on PostgreSQL; frozen servers are in tests/concurrency."""
 
 from functools import partial
 
@@ -7,16 +7,13 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.database import timeouts
 from resourcepool.database.retry import fetch_rows, retrying
 from resourcepool.database.timeouts import StatementAttempt, statement_timeout
 from resourcepool.exceptions import DatabaseUnavailable
-from tests.interruptions import at_each_line
 
-pytestmark = pytest.mark.only("mysql", "postgresql")
+pytestmark = pytest.mark.only("postgresql")
 
-ALIVE = {"mysql": "SELECT CONNECTION_ID()", "postgresql": "SELECT pg_backend_pid()"}
-SLOW = {"mysql": "SELECT SLEEP(%s)", "postgresql": "SELECT pg_sleep(%s)"}
+SLOW = "SELECT pg_sleep(%s)"
 
 
 @pytest.fixture
@@ -25,11 +22,11 @@ def own() -> BaseDatabaseWrapper:
 
 
 def session(own: BaseDatabaseWrapper) -> int:
-    return int(fetch_rows(own, ALIVE[own.vendor], [])[0][0])
+    return int(fetch_rows(own, "SELECT pg_backend_pid()", [])[0][0])
 
 
 def slow(own: BaseDatabaseWrapper, seconds: float) -> object:
-    return fetch_rows(own, SLOW[own.vendor], [seconds])
+    return fetch_rows(own, SLOW, [seconds])
 
 
 def test_is_hung_up_and_said_and_not_sent_again(own: BaseDatabaseWrapper) -> None:
@@ -37,7 +34,7 @@ def test_is_hung_up_and_said_and_not_sent_again(own: BaseDatabaseWrapper) -> Non
 
     def send() -> None:
         sent.append(1)
-        dialect.run(own, SLOW[own.vendor], [30], dialect.all_rows)
+        dialect.run(own, SLOW, [30], dialect.all_rows)
 
     with pytest.raises(DatabaseUnavailable, match=r"no answer within 0.3 s"), statement_timeout(0.3):
         retrying(own, send)
@@ -78,7 +75,7 @@ def test_what_is_answered_in_time_keeps_its_session_for_whatever_comes_after_it(
         ask = partial(session, own)
         assert {retrying(own, ask) for _ in range(20)} == {before}
         with own.cursor() as cursor:
-            cursor.execute(SLOW[own.vendor], [0.6])  # not ours
+            cursor.execute(SLOW, [0.6])  # not ours
     assert session(own) == before
 
 
@@ -93,25 +90,8 @@ def test_who_is_interrupted_on_the_way_into_a_try_has_the_connection_left_alone(
 
 
 def test_a_session_that_went_back_into_a_pool_is_left_alone(own: BaseDatabaseWrapper) -> None:
-    with statement_timeout(0.3):
-        before = session(own)
+    before = session(own)
     driver, own.connection = own.connection, None
     dialect.shutdown_socket(own)
     own.connection = driver
     assert session(own) == before
-
-
-def test_who_is_interrupted_on_the_way_into_a_limit_or_out_of_it_has_none_afterwards(
-    own: BaseDatabaseWrapper,
-) -> None:
-    def work() -> None:
-        with statement_timeout(0.3):
-            pass
-
-    for _ in at_each_line(work, files=(timeouts.__file__,), since=()):
-        assert StatementAttempt(own).limit is None
-    with statement_timeout(60):
-        for _ in at_each_line(work, files=(timeouts.__file__,), since=()):
-            assert StatementAttempt(own).limit in (60, None)
-        assert StatementAttempt(own).limit in (60, None)
-    assert StatementAttempt(own).limit is None

@@ -265,14 +265,6 @@ SURFACES = (
         ("tests/canary/test_frames.py",),
     ),
     Mutation(
-        "error reports show the password of the database, by a local variable",
-        "dialect/connections.py",
-        "@sensitive_variables()\ndef _begin",
-        "def _begin",
-        ("tests/canary/test_frames.py",),
-        "mariadb",
-    ),
-    Mutation(
         "error reports of an import show passwords",
         "encryption/traceback_cleanup.py",
         "        traceback.clear_frames(error.__traceback__)\n",

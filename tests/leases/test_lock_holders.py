@@ -68,6 +68,18 @@ class TestALockedRow:
             assert lockers("default", type(row), [row.pk]) == []
 
     @pytest.mark.only("mysql")
+    def test_is_told_of_without_a_session_if_several_may_have_it(self, beside: Any) -> None:
+        rows = new(Proxy), new(Proxy)
+        send(beside, LOCKS["locked"][0], rows[0])
+        second = connections.create_connection("default")
+        second.set_autocommit(False)
+        try:
+            send(second, LOCKS["locked"][0], rows[1])
+            assert [one.session for one in lockers("default", Proxy, [row.pk for row in rows])] == [None, None]
+        finally:
+            second.close()
+
+    @pytest.mark.only("mysql")
     def test_is_told_of_also_to_a_user_who_may_not_see_whose_it_is(
         self, beside: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:

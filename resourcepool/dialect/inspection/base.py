@@ -93,7 +93,9 @@ class Inspector:
         raise NotImplementedError
 
     def lockers(self, table: str, pk: str, keys: Collection[Any]) -> dict[Any, Session | None]:
-        """Return {key: the session that locks its row; None: not visible} for the rows that are locked now.
+        """Return {key: the session that locks its row; None: unknown} for the rows that are locked now.
+
+        MariaDB and MySQL: known if only one session has locked rows. For a connection without a transaction.
 
         Args:
             table, pk: quoted names.

@@ -8,17 +8,25 @@ from typing import Any
 
 from django.db import DatabaseError
 
-from resourcepool.dialect.inspection import mysql_locks
 from resourcepool.dialect.inspection.base import Inspector, QueryPlan, Session, TableAccess, TableFacts, dotted
 
 ALL_CHARACTERS = "utf8mb4"  # the only complete character set
 FOUND_ROWS = 2  # client flag: the row count of an UPDATE includes matched, unchanged rows
 NUMBERS = ("innodb_flush_log_at_trx_commit", "innodb_lock_wait_timeout", "innodb_page_size")
+IDLE = ("idle_transaction_timeout", "wait_timeout")  # MySQL has only the second one
+OPTIONS = ("connect_timeout", "read_timeout")
 TEXTS = ("character_set_client", "character_set_database", "innodb_default_row_format")
 TREE_STEP = re.compile(r"-> [A-Za-z -]*(?:scan|lookup) on (\w+)(?: using (\w+))?")
+# Sessions whose transaction has locked rows; docs/operations/databases.md shows it to operators.
+LOCK_HOLDERS = """
+    SELECT one.id, one.host, one.command, one.time
+    FROM information_schema.innodb_trx trx
+    JOIN information_schema.processlist one ON one.id = trx.trx_mysql_thread_id
+    WHERE trx.trx_rows_locked > 0 AND trx.trx_state <> 'LOCK WAIT' AND one.db = DATABASE()
+"""
 READ_ONLY = ("read_only", "super_read_only", "innodb_read_only")
 VARIABLES = (
-    *(*NUMBERS, *TEXTS, *READ_ONLY, "tx_isolation", "transaction_isolation"),
+    *(*NUMBERS, *TEXTS, *IDLE, *READ_ONLY, "tx_isolation", "transaction_isolation"),
     *("log_bin", "sync_binlog", "wsrep_on"),
 )
 
@@ -41,7 +49,10 @@ class MySQLInspector(Inspector):
             "wsrep_on": variables.get("wsrep_on", "OFF") == "ON",
             **{name: int(variables[name]) for name in NUMBERS if name in variables},
             **{name: variables[name] for name in TEXTS if name in variables},
+            **{name: options.get(name) or 0 for name in OPTIONS},
         }
+        idle, session = (int(variables.get(name, 0)) for name in IDLE)
+        facts[IDLE[0] if self._is_mariadb else IDLE[1]] = idle or session
         if variables.get("log_bin") == "ON":
             facts["sync_binlog"] = int(variables["sync_binlog"])
         with contextlib.suppress(DatabaseError):  # this user has no permission
@@ -96,7 +107,15 @@ class MySQLInspector(Inspector):
         return QueryPlan(tuple(read), sorts="-> Sort" in tree, is_forced=False)
 
     def lockers(self, table: str, pk: str, keys: Collection[Any]) -> dict[Any, Session | None]:
-        return mysql_locks.lockers(self.connection, table, pk, keys)
+        places = ", ".join(["%s"] * len(keys))
+        rows = f"SELECT {pk} FROM {table} WHERE {pk} IN ({places})"  # noqa: S608 (quoted names)
+        unlocked = {key for (key,) in self._rows(f"{rows} FOR UPDATE SKIP LOCKED", [*keys])}
+        locked = [key for (key,) in self._rows(rows, [*keys]) if key not in unlocked]
+        holders: list[Any] = []
+        with contextlib.suppress(DatabaseError):  # this user has no permission
+            holders = self._rows(LOCK_HOLDERS) if locked else []
+        # The server does not say who locks which row, except to those who wait for it.
+        return dict.fromkeys(locked, _session(*holders[0]) if len(holders) == 1 else None)
 
     @property
     def _is_mariadb(self) -> bool:
@@ -107,6 +126,11 @@ class MySQLInspector(Inspector):
         if self._is_mariadb:
             return "SHOW ALL SLAVES STATUS"
         return "SHOW REPLICA STATUS" if self.connection.mysql_version >= (8, 0, 22) else "SHOW SLAVE STATUS"  # type: ignore[attr-defined]
+
+
+def _session(number: int, client: str | None, command: str, seconds: Any) -> Session:
+    idle = float(seconds) if command == "Sleep" and seconds is not None else None
+    return Session(int(number), client or "", idle, f"KILL {number}")
 
 
 def _access(step: dict[str, Any]) -> TableAccess:

@@ -18,9 +18,12 @@ from resourcepool.dialect.inspection.base import (
 
 DURABLE = ("synchronous_commit", "fsync", "full_page_writes")
 LIMITS = ("lock_timeout", "statement_timeout")
+IDLE = "idle_in_transaction_session_timeout"
+OPTIONS = ("connect_timeout", "tcp_user_timeout", "keepalives_idle")
 SETTINGS = (
     *DURABLE,
     *LIMITS,
+    IDLE,
     "default_transaction_isolation",
     "default_transaction_read_only",
     "server_encoding",
@@ -59,6 +62,7 @@ class PostgreSQLInspector(Inspector):
         )
         ((in_recovery,),) = self._rows("SELECT pg_is_in_recovery()")
         limits = [int(settings[name]) / 1_000 for name in LIMITS]
+        options = self.connection.settings_dict["OPTIONS"]
         pooler = self.connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS", False)
         return {
             "transaction_isolation": self._isolation(settings["default_transaction_isolation"]),
@@ -66,6 +70,8 @@ class PostgreSQLInspector(Inspector):
             **{name: settings[name] for name in DURABLE},
             "server_encoding": settings["server_encoding"],
             "lock_timeout": min(filter(None, limits), default=0),
+            IDLE: int(settings[IDLE]) / 1_000,
+            **{name: options.get(name) or 0 for name in OPTIONS},
             "DISABLE_SERVER_SIDE_CURSORS": pooler,
             "server_processes_shared": self._shares_its_process(),
         }
