@@ -24,7 +24,9 @@ _POSTGRESQL = (
     'Set OPTIONS: {"connect_timeout": 5, "tcp_user_timeout": 10_000, "keepalives_idle": 10, "options":'
     ' "-c lock_timeout=5s -c idle_in_transaction_session_timeout=60s"} for this database.'
 )
-_KEEPS_LOCKS = "%(fact)s is %(value)s s (0: no limit): a host that vanishes inside guard() keeps rows locked for this long."
+_KEEPS_LOCKS = (
+    "%(fact)s is %(value)s s (0: no limit): a host that vanishes in guard() keeps its rows locked this long."
+)
 _KEY_FIELD = "Make it a resourcepool.dialect.KeyField and migrate."
 _FOLDED = 'The column compares by %(collation)s: "Jobs" and "jobs" can be the same key.'
 
